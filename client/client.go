@@ -116,6 +116,13 @@ type Turn struct {
 	Caption string `json:"caption,omitempty"`
 	// Time is when it was said; now where it is zero.
 	Time time.Time `json:"time,omitzero"`
+	// Metadata is a JSON object of your own, at most 2,048 bytes, which memories carry and filters test. A number that a double does not
+	// hold exactly is refused.
+	Metadata map[string]any `json:"metadata,omitempty"`
+	// AgentID, AppID and RunID are what the turn belongs to; empty for none, at most 128 bytes each.
+	AgentID string `json:"agent_id,omitempty"`
+	AppID   string `json:"app_id,omitempty"`
+	RunID   string `json:"run_id,omitempty"`
 }
 
 // LeftOutError says that the gateway accepted some turns of a request and left the others out, of which nothing is kept.

@@ -34,6 +34,11 @@ type Line struct {
 	Text string `json:"text,omitempty"`
 	// Caption describes an attached image.
 	Caption string `json:"caption,omitempty"`
+	// Metadata is a JSON object of the caller's own; AgentID, AppID and RunID are what the turn belongs to.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	AgentID  string          `json:"agent_id,omitempty"`
+	AppID    string          `json:"app_id,omitempty"`
+	RunID    string          `json:"run_id,omitempty"`
 	// Time is RFC 3339.
 	Time time.Time `json:"time"`
 	// Closed ends the session at Time; the line has no text then. A file need not have such lines.
@@ -71,7 +76,10 @@ func readLines(r io.Reader) ([]Session, error) {
 			out[i].ClosedAt = l.Time.UTC()
 			continue
 		}
-		t := l.turn()
+		t, err := l.turn()
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
+		}
 		first, again := said[[2]string{l.User, t.ID}]
 		switch {
 		case !again:
@@ -126,13 +134,19 @@ func turnID(t memory.Turn) string {
 }
 
 // turn is the turn of a line that ends no session.
-func (l Line) turn() memory.Turn {
+func (l Line) turn() (memory.Turn, error) {
 	t := memory.Turn{
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
 		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
+		Attributes: memory.Attributes{AgentID: l.AgentID, AppID: l.AppID, RunID: l.RunID},
 	}
 	if t.ID == "" {
 		t.ID = turnID(t)
 	}
-	return t
+	if len(l.Metadata) == 0 {
+		return t, nil
+	}
+	var err error
+	t.Metadata, err = memory.ParseMetadata("metadata", l.Metadata)
+	return t, err
 }

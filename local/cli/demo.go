@@ -118,7 +118,7 @@ func (c *cli) play(ctx context.Context, s *session) (demoResult, error) {
 }
 
 func (c *cli) playUser(ctx context.Context, s *session, user string, sessions []dataset.Session, result *demoResult) error {
-	ms, err := s.allMemories(ctx, user)
+	ms, err := s.allMemories(ctx, &mnemev1.ListMemoriesRequest{UserId: user})
 	if err != nil {
 		return err
 	}

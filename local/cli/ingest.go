@@ -37,7 +37,8 @@ func (c *cli) ingest() *cobra.Command {
 			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user",` + "\n" +
 			`   "text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
 			"(in one line). turn_id (unique per user, over all sessions; else made of session, time, speaker and text), speaker and\n" +
-			"role (user, assistant or tool) may be left out, caption describes an image. A turn's text has 32,768 bytes at most.\n" +
+			"role (user, assistant or tool) may be left out, caption describes an image, metadata (a JSON object), agent_id, app_id and\n" +
+			"run_id are kept with the memories. A turn's text has 32,768 bytes at most.\n" +
 			"Or it is a LoCoMo file, a JSON list of samples: each becomes a user. Publishing a file again has no effect.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },

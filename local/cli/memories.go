@@ -11,59 +11,78 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 func (c *cli) memories() *cobra.Command {
-	var user string
+	var user, chosen string
 	var active, quarantined bool
 	cmd := &cobra.Command{
-		Use:   "memories --user USER [--active | --quarantined]",
+		Use:   "memories --user USER [--active | --quarantined] [--filter JSON]",
 		Short: "List a user's memories, core block and working window",
 		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
-			"is known, then the core block and the working window. With --quarantined it lists the memories alone.",
+			"is known, then the core block and the working window. With --quarantined or --filter it lists the memories alone:\n\n" +
+			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if active && quarantined {
 				return usageError{errors.New("--active and --quarantined exclude each other: " + cmd.UseLine())}
+			}
+			req := &mnemev1.ListMemoriesRequest{UserId: user}
+			switch {
+			case quarantined:
+				req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}
+			case active:
+				req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
+			}
+			var err error
+			if req.Filter, err = filterOf(chosen); err != nil {
+				return err
 			}
 			s, err := c.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer s.close(cmd.Context())
-			switch {
-			case quarantined:
-				return c.showQuarantined(cmd.Context(), s, user)
-			case active:
-				return c.showMemories(cmd.Context(), s, user, mnemev1.Status_STATUS_ACTIVE)
-			}
-			return c.showMemories(cmd.Context(), s, user)
+			return c.showMemories(cmd.Context(), s, req, quarantined || req.Filter != nil)
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
 	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
+	filterFlag(cmd, &chosen)
 	require(cmd, "user")
 	return cmd
 }
 
-// showQuarantined shows what is in quarantine and nothing else: neither the core block nor the window is.
-func (c *cli) showQuarantined(ctx context.Context, s *session, user string) error {
-	ms, err := s.allMemories(ctx, user, mnemev1.Status_STATUS_QUARANTINED)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return writeJSON(c.out, map[string]any{"user": user, "memories": raws(ms)})
-	}
-	c.printMemories(ms)
-	return nil
+// filterFlag takes a filter.
+func filterFlag(cmd *cobra.Command, chosen *string) {
+	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a filter in JSON (docs/attributes.md)")
 }
 
-func (c *cli) showMemories(ctx context.Context, s *session, user string, statuses ...mnemev1.Status) error {
-	ms, err := s.allMemories(ctx, user, statuses...)
+// filterOf reads a filter that was given by a flag.
+func filterOf(chosen string) (*mnemev1.Filter, error) {
+	f, err := memory.ParseFilter([]byte(chosen))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--%w", err)}
+	}
+	return contract.FilterToProto(f), nil
+}
+
+// showMemories shows what a request lists; unless alone is set, the core block and the window behind it.
+func (c *cli) showMemories(ctx context.Context, s *session, req *mnemev1.ListMemoriesRequest, alone bool) error {
+	user := req.GetUserId()
+	ms, err := s.allMemories(ctx, req)
 	if err != nil {
 		return err
+	}
+	if alone {
+		if c.json {
+			return writeJSON(c.out, map[string]any{"user": user, "memories": raws(ms)})
+		}
+		c.printMemories(ms)
+		return nil
 	}
 	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
 	if err != nil {
@@ -102,10 +121,10 @@ func (c *cli) printCore(block *mnemev1.CoreBlock) {
 	}
 }
 
-// allMemories reads every page of a user's entries.
-func (s *session) allMemories(ctx context.Context, user string, statuses ...mnemev1.Status) ([]*mnemev1.Memory, error) {
+// allMemories reads every page of what a request lists.
+func (s *session) allMemories(ctx context.Context, req *mnemev1.ListMemoriesRequest) ([]*mnemev1.Memory, error) {
 	var out []*mnemev1.Memory
-	req := &mnemev1.ListMemoriesRequest{UserId: user, Statuses: statuses, PageSize: 500}
+	req.PageSize = 500
 	for {
 		res, err := s.ListMemories(ctx, connect.NewRequest(req))
 		if err != nil {

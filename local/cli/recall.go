@@ -16,7 +16,7 @@ import (
 func (c *cli) recall() *cobra.Command {
 	req := &mnemev1.RecallRequest{}
 	var answer bool
-	var asOf, messages string
+	var asOf, messages, chosen string
 	cmd := &cobra.Command{
 		Use:   "recall --user USER --query TEXT [--messages FILE]",
 		Short: "Show what a query calls up of a user's memory",
@@ -32,6 +32,10 @@ func (c *cli) recall() *cobra.Command {
 			if err := setMessages(req, messages, cmd.InOrStdin()); err != nil {
 				return err
 			}
+			var err error
+			if req.Filter, err = filterOf(chosen); err != nil {
+				return err
+			}
 			return c.runRecall(cmd.Context(), req, answer)
 		},
 	}
@@ -43,6 +47,7 @@ func (c *cli) recall() *cobra.Command {
 	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (400)")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
 	messagesFlag(cmd, &messages)
+	filterFlag(cmd, &chosen)
 	f.BoolVar(&answer, "answer", false, "have the query answered, too")
 	require(cmd, "user", "query")
 	return cmd

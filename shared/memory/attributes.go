@@ -71,6 +71,8 @@ func checkValue(field string, value any, level int) error {
 	switch v := value.(type) {
 	case nil, bool:
 		return nil
+	case json.Number:
+		return inexact(field)
 	case string:
 		return checkMetadataText(field, v)
 	case float64:
@@ -131,14 +133,17 @@ func metadataBytes(metadata map[string]any) int {
 	return out.Len() - 1 // without the line feed
 }
 
-// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field.
+// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field. An object that breaks a rule comes
+// back with the error, and CheckMetadata refuses it again.
 func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	value, err := ParseJSON(field, raw)
-	if err != nil || value == nil {
-		return nil, err
-	}
 	metadata, ok := value.(map[string]any)
-	if !ok {
+	switch {
+	case err != nil:
+		return metadata, err
+	case value == nil:
+		return nil, nil
+	case !ok:
 		return nil, fault.Terminal(field, "is %s, want an object", jsonType(value))
 	}
 	return metadata, CheckMetadata(field, metadata)
@@ -159,26 +164,40 @@ func ParseJSON(field string, raw []byte) (any, error) {
 	return exact(field, value)
 }
 
-// exact has doubles in the place of the numbers of a decoded JSON value.
-func exact(field string, value any) (any, error) {
-	var err error
+// exact has doubles in the place of the numbers of a decoded JSON value; one that no double holds exactly stays as it is. The error is that
+// of the first.
+func exact(field string, value any) (_ any, first error) {
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
 	switch v := value.(type) {
 	case json.Number:
-		return exactNumber(field, v)
+		f, err := exactNumber(field, v)
+		if err != nil {
+			return v, err
+		}
+		return f, nil
 	case []any:
 		for i := range v {
-			if v[i], err = exact(fmt.Sprintf("%s[%d]", field, i), v[i]); err != nil {
-				return nil, err
-			}
+			var err error
+			v[i], err = exact(fmt.Sprintf("%s[%d]", field, i), v[i])
+			note(err)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if v[key], err = exact(field+"."+key, v[key]); err != nil {
-				return nil, err
-			}
+			var err error
+			v[key], err = exact(field+"."+key, v[key])
+			note(err)
 		}
 	}
-	return value, nil
+	return value, first
+}
+
+// inexact is the error of a number that a double does not hold exactly.
+func inexact(field string) error {
+	return fault.Terminal(field, "is a number that a double does not hold exactly, want it as text")
 }
 
 // maxNumberBytes is longer than every number that a double holds exactly.
@@ -186,21 +205,20 @@ const maxNumberBytes = 400
 
 // exactNumber is a number as a double, whose shortest decimal form is the number as it was written.
 func exactNumber(field string, n json.Number) (float64, error) {
-	inexact := fault.Terminal(field, "is a number that a double does not hold exactly, want it as text")
 	f, err := n.Float64()
 	if err != nil || len(n) > maxNumberBytes {
-		return 0, inexact
+		return 0, inexact(field)
 	}
 	if digits, _, _ := strings.Cut(strings.ToLower(n.String()), "e"); f == 0 { // the exponent may be too long to compute with
 		if strings.ContainsAny(digits, "123456789") {
-			return 0, inexact
+			return 0, inexact(field)
 		}
 		return 0, nil
 	}
 	written, ok1 := new(big.Rat).SetString(n.String())
 	kept, ok2 := new(big.Rat).SetString(json.Number(fmt.Sprint(f)).String())
 	if !ok1 || !ok2 || written.Cmp(kept) != 0 {
-		return 0, inexact
+		return 0, inexact(field)
 	}
 	return f, nil
 }

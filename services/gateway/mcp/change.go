@@ -2,13 +2,14 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -16,10 +17,14 @@ type updateInput struct {
 	UserID   string `json:"user_id"`
 	MemoryID string `json:"memory_id"`
 	Text     string `json:"text"`
+	attributes
 }
 
 func (in updateInput) check() error {
 	if err := (entryInput{UserID: in.UserID, MemoryID: in.MemoryID}).check(); err != nil {
+		return err
+	}
+	if _, err := in.read(""); err != nil {
 		return err
 	}
 	return memory.ValidText("text", in.Text, memory.MaxTextBytes)
@@ -34,9 +39,10 @@ func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
 	add(s, to, takes, tool{
 		name: "update_memory", title: "Correct a memory", effect: replaces,
 		does: "Writes a new version of a memory that holds, in the user's words, and returns it: it has an id of its own. The version before " +
-			"is superseded: recall no longer shows it, its history stays.",
+			"is superseded: recall no longer shows it, its history stays. The new version keeps metadata that you do not give.",
 		costs: waits,
-		input: object(memoryID(), text("text", "What holds instead.", memory.MaxTextBytes).needed(), userID()),
+		input: object(append(attributeProperties(), memoryID(), text("text", "What holds instead.", memory.MaxTextBytes).needed(),
+			userID())...),
 	}, s.update)
 	add(s, to, takes, tool{
 		name: "delete_memory", title: "Forget a memory", effect: replaces,
@@ -51,10 +57,12 @@ func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, 
 	if err != nil {
 		return out, "", err
 	}
-	turn := &mnemev1.Turn{
-		TurnId:  "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(memory.CanonicalID(in.MemoryID)+"\n"+in.Text)).String(),
-		Speaker: string(memory.RoleUser), Role: mnemev1.Role_ROLE_USER, Text: in.Text, Time: timestamppb.New(s.Now()),
-	}
+	written := strings.Join(append([]string{memory.CanonicalID(in.MemoryID), in.Text}, in.given()...), "\n")
+	of, _ := in.read("") // checked
+	turn := contract.TurnToProto(memory.Turn{
+		ID:      "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(written)).String(),
+		Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text, Time: s.Now(), Attributes: of,
+	})
 	res, err := s.Services.Memories.UpdateMemory(ctx,
 		connect.NewRequest(&mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: in.MemoryID, Turn: turn}))
 	if err != nil {

@@ -31,6 +31,7 @@ type addInput struct {
 	Messages []said `json:"messages"`
 	UserID   string `json:"user_id"`
 	RunID    string `json:"run_id"`
+	attributes
 }
 
 func (in addInput) check() error {
@@ -53,9 +54,12 @@ func (in addInput) check() error {
 		}
 	}
 	if in.RunID != "" {
-		return memory.ValidNewID("run_id", in.RunID, memory.MaxIDBytes)
+		if err := memory.ValidNewID("run_id", in.RunID, memory.MaxIDBytes); err != nil {
+			return err
+		}
 	}
-	return nil
+	_, err := in.read(in.RunID)
+	return err
 }
 
 // argument names the argument of a field of a turn.
@@ -93,9 +97,10 @@ func (in addInput) turns(now time.Time) []memory.Turn {
 	if messages == nil {
 		messages = []said{{Role: string(memory.RoleUser), Content: in.Text}}
 	}
+	of, _ := in.read(in.RunID) // checked
 	out := make([]memory.Turn, len(messages))
 	for i, m := range messages {
-		out[i] = memory.Turn{ID: uuid.NewString(), Speaker: m.Name, Role: memory.Role(m.Role), Text: m.Content, Time: now}
+		out[i] = memory.Turn{ID: uuid.NewString(), Speaker: m.Name, Role: memory.Role(m.Role), Text: m.Content, Time: now, Attributes: of}
 		if m.Name == "" {
 			out[i].Speaker = m.Role
 		}
@@ -136,12 +141,12 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 			"A message that cannot be accepted is left out, and the result says why.",
 		costs: "no model is called before the answer, which comes in milliseconds. Memories are formed afterwards: by rules and small models " +
 			"of Mneme's own, or by several calls of a language model where the tenant is set up so.",
-		input: object(
+		input: object(append(attributeProperties(),
 			text("text", "What the user said, in the user's own words. Leave it out where you give messages.", memory.MaxTextBytes),
 			list("messages", "What was said, oldest first. Leave it out where you give text.", upstream.MaxTurns, message),
 			userID(),
 			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
-				"ends at once, so that memories are formed now.", memory.MaxIDBytes)),
+				"ends at once, so that memories are formed now.", memory.MaxIDBytes))...),
 	}, s.addMemory)
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,10 +29,11 @@ func statuses() map[string]mnemev1.Status {
 func statusNames() []string { return slices.Sorted(maps.Keys(statuses())) }
 
 type listInput struct {
-	UserID    string   `json:"user_id"`
-	Statuses  []string `json:"statuses"`
-	PageSize  *int     `json:"page_size"`
-	PageToken string   `json:"page_token"`
+	UserID    string          `json:"user_id"`
+	Statuses  []string        `json:"statuses"`
+	PageSize  *int            `json:"page_size"`
+	PageToken string          `json:"page_token"`
+	Filter    json.RawMessage `json:"filter"`
 }
 
 func (in listInput) check() error {
@@ -47,6 +49,9 @@ func (in listInput) check() error {
 		}
 	}
 	if err := between("page_size", in.PageSize, 1, maxPage); err != nil {
+		return err
+	}
+	if err := checkFilter(in.Filter); err != nil {
 		return err
 	}
 	return optional("page_token", in.PageToken, maxTokenBytes)
@@ -103,7 +108,7 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 			list("statuses", "Memories of these states only; those that hold (active) where it is left out.", len(statuses()),
 				schema{"type": "string", "enum": statusNames()}),
 			number("page_size", "Memories of a page.", 1, maxPage, defaultPage),
-			text("page_token", "next_page_token of the page before; left out for the first.", maxTokenBytes)),
+			text("page_token", "next_page_token of the page before; left out for the first.", maxTokenBytes), filterProperty()),
 	}, s.list)
 	add(s, to, takes, tool{
 		name: "get_memory", title: "Get a memory", effect: reads, does: "Returns one memory, and the turns that it was made from.",
@@ -127,6 +132,9 @@ func (s *server) list(ctx context.Context, in listInput) (out listOutput, _ stri
 		return out, "", err
 	}
 	req := &mnemev1.ListMemoriesRequest{UserId: user, PageToken: in.PageToken}
+	if req.Filter, err = filterOf(in.Filter); err != nil {
+		return out, "", err
+	}
 	if in.PageSize != nil {
 		req.PageSize = uint32(*in.PageSize) //nolint:gosec // checked
 	}

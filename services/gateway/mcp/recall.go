@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -30,12 +31,13 @@ type spoken struct {
 }
 
 type recallInput struct {
-	Query      string   `json:"query"`
-	UserID     string   `json:"user_id"`
-	Memories   *int     `json:"memories"`
-	WordBudget *int     `json:"word_budget"`
-	AsOf       string   `json:"as_of"`
-	Messages   []spoken `json:"messages"`
+	Query      string          `json:"query"`
+	UserID     string          `json:"user_id"`
+	Memories   *int            `json:"memories"`
+	WordBudget *int            `json:"word_budget"`
+	AsOf       string          `json:"as_of"`
+	Messages   []spoken        `json:"messages"`
+	Filter     json.RawMessage `json:"filter"`
 }
 
 func (in recallInput) check() error {
@@ -52,6 +54,9 @@ func (in recallInput) check() error {
 		return err
 	}
 	if _, err := asOf(in.AsOf); err != nil {
+		return err
+	}
+	if err := checkFilter(in.Filter); err != nil {
 		return err
 	}
 	messages := make([]memory.Message, len(in.Messages))
@@ -74,6 +79,7 @@ func (in recallInput) request(user string) *mnemev1.RecallRequest {
 	if at, _ := asOf(in.AsOf); !at.IsZero() { // checked
 		out.AsOf = timestamppb.New(at)
 	}
+	out.Filter, _ = filterOf(in.Filter) // checked
 	for _, m := range in.Messages {
 		out.Messages = append(out.Messages, &mnemev1.Message{Role: m.Role, Content: m.Content})
 	}
@@ -96,17 +102,18 @@ func asOf(given string) (time.Time, error) {
 }
 
 type searchInput struct {
-	Query  string `json:"query"`
-	UserID string `json:"user_id"`
-	Limit  *int   `json:"limit"`
-	AsOf   string `json:"as_of"`
+	Query  string          `json:"query"`
+	UserID string          `json:"user_id"`
+	Limit  *int            `json:"limit"`
+	AsOf   string          `json:"as_of"`
+	Filter json.RawMessage `json:"filter"`
 }
 
 func (in searchInput) check() error {
 	if err := between("limit", in.Limit, 1, maxMemories); err != nil {
 		return err
 	}
-	return recallInput{Query: in.Query, UserID: in.UserID, AsOf: in.AsOf}.check()
+	return recallInput{Query: in.Query, UserID: in.UserID, AsOf: in.AsOf, Filter: in.Filter}.check()
 }
 
 type foundView struct {
@@ -157,7 +164,7 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 		name: "search_memories", title: "Search memories", effect: reads,
 		does:  "Finds the memories of a user that matter for a query, the best first, each with its score.",
 		costs: quick,
-		input: object(query(), userID(), number("limit", "How many memories at most.", 1, maxMemories, defaultFound), whenAsked()),
+		input: object(query(), userID(), number("limit", "How many memories at most.", 1, maxMemories, defaultFound), whenAsked(), filterProperty()),
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
@@ -165,14 +172,14 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 			"timeline) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
-			number("word_budget", "How many words the profile may have.", minWords, maxWords, defaultWords), whenAsked(), runningConversation()),
+			number("word_budget", "How many words the profile may have.", minWords, maxWords, defaultWords), whenAsked(), runningConversation(), filterProperty()),
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,
 		does: "Answers a question from a user's memory, with citations, or says that memory does not tell. Mneme learns from the citations " +
 			"which memories to show; no memory is changed.",
 		costs: "a recall, and one call of a language model where the tenant is set up so, which may take seconds.",
-		input: object(query(), userID(), howMany(), whenAsked(), runningConversation()),
+		input: object(query(), userID(), howMany(), whenAsked(), runningConversation(), filterProperty()),
 	}, s.answer)
 	s.addWhy(to, takes)
 }
@@ -186,7 +193,7 @@ func (s *server) search(ctx context.Context, in searchInput) (out searchOutput, 
 	if in.Limit != nil {
 		limit = *in.Limit
 	}
-	asked := recallInput{Query: in.Query, AsOf: in.AsOf, Memories: &limit, WordBudget: &words}
+	asked := recallInput{Query: in.Query, AsOf: in.AsOf, Memories: &limit, WordBudget: &words, Filter: in.Filter}
 	res, err := s.Services.Recall.Recall(ctx, connect.NewRequest(asked.request(user)))
 	if err != nil {
 		return out, "", err

@@ -29,6 +29,7 @@ type memoryView struct {
 	Turns        []string `json:"source_turn_ids,omitempty" jsonschema:"the turns that it was made from"`
 	Session      string   `json:"session_id,omitempty"`
 	Quarantine   string   `json:"quarantine,omitempty" jsonschema:"why it was quarantined"`
+	attributesView
 }
 
 func viewOf(m *mnemev1.Memory) memoryView {
@@ -37,7 +38,7 @@ func viewOf(m *mnemev1.Memory) memoryView {
 		Status: nameOf(m.GetStatus(), "STATUS_"), Happened: happened(m.GetEventTime()), SaidAt: stamp(m.GetValidFrom()),
 		HeldUntil: stamp(m.GetValidTo()), RecordedAt: stamp(m.GetRecordedAt()), Version: m.GetVersion(),
 		Predecessors: m.GetPredecessorIds(), Linked: m.GetLinkedIds(), Turns: m.GetSourceTurnIds(), Session: m.GetSessionId(),
-		Quarantine: m.GetQuarantine(),
+		Quarantine: m.GetQuarantine(), attributesView: attributesOf(m),
 	}
 }
 

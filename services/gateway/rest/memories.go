@@ -11,16 +11,19 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // verbatimSession is the session of memories that are added without one.
 const verbatimSession = "verbatim"
 
 type listMemories struct {
-	User   userID   `path:"user"`
-	Status []string `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only; several times for several; without it all."`
-	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Memories at most."`
-	Cursor cursor   `query:"cursor"`
+	User   userID     `path:"user"`
+	Status []string   `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only; several times for several; without it all."`
+	Limit  int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Memories at most."`
+	Cursor cursor     `query:"cursor"`
+	Filter filterText `query:"filter"`
 }
 
 type memoryPage struct {
@@ -38,6 +41,7 @@ type NewMemory struct {
 	Caption caption    `json:"caption,omitempty"`
 	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
 	TurnID  textID     `json:"turn_id,omitempty" doc:"The turn that tells it; without it one that is made of the Idempotency-Key. A turn that was used before adds nothing. At most 128 bytes."`
+	NewAttributes
 }
 
 type addMemory struct {
@@ -127,7 +131,8 @@ func (a *API) memories() {
 		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true, status: http.StatusOK,
 		errors: changed, when: matched, summary: "Update a memory",
 		description: "Writes a new version of a memory that holds, in your words, and returns it: it has an id of its own. The " +
-			"version before is superseded.",
+			"version before is superseded. The new version keeps the attributes of the one before, with yours in front: the same content " +
+			"with other metadata changes the metadata alone.",
 	}, a.updateMemory)
 	register(a, operation{
 		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase, status: http.StatusOK, errors: changed,
@@ -154,13 +159,18 @@ func (a *API) memories() {
 }
 
 func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
-	all := listOf(ctx, "memories", append([]string{string(in.User)}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)...)
+	which := append([]string{string(in.User), string(in.Filter)}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
+	all := listOf(ctx, "memories", which...)
 	token, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
+	filter, err := filterOf(inQuery, []byte(in.Filter))
+	if err != nil {
+		return nil, err
+	}
 	size := uint32(in.Limit) //nolint:gosec // checked
-	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token)}
+	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token), Filter: filter}
 	for _, s := range in.Status {
 		req.Statuses = append(req.Statuses, mnemev1.Status(mnemev1.Status_value["STATUS_"+strings.ToUpper(s)]))
 	}
@@ -174,11 +184,16 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 }
 
 // turn is the turn that tells a memory in a caller's words.
-func (a *API) turn(in NewMemory, key keyHeader, where string) *mnemev1.Turn {
-	out := &mnemev1.Turn{
-		TurnId: string(in.TurnID), Speaker: string(in.Speaker), Role: mnemev1.Role_ROLE_USER, Text: string(in.Content),
-		Caption: string(in.Caption), Time: stampOf(in.Time),
+func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, error) {
+	attributes, err := in.read("")
+	if err != nil {
+		return nil, err
 	}
+	out := contract.TurnToProto(memory.Turn{
+		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content), Caption: string(in.Caption),
+		Attributes: attributes,
+	})
+	out.Time = stampOf(in.Time)
 	if out.TurnId == "" {
 		out.TurnId = deriveID(key, where, 0)
 	}
@@ -192,7 +207,7 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) *mnemev1.Turn {
 		now := a.Now()
 		out.Time = stampOf(&now)
 	}
-	return out
+	return out, nil
 }
 
 func (a *API) addMemory(ctx context.Context, in *addMemory) (*oneMemory, error) {
@@ -200,8 +215,12 @@ func (a *API) addMemory(ctx context.Context, in *addMemory) (*oneMemory, error) 
 	if session == "" {
 		session = verbatimSession
 	}
+	turn, err := a.turn(in.Body.NewMemory, in.Key, "memory of "+session)
+	if err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{
-		UserId: string(in.User), Turn: a.turn(in.Body.NewMemory, in.Key, "memory of "+session), SessionId: session,
+		UserId: string(in.User), Turn: turn, SessionId: session,
 		Kind: mnemev1.Kind(mnemev1.Kind_value["KIND_"+strings.ToUpper(in.Body.Kind)]),
 	}))
 	if err != nil {
@@ -214,8 +233,12 @@ func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*oneMemory, e
 	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
 		return nil, err
 	}
+	turn, err := a.turn(in.Body, in.Key, "version of "+string(in.Memory))
+	if err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{
-		UserId: string(in.User), MemoryId: string(in.Memory), Turn: a.turn(in.Body, in.Key, "version of "+string(in.Memory)),
+		UserId: string(in.User), MemoryId: string(in.Memory), Turn: turn,
 	}))
 	if err != nil {
 		return nil, err

@@ -16,13 +16,14 @@ const defaultCandidates = 20
 
 // RecallQuery is what is asked of a user's memory.
 type RecallQuery struct {
-	Query      query      `json:"query"`
-	Candidates count      `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Memories that are searched for; without it 20, or as many as memories says."`
-	Memories   count      `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Memories that are shown, at most as many as candidates; without it 5."`
-	WordBudget count      `json:"word_budget,omitempty" minimum:"20" maximum:"10000" doc:"Words of the profile; without it 400."`
-	AsOf       *time.Time `json:"as_of,omitempty" doc:"The time that is asked about: what held then is recalled. Without it now, unless the query speaks of the past."`
-	InOrder    bool       `json:"retrieval_order,omitempty" doc:"Leaves the memories in order of retrieval: the reranker is not asked."`
-	Messages   []Message  `json:"messages,omitempty" maxItems:"20" nullable:"false" doc:"The last turns of the running conversation, which tell what a query means that says little itself. They are not kept."`
+	Query      query        `json:"query"`
+	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Memories that are searched for; without it 20, or as many as memories says."`
+	Memories   count        `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Memories that are shown, at most as many as candidates; without it 5."`
+	WordBudget count        `json:"word_budget,omitempty" minimum:"20" maximum:"10000" doc:"Words of the profile; without it 400."`
+	AsOf       *time.Time   `json:"as_of,omitempty" doc:"The time that is asked about: what held then is recalled. Without it now, unless the query speaks of the past."`
+	InOrder    bool         `json:"retrieval_order,omitempty" doc:"Leaves the memories in order of retrieval: the reranker is not asked."`
+	Messages   []Message    `json:"messages,omitempty" maxItems:"20" nullable:"false" doc:"The last turns of the running conversation, which tell what a query means that says little itself. They are not kept."`
+	Filter     filterObject `json:"filter,omitempty"`
 }
 
 // Message is a turn of the running conversation.
@@ -31,11 +32,15 @@ type Message struct {
 	Content message `json:"content"`
 }
 
-func (in *RecallQuery) request(user userID) *mnemev1.RecallRequest {
+func (in *RecallQuery) request(user userID) (*mnemev1.RecallRequest, error) {
+	filter, err := filterOf(inBody, in.Filter.RawMessage)
+	if err != nil {
+		return nil, err
+	}
 	out := &mnemev1.RecallRequest{
 		UserId: string(user), Query: string(in.Query), Candidates: uint32(in.Candidates), Memories: uint32(in.Memories),
 		WordBudget: uint32(in.WordBudget),
-		AsOf:       stampOf(in.AsOf), RetrievalOrder: in.InOrder,
+		AsOf:       stampOf(in.AsOf), RetrievalOrder: in.InOrder, Filter: filter,
 	}
 	if out.Candidates == 0 {
 		out.Candidates = max(defaultCandidates, out.Memories)
@@ -43,7 +48,7 @@ func (in *RecallQuery) request(user userID) *mnemev1.RecallRequest {
 	for _, m := range in.Messages {
 		out.Messages = append(out.Messages, &mnemev1.Message{Role: m.Role, Content: string(m.Content)})
 	}
-	return out
+	return out, nil
 }
 
 type recallRequest struct {
@@ -217,7 +222,11 @@ func (a *API) recalls() {
 }
 
 func (a *API) recall(ctx context.Context, in *recallRequest) (*recalled, error) {
-	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(in.Body.request(in.User)))
+	req, err := in.Body.request(in.User)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(req))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +234,11 @@ func (a *API) recall(ctx context.Context, in *recallRequest) (*recalled, error) 
 }
 
 func (a *API) answer(ctx context.Context, in *recallRequest) (*answered, error) {
-	res, err := a.Services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: in.Body.request(in.User)}))
+	req, err := in.Body.request(in.User)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: req}))
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +258,12 @@ func (a *API) cite(ctx context.Context, in *citationsRequest) (*reported, error)
 }
 
 func (a *API) why(ctx context.Context, in *whyRequest) (*diagnosed, error) {
+	req, err := in.Body.request(in.User)
+	if err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{
-		Recall: in.Body.request(in.User), ExpectTurnIds: texts(in.Body.ExpectTurns), ExpectText: string(in.Body.ExpectText),
+		Recall: req, ExpectTurnIds: texts(in.Body.ExpectTurns), ExpectText: string(in.Body.ExpectText),
 		RecallId: string(in.Body.RecallID),
 	}))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -35,6 +36,7 @@ type NewTurn struct {
 	Text    utterance  `json:"text"`
 	Caption caption    `json:"caption,omitempty"`
 	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
+	NewAttributes
 }
 
 // newTurns are turns that are accepted one by one: a value that is not accepted leaves its turn out.
@@ -190,6 +192,10 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 	turns := make([]memory.Turn, len(in.Body.Turns))
 	for i, t := range in.Body.Turns {
 		turns[i] = a.turnOf(t, deriveID(in.Key, session, i))
+		var err error
+		if turns[i].Attributes, err = t.read(fmt.Sprintf("turns[%d].", i)); err != nil && turns[i].Metadata == nil {
+			return nil, err // else the turn alone is left out
+		}
 	}
 	left, err := a.Ingest.Turns(ctx, user, session, turns)
 	if err != nil {

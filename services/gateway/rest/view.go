@@ -33,6 +33,7 @@ type Memory struct {
 	TraceID       string     `json:"trace_id,omitempty" doc:"The trace that wrote it."`
 	Quarantine    string     `json:"quarantine,omitempty" doc:"Why it was quarantined, in one word."`
 	Linked        []string   `json:"linked_ids,omitempty" nullable:"false" doc:"Entries that it may have changed; all of them hold."`
+	Attributes
 }
 
 // EventTime is when something happened, as exactly as it was said.
@@ -50,6 +51,7 @@ func memoryOf(m *mnemev1.Memory) Memory {
 		ValidTo: timeOf(m.GetValidTo()), Status: word(m.GetStatus(), "STATUS_"), Version: m.GetVersion(), Predecessors: m.GetPredecessorIds(),
 		Sources: m.GetSourceTurnIds(), SessionID: m.GetSessionId(), Strategy: m.GetStrategy(), PolicyVersion: m.GetPolicyVersion(),
 		OperationID: m.GetOperationId(), TraceID: m.GetTraceId(), Quarantine: m.GetQuarantine(), Linked: m.GetLinkedIds(),
+		Attributes: attributesOf(m),
 	}
 	if e := m.GetEventTime(); e != nil {
 		out.EventTime = &EventTime{
@@ -67,12 +69,13 @@ type Turn struct {
 	Text    string     `json:"text"`
 	Caption string     `json:"caption,omitempty"`
 	Time    *time.Time `json:"time,omitempty"`
+	Attributes
 }
 
 func turnOf(t *mnemev1.Turn) Turn {
 	return Turn{
 		ID: t.GetTurnId(), Speaker: t.GetSpeaker(), Role: word(t.GetRole(), "ROLE_"), Text: t.GetText(), Caption: t.GetCaption(),
-		Time: timeOf(t.GetTime()),
+		Time: timeOf(t.GetTime()), Attributes: attributesOf(t),
 	}
 }
 
