@@ -16,7 +16,7 @@ func TestReadLines(t *testing.T) {
 {"user_id":"ana","session_id":"s1","text":"Hello","time":"2026-01-02T10:00:00Z"}
 {"user_id":"ben","session_id":"s1","speaker":"Ben","role":"user","turn_id":"t9","text":"Hi","time":"2026-01-02T10:00:30+01:00"}
 
-{"user_id":"ana","session_id":"s1","role":"assistant","text":"Good day","time":"2026-01-02T10:01:00Z"}
+{"user_id":"ana","session_id":"s1","role":"assistant","text":"Good day","time":"2026-01-02T10:01:00Z","agent_id":"a1","metadata":{"n":1}}
 {"user_id":"ana","session_id":"s1","closed":true,"time":"2026-01-02T11:00:00Z"}
 `))
 	if err != nil {
@@ -29,7 +29,7 @@ func TestReadLines(t *testing.T) {
 	if !strings.HasPrefix(first.ID, "s1:") || first.ID == second.ID || first.Speaker != "user" || first.Role != memory.RoleUser {
 		t.Errorf("defaults of %+v: want an id of the session, speaker and role user", first)
 	}
-	if second.Role != memory.RoleAssistant {
+	if second.Role != memory.RoleAssistant || second.AgentID != "a1" || second.Metadata["n"] != 1.0 || first.Metadata != nil {
 		t.Errorf("second turn is %+v", second)
 	}
 	if ben.ID != "t9" || ben.Speaker != "Ben" || ben.Time.Location() != time.UTC || ben.Time.Hour() != 9 {
@@ -85,13 +85,16 @@ func TestReadLoCoMo(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ in, names string }{
-		"nothing":            {" \n", "empty"},
-		"text":               {"hello\n", "line 1"},
-		"missing user":       {`{"session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`, "user_id"},
-		"missing session":    {`{"user_id":"u","text":"x","time":"2026-01-01T00:00:00Z"}`, "session_id"},
-		"missing time":       {`{"user_id":"u","session_id":"s","text":"x"}`, "time"},
-		"missing text":       {`{"user_id":"u","session_id":"s","time":"2026-01-01T00:00:00Z"}`, "text"},
-		"unknown role":       {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`, "robot"},
+		"nothing":         {" \n", "empty"},
+		"text":            {"hello\n", "line 1"},
+		"missing user":    {`{"session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`, "user_id"},
+		"missing session": {`{"user_id":"u","text":"x","time":"2026-01-01T00:00:00Z"}`, "session_id"},
+		"missing time":    {`{"user_id":"u","session_id":"s","text":"x"}`, "time"},
+		"missing text":    {`{"user_id":"u","session_id":"s","time":"2026-01-01T00:00:00Z"}`, "text"},
+		"unknown role":    {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`, "robot"},
+		"inexact number": {
+			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z","metadata":{"n":9007199254740993}}`, "line 1: metadata.n",
+		},
 		"unknown field":      {`{"user_id":"u","session_id":"s","txt":"x","time":"2026-01-01T00:00:00Z"}`, "txt"},
 		"invalid UTF-8":      {"{\"user_id\":\"u\",\"session_id\":\"s\",\"text\":\"a\xff\",\"time\":\"2026-01-01T00:00:00Z\"}", "UTF-8"},
 		"two on a line":      {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"} {}`, "more than one"},

@@ -96,6 +96,9 @@ func (f fake) ListMemories(_ context.Context,
 	if slices.Equal(req.Msg.GetStatuses(), []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}) {
 		m.Status, m.Quarantine = mnemev1.Status_STATUS_QUARANTINED, "order"
 	}
+	if f := req.Msg.GetFilter().GetCondition(); f != nil {
+		m.Content = f.GetField() + " is " + f.GetEquals().GetStringValue()
+	}
 	return answer(f, &mnemev1.ListMemoriesResponse{Memories: []*mnemev1.Memory{m}, NextPageToken: next})
 }
 
@@ -374,6 +377,20 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != cli.ExitOK ||
 		strings.TrimSpace(out) != memID+" is active" {
 		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
+	}
+}
+
+func TestMemoriesAreListedByAFilter(t *testing.T) {
+	addr := serve(t, fake{})
+	code, out, errOut := run(t, "memories", "--user", "ana", "--filter", `{"field":"metadata.colour","equals":"red"}`, "--addr", addr, "--key", key)
+	if code != cli.ExitOK || !strings.Contains(out, "metadata.colour is red") || strings.Contains(out, "window") {
+		t.Errorf("exit code %d, %q, %q", code, out, errOut)
+	}
+	for _, command := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {
+		code, _, errOut := run(t, append(command, "--filter", `{"field":"colour","equals":"red"}`, "--addr", addr, "--key", key)...)
+		if code != cli.ExitUsage || !strings.Contains(errOut, "--filter.field: is not a field") {
+			t.Errorf("%v: exit code %d, %q", command, code, errOut)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -43,7 +44,14 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"add_memory", object{"run_id": long}, "run_id: is 10240 bytes long"},
 		{"add_memory", object{"user_id": long}, "user_id: is 10240 bytes long"},
 		{"add_memory", object{"user_id": nil}, "user_id: is missing"},
-		{"add_memory", object{"agent_id": "x"}, "agent_id: is not an argument"},
+		{"add_memory", object{"actor_id": "x"}, "actor_id: is not an argument"},
+		{"add_memory", object{"agent_id": long}, "agent_id: is 10240 bytes long"},
+		{"add_memory", object{"metadata": []int{1}}, "metadata: is a list, want an object"},
+		{"add_memory", object{"metadata": object{"a": long}}, "metadata: has 10248 bytes as JSON, want at most 2048"},
+		{"update_memory", object{"metadata": object{"a": json.Number("9007199254740993")}}, "metadata.a: is a number that a double"},
+		{"recall", object{"filter": object{"like": 1}}, "filter.like: is not an operator"},
+		{"search_memories", object{"filter": object{"field": "content", "equals": "x"}}, "filter.field: is not a field"},
+		{"get_memories", object{"filter": []int{}}, "filter: is a list, want an object"},
 		{"add_memory", object{long: "x"}, "...: is not an argument"},
 		{"search_memories", object{"query": ""}, "query: is empty"},
 		{"search_memories", object{"query": strings.Repeat("x", 5<<10)}, "query: is 5120 bytes long"},

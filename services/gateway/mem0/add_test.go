@@ -3,6 +3,7 @@ package mem0_test
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestAddBecomesTurns(t *testing.T) {
 		t.Fatalf("turns are %+v", got)
 	}
 	for i := range want {
-		if got[i] != want[i] {
+		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("turn %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}

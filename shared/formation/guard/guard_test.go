@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestHonestTurnsPassUnchanged(t *testing.T) {
 	if _, err := guard.New(s).Extract(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.shown, in.Turns) {
+	if !reflect.DeepEqual(s.shown, in.Turns) {
 		t.Errorf("shown %+v, want %+v", s.shown, in.Turns)
 	}
 }

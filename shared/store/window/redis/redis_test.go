@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -143,7 +144,7 @@ func TestTurnsOfAnOlderVersionStay(t *testing.T) {
 	err = errors.Join(err, w.Append(t.Context(), scope, []memory.Turn{say("newer", time.Hour)}))
 	err = errors.Join(err, w.Keep(t.Context(), scope, []window.Kept{{Turn: old, Until: at.Add(2 * time.Hour)}}))
 	got, readErr := w.Recent(t.Context(), scope, at.Add(2*time.Hour))
-	if err := errors.Join(err, readErr); err != nil || len(got) != 3 || got[0] != old {
+	if err := errors.Join(err, readErr); err != nil || len(got) != 3 || !reflect.DeepEqual(got[0], old) {
 		t.Fatalf("got %+v, error %v, want %+v first", got, err, old)
 	}
 	got, err = w.Recent(t.Context(), scope, at.Add(3*time.Hour))

@@ -22,6 +22,9 @@ func (s *suite) roundTrip(t *testing.T) {
 		ID: "t:1{x}\n", SessionID: "s 1", Speaker: "Zoë", Role: memory.RoleAssistant,
 		Text: "quotes \" and \\, <tags>, 日本語, \u2028 and a tab\t", Caption: "a photo of a dog",
 		Time: time.Date(2023, 5, 8, 15, 56, 1, 123456789, time.FixedZone("", 2*3600)),
+		Attributes: memory.Attributes{
+			Metadata: map[string]any{"n": -0.5, "list": []any{"<a>", true}, "in": map[string]any{"x": "y"}}, AgentID: "a1", AppID: "b", RunID: "c",
+		},
 	}
 	mustAppend(t, w, scope, full)
 	want := full
