@@ -164,7 +164,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 		name: "search_memories", title: "Search memories", effect: reads,
 		does:  "Finds the memories of a user that matter for a query, the best first, each with its score.",
 		costs: quick,
-		input: object(query(), userID(), number("limit", "How many memories at most.", 1, maxMemories, defaultFound), whenAsked(), filterProperty()),
+		input: object(query(), userID(), number("limit", "How many memories at most.", 1, maxMemories, defaultFound), whenAsked(),
+			filterProperty()),
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
@@ -172,7 +173,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 			"timeline) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
-			number("word_budget", "How many words the profile may have.", minWords, maxWords, defaultWords), whenAsked(), runningConversation(), filterProperty()),
+			number("word_budget", "How many words the profile may have.", minWords, maxWords, defaultWords), whenAsked(),
+			runningConversation(), filterProperty()),
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,

@@ -101,30 +101,22 @@ func BenchmarkFilteredList(b *testing.B) {
 	}
 	b.Cleanup(func() { _ = bk.Close() })
 	fillAttributed(b, bk, entries, of)
-	list := func(o bank.ListOptions) func() {
+	list := func(name string, o bank.ListOptions) measured {
 		o.Limit = entries / of
-		return func() {
+		return measured{name: name, call: func(*rand.Rand) error {
 			page, err := bk.List(b.Context(), ana, o)
-			if err != nil || len(page.Memories) != entries/of {
-				b.Fatalf("%d entries, %v", len(page.Memories), err)
+			if err == nil && len(page.Memories) != entries/of {
+				err = fmt.Errorf("%d entries", len(page.Memories))
 			}
-		}
+			return err
+		}}
 	}
-	active := []memory.Status{memory.StatusActive}
-	for name, call := range map[string]func(){
-		"bare":   list(bank.ListOptions{}),
-		"status": list(bank.ListOptions{Statuses: active}),
-		"source": list(bank.ListOptions{Sources: []string{"turn 7"}}),
-		"equals": list(bank.ListOptions{Filter: filter(b, `{"field":"metadata.project","equals":"p7"}`)}),
-		"not":    list(bank.ListOptions{Filter: filter(b, `{"not":{"field":"metadata.n","range":{"gte":100}}}`)}),
-		"range":  list(bank.ListOptions{Filter: filter(b, `{"field":"metadata.n","range":{"gte":700,"lt":800}}`)}),
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				call()
-			}
-		})
-	}
+	measure(b,
+		list("status-", bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}}),
+		list("source-", bank.ListOptions{Sources: []string{"turn 7"}}),
+		list("equals-", bank.ListOptions{Filter: filter(b, `{"field":"metadata.project","equals":"p7"}`)}),
+		list("range-", bank.ListOptions{Filter: filter(b, `{"field":"metadata.n","range":{"gte":700,"lt":800}}`)}),
+		list("not-", bank.ListOptions{Filter: filter(b, `{"not":{"field":"metadata.n","range":{"gte":100}}}`)}))
 }
 
 // fillAttributed writes entries of ana, of which the n-th is of project n modulo a number.
