@@ -48,6 +48,16 @@ func TestAttributesThatAreRefused(t *testing.T) {
 	}
 }
 
+// A turn with metadata that is not accepted is left out, and the others are taken.
+func TestATurnWithWrongMetadataIsLeftOut(t *testing.T) {
+	broker := bustest.StartBroker(t, 1, contract.TopicSessionEvents)
+	g := open(t, broker.Publisher())
+	g.call(http.MethodPost, session+"/turns", `{"turns":[{"id":"t1","role":"user","text":"Hi.","metadata":{"n":9007199254740993}},
+		{"id":"t2","role":"user","text":"Ho."}]}`, "Idempotency-Key: k1").expect(t, 207, map[string]any{
+		"results.0.status": "left_out", "results.0.problem.field": "turns[0].metadata.n", "results.1.status": "accepted",
+	})
+}
+
 func TestMemoriesAreWrittenAndShownWithAttributes(t *testing.T) {
 	g := open(t)
 	g.behind.memories[0].Metadata, _ = structpb.NewStruct(map[string]any{"colour": "red", "n": 1})
