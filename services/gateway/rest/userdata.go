@@ -49,7 +49,7 @@ type erasureState struct {
 		Rounds uint32     `json:"rounds" doc:"How often the stores have been erased and scanned: so far while it runs, in all when it is done."`
 
 		StartedAt *time.Time       `json:"started_at,omitempty" doc:"When a running erasure had emptied the memory."`
-		Remaining []StoreRemainder `json:"remaining,omitempty" doc:"The stores that the last scan of a running erasure found something in."`
+		Remaining []StoreRemainder `json:"remaining,omitempty" nullable:"false" doc:"The stores that the last scan of a running erasure found something in."`
 	}
 }
 
