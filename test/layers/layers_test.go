@@ -67,7 +67,7 @@ var order = []string{
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// what is kept in Redis alone
-	"shared/store/usage", "shared/store/decisions", "shared/store/records",
+	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/mem0state",
 	// conformance suites and stand-ins that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",

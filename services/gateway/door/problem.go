@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Problem is an error as a client is told it. Each door writes it in its own form.
@@ -154,6 +155,8 @@ func ProblemOf(err error) Problem {
 	case errors.Is(err, access.ErrForbidden):
 		detail := strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")
 		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: detail}
+	case errors.Is(err, redisstore.ErrErased):
+		return Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged, Detail: redisstore.ErrErased.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded, errors.New("the deadline is exceeded"))
 	}

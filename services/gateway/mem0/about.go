@@ -42,14 +42,14 @@ func (a *api) entities(r *http.Request, _ fields) (any, error) {
 	if err := upstream.Check(r.Context(), access.Read, key); err != nil {
 		return nil, err
 	}
-	list, count, err := a.State.users(r.Context(), scopeOf(r.Context(), key), p)
+	list, count, err := a.State.Users(r.Context(), scopeOf(r.Context(), key), p.first(), p.size)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]entityView, len(list))
 	for i, u := range list {
-		kind, id := entityOf(u.name)
-		out[i] = entityView{ID: id, Name: id, Type: kind, CreatedAt: stamp(u.first), UpdatedAt: stamp(u.last)}
+		kind, id := entityOf(u.ID)
+		out[i] = entityView{ID: id, Name: id, Type: kind, CreatedAt: stamp(u.First), UpdatedAt: stamp(u.Last)}
 	}
 	return pagedOf(p, count, out), nil
 }

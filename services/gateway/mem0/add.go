@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // maxVerbatim is how many messages may be stored verbatim at once: each waits until it is written.
@@ -49,6 +50,8 @@ type addition struct {
 	left []leftOut
 	// remarks are for the answer.
 	remarks []string
+	// token is that of when the request began.
+	token redisstore.Token
 }
 
 // add puts messages in as turns, or stores them verbatim.
@@ -62,6 +65,9 @@ func (a *api) add(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if err := upstream.Check(r.Context(), access.Ingest, what.user); err != nil {
+		return nil, err
+	}
+	if what.token, err = a.State.Token(r.Context(), scopeOf(r.Context(), what.user)); err != nil {
 		return nil, err
 	}
 	if !infer {
@@ -139,7 +145,7 @@ func (what addition) answer(status, message string) map[string]any {
 // addTurns puts the turns in, once the event is known, so that a client that has the answer can ask for it.
 func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	scope := scopeOf(ctx, what.user)
-	if err := a.State.begin(ctx, scope, what.record(a.Now()), what.note); err != nil {
+	if err := a.State.begin(ctx, scope, what.token, what.record(a.Now()), what.note); err != nil {
 		return nil, err
 	}
 	left, err := a.Ingest.Turns(ctx, what.user, what.session, what.turns)
@@ -208,7 +214,7 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 		return nil, err
 	}
 	scope := scopeOf(ctx, what.user)
-	if err := a.State.begin(ctx, scope, what.record(a.Now()), what.note); err != nil {
+	if err := a.State.begin(ctx, scope, what.token, what.record(a.Now()), what.note); err != nil {
 		return nil, err
 	}
 	results := make([]result, len(what.turns))
@@ -224,7 +230,7 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 		}
 		results[i] = resultOf(what.user, res.Msg.GetMemory())
 	}
-	if err := a.State.done(ctx, scope, what.id); err != nil {
+	if err := a.State.Done(ctx, scope, what.id); err != nil {
 		a.Log.WarnContext(ctx, "mem0's API: that an event is done is not noted", "error", err)
 	}
 	out := what.answer(statusSucceeded, "What the user says is stored as it is.")

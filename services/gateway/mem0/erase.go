@@ -72,7 +72,7 @@ func (a *api) mayErase(ctx context.Context, user string) error {
 	if kind, _ := entityOf(user); kind != runType {
 		return nil
 	}
-	known, err := a.State.knows(ctx, scopeOf(ctx, user))
+	known, err := a.State.Knows(ctx, scopeOf(ctx, user))
 	if err == nil && !known {
 		err = door.Unsupported(noRuns)
 	}
@@ -91,7 +91,7 @@ func (a *api) eraseEntity(r *http.Request, _ fields) (any, error) {
 	return a.erase(r.Context(), user, "Entity deleted successfully!")
 }
 
-// erase erases a user; upstream has State forget the user.
+// erase erases a user.
 func (a *api) erase(ctx context.Context, user, message string) (any, error) {
 	res, err := a.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
 	if err != nil {

@@ -76,14 +76,14 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 		return a.erasure(r.Context(), id, user, erasure)
 	}
 	tenant := scopeOf(r.Context(), "").Tenant
-	e, known, err := a.State.event(r.Context(), tenant, id)
+	e, known, err := a.State.Event(r.Context(), tenant, id)
 	if err != nil {
 		return nil, err
 	}
 	if key := bound(r.Context()); !known || key != "" && key != e.User {
 		return nil, notFound("there is no such event; events are known for a week")
 	}
-	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: e.turnIDs()}))
+	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (a *api) noteDone(ctx context.Context, e event) error {
 	if e.Done {
 		return nil
 	}
-	return a.State.done(ctx, scopeOf(ctx, e.User), e.ID)
+	return a.State.Done(ctx, scopeOf(ctx, e.User), e.ID)
 }
 
 // results are the memories that were made of turns, but for those that were taken back and what looks like an attack.
@@ -181,7 +181,7 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 	if err := upstream.Check(r.Context(), access.Read, key); err != nil {
 		return nil, err
 	}
-	list, count, err := a.State.events(r.Context(), scopeOf(r.Context(), key), p)
+	list, count, err := a.State.Events(r.Context(), scopeOf(r.Context(), key), p.first(), p.size)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (a *api) doneOf(ctx context.Context, list []event) (map[string]bool, error)
 		for len(events) > 0 {
 			n, ids := 0, []string{}
 			for n < len(events) && len(ids)+events[n].Turns <= upstream.MaxTurns {
-				ids = append(ids, events[n].turnIDs()...)
+				ids = append(ids, turnIDs(events[n])...)
 				n++
 			}
 			res, err := a.Services.Memories.GetTurns(ctx, connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: ids}))

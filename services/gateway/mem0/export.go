@@ -32,8 +32,16 @@ func (a *api) export(r *http.Request, in fields) (any, error) {
 			return nil, err
 		}
 	}
-	id := uuid.NewString()
-	if err := a.State.keepExport(r.Context(), scopeOf(r.Context(), "").Tenant, id, f.users, choice(in)); err != nil {
+	id, tenant := uuid.NewString(), scopeOf(r.Context(), "").Tenant
+	tokens, err := a.State.Tokens(r.Context(), tenant, f.users...)
+	if err != nil {
+		return nil, err
+	}
+	request, err := encoded(choice(in))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.State.KeepExport(r.Context(), tenant, id, f.users, tokens, []byte(request)); err != nil {
 		return nil, err
 	}
 	return reply{http.StatusCreated, map[string]string{"id": id, "message": exportRemark}}, nil
@@ -57,14 +65,17 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if id != "" {
-		chosen, known, err := a.State.export(r.Context(), scopeOf(r.Context(), "").Tenant, memory.CanonicalID(id))
+		chosen, known, err := a.State.Export(r.Context(), scopeOf(r.Context(), "").Tenant, memory.CanonicalID(id))
 		if err != nil {
 			return nil, err
 		}
 		if !known {
 			return nil, notFound("there is no such export; exports are known for a week")
 		}
-		in = chosen
+		in = fields{}
+		if err := decode(string(chosen), &in); err != nil {
+			return nil, err
+		}
 	}
 	f, err := a.filterOf(r.Context(), in)
 	if err != nil {

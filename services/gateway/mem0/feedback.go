@@ -63,7 +63,7 @@ func (a *api) judge(ctx context.Context, f found, verdict string) (string, error
 		return "Accepted. Nothing is learned without a verdict.", nil
 	}
 	scope := scopeOf(ctx, f.user)
-	last, err := a.State.shown(ctx, scope)
+	last, err := a.State.LastRecall(ctx, scope)
 	if err != nil {
 		return "", err
 	}
@@ -79,5 +79,5 @@ func (a *api) judge(ctx context.Context, f found, verdict string) (string, error
 	if _, err := a.Services.Recall.ReportCitations(ctx, connect.NewRequest(report)); err != nil {
 		return "", err
 	}
-	return "Accepted. The ranking learns from it.", a.State.taught(ctx, scope)
+	return "Accepted. The ranking learns from it.", a.State.DropRecall(ctx, scope)
 }

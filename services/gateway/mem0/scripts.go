@@ -46,11 +46,3 @@ redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('SREM', KEYS[3], ARGV[1])
 return 1`)
 }
-
-// whileKeptScript sets a field of a hash that is there.
-func whileKeptScript() *goredis.Script {
-	return goredis.NewScript(`
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 1`)
-}

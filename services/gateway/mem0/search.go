@@ -3,6 +3,7 @@ package mem0
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
@@ -13,6 +14,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Limits and defaults of searches; those of the contract in proto/.
@@ -126,6 +129,8 @@ func (a *api) search(r *http.Request, in fields) (any, error) {
 
 // recall returns what is found of a user, with scores. Metadata is left out where it is not available, unless the filter needs it.
 func (a *api) recall(ctx context.Context, s search, user string) (answer, error) {
+	scope := scopeOf(ctx, user)
+	token, began := a.State.Token(ctx, scope)
 	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(s.request(user)))
 	if err != nil {
 		return answer{}, err
@@ -136,7 +141,13 @@ func (a *api) recall(ctx context.Context, s search, user string) (answer, error)
 		shown[i], ids[i] = c.GetMemory(), c.GetMemory().GetId()
 	}
 	out := answer{degraded: res.Msg.GetDegraded()}
-	notes, err := a.State.notesOf(ctx, scopeOf(ctx, user), shown, recalled{res.Msg.GetRecallId(), ids})
+	notes, err := a.State.notesOf(ctx, scope, shown)
+	if began == nil { // else there is nothing to give feedback on
+		began = a.State.KeepRecall(ctx, scope, token, mem0state.Recall{ID: res.Msg.GetRecallId(), IDs: ids})
+	}
+	if began != nil && !errors.Is(began, redisstore.ErrErased) {
+		a.Log.WarnContext(ctx, "mem0's API: the search is not kept, so that feedback on it has no effect", "error", began)
+	}
 	if err != nil && (s.filter.narrow || ctx.Err() != nil) {
 		return answer{}, err
 	}

@@ -38,7 +38,7 @@ func sessionOf(member string) (user, session string, err error) {
 
 // idleKeys are the keys of idle sessions of a tenant: when each is to be closed, its last turn, and which are those of a user.
 func (s *State) idleKeys(scope memory.Scope) []string {
-	return []string{s.key(scope.Tenant, "idle"), s.key(scope.Tenant, "last"), s.of(scope, "sessions")}
+	return []string{s.Key(scope.Tenant, "idle"), s.Key(scope.Tenant, "last"), s.UserKey(scope, "sessions")}
 }
 
 // tenantsKey holds the tenants that have sessions, by when one was used last.
@@ -50,7 +50,11 @@ func (s *State) touch(ctx context.Context, scope memory.Scope, session, lastTurn
 	if err != nil {
 		return err
 	}
-	return s.in(ctx, "note that a session was used", func(ctx context.Context) error {
+	return s.Do(ctx, "note that a session was used", func(ctx context.Context) error {
+		at := goredis.Z{Score: score(s.o.Now()), Member: scope.Tenant}
+		if err := s.redis.ZAdd(ctx, s.tenantsKey(), at).Err(); err != nil {
+			return err
+		}
 		return s.touched.Run(ctx, s.redis, s.idleKeys(scope), name, lastTurn, s.o.Idle.Milliseconds(), keepEvents.Milliseconds()).Err()
 	})
 }
@@ -128,54 +132,4 @@ func (s *State) close(ctx context.Context, tenantID, name, lastTurn string) erro
 		return fmt.Errorf("close a session: %w", err)
 	}
 	return s.closed.Run(ctx, s.redis, s.idleKeys(memory.Scope{Tenant: tenantID, User: user}), name, lastTurn).Err()
-}
-
-// Name says what is counted by Kept.
-func (*State) Name() string { return "what mem0's API keeps" }
-
-// Kept counts what is kept of a user. Its error is a problem.
-func (s *State) Kept(ctx context.Context, scope memory.Scope) (int64, error) {
-	var counts []*goredis.IntCmd
-	err := s.pipelined(ctx, "count what is kept of a user", func(ctx context.Context, p goredis.Pipeliner) {
-		counts = []*goredis.IntCmd{
-			p.ZCard(ctx, s.of(scope, "events")), p.SCard(ctx, s.of(scope, "sessions")), p.SCard(ctx, s.of(scope, "exports")),
-			p.HLen(ctx, s.of(scope, "notes")), p.Exists(ctx, s.of(scope, "recall")),
-		}
-	})
-	var n int64
-	for _, c := range counts {
-		n += c.Val()
-	}
-	return n, err
-}
-
-// Forget removes all that is kept of a user. What the user is given to remember from then on is new. Its error is a problem.
-func (s *State) Forget(ctx context.Context, scope memory.Scope) error {
-	var events, sessions, exports *goredis.StringSliceCmd
-	err := s.pipelined(ctx, "find what is kept of a user", func(ctx context.Context, p goredis.Pipeliner) {
-		events = p.ZRange(ctx, s.of(scope, "events"), 0, -1)
-		sessions = p.SMembers(ctx, s.of(scope, "sessions"))
-		exports = p.SMembers(ctx, s.of(scope, "exports"))
-	})
-	if err != nil {
-		return err
-	}
-	return s.pipelined(ctx, "forget a user", func(ctx context.Context, p goredis.Pipeliner) {
-		for _, id := range events.Val() {
-			p.Del(ctx, s.eventKey(scope.Tenant, id))
-			p.ZRem(ctx, s.key(scope.Tenant, "events"), id)
-		}
-		for _, name := range sessions.Val() {
-			p.ZRem(ctx, s.key(scope.Tenant, "idle"), name)
-			p.HDel(ctx, s.key(scope.Tenant, "last"), name)
-		}
-		for _, id := range exports.Val() {
-			p.Del(ctx, s.key(scope.Tenant, "export:"+id))
-		}
-		for _, what := range []string{"events", "sessions", "exports", "notes", "recall"} {
-			p.Del(ctx, s.of(scope, what))
-		}
-		p.ZRem(ctx, s.key(scope.Tenant, "users"), scope.User)
-		p.ZRem(ctx, s.key(scope.Tenant, "users:first"), scope.User)
-	})
 }

@@ -2,37 +2,30 @@ package mem0
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Defaults of Options.
 const (
-	DefaultPrefix  = "mneme:mem0:"
+	DefaultPrefix  = mem0state.DefaultPrefix
 	DefaultIdle    = 20 * time.Second
 	DefaultPoll    = time.Second
-	DefaultTimeout = time.Second
+	DefaultTimeout = mem0state.DefaultTimeout
 )
 
-// How long things are known, and how many events of a tenant are listed.
-const (
-	keepEvents  = 7 * 24 * time.Hour
-	keepRecalls = 24 * time.Hour
-	maxEvents   = 10_000
-)
+// keepEvents is how long the open sessions of a user are listed.
+const keepEvents = mem0state.KeepEvents
 
 // Options are what a State is run with. Zero values have defaults.
 type Options struct {
@@ -71,22 +64,23 @@ func (o Options) filled() Options {
 	return o
 }
 
-// State is what mem0's API promises and Mneme itself does not keep: events, metadata, who was given something to remember, which sessions
-// are idle, what was shown last. It is in Redis, so that all replicas of the gateway know it; keys of a tenant are in one slot of a
-// cluster, and those of a user are named by a hash. It is safe for concurrent use. Its errors are problems: the cause is logged.
+// State is what mem0's API keeps beside the memories: that of mem0state, metadata, and which sessions are idle. It is in Redis, so that all
+// replicas of the gateway know it. It is safe for concurrent use.
 type State struct {
-	redis             goredis.UniversalClient
-	ingest            *upstream.Ingester
-	o                 Options
-	touched, due      *goredis.Script
-	closed, whileKept *goredis.Script
+	*mem0state.Store
+	redis        goredis.UniversalClient
+	ingest       *upstream.Ingester
+	o            Options
+	touched, due *goredis.Script
+	closed       *goredis.Script
 }
 
 // NewState makes a state over a Redis, which stays the caller's to close; it does not wait for it. Idle sessions are closed by ingest.
 func NewState(redis goredis.UniversalClient, ingest *upstream.Ingester, o Options) *State {
+	o = o.filled()
 	return &State{
-		redis: redis, ingest: ingest, o: o.filled(),
-		touched: touchScript(), due: dueScript(), closed: closedScript(), whileKept: whileKeptScript(),
+		Store: mem0state.New(redis, mem0state.Options{Prefix: o.Prefix, Timeout: o.Timeout}), redis: redis, ingest: ingest, o: o,
+		touched: touchScript(), due: dueScript(), closed: closedScript(),
 	}
 }
 
@@ -105,67 +99,14 @@ type note struct {
 func (n note) empty() bool { return len(n.Metadata) == 0 && n.Agent == "" && n.App == "" && n.ID == "" }
 
 // event is an addition. Its turns are turnID(ID, 0) and so on.
-type event struct {
-	ID      string    `json:"id"`
-	User    string    `json:"user"`
-	Session string    `json:"session"`
-	Turns   int       `json:"turns"`
-	At      time.Time `json:"at"`
-	// Done says that it is known to be done.
-	Done bool `json:"-"`
-}
+type event = mem0state.Event
 
-func (e event) turnIDs() []string {
+func turnIDs(e event) []string {
 	out := make([]string, e.Turns)
 	for i := range out {
 		out[i] = turnID(e.ID, i)
 	}
 	return out
-}
-
-// Fields of an event in Redis.
-const (
-	eventField = "event"
-	doneField  = "done"
-)
-
-// key is a key of a tenant.
-func (s *State) key(tenant, rest string) string { return s.o.Prefix + "{" + tenant + "}:" + rest }
-
-// of is a key of a user.
-func (s *State) of(scope memory.Scope, what string) string {
-	sum := sha256.Sum256([]byte(scope.User))
-	return s.key(scope.Tenant, what+":"+base64.RawURLEncoding.EncodeToString(sum[:18]))
-}
-
-func (s *State) eventKey(tenant, id string) string { return s.key(tenant, "event:"+id) }
-
-// in does something in Redis, in time.
-func (s *State) in(ctx context.Context, what string, do func(context.Context) error) error {
-	asking, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	err := do(asking)
-	if err == nil || errors.Is(err, goredis.Nil) {
-		return err
-	}
-	if ctx.Err() == nil {
-		s.o.Log.ErrorContext(ctx, "mem0's API: "+what, "error", err)
-	}
-	return door.Problem{
-		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: time.Second,
-		Detail: "what this API keeps beside the memories is not available at the moment",
-	}
-}
-
-// pipelined does several things in Redis at once.
-func (s *State) pipelined(ctx context.Context, what string, do func(context.Context, goredis.Pipeliner)) error {
-	return s.in(ctx, what, func(ctx context.Context) error {
-		_, err := s.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			do(ctx, p)
-			return nil
-		})
-		return err
-	})
 }
 
 // encoded is a value as JSON. What is kept are texts and numbers, which always encode.
@@ -190,112 +131,30 @@ func decode(body string, to any) error {
 // score is a time in milliseconds, for sorted sets.
 func score(t time.Time) float64 { return float64(t.UnixMilli()) }
 
-// timeOfScore is a time of a sorted set.
-func timeOfScore(v float64) time.Time { return time.UnixMilli(int64(v)).UTC() }
-
-// begin keeps an event with what was given beside it, and that its user was seen.
-func (s *State) begin(ctx context.Context, scope memory.Scope, e event, n note) error {
-	body, err := encoded(e)
-	if err != nil {
+// begin keeps an event with what was given beside it.
+func (s *State) begin(ctx context.Context, scope memory.Scope, token redisstore.Token, e event, n note) error {
+	if err := s.Begin(ctx, scope, token, e); err != nil {
 		return err
 	}
-	beside, err := encoded(n)
-	if err != nil {
-		return err
-	}
-	old := fmt.Sprintf("(%.0f", score(e.At.Add(-keepEvents)))
-	return s.pipelined(ctx, "keep an event", func(ctx context.Context, p goredis.Pipeliner) {
-		p.HSet(ctx, s.eventKey(scope.Tenant, e.ID), eventField, body)
-		p.Expire(ctx, s.eventKey(scope.Tenant, e.ID), keepEvents)
-		for _, list := range []string{s.key(scope.Tenant, "events"), s.of(scope, "events")} {
-			p.ZAdd(ctx, list, goredis.Z{Score: score(e.At), Member: e.ID})
-			p.ZRemRangeByScore(ctx, list, "-inf", old)
-			p.Expire(ctx, list, keepEvents)
-		}
-		p.ZRemRangeByRank(ctx, s.key(scope.Tenant, "events"), 0, -maxEvents-1)
-		p.ZAddNX(ctx, s.key(scope.Tenant, "users:first"), goredis.Z{Score: score(e.At), Member: scope.User})
-		p.ZAdd(ctx, s.key(scope.Tenant, "users"), goredis.Z{Score: score(e.At), Member: scope.User})
-		p.ZAdd(ctx, s.tenantsKey(), goredis.Z{Score: score(e.At), Member: scope.Tenant})
-		if !n.empty() {
-			p.HSet(ctx, s.of(scope, "notes"), e.ID, beside)
-		}
-	})
+	return s.note(ctx, scope, e.ID, n)
 }
 
 // drop removes an event of what did not get in.
 func (s *State) drop(ctx context.Context, scope memory.Scope, id string) error {
-	return s.pipelined(ctx, "drop an event", func(ctx context.Context, p goredis.Pipeliner) {
-		p.Del(ctx, s.eventKey(scope.Tenant, id))
-		p.ZRem(ctx, s.key(scope.Tenant, "events"), id)
-		p.ZRem(ctx, s.of(scope, "events"), id)
-		p.HDel(ctx, s.of(scope, "notes"), id)
-	})
-}
-
-// done notes that an event is done, where it is still known.
-func (s *State) done(ctx context.Context, scope memory.Scope, id string) error {
-	return s.in(ctx, "note that an event is done", func(ctx context.Context) error {
-		return s.whileKept.Run(ctx, s.redis, []string{s.eventKey(scope.Tenant, id)}, doneField, "1").Err()
-	})
-}
-
-// event returns an event of a tenant, if it is known.
-func (s *State) event(ctx context.Context, tenant, id string) (event, bool, error) {
-	var kept map[string]string
-	err := s.in(ctx, "read an event", func(ctx context.Context) (err error) {
-		kept, err = s.redis.HGetAll(ctx, s.eventKey(tenant, id)).Result()
+	if err := s.Drop(ctx, scope, id); err != nil {
 		return err
-	})
-	if err != nil || kept[eventField] == "" {
-		return event{}, false, err
 	}
-	out := event{Done: kept[doneField] != ""}
-	return out, true, decode(kept[eventField], &out)
+	return s.Do(ctx, "drop a note", func(ctx context.Context) error { return s.redis.HDel(ctx, s.UserKey(scope, "notes"), id).Err() })
 }
 
-// events returns a page of the events of a user, or of the tenant where the scope names none, the newest first, and how many there are.
-func (s *State) events(ctx context.Context, scope memory.Scope, p page) (list []event, count int, err error) {
-	key := s.key(scope.Tenant, "events")
-	if scope.User != "" {
-		key = s.of(scope, "events")
-	}
-	members, count, err := s.newest(ctx, key, p)
-	if err != nil {
-		return nil, 0, err
-	}
-	kept := make([]*goredis.MapStringStringCmd, len(members))
-	err = s.pipelined(ctx, "read events", func(ctx context.Context, p goredis.Pipeliner) {
-		for i, m := range members {
-			kept[i] = p.HGetAll(ctx, s.eventKey(scope.Tenant, m.Member.(string)))
-		}
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, k := range kept {
-		fields := k.Val()
-		if fields[eventField] == "" { // forgotten in the meantime
-			continue
-		}
-		e := event{Done: fields[doneField] != ""}
-		if err := decode(fields[eventField], &e); err != nil {
-			return nil, 0, err
-		}
-		list = append(list, e)
-	}
-	return list, count, nil
+// Name says what is counted by Kept.
+func (*State) Name() string { return "what mem0's API keeps" }
+
+// Kept counts what is kept of a user.
+func (s *State) Kept(ctx context.Context, scope memory.Scope) (int64, error) {
+	n, err := s.Count(ctx, scope, "")
+	return int64(n), err
 }
 
-// newest returns a page of a sorted set, the highest first, and how many members it has.
-func (s *State) newest(ctx context.Context, key string, p page) ([]goredis.Z, int, error) {
-	var members *goredis.ZSliceCmd
-	var count *goredis.IntCmd
-	err := s.pipelined(ctx, "read a list", func(ctx context.Context, pipe goredis.Pipeliner) {
-		first := int64(p.first())
-		members, count = pipe.ZRevRangeWithScores(ctx, key, first, first+int64(p.size)-1), pipe.ZCard(ctx, key)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return members.Val(), int(count.Val()), nil
-}
+// Forget removes all that is kept of a user.
+func (s *State) Forget(ctx context.Context, scope memory.Scope) error { return s.Erase(ctx, scope, "") }

@@ -1,0 +1,21 @@
+// Package mem0state keeps, in Redis, what mem0's API promises and no other store has: events of additions, exports that were asked for,
+// the memories that the last search of a user showed, and the list of users. An erasure removes and counts all of it.
+//
+// Keys of a tenant T (H is a hash of the user's id, see redisstore.Hash), after the prefix "mneme:mem0:":
+//
+//	{T}:event:ID         hash: the event as JSON ("event"), and whether it is done ("done"); a week
+//	{T}:events           sorted set of the tenant's event ids by time in ms, the newest 10,000; a week
+//	{T}:events:H         the same of a user
+//	{T}:export:ID        the request of an export as JSON; a week
+//	{T}:exports:H        set of the ids of exports that are about a user; a week
+//	{T}:recall:H         the last recall of a user: its id and the ids of its memories, as JSON; a day
+//	{T}:users            sorted set of users by when something was added last, in ms
+//	{T}:users:first      the same by when something was added first
+//	{T}:erased:H         the erasures of a user, for a week (see redisstore.Fence)
+//
+// The gateway keeps three more under the same prefix, which an erasure removes and counts here:
+//
+//	{T}:notes:H          hash of metadata
+//	{T}:sessions:H       set of the open sessions of a user, as they are named in the next two
+//	{T}:idle, {T}:last   sorted set and hash of the tenant's open sessions
+package mem0state

@@ -1,0 +1,77 @@
+package mem0state
+
+import "github.com/mneme-memory/mneme/shared/store/redisstore"
+
+// beginSource keeps an event. KEYS: fence, event, events of the tenant, events of the user, users by their first event, users by their
+// last. ARGV: token, event, its id, its time in ms, the time before which events are forgotten, ms that events are kept, the most of a
+// tenant, the user.
+const beginSource = redisstore.Fence + `
+if overtaken(KEYS[1], ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[2], 'event', ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[6])
+for i = 3, 4 do
+  redis.call('ZADD', KEYS[i], ARGV[4], ARGV[3])
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', '(' .. ARGV[5])
+  redis.call('PEXPIRE', KEYS[i], ARGV[6])
+end
+redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -tonumber(ARGV[7]) - 1)
+if not redis.call('ZSCORE', KEYS[5], ARGV[8]) then redis.call('ZADD', KEYS[5], ARGV[4], ARGV[8]) end
+redis.call('ZADD', KEYS[6], ARGV[4], ARGV[8])
+return 1`
+
+// keepExportSource keeps an export. KEYS: export, then fence and exports of each user. ARGV: id, request, ms that it is kept, then the
+// token of each user.
+const keepExportSource = redisstore.Fence + `
+for i = 2, #KEYS, 2 do
+  if overtaken(KEYS[i], ARGV[3 + i / 2]) then return 0 end
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+for i = 3, #KEYS, 2 do
+  redis.call('SADD', KEYS[i], ARGV[1])
+  redis.call('PEXPIRE', KEYS[i], ARGV[3])
+end
+return 1`
+
+// keepRecallSource keeps a recall. KEYS: fence, recall. ARGV: token, recall, ms that it is kept.
+const keepRecallSource = redisstore.Fence + `
+if overtaken(KEYS[1], ARGV[1]) then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return 1`
+
+// whileKeptSource sets the field ARGV[1] of a hash that exists to ARGV[2].
+const whileKeptSource = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1`
+
+// eraseSource removes everything of a user. KEYS: fence, events, exports and sessions of the user, recall, notes, events of the tenant,
+// users by their first event and by their last, idle sessions, their last turns, then the key of each event and export. ARGV: field and ms
+// of the fence, user, numbers of events, exports and sessions, then their names. It returns 0, and removes nothing, where the lists have
+// changed since they were read.
+const eraseSource = redisstore.Fence + `
+if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 1 end
+local events, exports, sessions = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if redis.call('ZCARD', KEYS[2]) ~= events or redis.call('SCARD', KEYS[3]) ~= exports or redis.call('SCARD', KEYS[4]) ~= sessions then
+  return 0
+end
+for i = 1, events do
+  if not redis.call('ZSCORE', KEYS[2], ARGV[6 + i]) then return 0 end
+end
+for i = 1, exports do
+  if redis.call('SISMEMBER', KEYS[3], ARGV[6 + events + i]) == 0 then return 0 end
+end
+for i = 1, sessions do
+  if redis.call('SISMEMBER', KEYS[4], ARGV[6 + events + exports + i]) == 0 then return 0 end
+end
+erase_once(KEYS[1], ARGV[1], ARGV[2])
+for i = 1, events do redis.call('ZREM', KEYS[7], ARGV[6 + i]) end
+for i = 1, sessions do
+  local session = ARGV[6 + events + exports + i]
+  redis.call('ZREM', KEYS[10], session)
+  redis.call('HDEL', KEYS[11], session)
+end
+redis.call('ZREM', KEYS[8], ARGV[3])
+redis.call('ZREM', KEYS[9], ARGV[3])
+for i = 2, 6 do redis.call('UNLINK', KEYS[i]) end
+for i = 12, #KEYS do redis.call('UNLINK', KEYS[i]) end
+return 1`

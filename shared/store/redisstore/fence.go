@@ -1,0 +1,107 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// The fence keeps requests that began before an erasure from writing after it. A store counts, for each user, the erasures that it carried
+// out, and remembers their ids. A request reads the count as it begins, and its writes are refused where the count has changed. An erasure
+// that is asked for again finds its id and removes nothing: what is there was written after it.
+
+// keepFence is how long an erasure is remembered: longer than any request lasts, and than an erasure is repeated.
+const keepFence = 7 * Day
+
+// ErrErased says that the user was erased after the request began: nothing was written.
+var ErrErased = errors.New("the user was erased meanwhile, nothing was kept of the request")
+
+// Token is the number of erasures that a store had carried out for a user when a request began.
+type Token string
+
+// FenceKey holds the erasures of a user in this store.
+func (s Space) FenceKey(scope memory.Scope) string { return s.UserKey(scope, "erased") }
+
+// Token returns the token of a request that begins now.
+func (s Space) Token(ctx context.Context, scope memory.Scope) (Token, error) {
+	tokens, err := s.Tokens(ctx, scope.Tenant, scope.User)
+	if err != nil {
+		return "", err
+	}
+	return tokens[0], nil
+}
+
+// Tokens returns the tokens of a request about several users of a tenant.
+func (s Space) Tokens(ctx context.Context, tenant string, users ...string) ([]Token, error) {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	read := make([]*goredis.StringCmd, len(users))
+	err := s.Pipelined(ctx, "begin a request", func(ctx context.Context, p goredis.Pipeliner) {
+		for i, user := range users {
+			read[i] = ReadToken(ctx, p, s.FenceKey(memory.Scope{Tenant: tenant, User: user}))
+		}
+	})
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		return nil, err
+	}
+	out := make([]Token, len(users))
+	for i, cmd := range read {
+		out[i] = TokenOf(cmd)
+	}
+	return out, nil
+}
+
+// ReadToken adds the reading of a token to a pipeline, whose error may be goredis.Nil then; TokenOf returns it.
+func ReadToken(ctx context.Context, p goredis.Pipeliner, fence string) *goredis.StringCmd {
+	return p.HGet(ctx, fence, "n")
+}
+
+// TokenOf returns what ReadToken has read.
+func TokenOf(cmd *goredis.StringCmd) Token {
+	if n := cmd.Val(); n != "" {
+		return Token(n)
+	}
+	return "0"
+}
+
+// Erased reports whether the erasure of an id was carried out; never for an empty id.
+func (s Space) Erased(ctx context.Context, scope memory.Scope, erasure string) (done bool, err error) {
+	if erasure == "" {
+		return false, nil
+	}
+	err = s.Do(ctx, "look up an erasure", func(ctx context.Context) (err error) {
+		done, err = s.Redis.HExists(ctx, s.FenceKey(scope), FenceField(erasure)).Result()
+		return err
+	})
+	return done, err
+}
+
+// FenceField names an erasure among those of a user; it is empty for an empty id.
+func FenceField(erasure string) string {
+	if erasure == "" {
+		return ""
+	}
+	return "r:" + base64.RawURLEncoding.EncodeToString(Digest(erasure)[:hashBytes])
+}
+
+// KeepFenceMs is keepFence in milliseconds, for scripts.
+func KeepFenceMs() int64 { return keepFence.Milliseconds() }
+
+// Fence is Lua for scripts. overtaken(fence, token) is true where the user was erased after the request began. erase_once(fence, field, ms)
+// is false where the erasure was carried out before; else it counts it, and the script removes everything.
+const Fence = `
+local function overtaken(fence, token)
+  return (redis.call('HGET', fence, 'n') or '0') ~= token
+end
+local function erase_once(fence, field, ms)
+  if field ~= '' and redis.call('HSETNX', fence, field, '1') == 0 then return false end
+  redis.call('HINCRBY', fence, 'n', 1)
+  redis.call('PEXPIRE', fence, ms)
+  return true
+end
+`
