@@ -32,6 +32,7 @@ type Config struct {
 	Formation     wiring.FormationOptions
 	Parallel      parallel.Options `envPrefix:"MNEME_BOOSTER_"`
 	Embedding     wiring.Embedding
+	Webhooks      wiring.Webhooks
 	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster; attribution's is it with -attribution behind"`
 	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,attribution,workflow,model,store" desc:"parts of the work that this process takes, so that they scale apart: intake, attribution (keeps why turns were dropped), workflow, model, store"`
 	ModelParallel int      `env:"MNEME_BOOSTER_MODEL_PARALLEL" envDefault:"16" desc:"model-bound activities at the same time"`
@@ -98,17 +99,12 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	activities.Window, activities.Announce, activities.Erasures = win, announce, erasure.Starter{Client: temporal}
-	stores, free, err := wiring.OpenErasureStores(busClient, cfg.Workflows, cfg.Window.Redis, temporal, tel)
+	groups := wiring.Groups{Attribution: cfg.attributionGroup(), Webhooks: cfg.Webhooks.Group}
+	stores, free, err := wiring.OpenErasureStores(busClient, cfg.Workflows, cfg.Window.Redis, temporal, groups, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("erasure stores", free)
-	attributed, free, err := wiring.OpenAttributionStore(busClient, cfg.attributionGroup())
-	if err != nil {
-		return b.Abandon(ctx, err)
-	}
-	b.OnClose("attribution's progress", free)
-	stores = append(stores, attributed)
 	workers := workers{log: tel.Log, create: func() []worker.Worker {
 		group := consolidation.Workers(temporal, consolidation.Roles{
 			Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),

@@ -25,7 +25,6 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
 	"github.com/mneme-memory/mneme/services/gateway/stream"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
-	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -34,6 +33,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/directory"
+	accepted "github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -53,7 +55,7 @@ type Config struct {
 
 // WebhookConfig says how webhooks are told.
 type WebhookConfig struct {
-	Group   string `env:"MNEME_WEBHOOK_GROUP" envDefault:"mneme-webhooks" desc:"consumer group that reads memory changes for webhooks"`
+	wiring.Webhooks
 	Private bool   `env:"MNEME_WEBHOOK_PRIVATE_ADDRESSES" envDefault:"false" desc:"whether webhooks may lead to addresses that are not public, and to URLs without TLS: then tenants reach what the gateway reaches"`
 }
 
@@ -62,7 +64,6 @@ func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.UtilizerURL != "", "MNEME_UTILIZER_URL", c.UtilizerURL, "a URL such as http://127.0.0.1:8403"),
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
-		config.Require(c.Webhooks.Group != "", "MNEME_WEBHOOK_GROUP", c.Webhooks.Group, "a name"),
 		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "a secret that the services behind know, too"),
 		config.Require(!slices.ContainsFunc(c.Origins, func(o string) bool { return !isOrigin(o) }), "MNEME_GATEWAY_ORIGINS",
 			strings.Join(c.Origins, ","), "origins such as https://app.example.com, without path or spaces, or *"),
@@ -104,7 +105,7 @@ type builder struct {
 	directory  directory.Directory
 	limits     *quota.Quota
 	auth       *keys.Authenticator
-	repeatable *idempotency.Store
+	repeatable *idempotency.Requests
 	mem0       *mem0.State
 	verbatim   *verbatim.Store
 	webhooks   *webhook.Webhooks
@@ -128,12 +129,10 @@ func (b *builder) open() (err error) {
 		return err
 	}
 	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
-	b.repeatable = idempotency.New(b.redis, idempotency.Options{Log: b.tel.Log})
+	b.repeatable = &idempotency.Requests{Store: accepted.New(b.redis, accepted.Options{}), Log: b.tel.Log}
 	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
-	b.verbatim = verbatim.New(b.redis, verbatim.Options{
-		Items: b.cfg.Limits.Items, Over: b.limits.OverItems, Log: b.tel.Log,
-	})
-	b.limits.Kept = b.verbatim.Count
+	b.verbatim = verbatim.New(b.redis, verbatim.Options{Items: b.cfg.Limits.Items, Log: b.tel.Log})
+	b.limits.Kept = b.verbatim.OfTenant
 	b.mem0 = mem0.NewState(b.redis, b.ingest, mem0.Options{Log: b.tel.Log})
 	b.Background(
 		runner.Task{Name: "last use of keys", Run: b.auth.Run}, runner.Task{Name: "quotas", Run: b.limits.Run},
@@ -148,7 +147,7 @@ func (b *builder) open() (err error) {
 
 // openWebhooks makes what tells programs of tenants.
 func (b *builder) openWebhooks() (err error) {
-	b.webhooks, err = webhook.New(b.redis, webhook.Options{
+	b.webhooks, err = webhook.New(webhooks.New(b.redis, webhooks.Options{}), webhook.Options{
 		Private: b.cfg.Webhooks.Private, Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log,
 	})
 	if err != nil {
@@ -173,7 +172,7 @@ func (b *builder) reach() error {
 	b.OnClose("clients of services", free)
 	b.limits.Stored = b.stored
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
-		Forgetting(b.repeatable, b.repeatable, b.mem0, b.verbatim, b.webhooks)
+		Noting(b.repeatable)
 	return nil
 }
 

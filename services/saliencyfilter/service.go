@@ -87,7 +87,7 @@ func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.T
 	b.OnClose("redis of decisions", client.Close)
 	store := decisions.New(client, c.Decided)
 	filters.Keep(store.Of)
-	return store.Forget, nil
+	return func(ctx context.Context, scope memory.Scope) error { return store.Erase(ctx, scope, "") }, nil
 }
 
 func decided(tenantID, verdict string) metric.AddOption {

@@ -146,7 +146,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 func (c Config) userData(
 	b *wiring.Builder, busClient *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry,
 ) (*userDataServer, error) {
-	stores, free, err := wiring.OpenErasureStores(busClient, c.Workflows, c.Window.Redis, temporal, tel)
+	stores, free, err := wiring.OpenErasureStores(busClient, c.Workflows, c.Window.Redis, temporal, wiring.Groups{}, tel)
 	if err != nil {
 		return nil, err
 	}

@@ -4,54 +4,139 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"go.temporal.io/sdk/client"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/records"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// OpenErasureStores opens what keeps something of users beside bank and window. A further store is one more line.
+// Webhooks names the consumer group that delivers changes of memory, so that an erasure can wait for it.
+type Webhooks struct {
+	Group string `env:"MNEME_WEBHOOK_GROUP" envDefault:"mneme-webhooks" desc:"consumer group that reads memory changes for webhooks; an erasure waits for it, so that it is the same in all services"`
+}
+
+// Validate checks what the types do not.
+func (w Webhooks) Validate() error {
+	return config.Require(w.Group != "", "MNEME_WEBHOOK_GROUP", w.Group, "a name")
+}
+
+// Groups are the consumer groups that an erasure waits for. Who only counts has no need of them.
+type Groups struct{ Attribution, Webhooks string }
+
+// OpenErasureStores opens every store that holds data of users, beside bank and window: they are erased in this order, and counted. A
+// further store is one more line.
 func OpenErasureStores(
-	b *BusClient, w Workflows, redis Redis, temporal client.Client, tel *telemetry.Telemetry,
+	b *BusClient, w Workflows, redis Redis, temporal client.Client, groups Groups, tel *telemetry.Telemetry,
 ) ([]erasure.Store, func() error, error) {
-	traces, free, err := redis.openTraces(tel)
-	if err != nil {
-		return nil, nil, err
-	}
-	cluster := b.bus.Cluster(b.name)
-	deadLetters, err := kafka.NewLog(cluster, contract.TopicDeadLetters)
-	if err != nil {
-		return nil, nil, errors.Join(err, free())
-	}
-	kept, freeKept, err := redis.OpenDecisions(decisions.Options{}, tel)
-	if err != nil {
-		return nil, nil, errors.Join(err, deadLetters.Close(), free())
-	}
-	recorded, freeRecorded, err := redis.OpenRecords(records.Options{}, tel)
-	if err != nil {
-		return nil, nil, errors.Join(err, freeKept(), deadLetters.Close(), free())
-	}
-	return []erasure.Store{
-		erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
-			Join: func() (bus.Source, error) {
-				return kafka.NewSource(kafka.SourceConfig{
-					Cluster: cluster, Group: contract.GroupReplay, Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
-				})
-			},
-			Log: deadLetters, Out: b.raw, Instruments: b.ins,
-		}),
+	o := &opened{bus: b, redis: redis, tel: tel}
+	shared := o.client()
+	deliveries := webhooks.New(shared, webhooks.Options{})
+	stores := []erasure.Store{
+		erasure.Redis{Label: "answers and notes of requests", Erasable: idempotency.New(shared, idempotency.Options{})},
+		erasure.Redis{Label: "verbatim items", Erasable: verbatim.New(shared, verbatim.Options{})},
+		erasure.Redis{Label: "state of mem0's API", Erasable: mem0state.New(shared, mem0state.Options{})},
+		erasure.Redis{Label: "decisions kept for the filter", Erasable: decisions.New(shared, decisions.Options{})},
+		erasure.Redis{Label: "records of models", Erasable: o.records(shared)},
+		o.traces(),
+		o.deadLetters(),
+		erasure.Deliveries{Consumer: o.consumer(groups.Webhooks, contract.TopicMemoryChanges), Kept: deliveries},
+		erasure.Attribution{Consumer: o.consumer(groups.Attribution, contract.TopicSalientTurns)},
 		erasure.Histories{Client: temporal, Namespace: w.Namespace, DeleteAfter: w.DeleteAfter},
-		traces,
-		FilterDecisions{kept},
-		ModelRecords{recorded},
-	}, func() error { return errors.Join(deadLetters.Close(), freeRecorded(), freeKept(), free()) }, nil
+	}
+	if o.err != nil {
+		return nil, nil, errors.Join(o.err, o.free())
+	}
+	return stores, o.free, nil
+}
+
+// opened opens stores until one fails, and frees what they hold.
+type opened struct {
+	bus   *BusClient
+	redis Redis
+	tel   *telemetry.Telemetry
+	frees []func() error
+	err   error
+}
+
+func (o *opened) free() error {
+	var errs []error
+	for _, free := range slices.Backward(o.frees) {
+		errs = append(errs, free())
+	}
+	return errors.Join(errs...)
+}
+
+// keep keeps what frees something that was opened, or the error of opening it.
+func (o *opened) keep(free func() error, err error) {
+	if err != nil {
+		o.err = errors.Join(o.err, err)
+		return
+	}
+	o.frees = append(o.frees, free)
+}
+
+func (o *opened) client() goredis.UniversalClient {
+	c, err := o.redis.client(o.tel)
+	if err != nil {
+		o.keep(nil, err)
+		return nil
+	}
+	o.keep(c.Close, nil)
+	return c
+}
+
+func (o *opened) records(redis goredis.UniversalClient) *records.Store {
+	s, err := records.New(redis, records.Options{})
+	o.err = errors.Join(o.err, err)
+	return s
+}
+
+func (o *opened) traces() erasure.Store {
+	s, free, err := o.redis.openTraces(o.tel)
+	o.keep(free, err)
+	return s
+}
+
+func (o *opened) log(topic string) bus.Log {
+	log, err := o.bus.Log(topic)
+	if err != nil {
+		o.keep(nil, err)
+		return nil
+	}
+	o.keep(log.Close, nil)
+	return log
+}
+
+func (o *opened) deadLetters() erasure.Store {
+	letters, free, err := o.bus.OpenDeadLetters()
+	o.keep(free, err)
+	return erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
+		Join: letters.Join, Log: letters.Log, Out: o.bus.raw, Instruments: o.bus.ins,
+	})
+}
+
+func (o *opened) consumer(group, topic string) erasure.Consumer {
+	offsets, err := kafka.NewOffsets(o.bus.bus.Cluster(o.bus.name), group, topic)
+	if err != nil {
+		o.keep(nil, err)
+		return erasure.Consumer{}
+	}
+	o.keep(offsets.Close, nil)
+	return erasure.Consumer{Log: o.log(topic), Committed: offsets.Committed}
 }
 
 // OpenDecisions opens what is kept of the decisions of a filter that asks a model. It does not wait for Redis.
@@ -74,42 +159,6 @@ func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*record
 		return nil, nil, errors.Join(err, client.Close())
 	}
 	return store, client.Close, nil
-}
-
-// ModelRecords are what is kept of calls of models, as a store to be erased. They are erased also where nothing is recorded by now.
-type ModelRecords struct{ Store *records.Store }
-
-var _ erasure.Store = ModelRecords{}
-
-// Name implements erasure.Store.
-func (ModelRecords) Name() string { return "records of models" }
-
-// Erase implements erasure.Store.
-func (m ModelRecords) Erase(ctx context.Context, r erasure.Request) error {
-	return m.Store.Forget(ctx, r.Scope)
-}
-
-// Count implements erasure.Store.
-func (m ModelRecords) Count(ctx context.Context, r erasure.Request) (int, error) {
-	return m.Store.Count(ctx, r.Scope)
-}
-
-// FilterDecisions are what is kept of the decisions of a filter that asks a model, as a store to be erased.
-type FilterDecisions struct{ Store *decisions.Store }
-
-var _ erasure.Store = FilterDecisions{}
-
-// Name implements erasure.Store.
-func (FilterDecisions) Name() string { return "decisions kept for the filter" }
-
-// Erase implements erasure.Store. What came after the request goes, too: a model is asked again at worst.
-func (d FilterDecisions) Erase(ctx context.Context, r erasure.Request) error {
-	return d.Store.Forget(ctx, r.Scope)
-}
-
-// Count implements erasure.Store.
-func (d FilterDecisions) Count(ctx context.Context, r erasure.Request) (int, error) {
-	return d.Store.Count(ctx, r.Scope)
 }
 
 // TransportTopic is a topic whose records leave with its retention alone.

@@ -107,7 +107,7 @@ func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := store.Count(t.Context(), ana); err != nil || n != 1 {
+	if n, err := store.Count(t.Context(), ana, ""); err != nil || n != 1 {
 		t.Errorf("%d records, %v; want that of the second call", n, err)
 	}
 }

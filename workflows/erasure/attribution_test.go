@@ -51,10 +51,10 @@ func TestAttributionIsWaitedForUntilItHasPassedTheErasure(t *testing.T) {
 		"nobody can tell":                   {nil, "x1", unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := erasure.Attribution{
+			s := erasure.Attribution{Consumer: erasure.Consumer{
 				Log:       broker.Log(contract.TopicSalientTurns),
 				Committed: func(context.Context) (map[int]int64, error) { return c.committed, c.err },
-			}
+			}}
 			r := erasure.Request{Scope: ana, RequestID: c.request}
 			if err := s.Erase(t.Context(), r); err != nil {
 				t.Fatal(err)

@@ -74,7 +74,7 @@ booster-store:
 {{- $asks := and (has "MNEME_LLM_BASE_URL" $known) (or (not .kind.role) (eq (default "" .kind.role) "model")) (ne .kind.binary "mneme") -}}
 {{- if and .root.Values.model.baseUrl (or $embeds $asks) -}}{{- $needs = append $needs "model" -}}{{- end -}}
 {{- if and .root.Values.telemetry.endpoint (has "OTEL_EXPORTER_OTLP_ENDPOINT" $known) -}}{{- $needs = append $needs "collector" -}}{{- end -}}
-{{- if has "MNEME_WEBHOOK_GROUP" $known -}}{{- $needs = append $needs "webhooks" -}}{{- end -}}
+{{- if has "MNEME_WEBHOOK_PRIVATE_ADDRESSES" $known -}}{{- $needs = append $needs "webhooks" -}}{{- end -}}
 {{- $_ := set $c "needs" (sortAlpha $needs) -}}
 {{- $calls := list -}}
 {{- if has "MNEME_UTILIZER_URL" $known -}}{{- $calls = append $calls "utilizer" -}}{{- end -}}

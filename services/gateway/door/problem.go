@@ -15,7 +15,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
-	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Problem is an error as a client is told it. Each door writes it in its own form.
@@ -146,17 +145,19 @@ var statuses = map[connect.Code]Problem{
 // ProblemOf is what an error is to a client. What names internals is not told; log it where Status is 500 or more.
 func ProblemOf(err error) Problem {
 	var p Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	if p, ok := ofStore(err); ok {
+		return p
+	}
 	var over *http.MaxBytesError
 	switch {
-	case errors.As(err, &p):
-		return p
 	case errors.As(err, &over):
 		return tooLarge(over.Limit)
 	case errors.Is(err, access.ErrForbidden):
 		detail := strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")
 		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: detail}
-	case errors.Is(err, redisstore.ErrErased):
-		return Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged, Detail: redisstore.ErrErased.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded, errors.New("the deadline is exceeded"))
 	}
@@ -165,8 +166,8 @@ func ProblemOf(err error) Problem {
 	if !errors.As(rpcerror.From(err), &rpc) {
 		return Problem{Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "an internal error"}
 	}
-	p, known := statuses[rpc.Code()]
-	if !known {
+	known := false
+	if p, known = statuses[rpc.Code()]; !known {
 		return Problem{Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "an internal error"}
 	}
 	p.Field, p.Detail = field, strings.TrimPrefix(rpc.Message(), field+": ")

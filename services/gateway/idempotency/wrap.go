@@ -1,6 +1,10 @@
+// Package idempotency has requests with an Idempotency-Key carried out once, and answered as the first time when they are repeated. What
+// became of requests is kept by shared/store/idempotency.
 package idempotency
 
 import (
+	"log/slog"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,9 +14,27 @@ import (
 	"strconv"
 	"strings"
 
+	store "github.com/mneme-memory/mneme/shared/store/idempotency"
+
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 )
+
+// Header is the header that carries the key.
+const Header = door.IdempotencyKey
+
+// Replayed is the header of an answer that was given before.
+const Replayed = "Idempotency-Replayed"
+
+// MaxKey bounds a key, in bytes.
+const MaxKey = 255
+
+// Requests has requests carried out once. It is safe for concurrent use.
+type Requests struct {
+	*store.Store
+	// Log is told of answers that are not kept, and of what callers are not told.
+	Log *slog.Logger
+}
 
 // KeyOf returns the key of a request. Its errors are problems that name the header.
 func KeyOf(h http.Header) (string, error) {
@@ -34,16 +56,20 @@ func KeyOf(h http.Header) (string, error) {
 // refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
 // wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user". Secrets are
 // fields of the answer's body that are shown once: they are not kept, and lack where it is given again.
-func (s *Store) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
+func (s *Requests) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, next, secrets); err != nil {
-			write(w, r, door.ProblemOf(err))
+			p := door.ProblemOf(err)
+			if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
+				s.note(r.Context(), err)
+			}
+			write(w, r, p)
 		}
 	})
 }
 
 // serve returns an error where nothing has been answered.
-func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler, secrets []string) error {
+func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handler, secrets []string) error {
 	p, ok := access.FromContext(r.Context())
 	if !ok {
 		return errors.New("idempotency: nobody is known to call")
@@ -61,7 +87,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler,
 	if err != nil {
 		credential = p.KeyID // whoever let the call in knew it by other means
 	}
-	scope := Scope{
+	scope := store.Scope{
 		Tenant: p.Tenant.ID, User: r.PathValue("user"), Route: r.Method + " " + r.URL.EscapedPath(), Credential: credential,
 	}
 	stored, claim, err := s.Begin(r.Context(), scope, key, append([]byte(r.URL.RawQuery+"\n"), body...))
@@ -70,7 +96,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler,
 		return err
 	case stored != nil:
 		stored.Header.Set(Replayed, "true")
-		stored.write(w)
+		writeStored(w, *stored)
 	default:
 		s.carryOut(w, r, claim, next, secrets)
 	}
@@ -78,7 +104,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler,
 }
 
 // carryOut answers, and keeps the answer first: a client that has it never sees another one, but for secrets.
-func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, next http.Handler, secrets []string) {
+func (s *Requests) carryOut(w http.ResponseWriter, r *http.Request, claim *store.Claim, next http.Handler, secrets []string) {
 	after := context.WithoutCancel(r.Context()) // the client may go; what was done has to be noted all the same
 	finished := false
 	defer func() {
@@ -86,7 +112,7 @@ func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, n
 			s.note(after, claim.Release(after))
 		}
 	}()
-	within, cancel := context.WithTimeout(r.Context(), s.o.Lease/2)
+	within, cancel := context.WithTimeout(r.Context(), s.Lease()/2)
 	defer cancel()
 	answer := &recorder{header: http.Header{}}
 	next.ServeHTTP(answer, r.WithContext(within))
@@ -95,19 +121,19 @@ func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, n
 	if out.Status >= http.StatusBadRequest {
 		s.note(after, claim.Release(after))
 	} else {
-		s.note(after, claim.Finish(after, out.without(secrets)))
+		s.note(after, claim.Finish(after, without(out, secrets)))
 	}
-	out.write(w)
+	writeStored(w, out)
 }
 
-func (s *Store) note(ctx context.Context, err error) {
+func (s *Requests) note(ctx context.Context, err error) {
 	if err != nil {
-		s.o.Log.ErrorContext(ctx, "idempotency", "error", err)
+		s.Log.ErrorContext(ctx, "idempotency", "error", err)
 	}
 }
 
 // without is the answer without fields of its body. Of a body that is no object nothing is left.
-func (a Stored) without(fields []string) Stored {
+func without(a store.Stored, fields []string) store.Stored {
 	if len(fields) == 0 {
 		return a
 	}
@@ -120,7 +146,7 @@ func (a Stored) without(fields []string) Stored {
 	return a
 }
 
-func (a Stored) write(w http.ResponseWriter) {
+func writeStored(w http.ResponseWriter, a store.Stored) {
 	for name, values := range a.Header {
 		w.Header()[name] = values
 	}
@@ -151,7 +177,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.body.Write(p)
 }
 
-func (r *recorder) stored() Stored {
+func (r *recorder) stored() store.Stored {
 	r.WriteHeader(http.StatusOK)
-	return Stored{Status: r.status, Header: r.header, Body: r.body.Bytes()}
+	return store.Stored{Status: r.status, Header: r.header, Body: r.body.Bytes()}
 }

@@ -22,11 +22,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -157,7 +157,7 @@ func open(t *testing.T) *gateway {
 	g.ingest = &upstream.Ingester{Out: g.mneme, Now: g.clock.Now}
 	g.state = mem0.NewState(g.store, g.ingest, mem0.Options{Poll: time.Millisecond, Now: g.clock.Now, Log: log})
 	api := mem0.New(mem0.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(idempotency.New(g.store, idempotency.Options{}), g.state),
+		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Noting(idempotency.New(g.store, idempotency.Options{})),
 		Ingest:   g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now, Log: log,
 	})
 	g.url = g.serve(api, log)

@@ -113,7 +113,7 @@ func TestForgottenSessionsAreNotClosed(t *testing.T) {
 	g := open(t)
 	g.add(object{"messages": says("x"), "user_id": "ines"})
 	g.add(object{"messages": says("x"), "user_id": "ben"})
-	if err := g.state.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
+	if err := g.state.Erase(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	g.redis.SetTime(start.Add(30 * time.Second))

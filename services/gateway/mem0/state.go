@@ -146,15 +146,3 @@ func (s *State) drop(ctx context.Context, scope memory.Scope, id string) error {
 	}
 	return s.Do(ctx, "drop a note", func(ctx context.Context) error { return s.redis.HDel(ctx, s.UserKey(scope, "notes"), id).Err() })
 }
-
-// Name says what is counted by Kept.
-func (*State) Name() string { return "what mem0's API keeps" }
-
-// Kept counts what is kept of a user.
-func (s *State) Kept(ctx context.Context, scope memory.Scope) (int64, error) {
-	n, err := s.Count(ctx, scope, "")
-	return int64(n), err
-}
-
-// Forget removes all that is kept of a user.
-func (s *State) Forget(ctx context.Context, scope memory.Scope) error { return s.Erase(ctx, scope, "") }

@@ -25,11 +25,13 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/keys"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
-	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	directory "github.com/mneme-memory/mneme/shared/store/directory/inmem"
+	accepted "github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -130,17 +132,22 @@ func (usage) Usage(_ context.Context, day string) (map[string]int64, error) {
 	return map[string]int64{"requests": int64(len(day)), "turns": 3}, nil
 }
 
+func (usage) OverItems(context.Context) error {
+	return door.Problem{Status: http.StatusTooManyRequests, Code: door.CodeOverQuota, Detail: "over the quota"}
+}
+
 // gateway is the API with what stands behind it.
 type gateway struct {
-	t       testing.TB
-	url     string
-	client  *http.Client
-	api     *rest.API
-	behind  *behind
-	out     *published
-	letters *letters
-	redis   *miniredis.Miniredis
-	log     *bytes.Buffer
+	repeatable *idempotency.Requests
+	t          testing.TB
+	url        string
+	client     *http.Client
+	api        *rest.API
+	behind     *behind
+	out        *published
+	letters    *letters
+	redis      *miniredis.Miniredis
+	log        *bytes.Buffer
 }
 
 // open serves the API behind a guard. With a publisher, turns go there.
@@ -159,14 +166,14 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	for _, p := range publishers {
 		out = p
 	}
-	repeatable := idempotency.New(redis, idempotency.Options{Timeout: time.Second, Now: clock, Log: log})
+	repeatable := &idempotency.Requests{Store: accepted.New(redis, accepted.Options{Timeout: time.Second, Now: clock}), Log: log}
 	kept := verbatim.New(redis, verbatim.Options{Timeout: time.Second, Log: log})
-	hooks, err := webhook.New(redis, webhook.Options{Timeout: time.Second, Log: log})
+	hooks, err := webhook.New(webhooks.New(redis, webhooks.Options{Timeout: time.Second}), webhook.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	api, err := rest.New(rest.Parts{
-		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable, repeatable, kept),
+		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Noting(repeatable),
 		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
 		Idempotency: repeatable, Verbatim: kept, Webhooks: hooks,
 		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
@@ -175,7 +182,7 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.api = api
+	g.api, g.repeatable = api, repeatable
 	mux := http.NewServeMux()
 	guard := &door.Guard{Auth: authenticator{}, Log: log}
 	handler := guard.Wrap(rest.WriteProblem, api.Handler())

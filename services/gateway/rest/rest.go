@@ -13,10 +13,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
 )
 
 // Prefix begins the paths that need a key.
@@ -25,7 +25,7 @@ const Prefix = "/v1/tenants/"
 // base begins the paths of the API. The tenant is that of the key.
 const base = Prefix + "self"
 
-// Idempotency makes requests repeatable; idempotency.Store is one.
+// Idempotency makes requests repeatable; *idempotency.Requests of the gateway is one.
 type Idempotency interface {
 	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not kept.
 	Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler
@@ -74,6 +74,8 @@ type DeadLetters interface {
 type Usage interface {
 	// Usage returns counts of a day in UTC ("2026-11-25"); empty means today.
 	Usage(ctx context.Context, day string) (map[string]int64, error)
+	// OverItems counts a call that would keep more items than the caller's tenant may have, and returns the error of it.
+	OverItems(ctx context.Context) error
 }
 
 // Parts are what the API is made of. All but Log and OtherDoors are needed.

@@ -17,10 +17,10 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
 )
 
 // Keyed is the part of a request that may be repeated.

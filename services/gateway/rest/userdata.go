@@ -15,8 +15,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
 )
 
 // maxImport bounds the lines of an import, in bytes: what names them has to have room in a message of door.MaxBody, too.

@@ -15,9 +15,10 @@ import (
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
-	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
 )
 
 // maxBatch is how long the operations of a batch may take.
@@ -26,8 +27,10 @@ const maxBatch = 30 * time.Second
 // Verbatim keeps what it is given as it came; verbatim.Store does. Its errors are problems, which name fields of its arguments as the API
 // does.
 type Verbatim interface {
+	// Token returns the token of a request that begins now, for what it changes.
+	Token(ctx context.Context, scope memory.Scope) (redisstore.Token, error)
 	// Put keeps an item.
-	Put(ctx context.Context, scope memory.Scope, p verbatim.Put) error
+	Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p verbatim.Put) error
 	// Delete removes an item, if it is there.
 	Delete(ctx context.Context, scope memory.Scope, n verbatim.Name) error
 	// Get returns an item, if it is there.
@@ -41,9 +44,9 @@ type Verbatim interface {
 	// Namespaces returns namespaces that are asked for.
 	Namespaces(ctx context.Context, scope memory.Scope, l verbatim.Listing) ([]verbatim.Namespace, error)
 	// Append appends items to a session, and returns how many it has then.
-	Append(ctx context.Context, scope memory.Scope, c verbatim.Call, items []verbatim.Object) (int, error)
+	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call, items []verbatim.Object) (int, error)
 	// Pop takes the last item off a session, if there is one.
-	Pop(ctx context.Context, scope memory.Scope, c verbatim.Call) (verbatim.Object, bool, error)
+	Pop(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call) (verbatim.Object, bool, error)
 	// Latest returns the last items of a session before a place, oldest first, and the place of the first of them.
 	Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) ([]verbatim.Object, int, error)
 	// Clear removes all items of a session.
@@ -258,7 +261,7 @@ func (o StoreOperation) check() error {
 }
 
 // step is an operation that was found to be within limits.
-type step func(context.Context, memory.Scope) (StoreResult, error)
+type step func(context.Context, memory.Scope, redisstore.Token) (StoreResult, error)
 
 // searches are those of a batch between which it changes nothing: they are carried out together when the first of them is.
 type searches struct {
@@ -270,6 +273,13 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 	user, operations := string(in.User), in.Body.Operations
 	if err := checkBatch(ctx, user, operations); err != nil {
 		return nil, err
+	}
+	scope, token := scopeOf(ctx, user), redisstore.Token("")
+	if slices.ContainsFunc(operations, StoreOperation.changes) {
+		var err error
+		if token, err = a.Verbatim.Token(ctx, scope); err != nil {
+			return nil, err
+		}
 	}
 	steps, together := make([]step, len(operations)), &searches{}
 	for i, o := range operations {
@@ -288,9 +298,9 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 	defer cancel()
 	out, room := &storeResults{}, verbatim.MaxAnswer
 	for i, do := range steps {
-		result, err := do(ctx, scopeOf(ctx, user))
+		result, err := do(ctx, scope, token)
 		if err != nil {
-			return nil, inEntry("operations", i, err)
+			return nil, inEntry("operations", i, a.overQuota(ctx, err))
 		}
 		if room -= result.size(); room < 0 {
 			return nil, inEntry("operations", i, door.Problem{
@@ -321,6 +331,14 @@ func checkBatch(ctx context.Context, user string, operations []StoreOperation) e
 		}
 	}
 	return nil
+}
+
+// overQuota is an error of the store as callers are told it: what they are over is said by quotas.
+func (a *API) overQuota(ctx context.Context, err error) error {
+	if errors.Is(err, verbatim.ErrQuota) {
+		return a.Usage.OverItems(ctx)
+	}
+	return err
 }
 
 // size is about how large a result is, in bytes.
@@ -354,8 +372,8 @@ func sizeOf(labels []string) int {
 
 // inEntry is an error of an entry of a list in the body. What is not the caller's fault has no field.
 func inEntry(list string, i int, err error) error {
-	var p door.Problem
-	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
+	p := door.ProblemOf(err)
+	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
 	at := list + "[" + strconv.Itoa(i) + "]"
@@ -365,12 +383,12 @@ func inEntry(list string, i int, err error) error {
 
 // inField is an error of a field, where it names none.
 func inField(field string, err error) error {
-	var p door.Problem
-	if errors.As(err, &p) && p.Field == "" {
-		p.Field = field
-		return p
+	p := door.ProblemOf(err)
+	if p.Status >= http.StatusInternalServerError || p.Field != "" {
+		return err
 	}
-	return err
+	p.Field = field
+	return p
 }
 
 // stepOf is an operation, whose fields are those of its name. Its errors are problems.
@@ -380,7 +398,7 @@ func (a *API) stepOf(o StoreOperation, together *searches) (step, error) {
 	case "put":
 		return a.stepOfPut(o, name)
 	case "delete":
-		return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+		return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 			return StoreResult{}, a.Verbatim.Delete(ctx, scope, name)
 		}, name.Check()
 	case "get":
@@ -401,15 +419,15 @@ func (a *API) stepOfPut(o StoreOperation, name verbatim.Name) (step, error) {
 		return nil, inField("value", err)
 	}
 	put := verbatim.Put{Name: name, Value: value, TTL: time.Duration(number(o.TTL, 0)) * time.Second}
-	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
-		return StoreResult{}, a.Verbatim.Put(ctx, scope, put)
+	return func(ctx context.Context, scope memory.Scope, token redisstore.Token) (StoreResult, error) {
+		return StoreResult{}, a.Verbatim.Put(ctx, scope, token, put)
 	}, put.Check()
 }
 
 func stepOfGet(
 	get func(context.Context, memory.Scope, verbatim.Name) (verbatim.Item, bool, error), name verbatim.Name,
 ) step {
-	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		item, ok, err := get(ctx, scope, name)
 		if err != nil || !ok {
 			return StoreResult{}, err
@@ -431,7 +449,7 @@ func (a *API) stepOfSearch(o StoreOperation, together *searches) (step, error) {
 	}
 	at := len(together.wanted)
 	together.wanted = append(together.wanted, q)
-	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		if together.found == nil {
 			var err error
 			if together.found, err = a.Verbatim.Search(ctx, scope, together.wanted...); err != nil {
@@ -459,7 +477,7 @@ func (a *API) stepOfListing(o StoreOperation) (step, error) {
 	l := verbatim.Listing{
 		Prefix: texts(o.Starts), Suffix: texts(o.Ends), MaxDepth: number(o.MaxDepth, 0), Limit: number(o.Limit, 100), Offset: number(o.Offset, 0),
 	}
-	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		found, err := a.Verbatim.Namespaces(ctx, scope, l)
 		namespaces := each(found, func(n verbatim.Namespace) labelsList { return labelsList(n) })
 		return StoreResult{Namespaces: &namespaces}, err
@@ -512,9 +530,14 @@ func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appende
 	if err := memory.ValidNewID("session_id", string(in.Session), memory.MaxIDBytes); err != nil {
 		return nil, err
 	}
-	n, err := a.Verbatim.Append(ctx, scopeOf(ctx, string(in.User)), callOf(ctx, in.Key, in.Session), items)
+	scope := scopeOf(ctx, string(in.User))
+	token, err := a.Verbatim.Token(ctx, scope)
 	if err != nil {
 		return nil, err
+	}
+	n, err := a.Verbatim.Append(ctx, scope, token, callOf(ctx, in.Key, in.Session), items)
+	if err != nil {
+		return nil, a.overQuota(ctx, err)
 	}
 	out := &appendedItems{}
 	out.Body.Count = n
@@ -522,7 +545,12 @@ func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appende
 }
 
 func (a *API) popSessionItem(ctx context.Context, in *popItem) (*poppedItem, error) {
-	item, ok, err := a.Verbatim.Pop(ctx, scopeOf(ctx, string(in.User)), callOf(ctx, in.Key, in.Session))
+	scope := scopeOf(ctx, string(in.User))
+	token, err := a.Verbatim.Token(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	item, ok, err := a.Verbatim.Pop(ctx, scope, token, callOf(ctx, in.Key, in.Session))
 	if err != nil {
 		return nil, err
 	}

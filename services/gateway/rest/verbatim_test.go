@@ -323,33 +323,3 @@ func TestEachItemIsTakenOffOnceOverREST(t *testing.T) {
 		t.Errorf("taken off are %v", taken)
 	}
 }
-
-func TestAnErasureForgetsWhatIsKeptWordForWord(t *testing.T) {
-	g := open(t)
-	g.batch(putOf("a", "k", `{"text":"very private"}`)).expect(t, 200, nil)
-	two := `{"items":[{"text":"very private"},{"text":"very private"}]}`
-	g.call(http.MethodPost, sessionItems, two, "Idempotency-Key: k1").expect(t, 201, nil)
-	g.call(http.MethodPost, sessionItems+"/pop", "", "Idempotency-Key: k2").expect(t, 200, nil)
-	if !strings.Contains(g.redis.Dump(), "very private") {
-		t.Fatal("it is kept otherwise")
-	}
-	kept := func(want int) {
-		t.Helper()
-		g.call(http.MethodGet, ines+"/scan", "").expect(t, 200, map[string]any{
-			"counts.0.store": "memories", "counts.1.store": "answers of requests", "counts.1.count": min(want, 2),
-			"counts.2.store": "verbatim items", "counts.2.count": want,
-		})
-	}
-	kept(4) // an item, one left of the session, and what the two calls of the session came to
-	g.call(http.MethodDelete, ines, "").expect(t, 202, nil)
-	kept(0)
-	if dump := g.redis.Dump(); strings.Contains(dump, "very private") {
-		t.Errorf("left is %s", dump)
-	}
-	g.batch(`{"op":"search","namespace_prefix":[]}`).expect(t, 200, map[string]any{"results.0.items": []any{}})
-	g.call(http.MethodGet, sessionItems, "").expect(t, 200, map[string]any{"items": []any{}})
-	g.batch(putOf("a", "new", `{}`))
-	g.call(http.MethodGet, ines+"/scan", "").expect(t, 200, map[string]any{"counts.2.count": 1})
-	g.redis.SetError("LOADING")
-	g.call(http.MethodGet, ines+"/scan", "").expect(t, 503, map[string]any{"code": "unavailable"})
-}

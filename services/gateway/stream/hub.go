@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
 )

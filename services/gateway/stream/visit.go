@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/tenant"

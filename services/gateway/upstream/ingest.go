@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // MaxTurns is how many turns one call may put in.
@@ -45,12 +45,11 @@ type Ingester struct {
 
 // Accepted is told what is on its way, so that it can be told from what never was; *idempotency.Store is one.
 type Accepted interface {
-	// NoteTurns notes that turns of a session were accepted, with what they say.
-	NoteTurns(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) error
-	// Reused returns the place of the first of turns whose id was accepted for another session or text, -1 where there is none.
-	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) (int, error)
-	// Note notes that something of a user was accepted. An error says that it is not known.
-	Note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) error
+	// Reused returns the place of the first of turns whose id was accepted for another session or text, -1 where there is none, and the
+	// token for NoteTurns.
+	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) (int, redisstore.Token, error)
+	// NoteTurns notes that turns of a session were accepted, with what they say, unless the user was erased since the token.
+	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
 
 // LeftOut is a turn that was not accepted although others of its request were.
@@ -154,38 +153,33 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn) (bus.
 
 // accept publishes turns, and notes that they were accepted.
 func (i *Ingester) accept(ctx context.Context, scope memory.Scope, session string, b batch) error {
-	if err := i.unused(ctx, scope, session, b); err != nil {
+	note, err := i.unused(ctx, scope, session, b)
+	if err != nil {
 		return err
 	}
 	if err := i.publishTurns(ctx, b.msgs); err != nil {
 		return err
 	}
-	if i.Accepted == nil {
-		return nil
-	}
-	if err := i.Accepted.NoteTurns(ctx, scope, session, b.turns); err != nil && i.Log != nil {
+	if err := note(); err != nil && !errors.Is(err, redisstore.ErrErased) && i.Log != nil {
 		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
 	}
 	return nil
 }
 
 // unused refuses turns whose id was lately given to something else: nothing would become of their words. What cannot be looked up passes:
-// the user's writer finds it, and puts it to the dead letters.
-func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, b batch) error {
+// the user's writer finds it, and puts it to the dead letters. note notes the turns once they are published.
+func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, b batch) (note func() error, err error) {
 	if i.Accepted == nil {
-		return nil
+		return func() error { return nil }, nil
 	}
-	n, err := i.Accepted.Reused(ctx, scope, session, b.turns)
+	n, token, err := i.Accepted.Reused(ctx, scope, session, b.turns)
 	if err != nil {
-		if i.Log != nil {
-			i.Log.WarnContext(ctx, "turns are taken without a look at whether their ids were used before", "error", err)
-		}
-		return nil
+		return func() error { return err }, nil
 	}
 	if n < 0 {
-		return nil
+		return func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, b.turns) }, nil
 	}
-	return door.Problem{
+	return nil, door.Problem{
 		Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
 		Detail: "is that of a turn with another session or text, want one of its own",
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -22,10 +21,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
 
 const (
@@ -44,38 +44,9 @@ const (
 // attrResult is the attribute of what became of an attempt: delivered, failed or dead.
 const attrResult = attribute.Key("mneme.webhook.result")
 
-// delivery is an event on its way to an endpoint.
-type delivery struct {
-	Event string          `json:"event"`
-	Type  event.Type      `json:"type"`
-	Time  time.Time       `json:"time"`
-	Data  json.RawMessage `json:"data"`
-	// User is a hash of whom it is about.
-	User string `json:"user"`
-	// Attempts were made; Status and Reason are those of the last: the status is 0 where there was no answer.
-	Attempts int       `json:"attempts,omitempty"`
-	Status   int       `json:"status,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	DiedAt   time.Time `json:"died_at,omitzero"`
-}
-
-func parse(body string) (d delivery, err error) {
-	if err := json.Unmarshal([]byte(body), &d); err != nil {
-		return d, fmt.Errorf("webhooks: read a delivery: %w", err)
-	}
-	return d, nil
-}
-
-func (d delivery) encode() (string, error) {
-	body, err := json.Marshal(d)
-	return string(body), err
-}
-
-// nameOf names a delivery.
-func nameOf(endpoint, eventID string) string { return endpoint + "/" + eventID }
-
 // Handle keeps deliveries of memory changes for the endpoints that want them; it is a bus.Handler for contract.TopicMemoryChanges. A change
-// that comes again within a day is delivered once. Its errors are terminal for what is no change, else retryable.
+// that comes again within a day is delivered once. An erasure first drops what waits of the user: a user's changes come in their order. Its
+// errors are terminal for what is no change, else retryable.
 func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 	for _, m := range batch {
 		e, ok, err := event.Of(m.Key, m.Value)
@@ -85,6 +56,11 @@ func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 		if !ok {
 			continue
 		}
+		if e.Type == event.UserErased {
+			if err := h.store.Drop(ctx, e.Scope, e.ID); err != nil {
+				return err
+			}
+		}
 		if err := h.enqueue(ctx, e); err != nil {
 			return err
 		}
@@ -93,24 +69,15 @@ func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 }
 
 func (h *Webhooks) enqueue(ctx context.Context, e event.Event) error {
-	endpoints, err := h.endpoints(ctx, e.Scope.Tenant)
+	endpoints, err := h.store.Endpoints(ctx, e.Scope.Tenant)
 	if err != nil {
 		return err
 	}
 	for _, to := range endpoints {
-		if !to.wants(e) {
+		if !wants(to, e) {
 			continue
 		}
-		body, err := delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: hashed(e.Scope.User)}.encode()
-		if err != nil {
-			return err
-		}
-		tenant, name := e.Scope.Tenant, nameOf(to.ID, e.ID)
-		err = h.in(ctx, "keep a delivery", func(ctx context.Context) error {
-			keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "seen:"+name), h.healthKey(tenant, to.ID)}
-			return h.scripts.enqueue.Run(ctx, h.redis, keys, name, body, keepSeen.Milliseconds()).Err()
-		})
-		if err != nil {
+		if err := h.store.Enqueue(ctx, to.ID, e); err != nil {
 			return err
 		}
 	}
@@ -169,11 +136,7 @@ func (h *Webhooks) Run(ctx context.Context) error {
 
 // round begins attempts of all tenants' deliveries that are due.
 func (h *Webhooks) round(ctx context.Context, attempts *sync.WaitGroup) error {
-	var tenants []string
-	err := h.in(ctx, "list tenants", func(ctx context.Context) (err error) {
-		tenants, err = h.redis.SMembers(ctx, h.tenantsKey()).Result()
-		return err
-	})
+	tenants, err := h.store.Tenants(ctx)
 	failed := []error{err}
 	for _, tenant := range tenants {
 		failed = append(failed, h.roundOf(ctx, tenant, attempts))
@@ -182,73 +145,78 @@ func (h *Webhooks) round(ctx context.Context, attempts *sync.WaitGroup) error {
 }
 
 func (h *Webhooks) roundOf(ctx context.Context, tenant string, attempts *sync.WaitGroup) error {
-	var taken []string
-	err := h.in(ctx, "take deliveries", func(ctx context.Context) (err error) {
-		taken, err = h.scripts.take.Run(ctx, h.redis, []string{h.key(tenant, "waiting"), h.key(tenant, "due")},
-			(leaseAttempts * h.o.Attempt).Milliseconds(), atOnce, perEndpoint).StringSlice()
-		return err
-	})
+	taken, err := h.store.Take(ctx, tenant, leaseAttempts*h.o.Attempt, atOnce, perEndpoint)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	endpoints, err := h.endpoints(ctx, tenant)
+	endpoints, err := h.store.Endpoints(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	for i := 0; i+1 < len(taken); i += 2 {
-		name, body := taken[i], taken[i+1]
-		id, _, _ := strings.Cut(name, "/")
-		d, err := parse(body)
-		to, there := endpoints[id]
+	for _, d := range taken {
+		to, there := endpoints[d.Endpoint]
+		becomes, after := webhooks.Outcome(""), time.Duration(0)
 		switch {
-		case err != nil, !there: // no attempt can ever be made
-			if err := h.settle(ctx, tenant, name, "done", delivery{}, 0); err != nil {
-				return err
-			}
+		case d.Damaged, !there: // no attempt can ever be made
+			becomes = webhooks.Done
 		case !to.Active: // it can be replayed
-			d.Reason, d.DiedAt = "the webhook is switched off", time.Now().UTC()
-			if err := h.settle(ctx, tenant, name, "dead", d, keepDead); err != nil {
-				return err
-			}
-		case !h.slots.take(id):
-			if err := h.settle(ctx, tenant, name, "again", d, slotPause); err != nil {
-				return err
-			}
+			becomes, d.Reason, d.DiedAt = webhooks.Dead, "the webhook is switched off", time.Now().UTC()
+		case !h.slots.take(d.Endpoint):
+			becomes, after = webhooks.Again, slotPause
 		default:
 			attempts.Go(func() {
-				defer h.slots.free(id)
-				h.attempt(context.WithoutCancel(ctx), tenant, name, to, d)
+				defer h.slots.free(d.Endpoint)
+				h.attempt(context.WithoutCancel(ctx), tenant, d.Name, to, d.Delivery)
 			})
+			continue
+		}
+		if err := h.store.Settle(ctx, tenant, d.Name, becomes, d.Delivery, after); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // attempt tells an endpoint, and keeps what became of it. Where that is not kept, the attempt is made again when its lease is over.
-func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint, d delivery) {
+func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint, d webhooks.Delivery) {
 	status, wait, err := h.post(ctx, to, d)
 	d.Attempts++
 	d.Status, d.Reason = status, reasonOf(status, err)
-	becomes, pause, result := "done", time.Duration(0), "delivered"
+	becomes, pause, result := webhooks.Done, time.Duration(0), "delivered"
 	switch {
 	case d.Reason == "":
 	case status == http.StatusGone:
-		becomes, pause, result, d.DiedAt = "dead", keepDead, "dead", time.Now().UTC()
+		becomes, result, d.DiedAt = webhooks.Dead, "dead", time.Now().UTC()
 		h.deactivate(ctx, tenant, to)
 	case d.Attempts > len(h.o.Backoff):
-		becomes, pause, result, d.DiedAt = "dead", keepDead, "dead", time.Now().UTC()
+		becomes, result, d.DiedAt = webhooks.Dead, "dead", time.Now().UTC()
 	default:
-		becomes, result = "again", "failed"
+		becomes, result = webhooks.Again, "failed"
 		pause = max(spread(h.o.Backoff[d.Attempts-1]), min(wait, maxRetryAfter))
 	}
 	h.attempts.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(tenant), attrResult.String(result)))
-	h.heard(ctx, tenant, to, d.Reason)
+	h.record(ctx, tenant, to, d.Reason)
 	if result == "dead" {
 		h.o.Log.WarnContext(ctx, "a change is not told to a webhook any more", "tenant", tenant, "endpoint", to.ID,
 			"at", shownURL(to.URL), "status", status, "reason", d.Reason)
 	}
-	if err := h.settle(ctx, tenant, name, becomes, d, pause); err != nil {
+	if err := h.store.Settle(ctx, tenant, name, becomes, d, pause); err != nil {
 		h.o.Log.ErrorContext(ctx, "what became of a webhook is not kept", "error", err)
+	}
+}
+
+// record keeps how an endpoint answered an attempt, and logs where it begins to fail and where it recovers. reason is empty where the
+// attempt did not fail.
+func (h *Webhooks) record(ctx context.Context, tenant string, to Endpoint, reason string) {
+	turn, err := h.store.Record(ctx, tenant, to.ID, reason)
+	about := []any{"tenant", tenant, "endpoint", to.ID, "at", shownURL(to.URL)}
+	switch {
+	case err != nil:
+		h.o.Log.ErrorContext(ctx, "how a webhook answers is not kept", append(about, "error", err)...)
+	case turn == webhooks.Fails:
+		h.o.Log.WarnContext(ctx, "a webhook begins to fail", append(about, "reason", reason)...)
+	case turn == webhooks.Recovers:
+		h.o.Log.WarnContext(ctx, "a webhook has recovered", about...)
 	}
 }
 
@@ -289,7 +257,7 @@ type message struct {
 }
 
 // post makes a request. wait is what the endpoint asks for.
-func (h *Webhooks) post(ctx context.Context, to Endpoint, d delivery) (status int, wait time.Duration, err error) {
+func (h *Webhooks) post(ctx context.Context, to Endpoint, d webhooks.Delivery) (status int, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Attempt)
 	defer cancel()
 	body, err := json.Marshal(message{d.Type, d.Time, d.Data})
@@ -341,18 +309,4 @@ func sign(to Endpoint, id string, now time.Time, body []byte) (string, error) {
 		out = append(out, signature)
 	}
 	return strings.Join(out, " "), nil
-}
-
-// settle keeps what becomes of a delivery. pause is when it is tried again, or how long it is kept dead.
-func (h *Webhooks) settle(ctx context.Context, tenant, name, becomes string, d delivery, pause time.Duration) error {
-	body, err := d.encode()
-	if err != nil {
-		return err
-	}
-	id, _, _ := strings.Cut(name, "/")
-	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id),
-		h.healthKey(tenant, id)}
-	return h.in(ctx, "keep what became of a delivery", func(ctx context.Context) error {
-		return h.scripts.settle.Run(ctx, h.redis, keys, name, becomes, body, pause.Milliseconds(), MaxDead).Err()
-	})
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
 
 // Bounds of an endpoint, in bytes.
@@ -27,38 +28,21 @@ const rotation = 24 * time.Hour
 const secretBytes = 32
 
 // Endpoint is where a tenant is told of changes.
-type Endpoint struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"`
-	URL  string `json:"url"`
-	// Types are the events that are told; none means all.
-	Types []event.Type `json:"types,omitempty"`
-	// User is the one whose events are told; empty for all of the tenant.
-	User string `json:"user,omitempty"`
-	// Active is false where nothing is told: it was switched off, or the endpoint has answered 410 (gone).
-	Active    bool      `json:"active"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	// Secret signs; it is shown when it is made. Previous does, too, until PreviousUntil.
-	Secret        string    `json:"secret,omitempty"`
-	Previous      string    `json:"previous,omitempty"`
-	PreviousUntil time.Time `json:"previous_until,omitzero"`
-	Health        Health    `json:"-"`
-}
+type Endpoint = webhooks.Endpoint
 
 // shown is the endpoint without its secrets.
-func (e Endpoint) shown() Endpoint {
+func shown(e Endpoint) Endpoint {
 	e.Secret, e.Previous, e.PreviousUntil = "", "", time.Time{}
 	return e
 }
 
 // wants reports whether an endpoint is told of an event.
-func (e Endpoint) wants(what event.Event) bool {
+func wants(e Endpoint, what event.Event) bool {
 	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
 }
 
 // check returns an error that names the field where an endpoint cannot be; checkURL looks at its URL.
-func (e Endpoint) check() error {
+func check(e Endpoint) error {
 	if e.Name != "" {
 		if err := memory.ValidText("name", e.Name, maxName); err != nil {
 			return err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
+	"github.com/mneme-memory/mneme/shared/event"
 )
 
 // ForMem0 are the webhooks as mem0's API has them.

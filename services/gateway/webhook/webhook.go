@@ -8,43 +8,24 @@
 package webhook
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/event"
-	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
 
 // Defaults of Options.
 const (
-	DefaultPrefix  = "mneme:webhook:"
-	DefaultTimeout = time.Second
 	DefaultPoll    = time.Second
 	DefaultAttempt = 10 * time.Second
 )
 
-// Limits.
 const (
-	// MaxEndpoints is how many endpoints a tenant may have.
-	MaxEndpoints = 20
-	// MaxDead is how many dead letters of an endpoint are kept, the newest.
-	MaxDead = 1000
-	// keepDead is how long a dead letter is kept.
-	keepDead = 7 * 24 * time.Hour
-	// keepSeen is how long it is known that a delivery was begun.
-	keepSeen = 24 * time.Hour
 	// atOnce is how many attempts a replica makes at the same time, and perEndpoint to one endpoint.
 	atOnce, perEndpoint = 64, 4
 	// idleConnections is how long a connection is kept for another attempt.
@@ -59,10 +40,6 @@ var backoff = []time.Duration{
 
 // Options are what webhooks are run with. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
-	Prefix string
-	// Timeout is how long a call waits for Redis.
-	Timeout time.Duration
 	// Poll is how often due deliveries are looked for.
 	Poll time.Duration
 	// Attempt is how long an endpoint may take to answer.
@@ -78,17 +55,7 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{{&o.Timeout, DefaultTimeout}, {&o.Poll, DefaultPoll}, {&o.Attempt, DefaultAttempt}} {
-		if *d.value <= 0 {
-			*d.value = d.standard
-		}
-	}
+	o.Poll, o.Attempt = redisstore.Or(o.Poll, DefaultPoll), redisstore.Or(o.Attempt, DefaultAttempt)
 	if o.Backoff == nil {
 		o.Backoff = backoff
 	}
@@ -101,119 +68,21 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Webhooks keeps endpoints of tenants, and delivers to them. It is safe for concurrent use. Run has to run somewhere.
+// Webhooks manages endpoints of tenants, and delivers to them. It is safe for concurrent use. Run has to run somewhere.
 type Webhooks struct {
-	redis    goredis.UniversalClient
+	store    *webhooks.Store
 	o        Options
 	client   *http.Client
-	scripts  scripts
 	attempts metric.Int64Counter
 	slots    *slots
 }
 
-// New makes webhooks over a Redis, which stays the caller's to close; it does not wait for it. Its error says that a metric cannot be made.
-func New(redis goredis.UniversalClient, o Options) (*Webhooks, error) {
+// New returns webhooks over what is kept of them. Its error says that a metric cannot be made.
+func New(store *webhooks.Store, o Options) (*Webhooks, error) {
 	o = o.filled()
 	attempts, err := telemetry.MetricWebhooks.Counter(o.Meter)
 	if err != nil {
 		return nil, err
 	}
-	return &Webhooks{redis: redis, o: o, client: clientOf(o), scripts: newScripts(), attempts: attempts, slots: newSlots()}, nil
-}
-
-// key is a key of a tenant. All keys of a tenant are in one slot of a cluster.
-func (h *Webhooks) key(tenant, rest string) string { return h.o.Prefix + "{" + tenant + "}:" + rest }
-
-func (h *Webhooks) healthKey(tenant, endpoint string) string {
-	return h.key(tenant, "health:"+endpoint)
-}
-
-func (h *Webhooks) tenantsKey() string { return h.o.Prefix + "tenants" }
-
-// in does something in Redis, in time. Its error is retryable.
-func (h *Webhooks) in(ctx context.Context, what string, do func(context.Context) error) error {
-	asking, cancel := context.WithTimeout(ctx, h.o.Timeout)
-	defer cancel()
-	if err := do(asking); err != nil && !errors.Is(err, goredis.Nil) {
-		return fmt.Errorf("webhooks: %s: %w: %w", what, fault.ErrUnavailable, err)
-	}
-	return nil
-}
-
-// told is an error of Redis as clients are told it; others stay as they are.
-func (h *Webhooks) told(ctx context.Context, err error) error {
-	if !errors.Is(err, fault.ErrUnavailable) {
-		return err
-	}
-	if ctx.Err() == nil {
-		h.o.Log.ErrorContext(ctx, "webhooks", "error", err)
-	}
-	return door.Problem{
-		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: time.Second,
-		Detail: "webhooks are not available at the moment",
-	}
-}
-
-// hashed names a user in what is kept.
-func hashed(user string) string {
-	sum := sha256.Sum256([]byte(user))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
-}
-
-// Name says what is counted by Kept.
-func (*Webhooks) Name() string { return "deliveries of webhooks" }
-
-// Kept counts deliveries and dead letters about a user, but for those that tell of an erasure.
-func (h *Webhooks) Kept(ctx context.Context, scope memory.Scope) (n int64, err error) {
-	err = h.about(ctx, scope, func(_ context.Context, _, _, _ string, d delivery) error {
-		if d.Type != event.UserErased {
-			n++
-		}
-		return nil
-	})
-	return n, h.told(ctx, err)
-}
-
-// Forget removes deliveries and dead letters about a user.
-func (h *Webhooks) Forget(ctx context.Context, scope memory.Scope) error {
-	return h.about(ctx, scope, func(ctx context.Context, hash, set, name string, _ delivery) error {
-		if hash == h.key(scope.Tenant, "waiting") { // which is counted
-			return h.settle(ctx, scope.Tenant, name, "done", delivery{}, 0)
-		}
-		return errors.Join(h.redis.HDel(ctx, hash, name).Err(), h.redis.ZRem(ctx, set, name).Err())
-	})
-}
-
-// about calls do for each delivery and dead letter about a user, with the hash that holds it, the sorted set that holds when, and its name.
-func (h *Webhooks) about(
-	ctx context.Context, scope memory.Scope, do func(ctx context.Context, hash, set, name string, d delivery) error,
-) error {
-	endpoints, err := h.endpoints(ctx, scope.Tenant)
-	if err != nil {
-		return err
-	}
-	sets := map[string]string{h.key(scope.Tenant, "waiting"): h.key(scope.Tenant, "due")} // by hash
-	for id := range endpoints {
-		sets[h.key(scope.Tenant, "dead:"+id)] = h.key(scope.Tenant, "died:"+id)
-	}
-	for hash, set := range sets {
-		err := h.in(ctx, "find what is about a user", func(ctx context.Context) error {
-			all, err := h.redis.HGetAll(ctx, hash).Result()
-			if err != nil {
-				return err
-			}
-			for name, body := range all {
-				if d, err := parse(body); err != nil || d.User != hashed(scope.User) {
-					continue
-				} else if err := do(ctx, hash, set, name, d); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return &Webhooks{store: store, o: o, client: clientOf(o), attempts: attempts, slots: newSlots()}, nil
 }

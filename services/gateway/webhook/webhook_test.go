@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,15 +23,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -84,6 +86,7 @@ type world struct {
 	redis *miniredis.Miniredis
 	log   *bytes.Buffer
 	*webhook.Webhooks
+	kept *webhooks.Store
 }
 
 func open(t *testing.T, o webhook.Options) *world {
@@ -114,7 +117,8 @@ func (w *world) replica(o webhook.Options) *webhook.Webhooks {
 	if o.Backoff == nil {
 		o.Backoff = []time.Duration{time.Millisecond, time.Millisecond}
 	}
-	h, err := webhook.New(redis, o)
+	w.kept = webhooks.New(redis, webhooks.Options{})
+	h, err := webhook.New(w.kept, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -287,11 +291,11 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	})
 	r := receive(t, 500, 503, 503, 204)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
-	if e.Health != (webhook.Health{}) {
+	if e.Health != (webhooks.Health{}) {
 		t.Errorf("a new one: %+v", e.Health)
 	}
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ines", "e1", memory.OpAdd))
-	health := func() webhook.Health {
+	health := func() webhooks.Health {
 		all, err := w.List(by("acme"))
 		if err != nil || len(all) != 1 {
 			t.Fatal(all, err)
@@ -470,7 +474,7 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", User: "ines\u200b"}); door.ProblemOf(err).Field != "user_id" {
 		t.Errorf("a user with a hidden character: %v", err)
 	}
-	for range webhook.MaxEndpoints {
+	for range webhooks.MaxEndpoints {
 		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
 	}
 	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); door.ProblemOf(err).Status != http.StatusConflict {
@@ -546,8 +550,7 @@ func TestAUserIsForgotten(t *testing.T) {
 	w, r := open(t, webhook.Options{Private: true, Backoff: []time.Duration{}}), receive(t, 500)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
 	w.run(w.Webhooks)
-	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd),
-		change(t, "acme", "ines", "e3", memory.OpErase))
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd))
 	dead := func() (ids []string) {
 		all, _, err := w.Dead(by("acme"), e.ID, 10, "")
 		if err != nil {
@@ -558,18 +561,17 @@ func TestAUserIsForgotten(t *testing.T) {
 		}
 		return ids
 	}
-	eventually(t, "dead letters", func() bool { return len(dead()) == 3 })
-	kept := func(want int64) {
+	eventually(t, "dead letters", func() bool { return len(dead()) == 2 })
+	kept := func(want int) {
 		t.Helper()
-		if n, err := w.Kept(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil || n != want {
+		if n, err := w.kept.Count(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, ""); err != nil || n != want {
 			t.Errorf("kept: %d, %v, want %d", n, err, want)
 		}
 	}
 	kept(1)
-	if err := w.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := dead(); !slices.Equal(got, []string{"e2"}) {
+	w.handle(change(t, "acme", "ines", "e3", memory.OpErase))
+	eventually(t, "the erasure is announced, and given up on", func() bool { return len(dead()) == 2 })
+	if got := dead(); !slices.Contains(got, "e2") || !slices.Contains(got, "e3") {
 		t.Errorf("left: %v", got)
 	}
 	kept(0)
@@ -579,7 +581,7 @@ func TestWhatWaitsOfAUserIsForgotten(t *testing.T) {
 	w := open(t, here)
 	e := w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd))
-	if err := w.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
+	if err := w.kept.Erase(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "x1"); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := w.Get(by("acme"), e.ID); err != nil || e.Health.Pending != 1 || first(t, w) != e.ID+"/e2" {
@@ -637,5 +639,55 @@ func TestForMem0(t *testing.T) {
 	}
 	if err := hooks.Delete(by("acme"), made.ID); err != nil {
 		t.Error(err)
+	}
+}
+
+// An erasure drops what waits of its user, in the order of the user's changes: what came after it stays, also where a stretch of changes
+// is handled again.
+func TestAnErasureDropsWhatWaitsInOrder(t *testing.T) {
+	w := open(t, here)
+	e := w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})
+	stretch := []bus.Message{
+		change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ines", "e2", memory.OpErase),
+		change(t, "acme", "ines", "e3", memory.OpAdd), change(t, "acme", "ben", "e4", memory.OpAdd),
+	}
+	for range 2 {
+		w.handle(stretch...)
+		names, err := w.redis.HKeys("mneme:webhook:{acme}:waiting")
+		if want := []string{e.ID + "/e2", e.ID + "/e3", e.ID + "/e4"}; err != nil || !slices.Equal(names, want) {
+			t.Errorf("%v wait, %v, want %v", names, err, want)
+		}
+	}
+	if e, err := w.Get(by("acme"), e.ID); err != nil || e.Health.Pending != 3 {
+		t.Errorf("%d are said to wait, %v", e.Health.Pending, err)
+	}
+	ines := memory.Scope{Tenant: "acme", User: "ines"}
+	of, err1 := w.kept.Count(t.Context(), ines, "e2")
+	all, err2 := w.kept.Count(t.Context(), ines, "")
+	if of != 0 || all != 1 || err1 != nil || err2 != nil {
+		t.Errorf("%d are left of the erasure, %d in all, %v, %v", of, all, err1, err2)
+	}
+}
+
+// An attempt that is under way while the user is erased brings nothing back, and a replay that has read the dead letter does not either.
+func TestAnAttemptUnderWayBringsNothingBack(t *testing.T) {
+	w := open(t, here)
+	w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	taken, err := w.kept.Take(t.Context(), "acme", time.Minute, 10, 10)
+	if err != nil || len(taken) != 1 {
+		t.Fatal(taken, err)
+	}
+	w.handle(change(t, "acme", "ines", "e2", memory.OpErase))
+	for _, becomes := range []webhooks.Outcome{webhooks.Again, webhooks.Dead} {
+		if err := w.kept.Settle(t.Context(), "acme", taken[0].Name, becomes, taken[0].Delivery, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := w.kept.Count(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, ""); err != nil || n != 0 {
+		t.Errorf("%d are kept, %v", n, err)
+	}
+	if err := w.kept.Replay(t.Context(), "acme", taken[0].Endpoint, "e1"); !errors.Is(err, webhooks.ErrNoLetter) {
+		t.Errorf("a replay: %v", err)
 	}
 }

@@ -297,8 +297,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " ..."
 }
 
-// Count returns how much is kept of a user: decisions, and sessions with recent turns.
-func (s *Store) Count(ctx context.Context, scope memory.Scope) (int, error) {
+// Count implements redisstore.Erasable: it counts decisions, and sessions with recent turns, whenever they were kept.
+func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
 	var counts []*goredis.IntCmd
 	err := s.pipelined(ctx, "count decisions", func(p goredis.Pipeliner) {
 		for _, key := range append(s.days(scope, maxKeep+day), s.recentKey(scope)) {
@@ -312,8 +312,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope) (int, error) {
 	return n, err
 }
 
-// Forget removes all that is kept of a user. It is idempotent.
-func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
+// Erase implements redisstore.Erasable. It also removes what was kept after the erasure began: a model is asked again at worst.
+func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
 	return s.pipelined(ctx, "forget decisions", func(p goredis.Pipeliner) {
 		p.Del(ctx, append(s.days(scope, maxKeep+day), s.recentKey(scope))...)
 	})

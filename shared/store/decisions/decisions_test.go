@@ -123,13 +123,13 @@ func conformance(t *testing.T, addr string) {
 			t.Errorf("%s is read with %q", name, read)
 		}
 	}
-	if n, err := first.Count(t.Context(), ines); err != nil || n != 5 { // four decisions, and a session
+	if n, err := first.Count(t.Context(), ines, ""); err != nil || n != 5 { // four decisions, and a session
 		t.Errorf("counted %d, %v", n, err)
 	}
-	if err := errors.Join(first.Forget(t.Context(), ines), first.Forget(t.Context(), ines)); err != nil {
+	if err := errors.Join(first.Erase(t.Context(), ines, ""), first.Erase(t.Context(), ines, "")); err != nil {
 		t.Error(err)
 	}
-	if n, err := first.Count(t.Context(), ines); err != nil || n != 0 {
+	if n, err := first.Count(t.Context(), ines, ""); err != nil || n != 0 {
 		t.Errorf("counted %d, %v", n, err)
 	}
 	forgotten := join(t, addr, nil)

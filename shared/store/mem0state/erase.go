@@ -62,7 +62,7 @@ func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure str
 	for _, name := range sessions.Val() {
 		args = append(args, name)
 	}
-	out, err := s.Run(ctx, "erase", s.erase, keys, args...)
+	out, err := s.Eval(ctx, "erase", s.erase, keys, args...)
 	if err != nil {
 		return false, err
 	}

@@ -94,7 +94,7 @@ func (s *Store) Begin(ctx context.Context, scope memory.Scope, token redisstore.
 
 // fenced runs a script that returns 0 where the user was erased after the request began.
 func (s *Store) fenced(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) error {
-	out, err := s.Run(ctx, what, script, keys, args...)
+	out, err := s.Eval(ctx, what, script, keys, args...)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, id string) error {
 
 // Done notes that an event is done, where it is still known.
 func (s *Store) Done(ctx context.Context, scope memory.Scope, id string) error {
-	_, err := s.Run(ctx, "note that an event is done", s.whileKept, []string{s.eventKey(scope.Tenant, id)}, doneField, "1")
+	_, err := s.Eval(ctx, "note that an event is done", s.whileKept, []string{s.eventKey(scope.Tenant, id)}, doneField, "1")
 	return err
 }
 

@@ -295,8 +295,8 @@ func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, 
 	return out, fared, nil
 }
 
-// Count returns how many records there are of a user.
-func (s *Store) Count(ctx context.Context, scope memory.Scope) (int, error) {
+// Count implements redisstore.Erasable: it counts the records of a user, whenever they were kept.
+func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
 	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	n, err := s.redis.LLen(within, s.key(scope, "calls")).Result()
@@ -309,8 +309,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope) (int, error) {
 // underWay is how long after an erasure a call may end that began before it.
 const underWay = time.Hour
 
-// Forget removes all records of a user, also those of calls under way. It is idempotent.
-func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
+// Erase implements redisstore.Erasable. It also removes records that were kept after the erasure began, and those of calls under way.
+func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
 	return s.pipelined(ctx, "forget records", func(p goredis.Pipeliner) {
 		p.Set(ctx, s.key(scope, "erased"), time.Now().UnixMilli(), underWay)
 		p.Del(ctx, s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"))

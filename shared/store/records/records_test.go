@@ -119,7 +119,7 @@ func kept(t *testing.T, addr string) {
 	if !reflect.DeepEqual(fared, want) {
 		t.Errorf("fared %+v, want %+v", fared, want)
 	}
-	if err := s.Forget(t.Context(), ines); err != nil {
+	if err := s.Erase(t.Context(), ines, ""); err != nil {
 		t.Fatal(err)
 	}
 	if kept, fared := read(t, s, ines); len(kept)+len(fared) != 0 {
@@ -175,7 +175,7 @@ func TestRecordsAreBoundedAgeAndAreErased(t *testing.T) {
 			t.Errorf("the key %s names a user", key)
 		}
 	}
-	if err := s.Forget(t.Context(), ines); err != nil {
+	if err := s.Erase(t.Context(), ines, ""); err != nil {
 		t.Fatal(err)
 	}
 	keep("ines", 1, began) // a call that began before the erasure
@@ -187,7 +187,7 @@ func TestRecordsAreBoundedAgeAndAreErased(t *testing.T) {
 	}
 	keep("ines", 1, time.Now().Add(time.Second))
 	s.Flush(t.Context())
-	if n, err := s.Count(t.Context(), ines); err != nil || n != 1 {
+	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != 1 {
 		t.Errorf("after the erasure %d records of what is new, %v", n, err)
 	}
 	server.FastForward(2 * time.Hour)
@@ -217,7 +217,7 @@ func TestAnErasureComesBeforeOrAfterAWrite(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
 	defer func() { _ = client.Close() }()
 	client.AddHook(afterEach(func() {
-		if err := eraser.Forget(t.Context(), ines); err != nil {
+		if err := eraser.Erase(t.Context(), ines, ""); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -261,7 +261,7 @@ func TestWhatIsKeptWaitsForNobody(t *testing.T) {
 	for range told {
 		s.Keep(t.Context(), model.Record{Scope: ines, At: time.Now(), Role: model.RoleFilter})
 	}
-	if n, err := s.Count(t.Context(), ines); err != nil || n != 0 {
+	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != 0 {
 		t.Errorf("%d records written in line, %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -269,7 +269,7 @@ func TestWhatIsKeptWaitsForNobody(t *testing.T) {
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Count(t.Context(), ines); err != nil || n != room {
+	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != room {
 		t.Errorf("%d records after the end, %v, want %d", n, err, room)
 	}
 	var found metricdata.ResourceMetrics

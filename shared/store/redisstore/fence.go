@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -40,13 +41,13 @@ func (s Space) Tokens(ctx context.Context, tenant string, users ...string) ([]To
 	if len(users) == 0 {
 		return nil, nil
 	}
-	read := make([]*goredis.StringCmd, len(users))
+	read := make([]*goredis.SliceCmd, len(users))
 	err := s.Pipelined(ctx, "begin a request", func(ctx context.Context, p goredis.Pipeliner) {
 		for i, user := range users {
 			read[i] = ReadToken(ctx, p, s.FenceKey(memory.Scope{Tenant: tenant, User: user}))
 		}
 	})
-	if err != nil && !errors.Is(err, goredis.Nil) {
+	if err != nil {
 		return nil, err
 	}
 	out := make([]Token, len(users))
@@ -56,15 +57,15 @@ func (s Space) Tokens(ctx context.Context, tenant string, users ...string) ([]To
 	return out, nil
 }
 
-// ReadToken adds the reading of a token to a pipeline, whose error may be goredis.Nil then; TokenOf returns it.
-func ReadToken(ctx context.Context, p goredis.Pipeliner, fence string) *goredis.StringCmd {
-	return p.HGet(ctx, fence, "n")
+// ReadToken adds the reading of a token to a pipeline; TokenOf returns it.
+func ReadToken(ctx context.Context, p goredis.Pipeliner, fence string) *goredis.SliceCmd {
+	return p.HMGet(ctx, fence, "n")
 }
 
 // TokenOf returns what ReadToken has read.
-func TokenOf(cmd *goredis.StringCmd) Token {
-	if n := cmd.Val(); n != "" {
-		return Token(n)
+func TokenOf(cmd *goredis.SliceCmd) Token {
+	if read := cmd.Val(); len(read) == 1 && read[0] != nil {
+		return Token(fmt.Sprint(read[0]))
 	}
 	return "0"
 }

@@ -59,8 +59,8 @@ func (s Space) Pipelined(ctx context.Context, what string, commands func(context
 	})
 }
 
-// Run runs a script, as Do.
-func (s Space) Run(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*goredis.Cmd, error) {
+// Eval runs a script, as Do.
+func (s Space) Eval(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*goredis.Cmd, error) {
 	var out *goredis.Cmd
 	err := s.Do(ctx, what, func(ctx context.Context) error {
 		out = script.Run(ctx, s.Redis, keys, args...)

@@ -3,21 +3,19 @@ package verbatim
 import (
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
 // ScansAtOnce is how many searches of a tenant read items to hold them against a filter or a query at the same time, in one replica. They
 // are work for the processor, which all tenants' calls need.
 const ScansAtOnce = 1
 
-// retryScan is when a client is told to search again.
-const retryScan = 2 * time.Second
+// RetrySearch is when a search that was refused with ErrBusy is worth trying again.
+const RetrySearch = 2 * time.Second
 
 // gate lets so many scans of a tenant through at once; others wait in order.
 type gate struct {
@@ -34,7 +32,7 @@ type turnstile struct {
 	users int
 }
 
-// enter waits until a scan of the tenant may run, and returns what ends it. Its error is a problem, or that of a caller who has gone.
+// enter waits until a scan of the tenant may run, and returns what ends it. Its error is ErrBusy, or that of a caller who has gone.
 func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	g.mu.Lock()
 	t, ok := g.tenants[tenant]
@@ -58,10 +56,7 @@ func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err erro
 		if errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		return nil, door.Problem{
-			Status: http.StatusTooManyRequests, Code: door.CodeRateLimited, RetryAfter: retryScan,
-			Detail: "too many searches of the tenant wait for each other: send fewer at a time, or give longer namespace prefixes",
-		}
+		return nil, fmt.Errorf("%w: send fewer at a time, or give longer namespace prefixes", ErrBusy)
 	}
 	return func() { t.Release(1); forget() }, nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"

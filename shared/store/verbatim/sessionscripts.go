@@ -1,6 +1,10 @@
 package verbatim
 
-import goredis "github.com/redis/go-redis/v9"
+import (
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
 
 // sessionScripts are about the items of sessions.
 type sessionScripts struct {
@@ -8,8 +12,10 @@ type sessionScripts struct {
 }
 
 // repeatable is of scripts whose KEYS[1] is a session, KEYS[2] the sessions of its user, KEYS[3] the number of items of the tenant, KEYS[4]
-// what a call came to and KEYS[5] the calls of the user; ARGV[1] is the session, ARGV[2] the call and ARGV[3] how long it is known, in ms.
-const repeatable = clock + counting + `
+// what a call came to, KEYS[5] the calls of the user and KEYS[6] the fence; ARGV[1] is the session, ARGV[2] the call, ARGV[3] how long it is
+// known, in ms, and ARGV[4] the token.
+const repeatable = redisstore.Fence + clock + counting + `
+if overtaken(KEYS[6], ARGV[4]) then return 'erased' end
 local known = redis.call('GET', KEYS[4])
 if known then return known end
 local function done(outcome)
@@ -24,14 +30,14 @@ end
 
 func newSessionScripts() sessionScripts {
 	return sessionScripts{
-		// push appends the ARGV from the seventh on, and returns how many items the session has then: unless that would be over ARGV[4], or it
-		// would be a session over ARGV[5] of the user, or the tenant would have items over ARGV[6], where that is not 0.
+		// push appends the ARGV from the eighth on, and returns how many items the session has then: unless that would be over ARGV[5], or it
+		// would be a session over ARGV[6] of the user, or the tenant would have items over ARGV[7], where that is not 0.
 		push: goredis.NewScript(repeatable + `
-if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[5]) then return 'sessions' end
-if redis.call('LLEN', KEYS[1]) + #ARGV - 6 > tonumber(ARGV[4]) then return 'items' end
-if over(KEYS[3], #ARGV - 6, ARGV[6]) then return 'tenant' end
-for i = 7, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
-counted(KEYS[3], #ARGV - 6)
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[6]) then return 'sessions' end
+if redis.call('LLEN', KEYS[1]) + #ARGV - 7 > tonumber(ARGV[5]) then return 'items' end
+if over(KEYS[3], #ARGV - 7, ARGV[7]) then return 'tenant' end
+for i = 8, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
+counted(KEYS[3], #ARGV - 7)
 redis.call('SADD', KEYS[2], ARGV[1])
 return done(whole(redis.call('LLEN', KEYS[1])))`),
 

@@ -1,4 +1,4 @@
-package webhook
+package webhooks
 
 import (
 	"context"
@@ -39,17 +39,13 @@ func healthOf(kept map[string]string) Health {
 	}
 }
 
-// withHealth has endpoints of a tenant say how they have answered.
-func (h *Webhooks) withHealth(ctx context.Context, tenant string, endpoints ...*Endpoint) error {
+// ReadHealth reads how endpoints of a tenant have answered.
+func (s *Store) ReadHealth(ctx context.Context, tenant string, endpoints ...*Endpoint) error {
 	kept := make([]*goredis.MapStringStringCmd, len(endpoints))
-	err := h.in(ctx, "read how endpoints answer", func(ctx context.Context) error {
-		_, err := h.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			for i, e := range endpoints {
-				kept[i] = p.HGetAll(ctx, h.healthKey(tenant, e.ID))
-			}
-			return nil
-		})
-		return err
+	err := s.Pipelined(ctx, "read how endpoints answer", func(ctx context.Context, p goredis.Pipeliner) {
+		for i, e := range endpoints {
+			kept[i] = p.HGetAll(ctx, s.healthKey(tenant, e.ID))
+		}
 	})
 	if err != nil {
 		return err
@@ -60,22 +56,23 @@ func (h *Webhooks) withHealth(ctx context.Context, tenant string, endpoints ...*
 	return nil
 }
 
-// heard keeps how an endpoint answered an attempt, and logs where it begins to fail and where it no longer does. reason is empty where it
-// did not fail.
-func (h *Webhooks) heard(ctx context.Context, tenant string, to Endpoint, reason string) {
-	turned := ""
-	err := h.in(ctx, "keep how an endpoint answers", func(ctx context.Context) (err error) {
-		keys := []string{h.healthKey(tenant, to.ID), h.key(tenant, "endpoints")}
-		turned, err = h.scripts.heard.Run(ctx, h.redis, keys, to.ID, reason).Text()
-		return err
-	})
-	about := []any{"tenant", tenant, "endpoint", to.ID, "at", shownURL(to.URL)}
-	switch {
-	case err != nil:
-		h.o.Log.ErrorContext(ctx, "how a webhook answers is not kept", append(about, "error", err)...)
-	case turned == "fails":
-		h.o.Log.WarnContext(ctx, "a webhook begins to fail", append(about, "reason", reason)...)
-	case turned == "recovers":
-		h.o.Log.WarnContext(ctx, "a webhook has recovered", about...)
+// Turn is a change of how an endpoint answers.
+type Turn string
+
+// The turns; NoTurn is none.
+const (
+	NoTurn   Turn = ""
+	Fails    Turn = "fails"
+	Recovers Turn = "recovers"
+)
+
+// Record keeps how an endpoint answered an attempt, and returns whether it begins to fail or recovers. reason is empty where the attempt did
+// not fail.
+func (s *Store) Record(ctx context.Context, tenant, id, reason string) (Turn, error) {
+	out, err := s.Eval(ctx, "keep how an endpoint answers", s.scripts.heard, []string{s.healthKey(tenant, id), s.endpointsKey(tenant)}, id, reason)
+	if err != nil {
+		return NoTurn, err
 	}
+	turn, err := out.Text()
+	return Turn(turn), err
 }

@@ -15,8 +15,9 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,6 +39,16 @@ type kept struct {
 	log   *lockedBuffer
 }
 
+// token is that of a request which begins now.
+func (k *kept) token(scope memory.Scope) redisstore.Token {
+	k.t.Helper()
+	token, err := k.Token(k.t.Context(), scope)
+	if err != nil {
+		k.t.Error(err)
+	}
+	return token
+}
+
 func open(t *testing.T, sweep ...time.Duration) *kept {
 	t.Helper()
 	k := &kept{t: t, redis: miniredis.RunT(t), log: &lockedBuffer{}}
@@ -51,18 +62,13 @@ func open(t *testing.T, sweep ...time.Duration) *kept {
 	return k
 }
 
-// bound has tenants keep so many items; what would be more is a problem of its own.
-func (k *kept) bound(items int) {
-	k.o.Items = items
-	k.o.Over = func(context.Context) error {
-		return door.Problem{Status: 429, Code: door.CodeOverQuota, Detail: "over the quota"}
-	}
-}
+// bound has tenants keep so many items.
+func (k *kept) bound(items int) { k.o.Items = items }
 
 // counts fails the test unless so many items of acme are kept.
 func (k *kept) counts(want int64) {
 	k.t.Helper()
-	if n, err := k.Count(k.t.Context(), "acme"); err != nil || n != want {
+	if n, err := k.OfTenant(k.t.Context(), "acme"); err != nil || n != want {
 		k.t.Errorf("%d items are counted, want %d (%v)", n, want, err)
 	}
 }
@@ -107,7 +113,7 @@ func (k *kept) put(scope memory.Scope, name, value string, ttl ...time.Duration)
 	p := Put{Name: named(name), Value: object(k.t, value)}
 	for _, p.TTL = range ttl {
 	}
-	if err := k.Put(k.t.Context(), scope, p); err != nil {
+	if err := k.Put(k.t.Context(), scope, k.token(scope), p); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -115,7 +121,7 @@ func (k *kept) put(scope memory.Scope, name, value string, ttl ...time.Duration)
 // place has an item in Redis as a put at the start would, for many of them.
 func (k *kept) place(scope memory.Scope, name, value string) {
 	k.t.Helper()
-	keys, member := k.itemKeys(scope.Tenant, hashed(scope.User)), named(name).member()
+	keys, member := k.itemKeys(scope.Tenant, redisstore.Hash(scope.User)), named(name).member()
 	if _, err := k.redis.ZAdd(keys[0], float64(start.UnixMicro()), member); err != nil {
 		k.t.Fatal(err)
 	}
@@ -180,7 +186,7 @@ func (k *kept) append(scope memory.Scope, session, once string, items ...string)
 	for i, item := range items {
 		objects[i] = Object(item)
 	}
-	n, err := k.Append(k.t.Context(), scope, Call{session, once}, objects)
+	n, err := k.Append(k.t.Context(), scope, k.token(scope), Call{session, once}, objects)
 	if err != nil {
 		k.t.Error(err)
 	}
@@ -189,7 +195,7 @@ func (k *kept) append(scope memory.Scope, session, once string, items ...string)
 
 func (k *kept) pop(scope memory.Scope, session, once string) string {
 	k.t.Helper()
-	item, ok, err := k.Pop(k.t.Context(), scope, Call{session, once})
+	item, ok, err := k.Pop(k.t.Context(), scope, k.token(scope), Call{session, once})
 	if err != nil || ok != (len(item) > 0) {
 		k.t.Error(err, ok)
 	}
@@ -205,12 +211,19 @@ func (k *kept) latest(scope memory.Scope, session string, limit int) string {
 	return fmt.Sprintf("%s", items)
 }
 
-// refused fails the test unless an error is a problem of a status, with a field and part of what it says.
-func refused(t *testing.T, err error, status int, field, detail string) {
+// refused fails the test unless an error is one of the package, with part of what it says.
+func refused(t *testing.T, err, want error, detail string) {
 	t.Helper()
-	var p door.Problem
-	if !errors.As(err, &p) || p.Status != status || p.Field != field || !strings.Contains(p.Detail, detail) {
-		t.Errorf("got %v (%+v), want %d %s: %s", err, p, status, field, detail)
+	if !errors.Is(err, want) || !strings.Contains(err.Error(), detail) {
+		t.Errorf("got %v, want %v: %s", err, want, detail)
+	}
+}
+
+// invalid fails the test unless an error is terminal, with a field and part of what it says.
+func invalid(t *testing.T, err error, field, detail string) {
+	t.Helper()
+	if !fault.IsTerminal(err) || fault.Field(err) != field || !strings.Contains(err.Error(), detail) {
+		t.Errorf("got %v, want %s: %s", err, field, detail)
 	}
 }
 

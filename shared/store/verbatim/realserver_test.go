@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // TestOnRedisServer runs every script as Redis itself does.
@@ -34,11 +36,12 @@ func TestOnRedisServer(t *testing.T) {
 	boundedItems(k)
 	realItems(k)
 	realSessions(k)
-	if err := k.Forget(t.Context(), ines); err != nil {
+	if err := k.Erase(t.Context(), ines, ""); err != nil {
 		t.Fatal(err)
 	}
 	left, err := client.Keys(t.Context(), "*").Result()
-	if err != nil || strings.Join(left, " ") != k.tenantsKey() {
+	slices.Sort(left)
+	if err != nil || !slices.Equal(left, []string{k.tenantsKey(), k.FenceKey(ines)}) {
 		t.Errorf("left is %v, %v", left, err)
 	}
 	if log := k.log.String(); log != "" {
@@ -76,8 +79,8 @@ func realItems(k *kept) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = k.Run(ctx) })
-	keys := k.itemKeys(ines.Tenant, hashed(ines.User))
-	eventually(t.Context(), t, func() bool { return k.Store.redis.HLen(t.Context(), keys[2]).Val() == 3 })
+	keys := k.itemKeys(ines.Tenant, redisstore.Hash(ines.User))
+	eventually(t.Context(), t, func() bool { return k.Store.Redis.HLen(t.Context(), keys[2]).Val() == 3 })
 	stop()
 	running.Wait()
 	for _, name := range []string{"c/refreshed", "a/large"} {
@@ -85,7 +88,7 @@ func realItems(k *kept) {
 			t.Error(err)
 		}
 	}
-	if n := k.Store.redis.Exists(t.Context(), keys[1], keys[3]).Val(); n != 0 {
+	if n := k.Store.Redis.Exists(t.Context(), keys[1], keys[3]).Val(); n != 0 {
 		t.Error("something is to expire")
 	}
 }
@@ -117,12 +120,12 @@ func realSessions(k *kept) {
 		thousand[i] = Object(fmt.Sprintf(`{"n":%d}`, i))
 	}
 	for i := range 9 {
-		if _, err := k.Append(t.Context(), ines, Call{"s", fmt.Sprint("t", i)}, thousand); err != nil {
+		if _, err := k.Append(t.Context(), ines, k.token(ines), Call{"s", fmt.Sprint("t", i)}, thousand); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := k.Append(t.Context(), ines, Call{"s", "more"}, thousand)
-	refused(t, err, 409, "", "more than 10000 items")
+	_, err := k.Append(t.Context(), ines, k.token(ines), Call{"s", "more"}, thousand)
+	refused(t, err, ErrManyItems, "more than 10000 items")
 	if got := k.latest(ines, "s", 2); got != `[{"n":998} {"n":999}]` {
 		t.Errorf("the latest are %s", got)
 	}

@@ -10,7 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // keyBytes is the length of the keys that seal, in bytes.
@@ -24,15 +25,15 @@ type record struct {
 }
 
 // newRecord derives a record of a scope and a key, neither of which can be read from it.
-func newRecord(prefix string, scope Scope, key string) (record, error) {
-	where := digest(scope.Tenant, scope.Route, key)
-	r := record{name: name(prefix, scope.Tenant, "request:"+base64.RawURLEncoding.EncodeToString(where))}
-	secret := digest(scope.Credential, key)
+func newRecord(space redisstore.Space, scope Scope, key string) (record, error) {
+	where := redisstore.Digest(scope.Tenant, scope.Route, key)
+	r := record{name: space.Key(scope.Tenant, "request:"+base64.RawURLEncoding.EncodeToString(where))}
+	secret := redisstore.Digest(scope.Credential, key)
 	sealing, err := hkdf.Key(sha256.New, secret, where, "answer", keyBytes)
 	if err != nil {
 		return r, err
 	}
-	if r.requests, err = hkdf.Key(sha256.New, digest(key), where, "request", keyBytes); err != nil {
+	if r.requests, err = hkdf.Key(sha256.New, redisstore.Digest(key), where, "request", keyBytes); err != nil {
 		return r, err
 	}
 	block, err := aes.NewCipher(sealing)
@@ -41,18 +42,6 @@ func newRecord(prefix string, scope Scope, key string) (record, error) {
 	}
 	r.seals, err = cipher.NewGCMWithRandomNonce(block)
 	return r, err
-}
-
-// name is a key in Redis. All keys of a tenant are in one slot of a cluster.
-func name(prefix, tenant, rest string) string { return prefix + "{" + tenant + "}:" + rest }
-
-// digest hashes texts so that no two lists of texts look the same.
-func digest(texts ...string) []byte {
-	h := sha256.New()
-	for _, t := range texts {
-		h.Write([]byte(strconv.Itoa(len(t)) + ":" + t)) // never fails
-	}
-	return h.Sum(nil)
 }
 
 // fingerprint tells requests apart. Who does not know the key cannot guess the request from it.

@@ -1,6 +1,6 @@
 package idempotency
 
-import goredis "github.com/redis/go-redis/v9"
+import "github.com/mneme-memory/mneme/shared/store/redisstore"
 
 // What scripts answer.
 const (
@@ -14,11 +14,10 @@ const (
 // A record is a hash: token is who carries the request out, request is what it was, answer is there once it was. Until then the record
 // lives as long as the lease. Where the user was erased, erased is there in the answer's place.
 
-// beginScript claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not. KEYS[2], where there is one,
+// beginSource claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not. KEYS[2], where there is one,
 // is the set of records of the user and day, which is kept for ARGV[4] ms. The client runs it again where the connection broke before the
 // answer: a claim of the same token is the caller's own.
-func beginScript() *goredis.Script {
-	return goredis.NewScript(`
+const beginSource = `
 local known = redis.call('HMGET', KEYS[1], 'request', 'answer', 'erased', 'token')
 if known[1] then
   if known[4] == ARGV[1] and not known[2] then return {'` + claimed + `'} end
@@ -33,29 +32,23 @@ if KEYS[2] then
   redis.call('SADD', KEYS[2], KEYS[1])
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
-return {'` + claimed + `'}`)
-}
+return {'` + claimed + `'}`
 
-// finishScript keeps the answer ARGV[2] for ARGV[3] ms where the record is still the token's; of a user who was erased meanwhile it keeps
+// finishSource keeps the answer ARGV[2] for ARGV[3] ms where the record is still the token's; of a user who was erased meanwhile it keeps
 // that the request was carried out.
-func finishScript() *goredis.Script {
-	return goredis.NewScript(`
+const finishSource = `
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return {'` + otherBody + `'} end
 if redis.call('HEXISTS', KEYS[1], 'erased') == 0 then redis.call('HSET', KEYS[1], 'answer', ARGV[2]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {'` + claimed + `'}`)
-}
+return {'` + claimed + `'}`
 
-// releaseScript removes the record where it is still the token's.
-func releaseScript() *goredis.Script {
-	return goredis.NewScript(`
+// releaseSource removes the record where it is still the token's.
+const releaseSource = `
 if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return {'` + claimed + `'}`)
-}
+return {'` + claimed + `'}`
 
-// dropScript takes the answers from the records KEYS[2] and on, and the records from the set KEYS[1].
-func dropScript() *goredis.Script {
-	return goredis.NewScript(`
+// dropSource takes the answers from the records KEYS[2] and on, and the records from the set KEYS[1].
+const dropSource = `
 for i = 2, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('HDEL', KEYS[i], 'answer')
@@ -63,5 +56,21 @@ for i = 2, #KEYS do
   end
   redis.call('SREM', KEYS[1], KEYS[i])
 end
-return {'` + claimed + `'}`)
-}
+return {'` + claimed + `'}`
+
+// noteSource adds the members ARGV[3] and on to the set KEYS[2] for ARGV[2] ms, unless the user was erased since the token ARGV[1]. KEYS[1]
+// is the fence.
+const noteSource = redisstore.Fence + `
+if overtaken(KEYS[1], ARGV[1]) then return {'` + erased + `'} end
+for i = 3, #ARGV do redis.call('SADD', KEYS[2], ARGV[i]) end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return {'` + claimed + `'}`
+
+// eraseSource moves the records of the sets KEYS[3] to KEYS[2+ARGV[4]] to the set KEYS[2], which is kept for ARGV[3] ms, and removes all
+// sets from KEYS[3] on. KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms.
+const eraseSource = redisstore.Fence + `
+if not erase_once(KEYS[1], ARGV[1], ARGV[2]) then return {'` + claimed + `'} end
+for i = 3, 2 + tonumber(ARGV[4]) do redis.call('SUNIONSTORE', KEYS[2], KEYS[2], KEYS[i]) end
+for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return {'` + claimed + `'}`

@@ -1,6 +1,10 @@
 package verbatim
 
-import goredis "github.com/redis/go-redis/v9"
+import (
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
 
 // scripts are what runs in Redis. Numbers are written in full: Lua would round them.
 type scripts struct {
@@ -8,9 +12,9 @@ type scripts struct {
 	sessionScripts
 }
 
-// itemScripts are about items by namespace and key, and forget about all of a user.
+// itemScripts are about items by namespace and key, and erase about everything of a user.
 type itemScripts struct {
-	put, remove, get, read, names, sweep, due, forget *goredis.Script
+	put, remove, get, read, names, sweep, due, erase *goredis.Script
 }
 
 // clock tells the time in µs.
@@ -61,8 +65,10 @@ func newItemScripts() itemScripts {
 	return itemScripts{
 		// put keeps ARGV[2] as ARGV[1] for ARGV[3] µs, 0 for ever, unless the user ARGV[5] has ARGV[4] items (then it returns 0), or
 		// the tenant ARGV[6] (then -1; where that is 0, it may have any number). What is kept begins with when the
-		// item was made and how long it lives. Two changes of a user are never of the same moment.
-		put: goredis.NewScript(expiring + `
+		// item was made and how long it lives. Two changes of a user are never of the same moment. Where the user was erased since the
+		// token ARGV[7] it returns -2; KEYS[6] is the fence.
+		put: goredis.NewScript(redisstore.Fence + expiring + `
+if overtaken(KEYS[6], ARGV[7]) then return -2 end
 swept(100)
 local updated = now
 local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
@@ -128,16 +134,25 @@ return 1`),
 		due: goredis.NewScript(clock + `
 return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', whole(now), 'LIMIT', 0, ARGV[1])`),
 
-		// forget removes all items of the user ARGV[1], and sessions: those of the KEYS from the seventh on, which the other ARGV are in KEYS[6].
-		forget: goredis.NewScript(counting + `
-local n = redis.call('ZCARD', KEYS[1])
-redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
-redis.call('ZREM', KEYS[4], ARGV[1])
-for i = 2, #ARGV do
-  n = n + redis.call('LLEN', KEYS[5 + i])
-  redis.call('UNLINK', KEYS[5 + i])
-  redis.call('SREM', KEYS[6], ARGV[i])
+		// erase removes all items of the user ARGV[1]. KEYS are those of itemKeys, the sessions of the user, the calls of the user, the
+		// fence, then each session and call; ARGV are then field and ms of the fence, the numbers of sessions and calls, and their names.
+		// It returns 0, and removes nothing, where they have changed since they were read.
+		erase: goredis.NewScript(redisstore.Fence + counting + `
+if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[8], ARGV[2]) == 1 then return 1 end
+local sessions, calls = tonumber(ARGV[4]), tonumber(ARGV[5])
+if redis.call('SCARD', KEYS[6]) ~= sessions or redis.call('ZCARD', KEYS[7]) ~= calls then return 0 end
+for i = 1, sessions do
+  if redis.call('SISMEMBER', KEYS[6], ARGV[5 + i]) == 0 then return 0 end
 end
+for i = 1, calls do
+  if not redis.call('ZSCORE', KEYS[7], ARGV[5 + sessions + i]) then return 0 end
+end
+erase_once(KEYS[8], ARGV[2], ARGV[3])
+local n = redis.call('ZCARD', KEYS[1])
+for i = 1, sessions do n = n + redis.call('LLEN', KEYS[8 + i]) end
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[7])
+redis.call('ZREM', KEYS[4], ARGV[1])
+for i = 9, #KEYS do redis.call('UNLINK', KEYS[i]) end
 counted(KEYS[5], -n)
 return 1`),
 	}

@@ -64,7 +64,7 @@ func TestFilters(t *testing.T) {
 		`{"a":1` + manyKeys(64) + `}`: "more than 64",
 	} {
 		_, err := ParseFilter([]byte(filter))
-		refused(t, err, 400, "filter", detail)
+		invalid(t, err, "filter", detail)
 	}
 }
 
@@ -222,6 +222,6 @@ func TestObjects(t *testing.T) {
 		strings.Replace(largest, "x", "xx", 1): "is 262145 bytes long, want at most 262144",
 	} {
 		_, err := NewObject([]byte(text))
-		refused(t, err, 400, "", detail)
+		invalid(t, err, "", detail)
 	}
 }

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // maxConditions bounds a filter.
@@ -41,7 +40,7 @@ const (
 func ParseFilter(text []byte) (Filter, error) {
 	var keys map[string]any
 	if decoded(text, &keys) != nil || keys == nil {
-		return Filter{}, door.Invalid("filter", "is not an object")
+		return Filter{}, fault.Terminal("filter", "is not an object")
 	}
 	var out Filter
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -52,7 +51,7 @@ func ParseFilter(text []byte) (Filter, error) {
 		out.conditions = append(out.conditions, conditions...)
 	}
 	if len(out.conditions) > maxConditions {
-		return Filter{}, door.Invalid("filter", "has more than "+strconv.Itoa(maxConditions)+" conditions")
+		return Filter{}, fault.Terminal("filter", "has more than %d conditions", maxConditions)
 	}
 	return out, nil
 }
@@ -65,7 +64,7 @@ func conditionsOf(key string, wanted any) ([]condition, error) {
 	var out []condition
 	for operator, operand := range object {
 		if operators[operator] == nil && operator != opEqual && operator != opNotEqual {
-			return nil, door.Invalid("filter", "has an operator that is none of $eq, $ne, $gt, $gte, $lt and $lte")
+			return nil, fault.Terminal("filter", "has an operator that is none of $eq, $ne, $gt, $gte, $lt and $lte")
 		}
 		out = append(out, condition{key, operator, operand})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // readAtOnce is how many items a search reads from Redis at once.
@@ -134,7 +135,7 @@ func (f *Found) hold(item Item, updated string, size int, c *content, most int) 
 		return nil
 	}
 	if f.scanned += size; f.scanned > most {
-		f.err = tooLarge(fmt.Sprintf("more than %d MiB would have to be read: give a longer namespace_prefix", MaxScan>>20))
+		f.err = fmt.Errorf("%w: more than %d MiB would have to be read: give a longer namespace_prefix", ErrTooLarge, MaxScan>>20)
 		return nil
 	}
 	score, matches, err := f.match(c)
@@ -192,13 +193,13 @@ func (s *Store) read(
 	for i, member := range members {
 		args[i] = member
 	}
-	kept, err := s.run(ctx, "read items", s.scripts.read, s.itemKeys(scope.Tenant, hashed(scope.User)), args...)
+	kept, err := s.Eval(ctx, "read items", s.scripts.read, s.itemKeys(scope.Tenant, redisstore.Hash(scope.User)), args...)
 	if err != nil {
 		return err
 	}
 	fields, err := kept.StringSlice()
 	if err != nil || len(fields) != 2*len(members) {
-		return s.unreadable(ctx, "read items", err)
+		return unreadable("read items", err)
 	}
 	for i, member := range members {
 		updated, text := fields[2*i], fields[2*i+1]
@@ -210,7 +211,7 @@ func (s *Store) read(
 			err = pass(item, updated, len(text))
 		}
 		if err != nil {
-			return s.unreadable(ctx, "read items", err)
+			return unreadable("read items", err)
 		}
 	}
 	return nil

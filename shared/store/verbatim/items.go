@@ -7,34 +7,37 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Put keeps an item in the place of what has its name: it was created when that was, if there is one.
-func (s *Store) Put(ctx context.Context, scope memory.Scope, p Put) error {
+// Put keeps an item in the place of what has its name: it was created when that was, if there is one. token is that of the request.
+func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p Put) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
 	if p.TTL > 0 { // before there is something to be swept
-		err := s.in(ctx, "note a tenant", func(ctx context.Context) error {
-			return s.redis.SAdd(ctx, s.tenantsKey(), scope.Tenant).Err()
+		err := s.Do(ctx, "note a tenant", func(ctx context.Context) error {
+			return s.Redis.SAdd(ctx, s.tenantsKey(), scope.Tenant).Err()
 		})
 		if err != nil {
 			return err
 		}
 	}
-	user := hashed(scope.User)
+	user := redisstore.Hash(scope.User)
 	ttl := strconv.FormatInt(p.TTL.Microseconds(), 10)
-	kept, err := s.run(ctx, "put", s.scripts.put, s.itemKeys(scope.Tenant, user), p.member(), []byte(p.Value), ttl, MaxItems, user, s.o.Items)
+	kept, err := s.Eval(ctx, "put", s.scripts.put, append(s.itemKeys(scope.Tenant, user), s.FenceKey(scope)), p.member(), []byte(p.Value),
+		ttl, MaxItems, user, s.o.Items, string(token))
 	if err != nil {
 		return err
 	}
 	switch n, _ := kept.Int(); n {
 	case 0:
-		return full(door.CodeManyItems, fmt.Sprintf("the user has %d items, which is the most: delete some", MaxItems))
+		return fmt.Errorf("%w: the user has %d items, which is the most: delete some", ErrManyItems, MaxItems)
 	case -1:
-		return s.o.Over(ctx)
+		return ErrQuota
+	case -2:
+		return redisstore.ErrErased
 	}
 	return nil
 }
@@ -44,8 +47,8 @@ func (s *Store) Delete(ctx context.Context, scope memory.Scope, n Name) error {
 	if err := n.Check(); err != nil {
 		return err
 	}
-	user := hashed(scope.User)
-	_, err := s.run(ctx, "delete", s.scripts.remove, s.itemKeys(scope.Tenant, user), n.member(), user)
+	user := redisstore.Hash(scope.User)
+	_, err := s.Eval(ctx, "delete", s.scripts.remove, s.itemKeys(scope.Tenant, user), n.member(), user)
 	return err
 }
 
@@ -63,8 +66,8 @@ func (s *Store) get(ctx context.Context, scope memory.Scope, n Name, refresh str
 	if err := n.Check(); err != nil {
 		return Item{}, false, err
 	}
-	user := hashed(scope.User)
-	kept, err := s.run(ctx, "get", s.scripts.get, s.itemKeys(scope.Tenant, user), n.member(), refresh, user)
+	user := redisstore.Hash(scope.User)
+	kept, err := s.Eval(ctx, "get", s.scripts.get, s.itemKeys(scope.Tenant, user), n.member(), refresh, user)
 	if err != nil {
 		return Item{}, false, err
 	}
@@ -78,7 +81,7 @@ func (s *Store) get(ctx context.Context, scope memory.Scope, n Name, refresh str
 			return item, true, nil
 		}
 	}
-	return Item{}, false, s.unreadable(ctx, "get", err)
+	return Item{}, false, unreadable("get", err)
 }
 
 // Namespaces returns the namespaces of items that are asked for, in order.
@@ -99,14 +102,14 @@ func (s *Store) Namespaces(ctx context.Context, scope memory.Scope, l Listing) (
 
 // names are the members of a user's items, the one that was updated last first.
 func (s *Store) names(ctx context.Context, scope memory.Scope) ([]string, error) {
-	keys := s.itemKeys(scope.Tenant, hashed(scope.User))
-	out, err := s.run(ctx, "read names", s.scripts.names, keys[:2])
+	keys := s.itemKeys(scope.Tenant, redisstore.Hash(scope.User))
+	out, err := s.Eval(ctx, "read names", s.scripts.names, keys[:2])
 	if err != nil {
 		return nil, err
 	}
 	lists, err := out.Slice()
 	if err != nil || len(lists) != 2 {
-		return nil, s.unreadable(ctx, "read names", err)
+		return nil, unreadable("read names", err)
 	}
 	expired := map[string]bool{}
 	for _, member := range texts(lists[1]) {
@@ -143,16 +146,18 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			s.sweep(ctx) // what fails is logged, and tried again
+			if err := s.sweep(ctx); err != nil && ctx.Err() == nil { // it is tried again
+				s.o.Log.ErrorContext(ctx, "verbatim items that have expired are not removed", "error", err)
+			}
 		}
 	}
 }
 
 // sweep removes what has expired by now.
-func (s *Store) sweep(ctx context.Context) {
+func (s *Store) sweep(ctx context.Context) error {
 	var tenants []string
-	err := s.in(ctx, "read tenants", func(ctx context.Context) (err error) {
-		tenants, err = s.redis.SMembers(ctx, s.tenantsKey()).Result()
+	err := s.Do(ctx, "read tenants", func(ctx context.Context) (err error) {
+		tenants, err = s.Redis.SMembers(ctx, s.tenantsKey()).Result()
 		return err
 	})
 	for _, tenant := range tenants {
@@ -163,20 +168,21 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	return err
 }
 
 // sweepTenant removes some of what has expired of a tenant; there may be more.
 func (s *Store) sweepTenant(ctx context.Context, tenant string) (more bool, err error) {
-	due, err := s.run(ctx, "find what has expired", s.scripts.due, []string{s.key(tenant, "due")}, sweptUsers)
+	due, err := s.Eval(ctx, "find what has expired", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
 	if err != nil {
 		return false, err
 	}
 	users, err := due.StringSlice()
 	if err != nil {
-		return false, s.unreadable(ctx, "find what has expired", err)
+		return false, unreadable("find what has expired", err)
 	}
 	for _, user := range users {
-		if _, err := s.run(ctx, "sweep", s.scripts.sweep, s.itemKeys(tenant, user), user, sweptItems); err != nil {
+		if _, err := s.Eval(ctx, "sweep", s.scripts.sweep, s.itemKeys(tenant, user), user, sweptItems); err != nil {
 			return false, err
 		}
 	}

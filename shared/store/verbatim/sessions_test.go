@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 func TestASessionIsInOrder(t *testing.T) {
@@ -69,7 +71,7 @@ func TestACallThatComesAgainHasNoEffect(t *testing.T) {
 	if n := k.append(ines, "s", "4", `{"n":6}`); n != 2 {
 		t.Errorf("what was long ago is known: %d items", n)
 	}
-	if calls, err := k.redis.ZMembers(k.key("acme", "done:"+hashed("ines"))); err != nil || len(calls) != 1 {
+	if calls, err := k.redis.ZMembers(k.Key("acme", "done:"+redisstore.Hash("ines"))); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls are known: %v", len(calls), err)
 	}
 }
@@ -146,39 +148,39 @@ func TestLimitsOfSessions(t *testing.T) {
 		thousand[i] = Object(fmt.Sprintf(`{"n":%d}`, i))
 	}
 	appended := func(session, once string, items []Object) error {
-		_, err := k.Append(t.Context(), ines, Call{session, once}, items)
+		_, err := k.Append(t.Context(), ines, k.token(ines), Call{session, once}, items)
 		return err
 	}
-	refused(t, appended("s", "0", nil), 400, "items", "has 0 entries")
-	refused(t, appended("s", "0", append(thousand, thousand[0])), 400, "items", "has 1001 entries")
+	invalid(t, appended("s", "0", nil), "items", "has 0 entries")
+	invalid(t, appended("s", "0", append(thousand, thousand[0])), "items", "has 1001 entries")
 	for i := range MaxSessionItems / MaxAppended {
 		if err := appended("s", fmt.Sprint(i), thousand); err != nil {
 			t.Fatal(err)
 		}
 	}
-	refused(t, appended("s", "more", thousand[:1]), 409, "", "more than 10000 items")
+	refused(t, appended("s", "more", thousand[:1]), ErrManyItems, "more than 10000 items")
 	k.pop(ines, "s", "p")
-	refused(t, appended("s", "more", thousand[:2]), 409, "", "more than 10000 items") // all or none
+	refused(t, appended("s", "more", thousand[:2]), ErrManyItems, "more than 10000 items") // all or none
 	if err := appended("s", "more", thousand[:1]); err != nil {
 		t.Error(err) // what was refused may come again
 	}
 	for _, limit := range []int{0, 10_001} {
 		_, _, err := k.Latest(t.Context(), ines, "s", limit, 0)
-		refused(t, err, 400, "limit", "want 1 to 10000")
+		invalid(t, err, "limit", "want 1 to 10000")
 	}
 	for _, before := range []int{-1, 10_001} {
 		_, _, err := k.Latest(t.Context(), ines, "s", 1, before)
-		refused(t, err, 400, "before", "want 0 to 10000")
+		invalid(t, err, "before", "want 0 to 10000")
 	}
 	for i := range MaxSessions - 1 {
 		k.append(ines, fmt.Sprint("s", i), "1", `{}`)
 	}
-	refused(t, appended("another", "1", thousand[:1]), 409, "", "has 1000 sessions")
+	refused(t, appended("another", "1", thousand[:1]), ErrManySessions, "has 1000 sessions")
 	k.append(ines, "s1", "2", `{}`)
 	k.append(ben, "another", "1", `{}`)
 	k.pop(ines, "s2", "p")
 	k.append(ines, "another", "1", `{}`) // an empty one is none
-	refused(t, appended("a third", "1", thousand[:1]), 409, "", "has 1000 sessions")
+	refused(t, appended("a third", "1", thousand[:1]), ErrManySessions, "has 1000 sessions")
 	if err := k.Clear(t.Context(), ines, "s3"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +189,7 @@ func TestLimitsOfSessions(t *testing.T) {
 
 func TestASessionThatIsTooLargeForOneAnswerIsReadInParts(t *testing.T) {
 	k := open(t)
-	k.o.Timeout = time.Minute // the Redis of tests is slow with so much
+	k.Timeout = time.Minute // the Redis of tests is slow with so much
 	const fit = MaxAnswer / MaxObject
 	large := strings.Repeat("x", MaxObject-16)
 	for i := range fit + 3 {

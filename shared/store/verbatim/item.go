@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -49,10 +49,10 @@ type Object []byte
 func NewObject(text []byte) (Object, error) {
 	var out bytes.Buffer
 	if err := json.Compact(&out, text); err != nil || !bytes.HasPrefix(out.Bytes(), []byte("{")) {
-		return nil, door.Invalid("", "is not an object")
+		return nil, fault.Terminal("", "is not an object")
 	}
 	if out.Len() > MaxObject {
-		return nil, door.Invalid("", fmt.Sprintf("is %d bytes long, want at most %d", out.Len(), MaxObject))
+		return nil, fault.Terminal("", "is %d bytes long, want at most %d", out.Len(), MaxObject)
 	}
 	return out.Bytes(), nil
 }
@@ -69,13 +69,13 @@ type Name struct {
 // Check holds a name against the limits. Its errors are problems that name the field ("namespace[1]").
 func (n Name) Check() error {
 	if len(n.Namespace) == 0 {
-		return door.Invalid("namespace", "has no label, want 1 to "+strconv.Itoa(MaxLabels))
+		return fault.Terminal("namespace", "has no label, want 1 to %d", MaxLabels)
 	}
 	if err := checkLabels("namespace", n.Namespace); err != nil {
 		return err
 	}
 	if n.Key == "" || len(n.Key) > MaxKey {
-		return door.Invalid("key", fmt.Sprintf("is %d bytes long, want 1 to %d", len(n.Key), MaxKey))
+		return fault.Terminal("key", "is %d bytes long, want 1 to %d", len(n.Key), MaxKey)
 	}
 	return nil
 }
@@ -91,15 +91,15 @@ func nameOf(member string) Name {
 
 func checkLabels(field string, labels []string) error {
 	if len(labels) > MaxLabels {
-		return door.Invalid(field, fmt.Sprintf("has %d labels, want at most %d", len(labels), MaxLabels))
+		return fault.Terminal(field, "has %d labels, want at most %d", len(labels), MaxLabels)
 	}
 	for i, label := range labels {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if label == "" || len(label) > MaxLabel {
-			return door.Invalid(at, fmt.Sprintf("is %d bytes long, want 1 to %d", len(label), MaxLabel))
+			return fault.Terminal(at, "is %d bytes long, want 1 to %d", len(label), MaxLabel)
 		}
 		if strings.Contains(label, ".") {
-			return door.Invalid(at, "has a dot, which no label has")
+			return fault.Terminal(at, "has a dot, which no label has")
 		}
 	}
 	return nil
@@ -121,14 +121,14 @@ func (p Put) Check() error {
 	}
 	for i, label := range p.Namespace {
 		if err := memory.ValidNewID(fmt.Sprintf("namespace[%d]", i), label, MaxLabel); err != nil {
-			return door.ProblemOf(err)
+			return err
 		}
 	}
 	if err := memory.ValidNewID("key", p.Key, MaxKey); err != nil {
-		return door.ProblemOf(err)
+		return err
 	}
 	if p.TTL != 0 && (p.TTL < MinTTL || p.TTL > MaxTTL) {
-		return door.Invalid("ttl_seconds", fmt.Sprintf("is not of %.0f to %.0f", MinTTL.Seconds(), MaxTTL.Seconds()))
+		return fault.Terminal("ttl_seconds", "is not of %.0f to %.0f", MinTTL.Seconds(), MaxTTL.Seconds())
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (q Search) Check() error {
 		return err
 	}
 	if len(q.Query) > memory.MaxQueryBytes {
-		return door.Invalid("query", fmt.Sprintf("is %d bytes long, want at most %d", len(q.Query), memory.MaxQueryBytes))
+		return fault.Terminal("query", "is %d bytes long, want at most %d", len(q.Query), memory.MaxQueryBytes)
 	}
 	return checkPage(q.Limit, q.Offset, MaxFound)
 }
@@ -208,17 +208,17 @@ func (l Listing) Check() error {
 		return err
 	}
 	if l.MaxDepth < 0 || l.MaxDepth > MaxLabels {
-		return door.Invalid("max_depth", fmt.Sprintf("is %d, want 1 to %d", l.MaxDepth, MaxLabels))
+		return fault.Terminal("max_depth", "is %d, want 1 to %d", l.MaxDepth, MaxLabels)
 	}
 	return checkPage(l.Limit, l.Offset, MaxListed)
 }
 
 func checkPage(limit, offset, most int) error {
 	if limit < 1 || limit > most {
-		return door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, most))
+		return fault.Terminal("limit", "is %d, want 1 to %d", limit, most)
 	}
 	if offset < 0 || offset > MaxOffset {
-		return door.Invalid("offset", fmt.Sprintf("is %d, want 0 to %d", offset, MaxOffset))
+		return fault.Terminal("offset", "is %d, want 0 to %d", offset, MaxOffset)
 	}
 	return nil
 }

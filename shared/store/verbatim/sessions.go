@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // keepDone is how long it is known what a call came to: long enough for who did not hear the answer to ask again.
@@ -23,65 +24,72 @@ type Call struct {
 
 // sessionKeys are where a session is: its items, the sessions of the user, and the number of items of the tenant.
 func (s *Store) sessionKeys(scope memory.Scope, session string) []string {
-	user := hashed(scope.User)
-	return []string{
-		s.key(scope.Tenant, "session:"+user+":"+hashed(session)), s.key(scope.Tenant, "sessions:"+user), s.countKey(scope.Tenant),
-	}
+	return []string{s.sessionKey(scope, redisstore.Hash(session)), s.UserKey(scope, "sessions"), s.countKey(scope.Tenant)}
 }
 
 // once runs a script of scripts.repeatable, and returns what the call came to.
-func (s *Store) once(ctx context.Context, scope memory.Scope, what string, c Call, args ...any) (string, error) {
+func (s *Store) once(
+	ctx context.Context, scope memory.Scope, token redisstore.Token, what string, c Call, args ...any,
+) (string, error) {
 	script := s.scripts.pop
 	if len(args) > 0 {
 		script = s.scripts.push
 	}
-	user, name := hashed(scope.User), hashed(what+" "+strconv.Itoa(len(c.Once))+" "+c.Once+c.Session)
-	keys := append(s.sessionKeys(scope, c.Session), s.key(scope.Tenant, "done:"+user+":"+name), s.key(scope.Tenant, "done:"+user))
-	out, err := s.run(ctx, what, script, keys, append([]any{hashed(c.Session), name, keepDone.Milliseconds()}, args...)...)
+	name := redisstore.Hash(what + " " + strconv.Itoa(len(c.Once)) + " " + c.Once + c.Session)
+	keys := append(s.sessionKeys(scope, c.Session), s.doneKey(scope, name), s.UserKey(scope, "done"), s.FenceKey(scope))
+	args = append([]any{redisstore.Hash(c.Session), name, keepDone.Milliseconds(), string(token)}, args...)
+	out, err := s.Eval(ctx, what, script, keys, args...)
 	if err != nil {
 		return "", err
 	}
-	return out.Text()
+	text, err := out.Text()
+	if text == "erased" {
+		err = redisstore.ErrErased
+	}
+	return text, err
 }
 
-// Append appends items to a session, all of them or none, and returns how many the session has then.
-func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []Object) (int, error) {
+// Append appends items to a session, all of them or none, and returns how many the session has then. token is that of the request.
+func (s *Store) Append(
+	ctx context.Context, scope memory.Scope, token redisstore.Token, c Call, items []Object,
+) (int, error) {
 	if n := len(items); n < 1 || n > MaxAppended {
-		return 0, door.Invalid("items", fmt.Sprintf("has %d entries, want 1 to %d", n, MaxAppended))
+		return 0, fault.Terminal("items", "has %d entries, want 1 to %d", n, MaxAppended)
 	}
 	args := []any{MaxSessionItems, MaxSessions, s.o.Items}
 	for _, item := range items {
 		args = append(args, []byte(item))
 	}
-	out, err := s.once(ctx, scope, "append", c, args...)
+	out, err := s.once(ctx, scope, token, "append", c, args...)
 	if err != nil {
 		return 0, err
 	}
 	switch out {
 	case "sessions":
-		return 0, full(door.CodeManySessions, fmt.Sprintf("the user has %d sessions, which is the most: clear some", MaxSessions))
+		return 0, fmt.Errorf("%w: the user has %d sessions, which is the most: clear some", ErrManySessions, MaxSessions)
 	case "tenant":
-		return 0, s.o.Over(ctx)
+		return 0, ErrQuota
 	case "items":
-		return 0, full(door.CodeManyItems, fmt.Sprintf(
-			"the session would have more than %d items, which is the most: clear it, or begin another one",
-			MaxSessionItems))
+		return 0, fmt.Errorf("%w: the session would have more than %d items, which is the most: clear it, or begin another one",
+			ErrManyItems, MaxSessionItems)
 	}
 	count, err := strconv.Atoi(out)
 	if err != nil {
-		return 0, s.unreadable(ctx, "append", err)
+		return 0, unreadable("append", err)
 	}
 	return count, nil
 }
 
-// Pop takes the last item off a session, and returns it; there may be none.
-func (s *Store) Pop(ctx context.Context, scope memory.Scope, c Call) (item Object, ok bool, err error) {
-	out, err := s.once(ctx, scope, "pop", c)
+// Pop takes the last item off a session, and returns it; there may be none. token is that of the request.
+func (s *Store) Pop(
+	ctx context.Context, scope memory.Scope, token redisstore.Token, c Call,
+) (item Object, ok bool, err error) {
+	out, err := s.once(ctx, scope, token, "pop", c)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case out == "":
-		return nil, false, s.unreadable(ctx, "pop", nil)
+		return nil, false, unreadable("pop", nil)
 	}
 	return Object(out[1:]), out[0] == '1', nil
 }
@@ -91,12 +99,12 @@ func (s *Store) Pop(ctx context.Context, scope memory.Scope, c Call) (item Objec
 // the limit although first is not 0.
 func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) (items []Object, first int, err error) {
 	if limit < 1 || limit > MaxLatest {
-		return nil, 0, door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLatest))
+		return nil, 0, fault.Terminal("limit", "is %d, want 1 to %d", limit, MaxLatest)
 	}
 	if before < 0 || before > MaxSessionItems {
-		return nil, 0, door.Invalid("before", fmt.Sprintf("is %d, want 0 to %d", before, MaxSessionItems))
+		return nil, 0, fault.Terminal("before", "is %d, want 0 to %d", before, MaxSessionItems)
 	}
-	out, err := s.run(ctx, "read a session", s.scripts.last, s.sessionKeys(scope, session)[:1], limit, MaxAnswer, before)
+	out, err := s.Eval(ctx, "read a session", s.scripts.last, s.sessionKeys(scope, session)[:1], limit, MaxAnswer, before)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -105,7 +113,7 @@ func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, 
 		first, err = strconv.Atoi(texts[0])
 	}
 	if err != nil || len(texts) == 0 {
-		return nil, 0, s.unreadable(ctx, "read a session", err)
+		return nil, 0, unreadable("read a session", err)
 	}
 	items = make([]Object, len(texts)-1)
 	for i, text := range texts[1:] {
@@ -116,6 +124,6 @@ func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, 
 
 // Clear removes all items of a session.
 func (s *Store) Clear(ctx context.Context, scope memory.Scope, session string) error {
-	_, err := s.run(ctx, "clear a session", s.scripts.clear, s.sessionKeys(scope, session), hashed(session))
+	_, err := s.Eval(ctx, "clear a session", s.scripts.clear, s.sessionKeys(scope, session), redisstore.Hash(session))
 	return err
 }

@@ -1,9 +1,13 @@
-package webhook
+package webhooks
 
-import goredis "github.com/redis/go-redis/v9"
+import (
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
 
 // scripts take the time from Redis, so that clocks of replicas do not matter. Each runs as a whole or not at all.
-type scripts struct{ create, replace, enqueue, take, settle, heard *goredis.Script }
+type scripts struct{ create, replace, enqueue, take, settle, replay, remove, erased, heard *goredis.Script }
 
 const scriptNow = `
 local time = redis.call('TIME')
@@ -47,7 +51,8 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format
 end
 return out`),
 		// KEYS: waiting, due, dead, died, health. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for
-		// which it is kept dead, how many are kept dead. Nothing where it was taken away in between.
+		// which it is kept dead, how many are kept dead, the endpoint. KEYS[6] are the endpoints. Nothing happens to a delivery that was
+		// removed in between, and a dead one of an endpoint that was deleted is removed.
 		settle: goredis.NewScript(scriptNow + `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if ARGV[2] == 'again' then
@@ -58,7 +63,7 @@ end
 redis.call('HDEL', KEYS[1], ARGV[1])
 if redis.call('HINCRBY', KEYS[5], 'pending', -1) <= 0 then redis.call('HDEL', KEYS[5], 'pending') end
 redis.call('ZREM', KEYS[2], ARGV[1])
-if ARGV[2] == 'dead' then
+if ARGV[2] == 'dead' and redis.call('HEXISTS', KEYS[6], ARGV[6]) == 1 then
   redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
   redis.call('ZADD', KEYS[4], string.format('%.0f', now), ARGV[1])
   local old = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now - tonumber(ARGV[4])))
@@ -73,6 +78,28 @@ if ARGV[2] == 'dead' then
   redis.call('PEXPIRE', KEYS[3], ARGV[4])
   redis.call('PEXPIRE', KEYS[4], ARGV[4])
 end
+return 1`),
+		// KEYS: waiting, due, dead, died, health. ARGV: name, the dead letter as it was read, the delivery. 0 where it is gone by now.
+		replay: goredis.NewScript(`
+if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then return 0 end
+if redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) == 1 then redis.call('HINCRBY', KEYS[5], 'pending', 1) end
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+return 1`),
+		// KEYS: waiting, due, dead, died, health, seen. ARGV: name.
+		remove: goredis.NewScript(`
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 1 and redis.call('HINCRBY', KEYS[5], 'pending', -1) <= 0 then
+  redis.call('HDEL', KEYS[5], 'pending')
+end
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+redis.call('DEL', KEYS[6])
+return 1`),
+		// KEYS: fence. ARGV: its field and ms.
+		erased: goredis.NewScript(redisstore.Fence + `
+erase_once(KEYS[1], ARGV[1], ARGV[2])
 return 1`),
 		// KEYS: health, endpoints. ARGV: id, why the attempt failed, empty where it did not. Says whether the endpoint begins to fail, or
 		// recovers. Nothing is kept of one that was deleted.

@@ -1,0 +1,53 @@
+package door
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
+)
+
+// IdempotencyKey is the header that carries the key of a request that may be repeated.
+const IdempotencyKey = "Idempotency-Key"
+
+// retryInFlight is when a client is told to ask again for a request that is being carried out.
+const retryInFlight = time.Second
+
+// ofStores are the problems that errors of the gateway's stores are. Their texts are for callers.
+var ofStores = []struct {
+	err     error
+	problem Problem
+}{
+	{redisstore.ErrErased, Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged}},
+	{idempotency.ErrReused, Problem{Status: http.StatusUnprocessableEntity, Code: CodeKeyReused, Field: IdempotencyKey}},
+	{idempotency.ErrInFlight, Problem{
+		Status: http.StatusConflict, Code: CodeKeyInFlight, Field: IdempotencyKey, RetryAfter: retryInFlight,
+	}},
+	{idempotency.ErrErased, Problem{Status: http.StatusGone, Code: CodeKeyErased, Field: IdempotencyKey}},
+	{idempotency.ErrForeign, Problem{Status: http.StatusConflict, Code: CodeKeyForeign, Field: IdempotencyKey}},
+	{verbatim.ErrManyItems, Problem{Status: http.StatusConflict, Code: CodeManyItems}},
+	{verbatim.ErrManySessions, Problem{Status: http.StatusConflict, Code: CodeManySessions}},
+	{verbatim.ErrTooLarge, Problem{Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge}},
+	{verbatim.ErrBusy, Problem{Status: http.StatusTooManyRequests, Code: CodeRateLimited, RetryAfter: verbatim.RetrySearch}},
+	{webhooks.ErrNotFound, Problem{Status: http.StatusNotFound, Code: CodeNotFound}},
+	{webhooks.ErrNoLetter, Problem{Status: http.StatusNotFound, Code: CodeNotFound}},
+	{webhooks.ErrMany, Problem{Status: http.StatusConflict, Code: CodeManyWebhooks}},
+	{webhooks.ErrChanged, Problem{Status: http.StatusConflict, Code: rpcerror.ReasonChanged}},
+}
+
+// ofStore is the problem that an error of a store is; ok is false for any other error.
+func ofStore(err error) (p Problem, ok bool) {
+	for _, known := range ofStores {
+		if errors.Is(err, known.err) {
+			p = known.problem
+			p.Detail = err.Error()
+			return p, true
+		}
+	}
+	return Problem{}, false
+}

@@ -1,0 +1,49 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// ErasureNotes keeps which erasures were accepted, so that one that is on its way can be told from one that never was;
+// *idempotency.Store is one.
+type ErasureNotes interface {
+	// NoteErasure notes that an erasure of a user was accepted.
+	NoteErasure(ctx context.Context, scope memory.Scope, id string) error
+}
+
+// Noting returns the services with an erasure that is noted as accepted, whatever door it is asked for over. Where that fails, the caller
+// is told to ask again.
+func (s Services) Noting(notes ErasureNotes) Services {
+	s.UserData = noting{s.UserData, notes}
+	return s
+}
+
+type noting struct {
+	mnemev1connect.UserDataServiceClient
+	notes ErasureNotes
+}
+
+// EraseUser implements the RPC.
+func (n noting) EraseUser(
+	ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest],
+) (*connect.Response[mnemev1.EraseUserResponse], error) {
+	res, err := n.UserDataServiceClient.EraseUser(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := access.FromContext(ctx) // the call was let through
+	scope := memory.Scope{Tenant: p.Tenant.ID, User: req.Msg.GetUserId()}
+	if err := n.notes.NoteErasure(ctx, scope, res.Msg.GetErasureId()); err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable,
+			errors.New("the erasure is accepted, but its id could not be kept: ask for it again"))
+	}
+	return res, nil
+}

@@ -1,0 +1,140 @@
+package idempotency
+
+import (
+	"context"
+	"encoding/base64"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
+
+// Ids of what was accepted are kept for a while, so that a turn, a session or an erasure that is on its way can be told from one that never
+// was: the services behind know neither. A set for each user and day holds a few bytes of the hash of each id.
+
+// Accepted is a kind of what was accepted.
+type Accepted string
+
+// The kinds.
+const (
+	Turn    Accepted = "turn"
+	Session Accepted = "session"
+	Erasure Accepted = "erasure"
+
+	// owned is the id of a turn that is known together with said, a hash of its text.
+	owned Accepted = "turn-id"
+	said  Accepted = "turn-said"
+)
+
+// Kinds of sets. An erasure of the user removes the first two; the last holds the erasures themselves.
+const (
+	answersSets  = "answers"
+	acceptedSets = "accepted"
+	erasureSets  = "erasures"
+)
+
+// memberBytes is how much of a hash is kept. Two ids of a user and a day that share it are taken for each other, which would need billions.
+const memberBytes = 8
+
+// NoteTurns notes that turns of a session were accepted, with what they say. token is that of Reused; where the user was erased since,
+// nothing is noted.
+func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error {
+	args := []any{string(token), (s.o.Keep + redisstore.Day).Milliseconds(), member(Session, session)}
+	for _, t := range turns {
+		args = append(args, member(Turn, t.ID), member(owned, t.ID), member(said, saying(session, t)))
+	}
+	out, err := s.run(ctx, "note what was accepted", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
+	if err == nil && out[0] == erased {
+		err = redisstore.ErrErased
+	}
+	return err
+}
+
+// NoteErasure notes that an erasure of a user was accepted.
+func (s *Store) NoteErasure(ctx context.Context, scope memory.Scope, id string) error {
+	set := s.dates(erasureSets, scope)[0]
+	return s.Pipelined(ctx, "note an erasure", func(ctx context.Context, p goredis.Pipeliner) {
+		p.SAdd(ctx, set, member(Erasure, id))
+		p.Expire(ctx, set, s.o.Keep+redisstore.Day)
+	})
+}
+
+// saying tells a turn from another one with its id.
+func saying(session string, t memory.Turn) string {
+	return string(redisstore.Digest(t.ID, session, t.Text))
+}
+
+// Reused returns the place of the first of turns whose id was accepted for another session or text, as far back as answers are kept, and
+// -1 where there is none. The token is for NoteTurns.
+func (s *Store) Reused(
+	ctx context.Context, scope memory.Scope, session string, turns []memory.Turn,
+) (place int, token redisstore.Token, err error) {
+	sets, asked := s.dates(acceptedSets, scope), make([]any, 0, 2*len(turns))
+	for _, t := range turns {
+		asked = append(asked, member(owned, t.ID), member(said, saying(session, t)))
+	}
+	found := make([]*goredis.BoolSliceCmd, len(sets))
+	var read *goredis.SliceCmd
+	err = s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+		read = redisstore.ReadToken(ctx, p, s.FenceKey(scope))
+		for i := 0; i < len(sets) && len(asked) > 0; i++ {
+			found[i] = p.SMIsMember(ctx, sets[i], asked...)
+		}
+	})
+	if err != nil {
+		return -1, "", err
+	}
+	for i := range turns {
+		known, same := false, false
+		for _, f := range found {
+			known, same = known || f.Val()[2*i], same || f.Val()[2*i+1]
+		}
+		if known && !same {
+			return i, redisstore.TokenOf(read), nil
+		}
+	}
+	return -1, redisstore.TokenOf(read), nil
+}
+
+// Knows reports whether something of a user was accepted, as far back as answers are kept.
+func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id string) (bool, error) {
+	sets := s.dates(acceptedSets, scope)
+	if kind == Erasure {
+		sets = s.dates(erasureSets, scope)
+	}
+	var found []*goredis.BoolCmd
+	err := s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+		for _, set := range sets {
+			found = append(found, p.SIsMember(ctx, set, member(kind, id)))
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, f := range found {
+		if f.Val() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// dates are the sets of a kind of all days that are kept, today's first.
+func (s *Store) dates(kind string, scope memory.Scope) []string {
+	out := redisstore.Dates(s.o.Now(), s.o.Keep)
+	for i, date := range out {
+		out[i] = s.key(kind, scope) + ":" + date
+	}
+	return out
+}
+
+// key names what is kept of a user.
+func (s *Store) key(kind string, scope memory.Scope) string {
+	user := base64.RawURLEncoding.EncodeToString(redisstore.Digest(scope.Tenant, scope.User))
+	return s.Key(scope.Tenant, kind+":"+user)
+}
+
+func member(kind Accepted, id string) string {
+	return string(redisstore.Digest(string(kind), id)[:memberBytes])
+}

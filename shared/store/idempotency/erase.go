@@ -1,0 +1,74 @@
+package idempotency
+
+import (
+	"context"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
+
+var _ redisstore.Erasable = (*Store)(nil)
+
+// Count implements redisstore.Erasable: it counts answers to requests about a user, requests under way, and ids of what was accepted.
+func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
+	done, err := s.Erased(ctx, scope, erasure)
+	if err != nil {
+		return 0, err
+	}
+	sets := []string{s.key("erasing", scope)}
+	if !done {
+		sets = append(append(sets, s.dates(answersSets, scope)...), s.dates(acceptedSets, scope)...)
+	}
+	var counts []*goredis.IntCmd
+	err = s.Pipelined(ctx, "count answers", func(ctx context.Context, p goredis.Pipeliner) {
+		for _, set := range sets {
+			counts = append(counts, p.SCard(ctx, set))
+		}
+	})
+	n := 0
+	for _, c := range counts {
+		n += int(c.Val())
+	}
+	return n, err
+}
+
+// Erase implements redisstore.Erasable. That requests were carried out stays known by a hash, so that a request that is repeated does not
+// bring back what it said; a request under way keeps no answer.
+func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) error {
+	erasing, answers := s.key("erasing", scope), s.dates(answersSets, scope)
+	keys := append(append([]string{s.FenceKey(scope), erasing}, answers...), s.dates(acceptedSets, scope)...)
+	_, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(),
+		(s.o.Keep + redisstore.Day).Milliseconds(), len(answers))
+	if err != nil {
+		return err
+	}
+	return s.dropAnswers(ctx, erasing)
+}
+
+// dropBatch is how many answers are removed at a time, so that others' calls to Redis do not wait.
+const dropBatch = 500
+
+// dropAnswers removes the answers from the records of a set.
+func (s *Store) dropAnswers(ctx context.Context, set string) error {
+	var cursor uint64
+	for {
+		var records []string
+		err := s.Do(ctx, "list answers", func(ctx context.Context) (err error) {
+			records, cursor, err = s.Redis.SScan(ctx, set, cursor, "", dropBatch).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			if _, err := s.run(ctx, "erase answers", s.drop, append([]string{set}, records...)); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}

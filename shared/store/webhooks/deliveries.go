@@ -1,0 +1,182 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
+
+// Delivery is an event on its way to an endpoint.
+type Delivery struct {
+	Event string          `json:"event"`
+	Type  event.Type      `json:"type"`
+	Time  time.Time       `json:"time"`
+	Data  json.RawMessage `json:"data"`
+	// User is a hash of the user that it is about.
+	User string `json:"user"`
+	// Attempts were made; Status and Reason are those of the last: the status is 0 where there was no answer.
+	Attempts int       `json:"attempts,omitempty"`
+	Status   int       `json:"status,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	DiedAt   time.Time `json:"died_at,omitzero"`
+}
+
+func parse(body string) (d Delivery, err error) {
+	if err := json.Unmarshal([]byte(body), &d); err != nil {
+		return d, fmt.Errorf("webhooks: read a delivery: %w", err)
+	}
+	return d, nil
+}
+
+func (d Delivery) encode() (string, error) {
+	body, err := json.Marshal(d)
+	return string(body), err
+}
+
+// nameOf names a delivery.
+func nameOf(endpoint, eventID string) string { return endpoint + "/" + eventID }
+
+// endpointOf is the endpoint of a delivery.
+func endpointOf(name string) string {
+	id, _, _ := strings.Cut(name, "/")
+	return id
+}
+
+// Deliveries that wait are in a hash, and in a sorted set by when they are due; so are the dead letters of an endpoint, by when they died.
+func (s *Store) waitingKey(tenant string) string { return s.Key(tenant, "waiting") }
+
+func (s *Store) dueKey(tenant string) string { return s.Key(tenant, "due") }
+
+func (s *Store) deadKey(tenant, endpoint string) string { return s.Key(tenant, "dead:"+endpoint) }
+
+func (s *Store) diedKey(tenant, endpoint string) string { return s.Key(tenant, "died:"+endpoint) }
+
+func (s *Store) seenKey(tenant, name string) string { return s.Key(tenant, "seen:"+name) }
+
+// Enqueue keeps a delivery of an event to an endpoint. One that comes again within a day is kept once.
+func (s *Store) Enqueue(ctx context.Context, endpoint string, e event.Event) error {
+	body, err := Delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: redisstore.Hash(e.Scope.User)}.encode()
+	if err != nil {
+		return err
+	}
+	tenant, name := e.Scope.Tenant, nameOf(endpoint, e.ID)
+	keys := []string{s.waitingKey(tenant), s.dueKey(tenant), s.seenKey(tenant, name), s.healthKey(tenant, endpoint)}
+	_, err = s.Eval(ctx, "keep a delivery", s.scripts.enqueue, keys, name, body, keepSeen.Milliseconds())
+	return err
+}
+
+// Taken is a delivery that was taken for an attempt.
+type Taken struct {
+	// Name and Endpoint name it.
+	Name, Endpoint string
+	Delivery
+	// Damaged says that the delivery cannot be read.
+	Damaged bool
+}
+
+// Take takes deliveries of a tenant that are due for the time of a lease: most at most, each of an endpoint at most.
+func (s *Store) Take(ctx context.Context, tenant string, lease time.Duration, most, each int) ([]Taken, error) {
+	out, err := s.Eval(ctx, "take deliveries", s.scripts.take, []string{s.waitingKey(tenant), s.dueKey(tenant)}, lease.Milliseconds(), most, each)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := out.StringSlice()
+	if err != nil {
+		return nil, fmt.Errorf("webhooks: take deliveries: %w", err)
+	}
+	var taken []Taken
+	for i := 0; i+1 < len(pairs); i += 2 {
+		d, err := parse(pairs[i+1])
+		taken = append(taken, Taken{Name: pairs[i], Endpoint: endpointOf(pairs[i]), Delivery: d, Damaged: err != nil})
+	}
+	return taken, nil
+}
+
+// Outcome is what becomes of a delivery.
+type Outcome string
+
+// The outcomes.
+const (
+	Done  Outcome = "done"
+	Again Outcome = "again"
+	Dead  Outcome = "dead"
+)
+
+// Settle keeps what becomes of a delivery; one that was removed in between stays removed. after is when one that is to be tried again is due.
+func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome, d Delivery, after time.Duration) error {
+	body, err := d.encode()
+	if err != nil {
+		return err
+	}
+	if becomes == Dead {
+		after = KeepDead
+	}
+	id := endpointOf(name)
+	keys := []string{
+		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id), s.endpointsKey(tenant),
+	}
+	_, err = s.Eval(ctx, "keep what became of a delivery", s.scripts.settle, keys, name, string(becomes), body, after.Milliseconds(), MaxDead, id)
+	return err
+}
+
+// DeadLetters returns up to limit dead letters of an endpoint from a place on, the newest first; more says that there are others.
+func (s *Store) DeadLetters(ctx context.Context, tenant, id string, from, limit int) (out []Delivery, more bool, err error) {
+	var names []string
+	var bodies []any
+	err = s.Do(ctx, "list dead letters", func(ctx context.Context) (err error) {
+		names, err = s.Redis.ZRevRange(ctx, s.diedKey(tenant, id), int64(from), int64(from+limit)).Result()
+		if err == nil && len(names) > 0 {
+			bodies, err = s.Redis.HMGet(ctx, s.deadKey(tenant, id), names...).Result()
+		}
+		return err
+	})
+	for _, body := range bodies[:min(len(bodies), limit)] {
+		text, _ := body.(string)
+		if d, err := parse(text); err == nil { // one that was removed in between is none
+			out = append(out, d)
+		}
+	}
+	return out, len(names) > limit, err
+}
+
+// Replay has a dead letter delivered again, with as many attempts as a new delivery. It fails with ErrNoLetter, also where an erasure
+// removes it in between.
+func (s *Store) Replay(ctx context.Context, tenant, id, eventID string) error {
+	name, was := nameOf(id, eventID), ""
+	err := s.Do(ctx, "read a dead letter", func(ctx context.Context) (err error) {
+		was, err = s.Redis.HGet(ctx, s.deadKey(tenant, id), name).Result()
+		return err
+	})
+	if errors.Is(err, goredis.Nil) {
+		err = ErrNoLetter
+	}
+	if err != nil {
+		return err
+	}
+	d, err := parse(was)
+	if err != nil {
+		return err
+	}
+	d.Attempts, d.Status, d.Reason, d.DiedAt = 0, 0, "", time.Time{}
+	body, err := d.encode()
+	if err != nil {
+		return err
+	}
+	keys := []string{s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id)}
+	out, err := s.Eval(ctx, "replay a dead letter", s.scripts.replay, keys, name, was, body)
+	if err != nil {
+		return err
+	}
+	if moved, _ := out.Int(); moved == 0 {
+		return ErrNoLetter
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+// Package webhooks keeps, in Redis, the endpoints that tenants want told of changes of memory, and the deliveries to them: those that wait
+// for an attempt, and dead letters. Deliveries hold ids, and no texts.
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
+
+// Defaults of Options.
+const (
+	DefaultPrefix  = "mneme:webhook:"
+	DefaultTimeout = time.Second
+)
+
+// Limits.
+const (
+	// MaxEndpoints bounds the endpoints of a tenant.
+	MaxEndpoints = 20
+	// MaxDead bounds the dead letters of an endpoint; the newest are kept.
+	MaxDead = 1000
+	// KeepDead is how long a dead letter is kept.
+	KeepDead = 7 * redisstore.Day
+	// keepSeen is how long it is known that a delivery was begun.
+	keepSeen = redisstore.Day
+)
+
+// Errors beside those that wrap fault.ErrUnavailable.
+var (
+	ErrNotFound = errors.New("there is no such webhook")
+	ErrNoLetter = errors.New("there is no such dead letter of the webhook")
+	ErrMany     = fmt.Errorf("the tenant has %d webhooks, the most there may be", MaxEndpoints)
+	ErrChanged  = errors.New("the webhook is being changed by others, try again")
+)
+
+// Options configure a Store. Zero values have defaults.
+type Options struct {
+	// Prefix begins the keys in Redis.
+	Prefix string
+	// Timeout bounds each call to Redis.
+	Timeout time.Duration
+}
+
+// Store keeps endpoints and deliveries. It is safe for concurrent use.
+type Store struct {
+	redisstore.Space
+	scripts scripts
+}
+
+// New returns a store over a Redis, which stays the caller's to close; it does not wait for it.
+func New(redis goredis.UniversalClient, o Options) *Store {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	return &Store{
+		Space: redisstore.Space{
+			Redis: redis, Name: "webhooks", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout),
+		},
+		scripts: newScripts(),
+	}
+}
+
+func (s *Store) endpointsKey(tenant string) string { return s.Key(tenant, "endpoints") }
+
+func (s *Store) healthKey(tenant, endpoint string) string { return s.Key(tenant, "health:"+endpoint) }
+
+// tenantsKey holds the tenants that have had endpoints.
+func (s *Store) tenantsKey() string { return s.Prefix + "tenants" }
+
+// Endpoint is where a tenant is told of changes.
+type Endpoint struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	URL  string `json:"url"`
+	// Types are the events that are told; none means all.
+	Types []event.Type `json:"types,omitempty"`
+	// User is the user whose events are told; empty for all of the tenant.
+	User string `json:"user,omitempty"`
+	// Active is false where nothing is told: it was switched off, or the endpoint has answered 410 (gone).
+	Active    bool      `json:"active"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// Secret signs; it is shown when it is made. Previous does, too, until PreviousUntil.
+	Secret        string    `json:"secret,omitempty"`
+	Previous      string    `json:"previous,omitempty"`
+	PreviousUntil time.Time `json:"previous_until,omitzero"`
+	Health        Health    `json:"-"`
+}
+
+// Endpoints returns the endpoints of a tenant by id, with secrets and without their health.
+func (s *Store) Endpoints(ctx context.Context, tenant string) (map[string]Endpoint, error) {
+	var raw map[string]string
+	err := s.Do(ctx, "read endpoints", func(ctx context.Context) (err error) {
+		raw, err = s.Redis.HGetAll(ctx, s.endpointsKey(tenant)).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Endpoint, len(raw))
+	for id, text := range raw {
+		var e Endpoint
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			return nil, fmt.Errorf("webhooks: read endpoint %s: %w", id, err)
+		}
+		out[id] = e
+	}
+	return out, nil
+}
+
+// Create keeps a new endpoint. It fails with ErrMany where the tenant has too many.
+func (s *Store) Create(ctx context.Context, tenant string, e Endpoint) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	err = s.Do(ctx, "note a tenant", func(ctx context.Context) error { return s.Redis.SAdd(ctx, s.tenantsKey(), tenant).Err() })
+	if err != nil {
+		return err
+	}
+	out, err := s.Eval(ctx, "make an endpoint", s.scripts.create, []string{s.endpointsKey(tenant)}, e.ID, body, MaxEndpoints)
+	if err != nil {
+		return err
+	}
+	if made, _ := out.Int(); made == 0 {
+		return ErrMany
+	}
+	return nil
+}
+
+// changes is how often a change is tried while others change the same endpoint.
+const changes = 8
+
+// Change changes an endpoint, which others may change at the same time, and returns it with its health. It fails with ErrNotFound,
+// ErrChanged, or the error of change.
+func (s *Store) Change(ctx context.Context, tenant, id string, change func(*Endpoint) error) (Endpoint, error) {
+	for range changes {
+		var was string
+		err := s.Do(ctx, "read an endpoint", func(ctx context.Context) (err error) {
+			was, err = s.Redis.HGet(ctx, s.endpointsKey(tenant), id).Result()
+			return err
+		})
+		if errors.Is(err, goredis.Nil) {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return Endpoint{}, err
+		}
+		var e Endpoint
+		if err := json.Unmarshal([]byte(was), &e); err != nil {
+			return Endpoint{}, fmt.Errorf("webhooks: read endpoint: %w", err)
+		}
+		if err := s.ReadHealth(ctx, tenant, &e); err != nil { // before anything is changed: a new secret is shown once
+			return Endpoint{}, err
+		}
+		if err := change(&e); err != nil {
+			return Endpoint{}, err
+		}
+		body, err := json.Marshal(e)
+		if err != nil {
+			return Endpoint{}, err
+		}
+		out, err := s.Eval(ctx, "change an endpoint", s.scripts.replace, []string{s.endpointsKey(tenant)}, id, was, body)
+		if err != nil {
+			return Endpoint{}, err
+		}
+		if replaced, _ := out.Int(); replaced == 1 {
+			return e, nil
+		}
+	}
+	return Endpoint{}, ErrChanged
+}
+
+// Delete removes an endpoint with its dead letters. Deliveries that wait are dropped when they are due. It fails with ErrNotFound.
+func (s *Store) Delete(ctx context.Context, tenant, id string) error {
+	removed := int64(0)
+	err := s.Do(ctx, "delete an endpoint", func(ctx context.Context) (err error) {
+		if removed, err = s.Redis.HDel(ctx, s.endpointsKey(tenant), id).Result(); err != nil || removed == 0 {
+			return err
+		}
+		return s.Redis.Del(ctx, s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id)).Err()
+	})
+	if err == nil && removed == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// Tenants returns the tenants that have had endpoints.
+func (s *Store) Tenants(ctx context.Context) (tenants []string, err error) {
+	err = s.Do(ctx, "list tenants", func(ctx context.Context) (err error) {
+		tenants, err = s.Redis.SMembers(ctx, s.tenantsKey()).Result()
+		return err
+	})
+	return tenants, err
+}

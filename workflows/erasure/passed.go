@@ -1,0 +1,96 @@
+package erasure
+
+import (
+	"context"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+)
+
+// Consumer is a consumer group that meets the events of a user in their order, those of erasures among them.
+type Consumer struct {
+	// Log is the topic that the group reads.
+	Log bus.Log
+	// Committed returns the offset of the group's next record by partition, without partitions of which it has finished nothing.
+	Committed func(context.Context) (map[int]int64, error)
+}
+
+// behind counts the records of an erasure that the group has not finished; is recognizes them among the records of the user's key. It is 0
+// for a group that has never finished anything, which may not be running at all, and for no erasure in particular.
+func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bool) (int, error) {
+	if r.RequestID == "" {
+		return 0, nil
+	}
+	next, err := c.Committed(ctx)
+	if err != nil || len(next) == 0 {
+		return 0, err
+	}
+	n, key := 0, r.Scope.Key()
+	err = bus.ScanLogFrom(ctx, c.Log, next, func(m bus.Message) {
+		if string(m.Key) == key && is(m) {
+			n++
+		}
+	})
+	return n, err
+}
+
+// Redis is a store in Redis.
+type Redis struct {
+	// Label says what is counted, in the plural.
+	Label string
+	redisstore.Erasable
+}
+
+var _ Store = Redis{}
+
+// Name implements Store.
+func (s Redis) Name() string { return s.Label }
+
+// Erase implements Store.
+func (s Redis) Erase(ctx context.Context, r Request) error {
+	return s.Erasable.Erase(ctx, r.Scope, r.RequestID)
+}
+
+// Count implements Store.
+func (s Redis) Count(ctx context.Context, r Request) (int, error) {
+	return s.Erasable.Count(ctx, r.Scope, r.RequestID)
+}
+
+// Deliveries are those of webhooks. Their consumer reads the changes of memory, and drops what waits of a user when it meets the erasure; so
+// it is waited for. Where the group has passed the erasure without that, or has never run, the deliveries are removed here.
+type Deliveries struct {
+	Consumer
+	Kept redisstore.Erasable
+}
+
+var _ Store = Deliveries{}
+
+// Name implements Store.
+func (Deliveries) Name() string { return "deliveries of webhooks" }
+
+func (d Deliveries) unpassed(ctx context.Context, r Request) (int, error) {
+	return d.behind(ctx, r, func(m bus.Message) bool {
+		c, err := contract.DecodeMemoryChange(m.Key, m.Value)
+		return err == nil && c.Operation == memory.OpErase && c.EventID == r.RequestID
+	})
+}
+
+// Erase implements Store.
+func (d Deliveries) Erase(ctx context.Context, r Request) error {
+	if n, err := d.unpassed(ctx, r); err != nil || n > 0 {
+		return err
+	}
+	return d.Kept.Erase(ctx, r.Scope, r.RequestID)
+}
+
+// Count implements Store: it counts what waits of the user, and the records of the erasure that the consumer has not passed.
+func (d Deliveries) Count(ctx context.Context, r Request) (int, error) {
+	n, err := d.unpassed(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	kept, err := d.Kept.Count(ctx, r.Scope, r.RequestID)
+	return n + kept, err
+}
