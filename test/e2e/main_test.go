@@ -49,7 +49,9 @@ func run(m *testing.M) (code int) {
 	for _, id := range []string{tenantRepeat, tenantNorth, tenantSouth, tenantDead, tenantRead, tenantFile, tenantErase, tenantEval} {
 		tenants = append(tenants, harness.Tenant{ID: id})
 	}
-	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: endpoint.environ()})
+	environ := endpoint.environ()
+	environ["MNEME_INTERNAL_SECRET"], environ["MNEME_INTERNAL_KEYS"] = internalSecret, "true" // for a gateway, and for tests
+	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: environ})
 	if err != nil {
 		return fail("start system", err)
 	}

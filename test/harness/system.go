@@ -181,6 +181,9 @@ func (s *System) awaitReady(ctx context.Context, u *unit) error {
 	return nil
 }
 
+// UtilizerAddr is the address of the utilizer.
+func (s *System) UtilizerAddr() string { return s.utilizer }
+
 // AddTenants adds tenants to the file; the services read it within Servers.Environ's MNEME_TENANTS_POLL.
 func (s *System) AddTenants(tenants ...Tenant) error {
 	s.mu.Lock()
