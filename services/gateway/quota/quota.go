@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -20,17 +21,16 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	store "github.com/mneme-memory/mneme/shared/store/quota"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Defaults of Options.
 const (
-	DefaultPrefix  = "mneme:quota:"
-	DefaultTimeout = 250 * time.Millisecond
-	DefaultPause   = time.Second
-	DefaultLease   = 30 * time.Second
-	DefaultFlush   = time.Second
+	DefaultLease = 30 * time.Second
+	DefaultFlush = time.Second
 )
 
 // attrQuota is the attribute of the quota that was reached.
@@ -57,17 +57,7 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{{&o.Timeout, DefaultTimeout}, {&o.Pause, DefaultPause}, {&o.Lease, DefaultLease}, {&o.Flush, DefaultFlush}} {
-		if *d.value <= 0 {
-			*d.value = d.standard
-		}
-	}
+	o.Lease, o.Flush = redisstore.Or(o.Lease, DefaultLease), redisstore.Or(o.Flush, DefaultFlush)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -90,12 +80,12 @@ type Quota struct {
 	// Kept says how many items are kept word for word of a tenant. It is set before the Quota is used.
 	Kept func(ctx context.Context, tenantID string) (int64, error)
 
-	limits    Limits
-	prefix    string
-	link      *link
-	admitting *goredis.Script
-	usage     *usage.Counter
-	limited   metric.Int64Counter
+	limits  Limits
+	counts  *link
+	now     func() time.Time
+	log     *slog.Logger
+	usage   *usage.Counter
+	limited metric.Int64Counter
 }
 
 var _ door.Limiter = (*Quota)(nil)
@@ -105,14 +95,17 @@ func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error
 	o = o.filled()
 	limited, err1 := telemetry.MetricLimited.Counter(o.Meter)
 	unchecked, err2 := telemetry.MetricLimitsUnavailable.Counter(o.Meter)
-	counter, err3 := usage.New(redis, usage.Options{Timeout: o.Timeout, Flush: o.Flush, Now: o.Now, Meter: o.Meter, Log: o.Log})
+	timeout := redisstore.Or(o.Timeout, store.DefaultTimeout)
+	counter, err3 := usage.New(redis, usage.Options{Timeout: timeout, Flush: o.Flush, Now: o.Now, Meter: o.Meter, Log: o.Log})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	l := &link{redis: redis, timeout: o.Timeout, pause: o.Pause, now: o.Now, log: o.Log, unchecked: unchecked, fail: limits.Fail}
+	counts := &link{unchecked: unchecked, fail: limits.Fail, Store: store.New(redis, store.Options{
+		Prefix: o.Prefix, Timeout: timeout, Pause: o.Pause, Now: o.Now, Log: o.Log.With("calls", served(limits.Fail)),
+	})}
 	return &Quota{
-		Streams: newStreams(l, limits, o, limited), limits: limits, prefix: o.Prefix, link: l,
-		admitting: admitScript(), usage: counter, limited: limited,
+		Streams: newStreams(counts, limits, o, limited), limits: limits, counts: counts, now: o.Now, log: o.Log, usage: counter,
+		limited: limited,
 	}, nil
 }
 
@@ -133,8 +126,32 @@ func (q *Quota) Run(ctx context.Context) error {
 	}
 }
 
-// key is a key of a tenant. All keys of a tenant are in one slot of a cluster, so that a script may use several.
-func key(prefix, tenant, rest string) string { return prefix + "{" + tenant + "}:" + rest }
+// link is the counts in Redis, and what becomes of calls while they cannot be told.
+type link struct {
+	*store.Store
+	unchecked metric.Int64Counter
+	fail      string
+}
+
+func served(fail string) string {
+	if fail == FailClosed {
+		return "refused"
+	}
+	return "served"
+}
+
+// without is what becomes of a call whose limits cannot be told: nil where it is served all the same, else a problem.
+func (l *link) without(ctx context.Context) error {
+	l.unchecked.Add(ctx, 1, metric.WithAttributes(telemetry.AttrOutcome.String(served(l.fail))))
+	if l.fail != FailClosed {
+		return nil
+	}
+	return unavailable("limits cannot be told at the moment")
+}
+
+func unavailable(detail string) error {
+	return door.Problem{Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: time.Second, Detail: detail}
+}
 
 // count counts a call that was refused over a quota.
 func count(ctx context.Context, c metric.Int64Counter, p access.Principal, quota string) {

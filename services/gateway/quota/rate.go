@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
+	store "github.com/mneme-memory/mneme/shared/store/quota"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
@@ -25,24 +26,20 @@ const (
 
 // rate is a limit of so many per period, all of which may come at once.
 type rate struct {
-	quota, key string
-	limit      int
-	period     time.Duration
+	quota string
+	store.Rate
 }
 
-// interval is the time in µs after which one more may come.
-func (r rate) interval() int64 { return max(1, r.period.Microseconds()/int64(r.limit)) }
-
 // full is what is free in µs where nothing has come.
-func (r rate) full() int64 { return r.interval() * int64(r.limit) }
+func (r rate) full() int64 { return r.Interval() * int64(r.Limit) }
 
 // need is what has to be free in µs for n to come.
-func (r rate) need(n int) int64 { return r.interval() * int64(n) }
+func (r rate) need(n int) int64 { return r.Interval() * int64(n) }
 
 // allowance is what is left of the limit.
 func (r rate) allowance(free int64) door.Allowance {
 	return door.Allowance{
-		Limit: r.limit, Remaining: int(max(0, free/r.interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
+		Limit: r.Limit, Remaining: int(max(0, free/r.Interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
 	}
 }
 
@@ -52,10 +49,10 @@ func (r rate) allowance(free int64) door.Allowance {
 func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance, error) {
 	var rates []rate
 	if n := q.limits.RequestsPerSecond; n > 0 {
-		rates = append(rates, rate{quotaRequests, key(q.prefix, p.Tenant.ID, "requests:"+p.KeyID), n, time.Second})
+		rates = append(rates, rate{quotaRequests, store.Rate{Name: "requests:" + p.KeyID, Limit: n, Period: time.Second}})
 	}
 	if n := q.limits.TenantRequestsPerSecond; n > 0 {
-		rates = append(rates, rate{quotaTenantRequests, key(q.prefix, p.Tenant.ID, "requests"), n, time.Second})
+		rates = append(rates, rate{quotaTenantRequests, store.Rate{Name: "requests", Limit: n, Period: time.Second}})
 	}
 	a, err := q.admit(ctx, p, 1, rates)
 	if err == nil && a.RetryAfter == 0 {
@@ -78,7 +75,7 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 		return err
 	}
 	a, err := q.admit(ctx, p, n, []rate{
-		{quotaTurns, key(q.prefix, p.Tenant.ID, "turns"), q.limits.TurnsPerMinute, time.Minute},
+		{quotaTurns, store.Rate{Name: "turns", Limit: q.limits.TurnsPerMinute, Period: time.Minute}},
 	})
 	switch {
 	case err != nil || a.RetryAfter == 0:
@@ -106,20 +103,19 @@ func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []ra
 	if len(rates) == 0 {
 		return door.Allowance{}, nil
 	}
-	keys, args := make([]string, len(rates)), []any{n}
+	counted := make([]store.Rate, len(rates))
 	for i, r := range rates {
-		keys[i] = r.key
-		args = append(args, r.interval(), r.limit)
+		counted[i] = r.Rate
 	}
-	answer, err := q.link.run(ctx, q.admitting, keys, args...)
+	within, free, err := q.counts.Admit(ctx, p.Tenant.ID, n, counted)
 	if err != nil {
-		return door.Allowance{Unavailable: true}, q.link.without(ctx)
+		return door.Allowance{Unavailable: true}, q.counts.without(ctx)
 	}
-	a := nearest(rates, answer[1:])
-	if answer[0] == 0 {
-		a = reached(rates, answer[1:], n)
-		count(ctx, q.limited, p, a.Quota)
+	if within {
+		return nearest(rates, free), nil
 	}
+	a := reached(rates, free, n)
+	count(ctx, q.limited, p, a.Quota)
 	return a, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/platform/config"
+	store "github.com/mneme-memory/mneme/shared/store/quota"
 )
 
 // requests makes n requests and returns how many were let through, and the last allowance.
@@ -224,7 +225,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			expect("back, and not yet asked", status, "unavailable")
-			r.advance(quota.DefaultPause)
+			r.advance(store.DefaultPause)
 			expect("back", http.StatusOK, "")
 			expect("back", http.StatusOK, "")
 			expect("over the limit", http.StatusTooManyRequests, "")

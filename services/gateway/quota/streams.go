@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	goredis "github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
@@ -23,11 +22,9 @@ const (
 // Streams bounds how many streams a tenant and each of its API keys have open, over all replicas. A stream holds a lease, which Quota.Run
 // renews, and which ends by itself where the replica dies.
 type Streams struct {
-	link    *link
+	counts  *link
 	limits  Limits
-	prefix  string
 	lease   time.Duration
-	script  *goredis.Script
 	limited metric.Int64Counter
 
 	mu   sync.Mutex
@@ -36,14 +33,14 @@ type Streams struct {
 
 func newStreams(l *link, limits Limits, o Options, limited metric.Int64Counter) *Streams {
 	return &Streams{
-		link: l, limits: limits, prefix: o.Prefix, lease: o.Lease, script: leaseScript(), limited: limited, held: map[*lease]struct{}{},
+		counts: l, limits: limits, lease: o.Lease, limited: limited, held: map[*lease]struct{}{},
 	}
 }
 
 // lease is what an open stream holds.
 type lease struct {
-	id   string
-	keys []string
+	tenant, id string
+	sets       []string
 
 	mu       sync.Mutex // held while it is written
 	released bool
@@ -53,23 +50,23 @@ type lease struct {
 // problem: that a limit is reached, or that the limits cannot be told. A stream that is opened while they cannot, where such are served,
 // counts as soon as they can.
 func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func(), err error) {
-	l := &lease{id: uuid.NewString()}
+	l := &lease{tenant: p.Tenant.ID, id: uuid.NewString()}
 	var quotas []string
-	var limits []any
+	var limits []int
 	for _, of := range []struct {
 		quota, rest string
 		limit       int
 	}{{quotaStreams, "streams:" + p.KeyID, s.limits.Streams}, {quotaTenantStreams, "streams", s.limits.TenantStreams}} {
 		if of.limit > 0 {
-			l.keys, quotas, limits = append(l.keys, key(s.prefix, p.Tenant.ID, of.rest)), append(quotas, of.quota), append(limits, of.limit)
+			l.sets, quotas, limits = append(l.sets, of.rest), append(quotas, of.quota), append(limits, of.limit)
 		}
 	}
-	if len(l.keys) == 0 {
+	if len(l.sets) == 0 {
 		return func() {}, nil
 	}
 	full, err := s.write(ctx, l, limits...)
 	if err != nil {
-		if err := s.link.without(ctx); err != nil {
+		if err := s.counts.without(ctx); err != nil {
 			s.withdraw(ctx, l) // it may have been taken although there was no answer
 			return nil, err
 		}
@@ -85,12 +82,8 @@ func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func
 }
 
 // write takes or renews a lease; full is the number of the limit that is reached, 0 for none.
-func (s *Streams) write(ctx context.Context, l *lease, limits ...any) (full int64, err error) {
-	answer, err := s.link.run(ctx, s.script, l.keys, append([]any{l.id, s.lease.Milliseconds()}, limits...)...)
-	if err != nil {
-		return 0, err
-	}
-	return answer[0], nil
+func (s *Streams) write(ctx context.Context, l *lease, limits ...int) (full int, err error) {
+	return s.counts.Lease(ctx, l.tenant, l.id, s.lease, l.sets, limits...)
 }
 
 func (s *Streams) release(ctx context.Context, l *lease) {
@@ -107,15 +100,7 @@ func (s *Streams) release(ctx context.Context, l *lease) {
 
 // withdraw gives a lease back. Where Redis is away it ends by itself.
 func (s *Streams) withdraw(ctx context.Context, l *lease) {
-	_ = s.link.do(context.WithoutCancel(ctx), func(ctx context.Context) error { // the link says what is wrong
-		_, err := s.link.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			for _, k := range l.keys {
-				p.ZRem(ctx, k, l.id)
-			}
-			return nil
-		})
-		return err
-	})
+	_ = s.counts.Return(context.WithoutCancel(ctx), l.tenant, l.id, l.sets) // the store says what is wrong
 }
 
 // renew renews all leases that are held.
@@ -128,7 +113,7 @@ func (s *Streams) renew(ctx context.Context) {
 	s.mu.Unlock()
 	for _, l := range held {
 		if err := s.renewOne(ctx, l); err != nil {
-			return // the link says what is wrong; the next time is soon
+			return // the store says what is wrong; the next time is soon
 		}
 	}
 }

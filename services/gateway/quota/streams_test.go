@@ -11,6 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/services/gateway/quota"
+	store "github.com/mneme-memory/mneme/shared/store/quota"
 )
 
 // acquire takes a lease that has to be granted.
@@ -159,7 +160,7 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 	if err := r.server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	r.advance(quota.DefaultPause)
+	r.advance(store.DefaultPause)
 	await(t, func() bool { // what was opened while it was away counts
 		leases, err := r.server.ZMembers("mneme:quota:{acme}:streams:k")
 		return err == nil && len(leases) == 2

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/door"
@@ -20,9 +19,6 @@ const (
 	Memories = "memories"
 	Items    = "items"
 )
-
-// memoriesFresh is how long a number of stored memories is gone by: they are formed offline, so that the newest are not counted anyway.
-const memoriesFresh = 10 * time.Second
 
 // retryStored is when a client is told to try again what would store more than may be: somebody has to delete some first.
 const retryStored = time.Hour
@@ -73,18 +69,18 @@ func (q *Quota) tokens(ctx context.Context, p access.Principal) error {
 		return nil
 	}
 	var used int64
-	err := q.link.do(ctx, func(ctx context.Context) (err error) {
+	err := q.counts.Ask(ctx, func(ctx context.Context) (err error) {
 		used, err = q.usage.Today(ctx, p.Tenant.ID, usage.Tokens)
 		return err
 	})
 	if err != nil {
-		return q.link.without(ctx)
+		return q.counts.without(ctx)
 	}
 	if used < int64(q.limits.TokensPerDay) {
 		return nil
 	}
 	count(ctx, q.limited, p, quotaTokens)
-	now := q.link.now().UTC()
+	now := q.now().UTC()
 	return over(door.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
 }
 
@@ -95,7 +91,7 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 	}
 	n, err := q.stored(ctx, p)
 	if err != nil {
-		return q.link.without(ctx)
+		return q.counts.without(ctx)
 	}
 	if n < int64(q.limits.Memories) {
 		return nil
@@ -114,14 +110,7 @@ func (q *Quota) OverItems(ctx context.Context) error {
 
 // stored is how many memories of a tenant are stored. All replicas go by a number for a while.
 func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
-	at := key(q.prefix, p.Tenant.ID, Memories)
-	known, fresh := int64(0), true
-	err := q.link.do(ctx, func(ctx context.Context) (err error) {
-		if known, err = q.link.redis.Get(ctx, at).Int64(); errors.Is(err, goredis.Nil) {
-			fresh, err = false, nil
-		}
-		return err
-	})
+	known, fresh, err := q.counts.Memories(ctx, p.Tenant.ID)
 	if err != nil || fresh {
 		return known, err
 	}
@@ -129,7 +118,7 @@ func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, q.link.do(ctx, func(ctx context.Context) error { return q.link.redis.Set(ctx, at, n, memoriesFresh).Err() })
+	return n, q.counts.KeepMemories(ctx, p.Tenant.ID, n)
 }
 
 // Usage returns what the tenant of ctx did and used on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not; of today also
@@ -151,13 +140,13 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 	for what, n := range counted {
 		out[what] = n
 	}
-	if date == "" || date == q.link.now().UTC().Format(time.DateOnly) {
+	if date == "" || date == q.now().UTC().Format(time.DateOnly) {
 		for what, stored := range map[string]func() (int64, error){
 			Memories: func() (int64, error) { return q.stored(ctx, p) }, Items: func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
 		} {
 			n, err := stored()
 			if err != nil {
-				q.link.log.WarnContext(ctx, "how many "+what+" are stored cannot be told", "error", err)
+				q.log.WarnContext(ctx, "how many "+what+" are stored cannot be told", "error", err)
 				continue
 			}
 			out[what] = n

@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	store "github.com/mneme-memory/mneme/shared/store/quota"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -130,7 +131,7 @@ func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
 		}
 		r.Count(t.Context(), by("acme", "k"), usage.Turns, 1)
 		r.clock.mu.Lock()
-		r.clock.now = r.clock.now.Add(quota.DefaultPause)
+		r.clock.now = r.clock.now.Add(store.DefaultPause)
 		r.clock.mu.Unlock()
 	}
 	if err := r.server.Restart(); err != nil {
@@ -159,7 +160,7 @@ func TestABatchWithoutAnAnswerIsNotCountedTwice(t *testing.T) {
 	}
 	await(t, func() bool { return r.server.HGet("mneme:usage:{acme}:2026-11-25", usage.Turns) == "5" })
 	cut.answers(true)
-	r.advance(quota.DefaultPause)
+	r.advance(store.DefaultPause)
 	for range 2 {
 		if got := used(t, q, "acme", "")[usage.Turns]; got != 5 {
 			t.Errorf("%d turns, want 5", got)

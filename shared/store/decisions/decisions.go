@@ -5,13 +5,11 @@ package decisions
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Defaults of Options.
@@ -31,7 +30,7 @@ const (
 )
 
 const (
-	day = 24 * time.Hour
+	day = redisstore.Day
 	// maxKeep bounds Options.Keep: an erasure looks for whatever may be kept.
 	maxKeep = 90 * day
 	// maxRecent is how many turns of a session are kept to read the next ones by, and maxSessions of how many sessions of a user: with
@@ -67,29 +66,32 @@ func (o Options) filled() Options {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
 	}
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{{&o.Timeout, DefaultTimeout}, {&o.Keep, DefaultKeep}, {&o.Recent, DefaultRecent}} {
-		if *d.value <= 0 {
-			*d.value = d.standard
-		}
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Keep, o.Recent = redisstore.Or(o.Keep, DefaultKeep), redisstore.Or(o.Recent, DefaultRecent)
 	return o
 }
 
 // Store keeps decisions and recent turns. It is safe for concurrent use, and for several replicas: a user's turns are decided on by one of
 // them at a time.
 type Store struct {
-	redis goredis.UniversalClient
-	o     Options
+	redisstore.Space
+	o Options
 }
 
+var _ redisstore.Erasable = (*Store)(nil)
+
 // New makes a Store over a Redis, which stays the caller's to close. It does not wait for it.
-func New(redis goredis.UniversalClient, o Options) *Store { return &Store{redis: redis, o: o.filled()} }
+func New(redis goredis.UniversalClient, o Options) *Store {
+	o = o.filled()
+	return &Store{
+		Space: redisstore.Space{
+			Redis: redis, Name: "decisions of the filter", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout),
+		},
+		o: o,
+	}
+}
 
 // Of is a filter that decides as another does, which is asked only about turns of which no decision is kept. A turn counts as the same
 // where it has the same id and says the same. Errors are those of the other, or of Redis, and retryable: nothing is decided without knowing
@@ -167,11 +169,7 @@ func sessionsOf(turns []memory.Turn) []string {
 
 // hashed stands for texts in keys and fields: it is short, holds none of them, and tells them apart.
 func hashed(texts ...string) string {
-	h := sha256.New()
-	for _, t := range texts {
-		h.Write([]byte(strconv.Itoa(len(t)) + ":" + t))
-	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
+	return base64.RawURLEncoding.EncodeToString(redisstore.Digest(texts...)[:15])
 }
 
 func fieldOf(t memory.Turn) string {
@@ -179,14 +177,14 @@ func fieldOf(t memory.Turn) string {
 }
 
 func (s *Store) key(scope memory.Scope, rest string) string {
-	return s.o.Prefix + "{" + scope.Tenant + "}:" + hashed(scope.User) + ":" + rest
+	return s.Key(scope.Tenant, hashed(scope.User)+":"+rest)
 }
 
 // days are the keys of decisions that may be kept for so long, those of today first.
 func (s *Store) days(scope memory.Scope, keep time.Duration) []string {
-	var out []string
-	for at, n := s.o.Now().UTC(), 0; n <= int(keep/day); n++ {
-		out = append(out, s.key(scope, at.Add(time.Duration(-n)*day).Format(time.DateOnly)))
+	out := redisstore.Dates(s.o.Now(), keep)
+	for i, date := range out {
+		out[i] = s.key(scope, date)
 	}
 	return out
 }
@@ -204,7 +202,7 @@ func (s *Store) find(ctx context.Context, scope memory.Scope, turns []memory.Tur
 		fields[i] = fieldOf(t)
 	}
 	var days []*goredis.SliceCmd
-	err := s.pipelined(ctx, "look up decisions", func(p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "look up decisions", func(ctx context.Context, p goredis.Pipeliner) {
 		for _, key := range s.days(scope, s.o.Keep) {
 			days = append(days, p.HMGet(ctx, key, fields...))
 		}
@@ -233,11 +231,13 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 	for i, session := range sessions {
 		fields[i] = hashed(session)
 	}
-	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	values, err := s.redis.HMGet(within, s.recentKey(scope), fields...).Result()
+	var values []any
+	err := s.Do(ctx, "look up recent turns", func(ctx context.Context) (err error) {
+		values, err = s.Redis.HMGet(ctx, s.recentKey(scope), fields...).Result()
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("look up recent turns: %w", err)
+		return nil, err
 	}
 	out := map[string][]memory.Turn{}
 	for i, value := range values {
@@ -276,7 +276,7 @@ func (s *Store) keep(
 	}
 	var sessions *goredis.IntCmd
 	today, at := s.days(scope, 0)[0], s.recentKey(scope)
-	err := s.pipelined(ctx, "keep decisions", func(p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "keep decisions", func(ctx context.Context, p goredis.Pipeliner) {
 		p.HSet(ctx, today, decisions...)
 		p.PExpire(ctx, today, s.o.Keep+day)
 		p.HSet(ctx, at, last...)
@@ -286,7 +286,7 @@ func (s *Store) keep(
 	if err != nil || sessions.Val() <= maxSessions {
 		return err
 	}
-	return s.pipelined(ctx, "forget recent turns", func(p goredis.Pipeliner) { p.Del(ctx, at) })
+	return s.Pipelined(ctx, "forget recent turns", func(ctx context.Context, p goredis.Pipeliner) { p.Del(ctx, at) })
 }
 
 // short is as much of a text as is kept to read others by.
@@ -300,7 +300,7 @@ func short(text string) string {
 // Count implements redisstore.Erasable: it counts decisions, and sessions with recent turns, whenever they were kept.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
 	var counts []*goredis.IntCmd
-	err := s.pipelined(ctx, "count decisions", func(p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "count decisions", func(ctx context.Context, p goredis.Pipeliner) {
 		for _, key := range append(s.days(scope, maxKeep+day), s.recentKey(scope)) {
 			counts = append(counts, p.HLen(ctx, key))
 		}
@@ -314,19 +314,7 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, e
 
 // Erase implements redisstore.Erasable. It also removes what was kept after the erasure began: a model is asked again at worst.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
-	return s.pipelined(ctx, "forget decisions", func(p goredis.Pipeliner) {
+	return s.Pipelined(ctx, "forget decisions", func(ctx context.Context, p goredis.Pipeliner) {
 		p.Del(ctx, append(s.days(scope, maxKeep+day), s.recentKey(scope))...)
 	})
-}
-
-// pipelined sends commands in one round trip. All keys of a user are in one slot of a cluster.
-func (s *Store) pipelined(ctx context.Context, what string, commands func(goredis.Pipeliner)) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	pipe := s.redis.Pipeline()
-	commands(pipe)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Defaults of Options.
@@ -64,7 +65,7 @@ const maxWaiting = 256
 
 // Store keeps records. It is safe for concurrent use, and for several replicas. Run has to run beside what is to be kept.
 type Store struct {
-	redis        goredis.UniversalClient
+	redisstore.Space
 	o            Options
 	append, fare *goredis.Script
 	waiting      chan write
@@ -77,15 +78,7 @@ func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Keep <= 0 {
-		o.Keep = DefaultKeep
-	}
-	if o.Calls <= 0 {
-		o.Calls = DefaultCalls
-	}
+	o.Keep, o.Calls = redisstore.Or(o.Keep, DefaultKeep), redisstore.Or(o.Calls, DefaultCalls)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -97,7 +90,8 @@ func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		redis: redis, o: o, append: goredis.NewScript(appendSource), fare: goredis.NewScript(fareSource), waiting: make(chan write, maxWaiting),
+		Space: redisstore.Space{Redis: redis, Name: "records of models", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
+		o:     o, append: goredis.NewScript(appendSource), fare: goredis.NewScript(fareSource), waiting: make(chan write, maxWaiting),
 		lost: lost,
 	}, nil
 }
@@ -119,11 +113,10 @@ const (
 	reported = "p"
 )
 
-// All keys of a tenant are in one slot of a cluster.
-func (s *Store) tenantKey(tenant, rest string) string { return s.o.Prefix + "{" + tenant + "}:" + rest }
+var _ redisstore.Erasable = (*Store)(nil)
 
 func (s *Store) key(scope memory.Scope, rest string) string {
-	return s.tenantKey(scope.Tenant, hashed(scope.User)+":"+rest)
+	return s.Key(scope.Tenant, hashed(scope.User)+":"+rest)
 }
 
 // hashed stands for a text in a key: it is short and holds none of it.
@@ -153,9 +146,10 @@ func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, 
 	}
 	s.enqueue(ctx, write{"how memories fared", scope, func(ctx context.Context) error {
 		args := append([]any{at.UnixMilli(), s.o.Keep.Milliseconds(), min(s.o.Keep, onceWithin).Milliseconds(), hashed(recallID)}, fields...)
-		return s.run(ctx, s.fare, []string{
+		_, err := s.Eval(ctx, "count how memories fared", s.fare, []string{
 			s.key(scope, "erased"), s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"),
 		}, args...)
+		return err
 	}})
 }
 
@@ -222,37 +216,31 @@ func (s *Store) keep(ctx context.Context, r llm.Record) error {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, s.append, []string{
-		s.key(r.Scope, "erased"), s.key(r.Scope, "calls"), s.tenantKey(r.Scope.Tenant, "users"), s.tenantKey(r.Scope.Tenant, "systems"),
+	_, err = s.Eval(ctx, "keep a record", s.append, []string{
+		s.key(r.Scope, "erased"), s.key(r.Scope, "calls"), s.Key(r.Scope.Tenant, "users"), s.Key(r.Scope.Tenant, "systems"),
 	}, r.At.UnixMilli(), s.o.Keep.Milliseconds(), s.o.Calls, body, hashed(r.Scope.User), r.Scope.User, hashed(system), system)
-}
-
-func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	return script.Run(ctx, s.redis, keys, args...).Err()
+	return err
 }
 
 // Users returns the users of a tenant that there are records of, in order.
 func (s *Store) Users(ctx context.Context, tenant string) ([]string, error) {
-	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	users, err := s.redis.HVals(within, s.tenantKey(tenant, "users")).Result()
-	if err != nil {
-		return nil, fmt.Errorf("list users with records: %w", err)
-	}
+	var users []string
+	err := s.Do(ctx, "list users", func(ctx context.Context) (err error) {
+		users, err = s.Redis.HVals(ctx, s.Key(tenant, "users")).Result()
+		return err
+	})
 	slices.Sort(users)
-	return users, nil
+	return users, err
 }
 
 // Records returns a user's records, oldest first, and how the memories have fared that they touched, by id.
 func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, map[string]Outcome, error) {
 	var calls *goredis.StringSliceCmd
 	var outcomes, systems *goredis.MapStringStringCmd
-	err := s.pipelined(ctx, "read records", func(p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "read records", func(ctx context.Context, p goredis.Pipeliner) {
 		calls = p.LRange(ctx, s.key(scope, "calls"), 0, -1)
 		outcomes = p.HGetAll(ctx, s.key(scope, "outcomes"))
-		systems = p.HGetAll(ctx, s.tenantKey(scope.Tenant, "systems"))
+		systems = p.HGetAll(ctx, s.Key(scope.Tenant, "systems"))
 	})
 	if err != nil {
 		return nil, nil, err
@@ -297,13 +285,12 @@ func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, 
 
 // Count implements redisstore.Erasable: it counts the records of a user, whenever they were kept.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
-	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	n, err := s.redis.LLen(within, s.key(scope, "calls")).Result()
-	if err != nil {
-		return 0, fmt.Errorf("count records: %w", err)
-	}
-	return int(n), nil
+	var n int64
+	err := s.Do(ctx, "count", func(ctx context.Context) (err error) {
+		n, err = s.Redis.LLen(ctx, s.key(scope, "calls")).Result()
+		return err
+	})
+	return int(n), err
 }
 
 // underWay is how long after an erasure a call may end that began before it.
@@ -311,10 +298,10 @@ const underWay = time.Hour
 
 // Erase implements redisstore.Erasable. It also removes records that were kept after the erasure began, and those of calls under way.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
-	return s.pipelined(ctx, "forget records", func(p goredis.Pipeliner) {
+	return s.Pipelined(ctx, "forget records", func(ctx context.Context, p goredis.Pipeliner) {
 		p.Set(ctx, s.key(scope, "erased"), time.Now().UnixMilli(), underWay)
 		p.Del(ctx, s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"))
-		p.HDel(ctx, s.tenantKey(scope.Tenant, "users"), hashed(scope.User))
+		p.HDel(ctx, s.Key(scope.Tenant, "users"), hashed(scope.User))
 	})
 }
 
@@ -338,17 +325,6 @@ func unpack(body string, r *llm.Record) error {
 	}
 	if err := json.NewDecoder(io.LimitReader(z, maxRecord)).Decode(r); err != nil {
 		return errors.New("it is no record") // likewise
-	}
-	return nil
-}
-
-func (s *Store) pipelined(ctx context.Context, what string, commands func(goredis.Pipeliner)) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
-	pipe := s.redis.Pipeline()
-	commands(pipe)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // What is counted.
@@ -40,7 +41,7 @@ const (
 const (
 	// keepDays is how many days are kept.
 	keepDays = 400
-	day      = 24 * time.Hour
+	day      = redisstore.Day
 	// maxWaiting bounds what waits to be written, in days of tenants.
 	maxWaiting = 10_000
 	// own begins the fields of a hash that are no counts.
@@ -70,12 +71,7 @@ func (o Options) filled() Options {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Flush <= 0 {
-		o.Flush = DefaultFlush
-	}
+	o.Flush = redisstore.Or(o.Flush, DefaultFlush)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -99,7 +95,7 @@ type counts map[string]int64
 // Counter collects counts and writes them in batches. A batch is sent until it is written, always the same, so that nothing counts twice.
 // It is safe for concurrent use; Run has to run beside it.
 type Counter struct {
-	redis   goredis.UniversalClient
+	redisstore.Space
 	o       Options
 	lost    metric.Int64Counter
 	script  *goredis.Script
@@ -123,7 +119,8 @@ func New(redis goredis.UniversalClient, o Options) (*Counter, error) {
 		return nil, err
 	}
 	return &Counter{
-		redis: redis, o: o, lost: lost, script: addScript(), replica: own + uuid.NewString(), waiting: map[account]counts{},
+		Space: redisstore.Space{Redis: redis, Name: "usage", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
+		o:     o, lost: lost, script: addScript(), replica: own + uuid.NewString(), waiting: map[account]counts{},
 	}, nil
 }
 
@@ -156,9 +153,11 @@ func (c *Counter) Of(ctx context.Context, tenant, date string) (map[string]int64
 		return nil, ErrDay
 	}
 	c.write(ctx)
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
-	defer cancel()
-	fields, err := c.redis.HGetAll(ctx, c.key(account{tenant, date})).Result()
+	var fields map[string]string
+	err := c.Do(ctx, "read a day", func(ctx context.Context) (err error) {
+		fields, err = c.Redis.HGetAll(ctx, c.Key(tenant, date)).Result()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +172,7 @@ func (c *Counter) Of(ctx context.Context, tenant, date string) (map[string]int64
 
 // Today returns how much of something a tenant did or used today, as far as it is written. Its error is one of Redis.
 func (c *Counter) Today(ctx context.Context, tenant, what string) (int64, error) {
-	n, err := c.redis.HGet(ctx, c.key(account{tenant, c.today()}), what).Int64()
+	n, err := c.Redis.HGet(ctx, c.Key(tenant, c.today()), what).Int64()
 	if errors.Is(err, goredis.Nil) {
 		return 0, nil
 	}
@@ -218,8 +217,6 @@ func (c *Counter) Close(ctx context.Context) {
 }
 
 func (c *Counter) today() string { return c.o.Now().UTC().Format(time.DateOnly) }
-
-func (c *Counter) key(of account) string { return c.o.Prefix + "{" + of.tenant + "}:" + of.date }
 
 // write writes what waits, a batch left from before first. What Redis does not take stays for the next time.
 func (c *Counter) write(ctx context.Context) {
@@ -273,9 +270,8 @@ func (c *Counter) send(ctx context.Context, of account, counted counts) error {
 	for what, n := range counted {
 		args = append(args, what, n)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
-	defer cancel()
-	return c.script.Run(ctx, c.redis, []string{c.key(of)}, args...).Err()
+	_, err = c.Eval(ctx, "count", c.script, []string{c.Key(of.tenant, of.date)}, args...)
+	return err
 }
 
 // addScript adds counts to a hash once: a replica that has had no answer sends the same again. ARGV are the replica's field, the number

@@ -1,18 +1,15 @@
 package quota
 
-import goredis "github.com/redis/go-redis/v9"
-
 // The scripts take the time from Redis, so that clocks of replicas do not matter, and write numbers in full: Lua would round them. Each
 // runs as a whole or not at all. What is for seconds only goes to Redis's replicas and not into its append-only file: a request would have
 // to wait for the disk where each write is synced.
 
-// admitScript is the generic cell rate algorithm over several limits, all or none: a call that one limit refuses takes nothing from the
+// admitSource is the generic cell rate algorithm over several limits, all or none: a call that one limit refuses takes nothing from the
 // others. KEYS hold the limits' theoretical arrival times, in µs. ARGV are the cost of the call, then interval in µs and burst of each
 // limit. It returns 1 where the call is within all limits, else 0, and how many µs worth of each limit are free afterwards. A cost beyond
 // a burst is never let through. Keys stay for longer than they are needed, because one
 // that expires is written to the append-only file, too.
-func admitScript() *goredis.Script {
-	return goredis.NewScript(`
+const admitSource = `
 redis.set_repl(redis.REPL_REPLICA)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -36,15 +33,12 @@ for i, key in ipairs(KEYS) do
   end
   answer[i + 1] = free[i]
 end
-return answer
-`)
-}
+return answer`
 
-// leaseScript takes or renews a lease. KEYS are sorted sets of leases by when they end, in ms. ARGV are the lease's id, how long it lives
+// leaseSource takes or renews a lease. KEYS are sorted sets of leases by when they end, in ms. ARGV are the lease's id, how long it lives
 // in ms, and how many leases each set may have, empty for any number. It returns 0, or the number of the first set that is full; then
 // nothing is taken.
-func leaseScript() *goredis.Script {
-	return goredis.NewScript(`
+const leaseSource = `
 redis.set_repl(redis.REPL_REPLICA)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -59,6 +53,4 @@ for _, key in ipairs(KEYS) do
   redis.call('ZADD', key, string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
   redis.call('PEXPIRE', key, ARGV[2])
 end
-return {0}
-`)
-}
+return {0}`
