@@ -66,7 +66,7 @@ test: servers ## run all tests on embedded servers
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./shared/store/checkpoint/redis/... ./services/gateway/quota/... ./services/gateway/verbatim/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./shared/store/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks

@@ -50,7 +50,7 @@ var order = []string{
 	// for programs of others
 	"client",
 	// the domain
-	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
+	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/event",
 	// language, and models of it
 	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
 	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
@@ -67,7 +67,8 @@ var order = []string{
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// what is kept in Redis alone
-	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/mem0state",
+	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/idempotency",
+	"shared/store/verbatim", "shared/store/webhooks", "shared/store/quota", "shared/store/mem0state",
 	// conformance suites and stand-ins that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",

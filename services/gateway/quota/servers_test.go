@@ -1,18 +1,19 @@
 package quota_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/usage"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
+
+func TestOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
 // conformance tries all that is asked of a Redis.
 func conformance(t *testing.T, addr string) {
@@ -61,20 +62,6 @@ func conformance(t *testing.T, addr string) {
 	if n := used(t, q, "acme", "")[usage.Turns]; n != 1<<41 {
 		t.Errorf("%d turns, want %d", n, 1<<41)
 	}
-}
-
-// The embedded server refuses commands that it does not need.
-func TestOnTheEmbeddedServer(t *testing.T) {
-	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
-	}()
-	conformance(t, server.Addr())
 }
 
 // wire stands between a client and a server, and can keep the server's answers to itself.

@@ -14,10 +14,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,6 +90,8 @@ func (r *replica) decide(t *testing.T, scope memory.Scope, turns []memory.Turn) 
 	return out
 }
 
+func TestOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
+
 // conformance tries all that is asked of a Redis.
 func conformance(t *testing.T, addr string) {
 	t.Helper()
@@ -136,19 +138,6 @@ func conformance(t *testing.T, addr string) {
 	if forgotten.decide(t, ines, turns[1:2]); len(forgotten.asked) != 1 || len(forgotten.read[0]) != 0 {
 		t.Errorf("after an erasure asked %q, read with %q", forgotten.asked, forgotten.read)
 	}
-}
-
-func TestOnTheEmbeddedServer(t *testing.T) {
-	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
-	}()
-	conformance(t, server.Addr())
 }
 
 func TestSessionsAreApartAndShort(t *testing.T) {

@@ -27,9 +27,11 @@ const (
 	said  Accepted = "turn-said"
 )
 
-// Kinds of sets. An erasure of the user removes the first two; the last holds the erasures themselves.
+// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the third; the last holds the
+// erasures themselves.
 const (
 	answersSets  = "answers"
+	erasingSets  = "erasing"
 	acceptedSets = "accepted"
 	erasureSets  = "erasures"
 )

@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"context"
+	"slices"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -17,9 +18,9 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	if err != nil {
 		return 0, err
 	}
-	sets := []string{s.key("erasing", scope)}
+	sets := s.dates(erasingSets, scope)
 	if !done {
-		sets = append(append(sets, s.dates(answersSets, scope)...), s.dates(acceptedSets, scope)...)
+		sets = slices.Concat(sets, s.dates(answersSets, scope), s.dates(acceptedSets, scope))
 	}
 	var counts []*goredis.IntCmd
 	err = s.Pipelined(ctx, "count answers", func(ctx context.Context, p goredis.Pipeliner) {
@@ -37,10 +38,15 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 // Erase implements redisstore.Erasable. That requests were carried out stays known by a hash, so that a request that is repeated does not
 // bring back what it said; a request under way keeps no answer.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) error {
-	erasing, answers := s.key("erasing", scope), s.dates(answersSets, scope)
-	keys := append(append([]string{s.FenceKey(scope), erasing}, answers...), s.dates(acceptedSets, scope)...)
-	_, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(),
-		(s.o.Keep + redisstore.Day).Milliseconds(), len(answers))
+	answers, erasing := s.dates(answersSets, scope), s.dates(erasingSets, scope)
+	keys := slices.Concat([]string{s.FenceKey(scope)}, answers, erasing, s.dates(acceptedSets, scope))
+	err := redisstore.EraseListed(ctx, s.Name, func() (bool, error) {
+		if err := s.dropAnswers(ctx, erasing); err != nil { // those of an erasure that was interrupted
+			return false, err
+		}
+		out, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(), len(answers))
+		return err == nil && out[0] == claimed, err
+	})
 	if err != nil {
 		return err
 	}
@@ -50,8 +56,17 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 // dropBatch is how many answers are removed at a time, so that others' calls to Redis do not wait.
 const dropBatch = 500
 
-// dropAnswers removes the answers from the records of a set.
-func (s *Store) dropAnswers(ctx context.Context, set string) error {
+// dropAnswers removes the answers from the records of sets.
+func (s *Store) dropAnswers(ctx context.Context, sets []string) error {
+	for _, set := range sets {
+		if err := s.dropSet(ctx, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) dropSet(ctx context.Context, set string) error {
 	var cursor uint64
 	for {
 		var records []string

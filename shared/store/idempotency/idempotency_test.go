@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,37 @@ func open(t *testing.T, o idempotency.Options) (*idempotency.Store, *miniredis.M
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	return idempotency.New(client, o), server
+}
+
+func TestOnEveryRedis(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, addr string) {
+		client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+		t.Cleanup(func() { _ = client.Close() })
+		store := idempotency.New(client, idempotency.Options{Timeout: time.Minute})
+		note(t, store, ines, "s1", memory.Turn{ID: "t1"})
+		scope := idempotency.Scope{Tenant: "acme", User: "ines", Route: "POST turns", Credential: "KEY"}
+		_, claim, err := store.Begin(t.Context(), scope, "k", nil)
+		if err == nil {
+			err = claim.Finish(t.Context(), idempotency.Stored{Status: 200, Body: []byte("tea")})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, _, err := store.Begin(t.Context(), scope, "k", nil); err != nil || string(answer.Body) != "tea" {
+			t.Errorf("the answer is %v, %v", answer, err)
+		}
+		count(t, store, ines, "e1", 5)
+		if err := store.Erase(t.Context(), ines, "e1"); err != nil {
+			t.Fatal(err)
+		}
+		count(t, store, ines, "", 0)
+		if _, _, err := store.Begin(t.Context(), scope, "k", nil); !errors.Is(err, idempotency.ErrErased) {
+			t.Errorf("the same request again: %v", err)
+		}
+		if err := store.NoteTurns(t.Context(), ines, "0", "s1", nil); !errors.Is(err, redisstore.ErrErased) {
+			t.Errorf("a note of a request that began before: %v", err)
+		}
+	})
 }
 
 // begin returns the token of a request that begins now.

@@ -66,11 +66,17 @@ for i = 3, #ARGV do redis.call('SADD', KEYS[2], ARGV[i]) end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return {'` + claimed + `'}`
 
-// eraseSource moves the records of the sets KEYS[3] to KEYS[2+ARGV[4]] to the set KEYS[2], which is kept for ARGV[3] ms, and removes all
-// sets from KEYS[3] on. KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms.
+// eraseSource renames the ARGV[3] sets of records from KEYS[2] on to the KEYS that follow them, one by one, and removes the sets after those.
+// KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms. Nothing happens while there is a set of the new name.
 const eraseSource = redisstore.Fence + `
-if not erase_once(KEYS[1], ARGV[1], ARGV[2]) then return {'` + claimed + `'} end
-for i = 3, 2 + tonumber(ARGV[4]) do redis.call('SUNIONSTORE', KEYS[2], KEYS[2], KEYS[i]) end
-for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return {'` + claimed + `'} end
+local n = tonumber(ARGV[3])
+for i = 2, 1 + n do
+  if redis.call('EXISTS', KEYS[i + n]) == 1 then return {'` + inFlight + `'} end
+end
+erase_once(KEYS[1], ARGV[1], ARGV[2])
+for i = 2, 1 + n do
+  if redis.call('EXISTS', KEYS[i]) == 1 then redis.call('RENAME', KEYS[i], KEYS[i + n]) end
+end
+for i = 2 + 2 * n, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return {'` + claimed + `'}`

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,9 +33,43 @@ type kept struct {
 func open(t *testing.T) *kept {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	k := over(t, server.Addr())
+	k.redis = server
+	return k
+}
+
+// over makes a store over a server.
+func over(t *testing.T, addr string) *kept {
+	t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
-	return &kept{mem0state.New(client, mem0state.Options{}), t, server}
+	return &kept{Store: mem0state.New(client, mem0state.Options{Timeout: time.Minute}), t: t}
+}
+
+func TestOnEveryRedis(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, addr string) {
+		k := over(t, addr)
+		if err := errors.Join(k.fill(ines, "1", "0"), k.fill(ines, "2", "0"), k.Done(t.Context(), ines, "1")); err != nil {
+			t.Fatal(err)
+		}
+		if e, ok, err := k.Event(t.Context(), "acme", "1"); !ok || err != nil || !e.Done || !e.At.Equal(start) {
+			t.Errorf("the event is %+v, %v", e, err)
+		}
+		if r, err := k.LastRecall(t.Context(), ines); err != nil || r.ID != "2" {
+			t.Errorf("the recall is %v, %v", r, err)
+		}
+		if request, ok, err := k.Export(t.Context(), "acme", "x1"); !ok || err != nil || string(request) != `{"user_id":"ines"}` {
+			t.Errorf("the export is %s, %v", request, err)
+		}
+		k.counts(ines, "e1", 5)
+		if err := k.Erase(t.Context(), ines, "e1"); err != nil {
+			t.Fatal(err)
+		}
+		k.counts(ines, "", 0)
+		if err := k.fill(ines, "3", "0"); !errors.Is(err, redisstore.ErrErased) {
+			t.Errorf("a request that began before: %v", err)
+		}
+	})
 }
 
 func (k *kept) token(scope memory.Scope) redisstore.Token {

@@ -21,6 +21,7 @@ import (
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/store/records"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,6 +58,8 @@ func read(t *testing.T, s *records.Store, scope memory.Scope) ([]model.Record, m
 }
 
 func TestCallsAreKeptWithWhatBecameOfThem(t *testing.T) { kept(t, miniredis.RunT(t).Addr()) }
+
+func TestOnEveryRedis(t *testing.T) { redistest.Each(t, kept) }
 
 func kept(t *testing.T, addr string) {
 	s := open(t, addr, records.Options{})

@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +10,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/checkpoint/checkpointtest"
 	"github.com/mneme-memory/mneme/shared/store/checkpoint/redis"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,30 +41,16 @@ func TestConformanceMiniredis(t *testing.T) {
 	})
 }
 
-// The embedded server refuses some commands and replays scripts after a restart.
-func TestConformanceEmbedded(t *testing.T) {
-	server := startEmbedded(t)
-	checkpointtest.Run(t, func(t *testing.T, ttl time.Duration) checkpointtest.Backend {
-		return checkpointtest.Backend{Store: open(t, server.Addr(), ttl)}
-	})
-}
+func TestConformanceOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
-func startEmbedded(t *testing.T) *servers.Redis {
-	t.Helper()
-	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
+func conformance(t *testing.T, addr string) {
+	checkpointtest.Run(t, func(t *testing.T, ttl time.Duration) checkpointtest.Backend {
+		return checkpointtest.Backend{Store: open(t, addr, ttl)}
 	})
-	return server
 }
 
 func TestEverythingIsThereAfterARestart(t *testing.T) {
-	server := startEmbedded(t)
+	server := redistest.Embedded(t)
 	body := []byte{0, 255, '\r', '\n'}
 	if err := open(t, server.Addr(), time.Hour).Put(t.Context(), "run", "k", body); err != nil {
 		t.Fatal(err)

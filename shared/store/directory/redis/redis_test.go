@@ -13,13 +13,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/store/directory/directorytest"
 	"github.com/mneme-memory/mneme/shared/store/directory/redis"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,22 +55,7 @@ func conformance(t *testing.T, addr string) {
 
 func TestConformanceMiniredis(t *testing.T) { conformance(t, miniredis.RunT(t).Addr()) }
 
-func startEmbedded(t testing.TB) *servers.Redis {
-	t.Helper()
-	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
-	})
-	return server
-}
-
-// The embedded server refuses some commands and replays scripts after a restart.
-func TestConformanceEmbedded(t *testing.T) { conformance(t, startEmbedded(t).Addr()) }
+func TestConformanceOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
 var acmeKey = access.Key{ID: "k1", Hash: access.HashOf("one"), Tenant: "acme", Scopes: access.Scopes(), CreatedAt: time.Unix(1, 0).UTC()}
 
@@ -87,7 +72,7 @@ func fill(t testing.TB, d *redis.Directory) {
 }
 
 func TestEverythingIsThereAfterARestart(t *testing.T) {
-	server := startEmbedded(t)
+	server := redistest.Embedded(t)
 	d, _ := open(t, server.Addr(), "")
 	fill(t, d)
 	before, err1 := d.Revision(t.Context())

@@ -11,12 +11,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	"github.com/mneme-memory/mneme/shared/store/weights/redis"
 	"github.com/mneme-memory/mneme/shared/store/weights/weightstest"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,27 +71,13 @@ func TestConformanceMiniredis(t *testing.T) {
 	})
 }
 
-// The embedded server refuses some commands and replays scripts after a restart.
-func TestConformanceEmbedded(t *testing.T) {
-	server := startEmbedded(t)
+func TestConformanceOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
+
+func conformance(t *testing.T, addr string) {
 	weightstest.Run(t, func(t *testing.T, l weights.Limits) weightstest.Backend {
-		s, _ := open(t, server.Addr(), redis.Options{Limits: l})
+		s, _ := open(t, addr, redis.Options{Limits: l})
 		return weightstest.Backend{Store: s}
 	})
-}
-
-func startEmbedded(t testing.TB) *servers.Redis {
-	t.Helper()
-	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
-	})
-	return server
 }
 
 func fill(t testing.TB, s *redis.Store, scope memory.Scope) {
@@ -107,7 +93,7 @@ func fill(t testing.TB, s *redis.Store, scope memory.Scope) {
 }
 
 func TestEverythingIsThereAfterARestart(t *testing.T) {
-	server := startEmbedded(t)
+	server := redistest.Embedded(t)
 	s, _ := open(t, server.Addr(), redis.Options{Limits: limits})
 	fill(t, s, ana)
 	if err := server.Restart(t.Context()); err != nil {

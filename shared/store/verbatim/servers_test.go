@@ -1,5 +1,3 @@
-//go:build realservers
-
 package verbatim
 
 import (
@@ -14,34 +12,30 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/test/redistest"
 )
 
-// TestOnRedisServer runs every script as Redis itself does.
-func TestOnRedisServer(t *testing.T) {
-	server, err := servers.StartRedisServer(t.Context(), servers.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
-	defer func() {
-		_ = client.Close()
-		if err := server.Stop(context.Background()); err != nil {
-			t.Errorf("stop server: %v", err)
-		}
-	}()
+// TestOnEveryRedis runs every script as Redis itself does.
+func TestOnEveryRedis(t *testing.T) { redistest.Each(t, everything) }
+
+func everything(t *testing.T, addr string) {
+	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
 	k := &kept{t: t, log: &lockedBuffer{}}
-	k.Store = New(client, Options{Sweep: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(k.log, nil))})
+	k.Store = New(client, Options{Sweep: 10 * time.Millisecond, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(k.log, nil))})
 	boundedItems(k)
 	realItems(k)
 	realSessions(k)
-	if err := k.Erase(t.Context(), ines, ""); err != nil {
-		t.Fatal(err)
+	for _, scope := range []memory.Scope{ines, ben, beta} {
+		if err := k.Erase(t.Context(), scope, "e1"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	left, err := client.Keys(t.Context(), "*").Result()
-	slices.Sort(left)
-	if err != nil || !slices.Equal(left, []string{k.tenantsKey(), k.FenceKey(ines)}) {
+	left = slices.DeleteFunc(left, func(key string) bool { return strings.Contains(key, ":erased:") }) // that they were erased
+	if err != nil || !slices.Equal(left, []string{k.tenantsKey()}) {
 		t.Errorf("left is %v, %v", left, err)
 	}
 	if log := k.log.String(); log != "" {

@@ -1,0 +1,97 @@
+package webhooks_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
+	"github.com/mneme-memory/mneme/test/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	ines = memory.Scope{Tenant: "acme", User: "ines"}
+	ben  = memory.Scope{Tenant: "acme", User: "ben"}
+)
+
+func TestOnEveryRedis(t *testing.T) { redistest.Each(t, deliveries) }
+
+// deliveries takes deliveries through their states, and erases a user in the middle.
+func deliveries(t *testing.T, addr string) {
+	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	s, ctx := webhooks.New(client, webhooks.Options{Timeout: time.Minute}), t.Context()
+	if err := s.Create(ctx, "acme", webhooks.Endpoint{ID: "w1", URL: "https://example.com", Active: true}); err != nil {
+		t.Fatal(err)
+	}
+	enqueue := func(scope memory.Scope, id string, kind event.Type) {
+		t.Helper()
+		if err := s.Enqueue(ctx, "w1", event.Event{Type: kind, Scope: scope, ID: id, Data: json.RawMessage(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := func(scope memory.Scope, erasure string, want int) {
+		t.Helper()
+		if n, err := s.Count(ctx, scope, erasure); err != nil || n != want {
+			t.Errorf("%d are kept of %s for the erasure %q, %v, want %d", n, scope.User, erasure, err, want)
+		}
+	}
+	enqueue(ines, "c1", event.MemoryAdded)
+	enqueue(ines, "c1", event.MemoryAdded) // it comes again
+	enqueue(ines, "c2", event.MemoryAdded)
+	enqueue(ben, "c3", event.MemoryAdded)
+	taken, err := s.Take(ctx, "acme", time.Minute, 10, 10)
+	if err != nil || len(taken) != 3 {
+		t.Fatal(taken, err)
+	}
+	for _, d := range taken {
+		if d.Event != "c2" {
+			err = errors.Join(err, s.Settle(ctx, "acme", d.Name, webhooks.Dead, d.Delivery, 0))
+		}
+	}
+	if letters, more, readErr := s.DeadLetters(ctx, "acme", "w1", 0, 10); len(letters) != 2 || more || errors.Join(err, readErr) != nil {
+		t.Fatal(letters, err, readErr)
+	}
+	counts(ines, "e1", 2)
+	if err := s.Drop(ctx, ines, "e1"); err != nil {
+		t.Fatal(err)
+	}
+	enqueue(ines, "e1", event.UserErased)
+	counts(ines, "", 0)
+	counts(ben, "", 1)
+	enqueue(ines, "c4", event.MemoryAdded)
+	if err := s.Erase(ctx, ines, "e1"); err != nil { // the workflow comes after the consumer
+		t.Fatal(err)
+	}
+	counts(ines, "e1", 0)
+	counts(ines, "", 1)
+	if err := s.Replay(ctx, "acme", "w1", "c1"); !errors.Is(err, webhooks.ErrNoLetter) {
+		t.Errorf("a letter of the user is replayed: %v", err)
+	}
+	if err := s.Replay(ctx, "acme", "w1", "c3"); err != nil {
+		t.Errorf("another's is not replayed: %v", err)
+	}
+	e, err := s.Change(ctx, "acme", "w1", func(e *webhooks.Endpoint) error { e.Name = "mine"; return nil })
+	if err != nil || e.Health.Pending != 3 { // e1, c4 and c3
+		t.Errorf("the endpoint is %+v, %v", e, err)
+	}
+	if err := s.Delete(ctx, "acme", "w1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range taken { // an attempt was under way
+		if err := s.Settle(ctx, "acme", d.Name, webhooks.Dead, d.Delivery, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := client.Exists(ctx, "mneme:webhook:{acme}:dead:w1").Result(); err != nil || n != 0 {
+		t.Errorf("dead letters of an endpoint that was deleted are kept: %d, %v", n, err)
+	}
+}
