@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 

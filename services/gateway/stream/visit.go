@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
