@@ -145,8 +145,8 @@ func (a *API) userData() {
 	}, a.getErasure)
 	register(a, operation{
 		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
-		summary: "Count what is kept of a user", description: "Counts what is kept of a user, in every store of the " +
-			"services and of the gateway itself.",
+		summary: "Count what is kept of a user", description: "Counts what is kept of a user, in every store that an " +
+			"erasure removes it from.",
 	}, a.scanUser)
 }
 
