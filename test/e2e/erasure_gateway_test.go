@@ -1,10 +1,8 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,42 +20,38 @@ import (
 // internalSecret is what the gateway and the services behind it show each other.
 const internalSecret = "the secret of the end-to-end tests"
 
-// door is a gateway before the shared system.
-type door struct {
-	t    *testing.T
-	base string
-	log  bytes.Buffer
-}
-
-// openGateway runs a gateway until the test ends.
-func openGateway(t *testing.T) *door {
-	t.Helper()
+// startGateway runs a gateway before the shared system until stop is called. It runs for all tests: once its consumer has read something,
+// erasures wait for it.
+func startGateway(ctx context.Context, log io.Writer) (base string, stop func() error, err error) {
 	addr, err := harness.FreeAddr()
 	if err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	d := &door{t: t, base: "http://" + addr}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	environ := shared.Servers.Environ(map[string]string{
 		"MNEME_HTTP_ADDR": addr, "MNEME_UTILIZER_URL": "http://" + shared.UtilizerAddr(), "MNEME_INTERNAL_SECRET": internalSecret,
 		"MNEME_WEBHOOK_PRIVATE_ADDRESSES": "true",
 	})
-	go func() { ended <- runner.Run(ctx, gateway.Service, runner.Options{Environ: environ, Stderr: &d.log}) }()
-	t.Cleanup(func() {
+	go func() { ended <- runner.Run(ctx, gateway.Service, runner.Options{Environ: environ, Stderr: log}) }()
+	return "http://" + addr, func() error {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the gateway: %v\n%s", err, &d.log)
-		}
-	})
+		http.DefaultClient.CloseIdleConnections()
+		return <-ended
+	}, nil
+}
+
+// door is the gateway, as a test calls it.
+type door struct {
+	t    *testing.T
+	base string
+}
+
+// openDoor waits until the gateway is there.
+func openDoor(t *testing.T) *door {
+	t.Helper()
 	harness.Await(t, "the gateway is ready", func(ctx context.Context) (bool, error) {
-		select {
-		case err := <-ended:
-			ended <- nil
-			return false, errors.Join(errors.New("the gateway has ended"), err)
-		default:
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+"/openapi.json", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, gatewayURL+"/openapi.json", nil)
 		if err != nil {
 			return false, err
 		}
@@ -67,8 +61,7 @@ func openGateway(t *testing.T) *door {
 		}
 		return res.StatusCode == http.StatusOK, res.Body.Close()
 	})
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return d
+	return &door{t, gatewayURL}
 }
 
 // call makes a request and returns the answer's body.
@@ -119,22 +112,12 @@ var gatewayStores = []string{"answers and notes of requests", "verbatim items", 
 
 // Whoever asks for an erasure, and when, nothing of the user is left in any store, what the gateway keeps included.
 func TestAnErasureReachesWhatTheGatewayKeeps(t *testing.T) {
-	d := openGateway(t)
-	hook := d.call(http.MethodPost, "/v1/tenants/self/webhooks", `{"url":"http://127.0.0.1:1/nobody"}`, "hook")
-	t.Cleanup(func() { // no other test has deliveries that wait
+	d := openDoor(t)
+	hook, _ := d.call(http.MethodPost, "/v1/tenants/self/webhooks", `{"url":"http://127.0.0.1:1/nobody"}`, "hook")["id"].(string)
+	defer func() { // no other test has deliveries that wait
 		d.t = t
-		id, _ := hook["id"].(string)
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, d.base+"/v1/tenants/self/webhooks/"+id, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+harness.KeyOf(tenantErase))
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-	})
+		d.call(http.MethodDelete, "/v1/tenants/self/webhooks/"+hook, "", "")
+	}()
 	filled := func(t *testing.T, user string) {
 		t.Helper()
 		d.t = t

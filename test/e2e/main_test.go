@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +17,9 @@ import (
 
 // shared is the system of all tests that break nothing. Each has tenants or users of its own.
 var shared *harness.System
+
+// gatewayURL is where the gateway before the shared system is.
+var gatewayURL string
 
 // endpoint is the model server of tenantModel.
 var endpoint *model
@@ -55,8 +59,17 @@ func run(m *testing.M) (code int) {
 	if err != nil {
 		return fail("start system", err)
 	}
+	var log bytes.Buffer
+	base, stop, err := startGateway(context.Background(), &log)
+	if err != nil {
+		return fail("start gateway", err)
+	}
+	gatewayURL = base
 	if code = m.Run(); code != 0 {
 		fmt.Fprintln(os.Stderr, shared.Complaints())
+	}
+	if err := stop(); err != nil {
+		return fail("stop gateway", fmt.Errorf("%w\n%s", err, &log))
 	}
 	if err := shared.Close(); err != nil {
 		return fail("stop system", err)
