@@ -101,6 +101,8 @@ type Event struct {
 	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
+	// IdleAfter closes the session when no further event of it comes for so long; 0 leaves the session's value as it is.
+	IdleAfter time.Duration `json:"idle_after,omitempty"`
 	// Erase asks that everything be erased that came before it. Unlike others, a repeated one takes effect again: what
 	// followed it comes again, too.
 	Erase bool `json:"erase,omitempty"`

@@ -3,6 +3,7 @@ package consolidation
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -92,6 +93,10 @@ type Session struct {
 	// ClosedAt is when it ended, and ClosedBy the id of the event that said so; zero while it is open.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
 	ClosedBy string    `json:"closed_by,omitempty"`
+	// IdleAfter closes the session when no event of it comes for so long; 0 means that only an event closes it.
+	IdleAfter time.Duration `json:"idle_after,omitempty"`
+	// HeardAt is when the newest event of the session came, context included. It is set where IdleAfter is.
+	HeardAt time.Time `json:"heard_at,omitzero"`
 	// Limit is how many turns a batch may have, because more said too much; 0 means no such limit.
 	Limit int `json:"limit,omitempty"`
 	// Skip and Take are those of the next batch, whose one turn says too much.
@@ -162,6 +167,7 @@ func (s *State) addContext(e Event, now time.Time) {
 		s.Open = append(s.Open, Session{ID: e.SessionID})
 	}
 	session := &s.Open[i]
+	session.hear(e, now)
 	if slices.ContainsFunc(session.Context, func(t memory.Turn) bool { return t.ID == e.Turn.ID }) {
 		return
 	}
@@ -183,19 +189,23 @@ func (s *State) forgetContext() {
 		for i := range sessions {
 			if len(sessions[i].Context) > 0 {
 				sessions[i].Context = nil
-				s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.onlyContext() && len(o.Context) == 0 })
+				s.Open = slices.DeleteFunc(s.Open, func(o Session) bool {
+					return o.onlyContext() && o.IdleAfter == 0 && len(o.Context) == 0
+				})
 				return
 			}
 		}
 	}
 }
 
-// onlyContext reports whether nothing of the session is to be formed, and it has not ended.
+// onlyContext reports whether no turn of the session waits to be formed, and it has not ended.
 func (o *Session) onlyContext() bool { return len(o.Turns) == 0 && o.ClosedAt.IsZero() }
 
-// expire forgets the sessions in which nothing but context has come for as long as a session waits for its next turn.
+// expire forgets sessions in which only context came for Tuning.Idle. A session with an idle time is closed instead (see closeIdle).
 func (s *State) expire(t Tuning, now time.Time) {
-	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.onlyContext() && now.Sub(o.Arrived) >= t.Idle })
+	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool {
+		return o.onlyContext() && o.IdleAfter == 0 && now.Sub(o.Arrived) >= t.Idle
+	})
 }
 
 func (s *State) contextBytes() (n int) {
@@ -245,8 +255,14 @@ func (s *State) waiting(sessionID string) bool {
 
 func (s *State) closeSession(e Event, now time.Time) {
 	session := *s.open(e, now)
-	session.ClosedAt, session.ClosedBy = e.ClosedAt, e.ID
-	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
+	session.ClosedBy = e.ID
+	s.end(session, e.ClosedAt)
+}
+
+// end moves an open session to the closed ones.
+func (s *State) end(session Session, at time.Time) {
+	session.ClosedAt = at
+	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == session.ID })
 	s.Closed = append(s.Closed, session)
 }
 
@@ -258,6 +274,7 @@ func (s *State) open(e Event, now time.Time) *Session {
 		i = len(s.Open) - 1
 	}
 	s.Open[i].Arrived, s.Open[i].TraceParent = now, e.TraceParent
+	s.Open[i].hear(e, now)
 	return &s.Open[i]
 }
 
@@ -315,6 +332,10 @@ func (s *State) done(session *Session, turns int) {
 		s.Closed = slices.Delete(s.Closed, 0, 1)
 		return
 	}
+	if session.IdleAfter > 0 { // it stays until it is closed
+		session.Limit = 0
+		return
+	}
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == session.ID })
 }
 
@@ -341,9 +362,9 @@ func (s *State) wait(t Tuning, now time.Time) time.Duration {
 	if s.empty() {
 		return t.Linger
 	}
-	wait := t.Idle
+	wait := time.Duration(math.MaxInt64)
 	for _, o := range s.Open {
-		wait = min(wait, o.Arrived.Add(t.Idle).Sub(now))
+		wait = min(wait, o.due(t).Sub(now))
 	}
 	return max(wait, time.Millisecond)
 }

@@ -11,7 +11,7 @@ import (
 const maxSignals = 5000
 
 // Workflow is the entity workflow of one user. It ends when nothing has waited for
-// Tuning.Linger; a later signal-with-start or update-with-start begins a new run.
+// Tuning.Linger, and stays while a session waits for its idle end; a later signal-with-start or update-with-start begins a new run.
 func Workflow(ctx workflow.Context, p Params) error {
 	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
@@ -29,6 +29,7 @@ func Workflow(ctx workflow.Context, p Params) error {
 	for ctx.Err() == nil {
 		r.drain(ctx)
 		r.state.expire(r.params.Tuning, workflow.Now(ctx))
+		r.state.closeIdle(workflow.Now(ctx))
 		// Answers to requests go out before the run may end.
 		answered := func() bool { return len(r.requests) > 0 || workflow.AllHandlersFinished(ctx) }
 		if err := workflow.Await(ctx, answered); err != nil {
@@ -80,7 +81,7 @@ func (r *run) drain(ctx workflow.Context) (some bool) {
 		if s.Strategy != "" {
 			r.params.Strategy, r.params.Policy = s.Strategy, s.Policy
 		}
-		r.state.add(s.Events, workflow.Now(ctx))
+		r.state.add(timed(ctx, s.Events), workflow.Now(ctx))
 	}
 	return some
 }
