@@ -94,7 +94,7 @@ func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	}
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, DecidedAt: e.Decision.DecidedAt, ClosedAt: e.ClosedAt,
-		Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
+		IdleAfter: e.IdleAfter, Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
 	})
 }
 
@@ -108,7 +108,8 @@ func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
 	said.Attributes = memory.Attributes{} // no memory is made of it
 	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText), e.Decision
 	t.events = append(t.events, consolidation.Event{
-		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt, TraceParent: traceParent,
+		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt,
+		IdleAfter: e.IdleAfter, TraceParent: traceParent,
 	})
 }
 

@@ -193,6 +193,18 @@ func TestAnErasureTakesEffectInOrder(t *testing.T) {
 	}
 }
 
+func TestAnIdleTimeReachesTheWorkflow(t *testing.T) {
+	r := newFixture(t)
+	kept, left := turn(ana, 1, "I live in Porto."), aside(2, "Where do you live?")
+	kept.IdleAfter, left.IdleAfter = 20*time.Second, time.Hour
+	if err := r.Handle(t.Context(), []bus.Message{message(t, kept), message(t, left)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.signals[0]; got[0].IdleAfter != 20*time.Second || got[1].IdleAfter != time.Hour {
+		t.Errorf("signalled %+v", got)
+	}
+}
+
 // What a gate dropped is read with its session, and is nowhere else: it does not enter the window.
 func TestADroppedTurnIsContext(t *testing.T) {
 	r := newFixture(t)

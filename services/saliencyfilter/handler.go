@@ -153,7 +153,7 @@ func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, tu
 
 // message is the salient event of a session event.
 func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, error) {
-	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, Decision: d}
+	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, IdleAfter: e.IdleAfter, Decision: d}
 	switch {
 	case e.Turn != nil && d.Passes():
 		s.Turn = e.Turn

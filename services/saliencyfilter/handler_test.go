@@ -211,12 +211,12 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 func TestADroppedTurnGoesOnAsContext(t *testing.T) {
 	r := newFixture(t)
 	e := turn(ana, 1, dull)
-	e.Turn.Caption, e.Turn.Speaker = "a picture of nothing", "Anastasia"
+	e.Turn.Caption, e.Turn.Speaker, e.IdleAfter = "a picture of nothing", "Anastasia", time.Minute
 	if err := r.Handle(t.Context(), []bus.Message{message(t, e)}); err != nil {
 		t.Fatal(err)
 	}
 	got := r.out.read(t)
-	if len(got) != 1 || got[0].Turn != nil || got[0].Dropped == nil || !reflect.DeepEqual(*got[0].Dropped, *e.Turn) {
+	if len(got) != 1 || got[0].Turn != nil || got[0].Dropped == nil || !reflect.DeepEqual(*got[0].Dropped, *e.Turn) || got[0].IdleAfter != time.Minute {
 		t.Errorf("published %+v, want %+v dropped", got, *e.Turn)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -82,6 +83,9 @@ func TestSessionEventRefusals(t *testing.T) {
 		"erased in a session": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_UserErased{UserErased: &mnemev1.UserErased{Time: timestamppb.New(now)}}
 		}, "session_id"},
+		"idle for less than a second": {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(time.Second - 1) }, "idle_after"},
+		"idle for more than a day":    {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(24*time.Hour + 1) }, "idle_after"},
+		"idle for no valid time":      {func(e *mnemev1.SessionEvent) { e.IdleAfter = &durationpb.Duration{Seconds: 2, Nanos: -1} }, "idle_after"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := valid()
@@ -136,6 +140,8 @@ func TestSessionEventRoundTrip(t *testing.T) {
 				Metadata: map[string]any{"colour": "red", "n": -0.5, "tags": []any{"a", true}, "in": map[string]any{"x": nil}},
 				AgentID:  "a1", AppID: "app", RunID: "r1",
 			}}},
+		"turn with an idle time": {Envelope: envelope(), Turn: &memory.Turn{
+			ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now}, IdleAfter: 24 * time.Hour},
 		"closed": {Envelope: envelope(), ClosedAt: now},
 		"erased": {Envelope: ofUser(), ErasedAt: now},
 	} {
@@ -148,7 +154,7 @@ func TestSessionEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) ||
+			if got.Envelope != e.Envelope || got.IdleAfter != e.IdleAfter || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) ||
 				(got.Turn == nil) != (e.Turn == nil) {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
@@ -172,7 +178,8 @@ func TestSalientEventRoundTrip(t *testing.T) {
 		"turn":                  {Envelope: envelope(), Turn: &turn, Decision: kept},
 		"marked turn":           {Envelope: envelope(), Turn: &turn, Decision: marked},
 		"turn nobody rated":     {Envelope: envelope(), Turn: &turn, Decision: off},
-		"dropped":               {Envelope: envelope(), Dropped: &turn, Decision: gated},
+		"turn with idle time":   {Envelope: envelope(), Turn: &turn, Decision: kept, IdleAfter: time.Second},
+		"dropped":               {Envelope: envelope(), Dropped: &turn, Decision: gated, IdleAfter: time.Second},
 		"dropped by old filter": {Envelope: envelope(), Dropped: &textless, Decision: d},
 		"closed":                {Envelope: envelope(), ClosedAt: now},
 		"erased":                {Envelope: ofUser(), ErasedAt: now},
@@ -187,7 +194,7 @@ func TestSalientEventRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) ||
-				!got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision {
+				!got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision || got.IdleAfter != e.IdleAfter {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
 			if e.Dropped != nil && !reflect.DeepEqual(got.Dropped, e.Dropped) {

@@ -23,6 +23,8 @@ type SalientEvent struct {
 	ClosedAt time.Time
 	// ErasedAt is when the erasure of the user was asked for.
 	ErasedAt time.Time
+	// IdleAfter closes the session when no further event of it comes for so long; 0 leaves that as it is.
+	IdleAfter time.Duration
 	// Decision is the filter's verdict on Turn or Dropped.
 	Decision memory.SaliencyDecision
 }
@@ -68,6 +70,9 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 	if err != nil {
 		return SalientEvent{}, err
 	}
+	if e.IdleAfter, err = idleAfter(p.GetIdleAfter()); err != nil {
+		return SalientEvent{}, err
+	}
 	return e, checkDecision(e.Decision)
 }
 
@@ -85,7 +90,7 @@ func checkDecision(d memory.SaliencyDecision) error {
 func (e SalientEvent) Encode() ([]byte, error) {
 	p := &mnemev1.SalientEvent{
 		SchemaVersion: SchemaVersion, EventId: e.EventID,
-		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID,
+		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID, IdleAfter: idleTo(e.IdleAfter),
 	}
 	switch {
 	case e.Turn != nil:

@@ -20,6 +20,8 @@ type SessionEvent struct {
 	ClosedAt time.Time
 	// ErasedAt is when the erasure of the user was asked for.
 	ErasedAt time.Time
+	// IdleAfter closes the session when no further event of it comes for so long; 0 leaves that as it is.
+	IdleAfter time.Duration
 }
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
@@ -61,14 +63,15 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 	if err != nil {
 		return SessionEvent{}, err
 	}
-	return e, nil
+	e.IdleAfter, err = idleAfter(p.GetIdleAfter())
+	return e, err
 }
 
 // Encode encodes the event.
 func (e SessionEvent) Encode() ([]byte, error) {
 	p := &mnemev1.SessionEvent{
 		SchemaVersion: SchemaVersion, EventId: e.EventID,
-		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID,
+		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID, IdleAfter: idleTo(e.IdleAfter),
 	}
 	switch {
 	case e.Turn != nil:

@@ -154,7 +154,8 @@ type SessionEvent struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The conversation; 1 to 128 bytes, of a turn as of user_id. Empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Closes the session when nothing is added to it for so long; absent for a session that only an event closes.
+	// Closes the session when no further event of it comes for so long, 1 second to 1 day. It holds until an event brings another value;
+	// absent in all events of a session, only session_closed closes it.
 	IdleAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=idle_after,json=idleAfter,proto3" json:"idle_after,omitempty"`
 	// What happened.
 	//
@@ -406,6 +407,8 @@ type SalientEvent struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The conversation; empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The idle time of the session event, passed on; 1 second to 1 day.
+	IdleAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=idle_after,json=idleAfter,proto3" json:"idle_after,omitempty"`
 	// What the filter made of the event.
 	//
 	// Types that are valid to be assigned to Event:
@@ -482,6 +485,13 @@ func (x *SalientEvent) GetSessionId() string {
 		return x.SessionId
 	}
 	return ""
+}
+
+func (x *SalientEvent) GetIdleAfter() *durationpb.Duration {
+	if x != nil {
+		return x.IdleAfter
+	}
+	return nil
 }
 
 func (x *SalientEvent) GetEvent() isSalientEvent_Event {
@@ -1241,14 +1251,16 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"UserErased\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"?\n" +
 	"\rSessionClosed\x12.\n" +
-	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x89\x03\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc3\x03\n" +
 	"\fSalientEvent\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
 	"\ttenant_id\x18\x03 \x01(\tR\btenantId\x12\x17\n" +
 	"\auser_id\x18\x04 \x01(\tR\x06userId\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x05 \x01(\tR\tsessionId\x12+\n" +
+	"session_id\x18\x05 \x01(\tR\tsessionId\x128\n" +
+	"\n" +
+	"idle_after\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\tidleAfter\x12+\n" +
 	"\x04turn\x18\n" +
 	" \x01(\v2\x15.mneme.v1.SalientTurnH\x00R\x04turn\x121\n" +
 	"\adropped\x18\v \x01(\v2\x15.mneme.v1.DroppedTurnH\x00R\adropped\x12@\n" +
@@ -1364,28 +1376,29 @@ var file_mneme_v1_events_proto_depIdxs = []int32{
 	3,  // 3: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
 	15, // 4: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
 	15, // 5: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
-	6,  // 6: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
-	7,  // 7: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
-	4,  // 8: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	3,  // 9: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
-	14, // 10: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
-	8,  // 11: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	15, // 12: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
-	8,  // 13: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	14, // 14: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
-	15, // 15: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
-	0,  // 16: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
-	16, // 17: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	15, // 18: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	15, // 19: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	1,  // 20: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
-	12, // 21: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	15, // 22: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	13, // 6: mneme.v1.SalientEvent.idle_after:type_name -> google.protobuf.Duration
+	6,  // 7: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
+	7,  // 8: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
+	4,  // 9: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	3,  // 10: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
+	14, // 11: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
+	8,  // 12: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	15, // 13: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
+	8,  // 14: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	14, // 15: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
+	15, // 16: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
+	0,  // 17: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
+	16, // 18: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	15, // 19: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	15, // 20: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	1,  // 21: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
+	12, // 22: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	15, // 23: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }

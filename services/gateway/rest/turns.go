@@ -54,7 +54,8 @@ type putTurns struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Body    struct {
-		Turns newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
+		Turns     newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
+		IdleAfter int      `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Closes the session when nothing is added to it for so long, as closing it does. It holds for the session until turns bring another value. Without it only a call closes the session."`
 	}
 }
 
@@ -165,7 +166,8 @@ func (a *API) turns() {
 			"in-sync replicas of the bus. When it is 207, some turns are left out, because a value of theirs is not accepted: a text that is " +
 			"too long or empty, another role, an id with a character that does not show. The others are acknowledged. The answer has one " +
 			"result for each turn. Repeat what was left out, once repaired, in a new request. When it is 400, nothing is accepted. A turn " +
-			"that is put in again has no effect; one with the id of another turn, of the last 24 hours, refuses the request.",
+			"that is put in again has no effect; one with the id of another turn, of the last 24 hours, refuses the request. " +
+			"With `idle_after_seconds`, nobody has to close the session.",
 	}, a.putTurns)
 	register(a, operation{
 		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
@@ -197,7 +199,8 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 			return nil, err // else the turn alone is left out
 		}
 	}
-	left, err := a.Ingest.Turns(ctx, user, session, turns)
+	idleAfter := time.Duration(in.Body.IdleAfter) * time.Second
+	left, err := a.Ingest.TurnsUntilIdle(ctx, user, session, turns, idleAfter)
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,31 @@ func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
 	}
 }
 
+func TestASessionMayEndWhenItIsIdle(t *testing.T) {
+	g := open(t)
+	for i, c := range []struct {
+		body   string
+		status int
+		want   time.Duration
+	}{
+		{`{"turns":[{"role":"user","text":"I like tea."}],"idle_after_seconds":1}`, 202, time.Second},
+		{`{"turns":[{"role":"user","text":"I like tea."}],"idle_after_seconds":86400}`, 202, 24 * time.Hour},
+		{oneTurn, 202, 0},
+		{`{"turns":[{"role":"user","text":"I like tea."}],"idle_after_seconds":0}`, 400, 0},
+		{`{"turns":[{"role":"user","text":"I like tea."}],"idle_after_seconds":86401}`, 400, 0},
+	} {
+		g.out.msgs = nil
+		a := g.call(http.MethodPost, session+"/turns", c.body, fmt.Sprint("Idempotency-Key: k", i))
+		if a.expect(t, c.status, nil); c.status != 202 {
+			a.expect(t, c.status, map[string]any{"errors.0.field": "idle_after_seconds"})
+			continue
+		}
+		if got := events(t, g.out.msgs); len(got) != 1 || got[0].IdleAfter != c.want {
+			t.Errorf("%s: published %+v, want an idle time of %s", c.body, got, c.want)
+		}
+	}
+}
+
 // The words of a turn that comes with an id of another one would become nothing: it is refused, and nothing of its batch is taken.
 func TestATurnWithAnIDOfAnotherIsRefused(t *testing.T) {
 	g := open(t)

@@ -74,6 +74,13 @@ func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 // request itself is wrong, over a quota, or no turn of it can be accepted (NoneAccepted). A turn that is put in again, with the same id,
 // has no effect on memory; it counts against the quota. It needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]LeftOut, error) {
+	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
+}
+
+// TurnsUntilIdle is Turns, and has the session closed when nothing is added to it for idleAfter; 0 leaves that as it is.
+func (i *Ingester) TurnsUntilIdle(
+	ctx context.Context, user, session string, turns []memory.Turn, idleAfter time.Duration,
+) ([]LeftOut, error) {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
 		return nil, err
@@ -87,7 +94,7 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 	var kept batch
 	var left []LeftOut
 	for n, t := range turns {
-		m, err := i.turn(scope, session, t)
+		m, err := i.turn(scope, session, t, idleAfter)
 		if err == nil {
 			kept.add(n, t, m)
 			continue
@@ -134,7 +141,7 @@ func distinct(turns []memory.Turn) error {
 const maxShownRole = 20
 
 // turn returns the message of a turn; its error is terminal, and names a field of the event.
-func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn) (bus.Message, error) {
+func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleAfter time.Duration) (bus.Message, error) {
 	switch {
 	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
 		shown := strings.ToValidUTF8(string(t.Role[:min(len(t.Role), maxShownRole)]), "")
@@ -148,6 +155,7 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn) (bus.
 	t.SessionID = session
 	return i.message(contract.SessionEvent{
 		Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
+		IdleAfter: idleAfter,
 	})
 }
 

@@ -1,0 +1,34 @@
+package contract
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Limits of the idle time after which a session is closed.
+const (
+	MinIdleAfter = time.Second
+	MaxIdleAfter = 24 * time.Hour
+)
+
+// idleAfter checks an idle time; absent, it is 0.
+func idleAfter(p *durationpb.Duration) (time.Duration, error) {
+	if p == nil {
+		return 0, nil
+	}
+	d := p.AsDuration()
+	if p.CheckValid() != nil || d < MinIdleAfter || d > MaxIdleAfter {
+		return 0, fault.Terminal("idle_after", "is %s, want %s to %s", d, MinIdleAfter, MaxIdleAfter)
+	}
+	return d, nil
+}
+
+func idleTo(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
