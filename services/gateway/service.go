@@ -34,6 +34,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	accepted "github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/verbatim"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -106,7 +107,7 @@ type builder struct {
 	limits     *quota.Quota
 	auth       *keys.Authenticator
 	repeatable *idempotency.Requests
-	mem0       *mem0.State
+	mem0       *mem0state.Store
 	verbatim   *verbatim.Store
 	webhooks   *webhook.Webhooks
 	ingest     *upstream.Ingester
@@ -133,10 +134,9 @@ func (b *builder) open() (err error) {
 	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
 	b.verbatim = verbatim.New(b.redis, verbatim.Options{Items: b.cfg.Limits.Items, Log: b.tel.Log})
 	b.limits.Kept = b.verbatim.OfTenant
-	b.mem0 = mem0.NewState(b.redis, b.ingest, mem0.Options{Log: b.tel.Log})
+	b.mem0 = mem0state.New(b.redis, mem0state.Options{})
 	b.Background(
 		runner.Task{Name: "last use of keys", Run: b.auth.Run}, runner.Task{Name: "quotas", Run: b.limits.Run},
-		runner.Task{Name: "idle sessions of mem0's clients", Run: b.mem0.Run},
 		runner.Task{Name: "verbatim items that have expired", Run: b.verbatim.Run},
 	)
 	if err := b.openWebhooks(); err != nil {

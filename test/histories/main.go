@@ -51,6 +51,9 @@ func lives() []life {
 			{turn("a", 1), turn("b", 1), turn("a", 2), turn("a", 3), turn("a", 4), turn("a", 5), closed("b"), closed("a"), closed("a")},
 		}},
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
+		{name: "session-idles-out", signals: [][]consolidation.Event{
+			{idles(turn("s1", 1), time.Second), idles(turn("s2", 1), 4*time.Second), idles(turn("s3", 1), time.Minute), closed("s3")},
+		}},
 		{name: "retraction", retract: "m1"},
 		{name: "refused-retraction", retract: "m1", refused: true, signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "edit", edit: "m1", signals: [][]consolidation.Event{{turn("s1", 1)}}},
@@ -266,6 +269,12 @@ func turn(session string, n int) consolidation.Event {
 func aside(session string, n int) consolidation.Event {
 	e := turn(session, n)
 	e.Context = true
+	return e
+}
+
+// idles is an event after which its session is closed when nothing comes for so long.
+func idles(e consolidation.Event, after time.Duration) consolidation.Event {
+	e.IdleAfter = after
 	return e
 }
 

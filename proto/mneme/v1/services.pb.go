@@ -1123,7 +1123,9 @@ type ListMemoriesRequest struct {
 	// ListMemoriesResponse.next_page_token of the page before; empty for the first.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Entries that match it only.
-	Filter        *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Asks for ListMemoriesResponse.total.
+	WithTotal     bool `protobuf:"varint,6,opt,name=with_total,json=withTotal,proto3" json:"with_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1193,6 +1195,13 @@ func (x *ListMemoriesRequest) GetFilter() *Filter {
 	return nil
 }
 
+func (x *ListMemoriesRequest) GetWithTotal() bool {
+	if x != nil {
+		return x.WithTotal
+	}
+	return false
+}
+
 // ListMemoriesResponse is a page of entries.
 type ListMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1200,6 +1209,8 @@ type ListMemoriesResponse struct {
 	Memories []*Memory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// Token of the next page; empty on the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How many entries have the states and match the filter, on all pages; 0 unless asked for.
+	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1246,6 +1257,13 @@ func (x *ListMemoriesResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListMemoriesResponse) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
 }
 
 // GetMemoryRequest asks for an entry.
@@ -4477,17 +4495,20 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x17ReportCitationsResponse\"\x16\n" +
 	"\x14CountMemoriesRequest\"3\n" +
 	"\x15CountMemoriesResponse\x12\x1a\n" +
-	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\xc2\x01\n" +
+	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\xe1\x01\n" +
 	"\x13ListMemoriesRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\bstatuses\x18\x02 \x03(\x0e2\x10.mneme.v1.StatusR\bstatuses\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12(\n" +
-	"\x06filter\x18\x05 \x01(\v2\x10.mneme.v1.FilterR\x06filter\"l\n" +
+	"\x06filter\x18\x05 \x01(\v2\x10.mneme.v1.FilterR\x06filter\x12\x1d\n" +
+	"\n" +
+	"with_total\x18\x06 \x01(\bR\twithTotal\"\x82\x01\n" +
 	"\x14ListMemoriesResponse\x12,\n" +
 	"\bmemories\x18\x01 \x03(\v2\x10.mneme.v1.MemoryR\bmemories\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"H\n" +
 	"\x10GetMemoryRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"g\n" +

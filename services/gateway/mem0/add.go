@@ -2,6 +2,7 @@ package mem0
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -19,17 +20,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 )
 
 // maxVerbatim is how many messages may be stored verbatim at once: each waits until it is written.
 const maxVerbatim = 50
 
-// maxMetadata bounds metadata, in bytes of JSON.
-const maxMetadata = 16 << 10
+// idleAfter closes a session in which nothing was added for so long: mem0's clients close none.
+const idleAfter = 20 * time.Second
 
-// touchWait is how long noting that a session was used may take once its turns are in.
-const touchWait = 5 * time.Second
+// dropWait is how long removing the event of a refused addition may take.
+const dropWait = 5 * time.Second
 
 // hints are fields that tell mem0 how to form memories. They do nothing here, and the answer says so.
 var hints = []string{
@@ -44,14 +45,12 @@ type addition struct {
 	id, user, session string
 	turns             []memory.Turn
 	// places are those of the turns among the messages, spoken is how many of them are not a user's.
-	places []int
-	note   note
+	places     []int
+	attributes memory.Attributes
 	// left are messages that were left out.
 	left []leftOut
 	// remarks are for the answer.
 	remarks []string
-	// token is that of when the request began.
-	token redisstore.Token
 }
 
 // add puts messages in as turns, or stores them verbatim.
@@ -65,9 +64,6 @@ func (a *api) add(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if err := upstream.Check(r.Context(), access.Ingest, what.user); err != nil {
-		return nil, err
-	}
-	if what.token, err = a.State.Token(r.Context(), scopeOf(r.Context(), what.user)); err != nil {
 		return nil, err
 	}
 	if !infer {
@@ -99,8 +95,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 	if in.given("expiration_date") {
 		return what, door.Problem{Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
-	what.note = note{Agent: who[agentField], App: who[appField]}
-	if what.note.Metadata, err = metadataOf(in); err != nil {
+	if what.attributes, err = attributesOf(who, in); err != nil {
 		return what, err
 	}
 	at, err := a.said(in)
@@ -118,12 +113,37 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 	return what, nil
 }
 
+// attributesOf are what the turns carry, and the memories made of them.
+func attributesOf(who named, in fields) (out memory.Attributes, err error) {
+	out = memory.Attributes{AgentID: who[agentField], AppID: who[appField], RunID: who[runField]}
+	if out.Metadata, err = metadataIn(in); err != nil {
+		return out, err
+	}
+	return out, out.Validate("")
+}
+
+// metadataIn reads metadata; nil where there is none.
+func metadataIn(in fields) (map[string]any, error) {
+	object, err := in.object("metadata")
+	if err != nil || object == nil {
+		return nil, err
+	}
+	if _, reserved := object[createdKey]; reserved {
+		return nil, door.Invalid("metadata."+createdKey, "is reserved")
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return memory.ParseMetadata("metadata", body)
+}
+
 // turnID is the id of a turn of an event.
 func turnID(event string, place int) string { return event + "-" + strconv.Itoa(place) }
 
 // record is what is kept of the event.
-func (what addition) record(now time.Time) event {
-	return event{ID: what.id, User: what.user, Session: what.session, Turns: len(what.turns), At: now}
+func (what addition) record(now time.Time) mem0state.Event {
+	return mem0state.Event{ID: what.id, User: what.user, Session: what.session, Turns: len(what.turns), At: now}
 }
 
 // answer tells of the event.
@@ -144,23 +164,27 @@ func (what addition) answer(status, message string) map[string]any {
 
 // addTurns puts the turns in, once the event is known, so that a client that has the answer can ask for it.
 func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
-	scope := scopeOf(ctx, what.user)
-	if err := a.State.begin(ctx, scope, what.token, what.record(a.Now()), what.note); err != nil {
+	scope, err := a.begin(ctx, what)
+	if err != nil {
 		return nil, err
 	}
-	left, err := a.Ingest.Turns(ctx, what.user, what.session, what.turns)
+	left, err := a.Ingest.TurnsUntilIdle(ctx, what.user, what.session, what.turns, idleAfter)
 	if err != nil {
 		a.forgotten(ctx, scope, what.id)
 		return nil, what.named(err)
 	}
 	what.leaveOut(left)
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
-	defer cancel()
-	if err := a.State.touch(lasting, scope, what.session, what.turns[len(what.turns)-1].ID); err != nil {
-		// The turns are in: an error would have them added twice. What is said is consolidated when the user is idle.
-		a.Log.WarnContext(ctx, "mem0's API: the session is not closed when it is idle", "error", err)
-	}
 	return what.answer(statusPending, "What was said is in, and memories are formed in the background: ask for the event."), nil
+}
+
+// begin keeps the event.
+func (a *api) begin(ctx context.Context, what addition) (memory.Scope, error) {
+	scope := scopeOf(ctx, what.user)
+	token, err := a.State.Token(ctx, scope)
+	if err != nil {
+		return scope, err
+	}
+	return scope, a.State.Begin(ctx, scope, token, what.record(a.Now()))
 }
 
 // leaveOut moves turns that were not accepted to the messages that were left out.
@@ -176,9 +200,9 @@ func (what *addition) leaveOut(left []upstream.LeftOut) {
 
 // forgotten removes the event of what did not get in.
 func (a *api) forgotten(ctx context.Context, scope memory.Scope, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
-	if err := a.State.drop(ctx, scope, id); err != nil {
+	if err := a.State.Drop(ctx, scope, id); err != nil {
 		a.Log.WarnContext(ctx, "mem0's API: the event of what is not in stays pending", "error", err)
 	}
 }
@@ -213,8 +237,8 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 	if err := what.onlyUsers(); err != nil {
 		return nil, err
 	}
-	scope := scopeOf(ctx, what.user)
-	if err := a.State.begin(ctx, scope, what.token, what.record(a.Now()), what.note); err != nil {
+	scope, err := a.begin(ctx, what)
+	if err != nil {
 		return nil, err
 	}
 	results := make([]result, len(what.turns))

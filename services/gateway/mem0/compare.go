@@ -1,55 +1,44 @@
 package mem0
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// operators are those of mem0's filters.
+// operators are those of mem0's filters. icontains is among them so that it is refused by name.
 var operators = []string{"eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "icontains"}
 
 func sortedKeys(in map[string]any) []string { return slices.Sorted(maps.Keys(in)) }
 
-// fieldTest reads what a field of a memory has to be: a value that it equals, or operators with operands, all of which have to hold.
-func fieldTest(name string, value any, at string) (test, error) {
-	if name == "metadata" {
-		return metadataTest(value, at)
-	}
-	of, known := readers(name)
-	if !known {
-		return nil, door.Invalid(at, "is no field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, created_at, "+
-			"updated_at, timestamp, categories, metadata, keywords and memory_ids")
-	}
-	return operatorsTest(value, at, of)
-}
-
 // reader makes the test of one operator; at is the field in errors.
 type reader func(at, operator string, operand any) (test, error)
 
-// readers are the fields of filters.
-func readers(name string) (reader, bool) {
+// fieldTest reads the condition on a field of a memory: a value that it equals, or operators with operands, all of which have to hold.
+func fieldTest(name string, value any, at string) (test, error) {
 	switch name {
+	case "metadata":
+		return metadataTest(value, at)
 	case userField, agentField, appField, runField:
-		return textReader(func(m *item) *string { return m.entity(name) }), true
+		return operatorsTest(value, at, entityReader(name))
 	case "memory_ids", "memory_id", "id":
-		byID := textReader(func(m *item) *string { return &m.ID })
-		return func(at, operator string, operand any) (test, error) { return byID(at, operator, canonical(operand)) }, true
+		return operatorsTest(value, at, idReader)
 	case "created_at", "updated_at", "timestamp":
-		return func(at, operator string, operand any) (test, error) {
-			return timeTest(at, timesOf(name), operator, operand)
-		}, true
+		return operatorsTest(value, at, timeReader(name))
 	case "categories":
-		return listReader(func(m *item) []string { return m.Categories }), true
+		return operatorsTest(value, at, categoriesReader)
 	case "keywords":
-		return keywordsTest, true
+		return operatorsTest(value, at, keywordsReader)
 	}
-	return nil, false
+	return nil, door.Invalid(at, "is no field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, created_at, "+
+		"updated_at, timestamp, categories, metadata, keywords and memory_ids")
 }
 
 // operatorsTest reads the operators of a condition.
@@ -67,11 +56,14 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 	}
 	tests := make([]test, 0, len(object))
 	for _, operator := range sortedKeys(object) {
-		if !slices.Contains(operators, operator) {
-			return nil, door.Invalid(at+"."+operator, "is no operator, want one of "+strings.Join(operators, ", "))
+		switch {
+		case !slices.Contains(operators, operator):
+			return nil, door.Invalid(at+"."+operator, "is no operator, want one of "+strings.Join(operators[:len(operators)-1], ", "))
+		case operator == "icontains":
+			return nil, door.Invalid(at+".icontains", "is not available: contains finds a part of a text in upper and lower case alike")
 		}
-		if list, ok := object[operator].([]any); operator == "in" && (!ok || len(list) > maxListed) {
-			return nil, door.Invalid(at+".in", fmt.Sprintf("is no list of at most %d values", maxListed))
+		if _, ok := object[operator].([]any); operator == "in" && !ok {
+			return nil, door.Invalid(at+".in", "is no list of values")
 		}
 		t, err := of(at+"."+operator, operator, object[operator])
 		if err != nil {
@@ -79,40 +71,125 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 		}
 		tests = append(tests, t)
 	}
-	return func(m *item) bool {
-		return !slices.ContainsFunc(tests, func(t test) bool { return !t(m) })
-	}, nil
+	return joined(tests), nil
 }
 
-// textReader tests a text, which may be missing. As in mem0, `*` is any that is not missing, and what is missing is not equal to any.
-func textReader(get func(*item) *string) reader {
-	return func(at, operator string, operand any) (test, error) {
-		if operand == nil && (operator == "eq" || operator == "ne") {
-			return func(m *item) bool { return (get(m) == nil) == (operator == "eq") }, nil
+// joined is a test that holds where all of some hold.
+func joined(tests []test) test {
+	return func(user string) clause {
+		parts := make([]clause, len(tests))
+		for i, t := range tests {
+			parts[i] = t(user)
 		}
-		if operator == "in" {
-			among, err := textsOf(at, operand)
-			return func(m *item) bool { v := get(m); return v != nil && slices.Contains(among, *v) }, err
-		}
-		want, ok := operand.(string)
-		if !ok {
-			return nil, wrongType(at, "", operand, "text")
-		}
-		compare, err := compareTexts(at, operator)
+		return every(parts...)
+	}
+}
+
+// same is a test with the same clause for every user.
+func same(c clause) test { return func(string) clause { return c } }
+
+func text(s string) *structpb.Value { return structpb.NewStringValue(s) }
+
+// wantText is an operand that has to be text.
+func wantText(at string, operand any) (string, error) {
+	s, ok := operand.(string)
+	if !ok {
+		return "", wrongType(at, "", operand, "text")
+	}
+	return s, nil
+}
+
+// wantTexts is an operand that has to be a list of texts.
+func wantTexts(at string, operand any) ([]*structpb.Value, error) {
+	list, ok := operand.([]any)
+	if !ok {
+		return nil, wrongType(at, "", operand, "a list")
+	}
+	out := make([]*structpb.Value, len(list))
+	for i, one := range list {
+		s, err := wantText(fmt.Sprintf("%s[%d]", at, i), one)
 		if err != nil {
 			return nil, err
 		}
-		return func(m *item) bool {
-			v := get(m)
-			if operator == "eq" && want == wildcard {
-				return v != nil
+		out[i] = text(s)
+	}
+	return out, nil
+}
+
+// entityReader tests an entity. What the owner of a memory is decides it for all memories of the owner; else it came with what was said.
+func entityReader(field string) reader {
+	inBank := textReader(field)
+	return func(at, operator string, operand any) (test, error) {
+		elsewhere, err := inBank(at, operator, operand)
+		if err != nil {
+			return nil, err
+		}
+		return func(user string) clause {
+			kind, id := entityOf(user)
+			switch {
+			case kind == kindOfField(field):
+				return decided(fixed(&id, operator, operand))
+			case field == userField:
+				return decided(fixed(nil, operator, operand))
 			}
-			if v == nil {
-				return operator == "ne"
-			}
-			return compare(*v, want)
+			return elsewhere(user)
 		}, nil
 	}
+}
+
+// fixed tests a text that is the same for all memories of a user, nil where none has it. The operand has been checked.
+func fixed(is *string, operator string, operand any) bool {
+	equal := func(operand any) bool { return is != nil && operand == *is }
+	switch {
+	case operand == nil:
+		return (is == nil) == (operator == "eq")
+	case operator == "eq":
+		return equal(operand) || operand == wildcard && is != nil
+	case operator == "ne":
+		return !equal(operand)
+	case operator == "in":
+		return slices.ContainsFunc(operand.([]any), equal)
+	}
+	return is != nil && strings.Contains(strings.ToLower(*is), strings.ToLower(operand.(string)))
+}
+
+// textReader tests a text of the bank, which may be missing. As in mem0, `*` is any that is not missing, and what is missing is not equal
+// to any.
+func textReader(field string) reader {
+	return func(at, operator string, operand any) (test, error) {
+		if operand == nil && (operator == "eq" || operator == "ne") {
+			operand, operator = wildcard, map[string]string{"eq": "none", "ne": "eq"}[operator]
+		}
+		if operator == "in" {
+			values, err := wantTexts(at, operand)
+			return same(among(field, values)), err
+		}
+		want, err := wantText(at, operand)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case operator == "none":
+			return same(exists(field).not()), nil
+		case operator == "eq" && want == wildcard:
+			return same(exists(field)), nil
+		case operator == "eq":
+			return same(equals(field, text(want))), nil
+		case operator == "ne":
+			return same(equals(field, text(want)).not()), nil
+		case operator == "contains":
+			return same(contains(field, text(want))), nil
+		}
+		return nil, door.Invalid(at, "does not compare texts, want eq, ne, in or contains")
+	}
+}
+
+// idReader tests the id by which clients know a memory.
+func idReader(at, operator string, operand any) (test, error) {
+	if operator == "contains" {
+		return nil, door.Invalid(at, "does not compare ids, want eq, ne or in")
+	}
+	return textReader("id")(at, operator, canonical(operand))
 }
 
 // canonical is an id, or a list of ids, as they are kept.
@@ -130,100 +207,181 @@ func canonical(operand any) any {
 	return operand
 }
 
-// compareTexts compares texts by an operator.
-func compareTexts(at, operator string) (func(is, want string) bool, error) {
-	switch operator {
-	case "eq":
-		return func(is, want string) bool { return is == want }, nil
-	case "ne":
-		return func(is, want string) bool { return is != want }, nil
-	case "contains":
-		return strings.Contains, nil
-	case "icontains":
-		return func(is, want string) bool { return strings.Contains(strings.ToLower(is), strings.ToLower(want)) }, nil
-	}
-	return nil, door.Invalid(at, "does not compare texts, want eq, ne, in, contains or icontains")
+// keywordsReader tests the list of keywords: it contains and equals each of them.
+func keywordsReader(at, operator string, operand any) (test, error) {
+	return textReader("keywords")(at, operator, operand)
 }
 
-func textsOf(at string, value any) ([]string, error) {
-	out, err := fields{"in": value}.texts("in")
+// categoriesReader tests the list of a memory's kind and topic: it equals each of them, and contains a part of one.
+func categoriesReader(at, operator string, operand any) (test, error) {
+	if operator == "ne" {
+		is, err := categoriesReader(at, "eq", operand)
+		return func(user string) clause { return is(user).not() }, err
+	}
+	if operator == "eq" && (operand == nil || operand == wildcard) { // every memory has a kind
+		return same(decided(operand == wildcard)), nil
+	}
+	ofTopic, err := textReader("topic")(at, operator, operand)
 	if err != nil {
-		p := door.ProblemOf(err)
-		p.Field = at + strings.TrimPrefix(p.Field, "in")
-		return nil, p
+		return nil, err
+	}
+	var kinds []*structpb.Value
+	for _, k := range memory.Kinds() {
+		if name := string(k); fixed(&name, operator, operand) {
+			kinds = append(kinds, text(name))
+		}
+	}
+	return func(user string) clause { return either(among("kind", kinds), ofTopic(user)) }, nil
+}
+
+// timeReader tests a time of a memory. A day stands for all of it: what is not after a day is before its end.
+func timeReader(name string) reader {
+	of := map[string]func(func(string) clause) clause{"created_at": created, "updated_at": recorded, "timestamp": happened}[name]
+	return func(at, operator string, operand any) (test, error) {
+		if operand == wildcard && operator == "eq" {
+			return same(decided(true)), nil
+		}
+		from, to, err := span(at, operand)
+		if err != nil {
+			return nil, err
+		}
+		begins, ends := text(stamp(from)), text(stamp(to))
+		within := func(field string) clause { return every(bounded(field, "gte", begins), bounded(field, "lte", ends)) }
+		switch operator {
+		case "eq":
+			return same(of(within)), nil
+		case "ne":
+			return same(of(within).not()), nil
+		case "gt", "lte":
+			return same(of(func(field string) clause { return bounded(field, operator, ends) })), nil
+		case "gte", "lt":
+			return same(of(func(field string) clause { return bounded(field, operator, begins) })), nil
+		}
+		return nil, door.Invalid(at, "does not compare times, want eq, ne, gt, gte, lt or lte")
+	}
+}
+
+// created tests when a memory was created: an update carries that of the first version, and else it is when the memory was said.
+func created(test func(field string) clause) clause {
+	return first("metadata."+createdKey, "valid_from", test)
+}
+
+func recorded(test func(field string) clause) clause { return test("recorded_at") }
+
+// happened tests when something happened: when it was said, unless the memory tells another time.
+func happened(test func(field string) clause) clause {
+	return either(test("event_time"), every(exists("event_time").not(), created(test)))
+}
+
+// metadataTest tests metadata: keys with what they equal, or with operators.
+func metadataTest(value any, at string) (test, error) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, wrongType(at, "", value, "an object")
+	}
+	var tests []test
+	for _, key := range sortedKeys(object) {
+		operand := object[key]
+		if inner, ok := operand.(map[string]any); !ok || !onlyOperators(inner) {
+			operand = map[string]any{"eq": operand}
+		}
+		t, err := operatorsTest(operand, at+"."+key, metadataReader(key))
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, t)
+	}
+	return joined(tests), nil
+}
+
+func onlyOperators(in map[string]any) bool {
+	for name := range in {
+		if !slices.Contains(operators, name) {
+			return false
+		}
+	}
+	return len(in) > 0
+}
+
+// metadataReader tests a value of metadata: text, a number, true or false, or a list of these, which equals and contains each of them.
+func metadataReader(key string) reader {
+	of := func(test func(field string) clause) clause { return test("metadata." + key) }
+	if key == speakerKey { // who said it is shown there, unless the caller gave another
+		of = func(test func(field string) clause) clause { return first("metadata."+key, "speaker", test) }
+	}
+	return func(at, operator string, operand any) (test, error) {
+		switch operator {
+		case "in":
+			values, err := plainList(at, operand.([]any)) // checked
+			return same(of(func(field string) clause { return among(field, values) })), err
+		case "gt", "gte", "lt", "lte":
+			bound, err := boundOf(at, operator, operand)
+			return same(of(func(field string) clause { return bounded(field, operator, bound) })), err
+		}
+		is := exists
+		if operator == "contains" || operand != nil && operand != wildcard {
+			v, err := plain(at, operand)
+			if err != nil {
+				return nil, err
+			}
+			is = func(field string) clause { return equals(field, v) }
+			if operator == "contains" {
+				is = func(field string) clause { return contains(field, v) }
+			}
+		}
+		if (operator == "ne") != (operand == nil) {
+			return same(of(is).not()), nil
+		}
+		return same(of(is)), nil
+	}
+}
+
+// plainList are operands that are plain.
+func plainList(at string, operands []any) ([]*structpb.Value, error) {
+	out := make([]*structpb.Value, len(operands))
+	for i, one := range operands {
+		var err error
+		if out[i], err = plain(fmt.Sprintf("%s[%d]", at, i), one); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
 
-// listReader tests a list of texts: it is equal to what is among it.
-func listReader(get func(*item) []string) reader {
-	return func(at, operator string, operand any) (test, error) {
-		if operator == "in" {
-			among, err := textsOf(at, operand)
-			return func(m *item) bool {
-				return slices.ContainsFunc(get(m), func(v string) bool { return slices.Contains(among, v) })
-			}, err
-		}
-		want, ok := operand.(string)
-		if !ok {
-			return nil, wrongType(at, "", operand, "text")
-		}
-		if operator == "ne" {
-			return func(m *item) bool { return !slices.Contains(get(m), want) }, nil
-		}
-		compare, err := compareTexts(at, operator)
+// plain is an operand that is text, a number, true or false.
+func plain(at string, operand any) (*structpb.Value, error) {
+	switch v := operand.(type) {
+	case string:
+		return text(v), nil
+	case bool:
+		return structpb.NewBoolValue(v), nil
+	case json.Number:
+		number, err := memory.ParseJSON(at, []byte(v))
 		if err != nil {
 			return nil, err
 		}
-		return func(m *item) bool {
-			if operator == "eq" && want == wildcard {
-				return len(get(m)) > 0
-			}
-			return slices.ContainsFunc(get(m), func(v string) bool { return compare(v, want) })
-		}, nil
+		return structpb.NewNumberValue(number.(float64)), nil
 	}
+	return nil, wrongType(at, "", operand, "text, a number, true or false: contains and in look into lists, and a key with dots into objects")
 }
 
-// keywordsTest looks for words: contains and icontains look through what a memory says, too.
-func keywordsTest(at, operator string, operand any) (test, error) {
-	return listReader(func(m *item) []string {
-		if operator == "contains" || operator == "icontains" {
-			return append([]string{m.Memory}, m.keywords...)
+// boundOf is a bound of a range: a number, or a date.
+func boundOf(at, operator string, operand any) (*structpb.Value, error) {
+	switch v := operand.(type) {
+	case json.Number:
+		return plain(at, v)
+	case string:
+		if _, err := unix(v); err == nil {
+			break // a number as text bounds neither
 		}
-		return m.keywords
-	})(at, operator, operand)
-}
-
-// timesOf reads a time of a memory.
-func timesOf(field string) func(*item) time.Time {
-	switch field {
-	case "updated_at":
-		return func(m *item) time.Time { return m.updated }
-	case "timestamp":
-		return func(m *item) time.Time { return m.happened }
+		from, to, err := span(at, v)
+		if err != nil {
+			break
+		}
+		if operator == "gt" || operator == "lte" {
+			from = to
+		}
+		return text(stamp(from)), nil
 	}
-	return func(m *item) time.Time { return m.created }
-}
-
-// timeTest tests a time. A day stands for all of it: what is not after a day is before its end.
-func timeTest(at string, get func(*item) time.Time, operator string, operand any) (test, error) {
-	if operand == wildcard && operator == "eq" {
-		return func(m *item) bool { return !get(m).IsZero() }, nil
-	}
-	from, to, err := span(at, operand)
-	if err != nil {
-		return nil, err
-	}
-	compare := map[string]func(t time.Time) bool{
-		"eq":  func(t time.Time) bool { return !t.Before(from) && !t.After(to) },
-		"ne":  func(t time.Time) bool { return t.Before(from) || t.After(to) },
-		"gt":  func(t time.Time) bool { return t.After(to) },
-		"gte": func(t time.Time) bool { return !t.Before(from) },
-		"lt":  func(t time.Time) bool { return t.Before(from) },
-		"lte": func(t time.Time) bool { return !t.After(to) },
-	}[operator]
-	if compare == nil {
-		return nil, door.Invalid(at, "does not compare times, want eq, ne, gt, gte, lt or lte")
-	}
-	return func(m *item) bool { return compare(get(m)) }, nil
+	return nil, door.Invalid(at, "is "+kindOf(operand)+", want a number or a date: other values have no order here")
 }

@@ -91,7 +91,7 @@ func (a *api) eraseEntity(r *http.Request, _ fields) (any, error) {
 	return a.erase(r.Context(), user, "Entity deleted successfully!")
 }
 
-// erase erases a user.
+// erase asks for the erasure of a user.
 func (a *api) erase(ctx context.Context, user, message string) (any, error) {
 	res, err := a.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 )
 
 // States of events.
@@ -58,13 +59,22 @@ func resultOf(user string, m *mnemev1.Memory) result {
 	return out
 }
 
-func viewOf(e event, status string) eventView {
+func viewOf(e mem0state.Event, status string) eventView {
 	out := eventView{ID: e.ID, EventID: e.ID, EventType: eventAdd, Status: status, CreatedAt: stamp(e.At)}
 	if kind, id := entityOf(e.User); kind == userType {
 		out.UserID = &id
 	}
 	if e.Session != defaultSession {
 		out.RunID = optional(e.Session)
+	}
+	return out
+}
+
+// turnIDs are the ids of the turns of an event.
+func turnIDs(e mem0state.Event) []string {
+	out := make([]string, e.Turns)
+	for i := range out {
+		out[i] = turnID(e.ID, i)
 	}
 	return out
 }
@@ -103,7 +113,7 @@ func pending(turns []*mnemev1.TurnStatus) bool {
 }
 
 // noteDone notes that an event is done, so that it is not looked up any more where events are listed.
-func (a *api) noteDone(ctx context.Context, e event) error {
+func (a *api) noteDone(ctx context.Context, e mem0state.Event) error {
 	if e.Done {
 		return nil
 	}
@@ -200,8 +210,8 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 }
 
 // doneOf says which events are done: by what was noted, and else by their turns, asked for together for each user.
-func (a *api) doneOf(ctx context.Context, list []event) (map[string]bool, error) {
-	done, open := map[string]bool{}, map[string][]event{}
+func (a *api) doneOf(ctx context.Context, list []mem0state.Event) (map[string]bool, error) {
+	done, open := map[string]bool{}, map[string][]mem0state.Event{}
 	for _, e := range list {
 		if done[e.ID] = e.Done; !e.Done {
 			open[e.User] = append(open[e.User], e)

@@ -1,6 +1,8 @@
 package mem0
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -32,16 +34,16 @@ func (a *api) export(r *http.Request, in fields) (any, error) {
 			return nil, err
 		}
 	}
-	id, tenant := uuid.NewString(), scopeOf(r.Context(), "").Tenant
+	tenant, id := scopeOf(r.Context(), "").Tenant, uuid.NewString()
+	request, err := json.Marshal(choice(in))
+	if err != nil {
+		return nil, err
+	}
 	tokens, err := a.State.Tokens(r.Context(), tenant, f.users...)
 	if err != nil {
 		return nil, err
 	}
-	request, err := encoded(choice(in))
-	if err != nil {
-		return nil, err
-	}
-	if err := a.State.KeepExport(r.Context(), tenant, id, f.users, tokens, []byte(request)); err != nil {
+	if err := a.State.KeepExport(r.Context(), tenant, id, f.users, tokens, request); err != nil {
 		return nil, err
 	}
 	return reply{http.StatusCreated, map[string]string{"id": id, "message": exportRemark}}, nil
@@ -65,15 +67,14 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if id != "" {
-		chosen, known, err := a.State.Export(r.Context(), scopeOf(r.Context(), "").Tenant, memory.CanonicalID(id))
+		request, known, err := a.State.Export(r.Context(), scopeOf(r.Context(), "").Tenant, memory.CanonicalID(id))
 		if err != nil {
 			return nil, err
 		}
 		if !known {
 			return nil, notFound("there is no such export; exports are known for a week")
 		}
-		in = fields{}
-		if err := decode(string(chosen), &in); err != nil {
+		if in, err = fieldsOf(request); err != nil {
 			return nil, err
 		}
 	}
@@ -81,19 +82,31 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	memories := []*item{}
-	err = a.scan(r.Context(), f, func(m *item) error {
-		if len(memories) == maxExported {
-			return door.Problem{
-				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Field: "filters",
-				Detail: fmt.Sprintf("mean more than %d memories: narrow them, or list the memories page by page", maxExported),
-			}
-		}
-		memories = append(memories, m)
-		return nil
-	})
+	memories, err := a.all(r.Context(), f)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"id": optional(id), "status": statusSucceeded, "message": exportRemark, "memories": memories}, nil
+}
+
+// all are the memories that a filter means, user by user, oldest first.
+func (a *api) all(ctx context.Context, f filter) ([]*item, error) {
+	out := []*item{}
+	for _, user := range f.users {
+		l := a.listing(user, f)
+		if l == nil {
+			continue
+		}
+		more, err := l.next(ctx, maxExported+1-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, more...); len(out) > maxExported {
+			return nil, door.Problem{
+				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Field: "filters",
+				Detail: fmt.Sprintf("mean more than %d memories: narrow them, or list the memories page by page", maxExported),
+			}
+		}
+	}
+	return out, nil
 }

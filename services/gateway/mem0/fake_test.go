@@ -1,8 +1,10 @@
 package mem0_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -39,10 +42,12 @@ type mneme struct {
 	mu      sync.Mutex
 	now     func() time.Time
 	banks   map[memory.Scope]*bank
-	closed  []contract.SessionEvent
+	events  []contract.SessionEvent
 	erased  []memory.Scope
 	asked   []proto.Message
 	recalls int
+	// listed counts the memories that were read by lists.
+	listed int
 	// failing are the procedures that fail, and refusing is what publishing fails with.
 	failing  map[string]error
 	refusing error
@@ -90,14 +95,10 @@ func (m *mneme) Publish(_ context.Context, msgs ...bus.Message) error {
 		if err != nil {
 			return err
 		}
-		b := m.bank(e.Scope)
-		switch {
-		case e.Turn != nil:
+		m.events = append(m.events, e)
+		if b := m.bank(e.Scope); e.Turn != nil {
 			b.turns[e.Turn.ID] = contract.TurnToProto(*e.Turn)
 			b.waiting[e.SessionID] = append(b.waiting[e.SessionID], e.Turn.ID)
-		case !e.ClosedAt.IsZero():
-			m.closed = append(m.closed, e)
-			m.form(e.Scope, e.SessionID)
 		}
 	}
 	return nil
@@ -142,6 +143,7 @@ func (m *mneme) write(scope memory.Scope, session string, t *mnemev1.Turn, befor
 	if t.GetRole() == mnemev1.Role_ROLE_USER {
 		out.Speaker = t.GetSpeaker()
 	}
+	attribute(out, t, before)
 	if before != nil {
 		out.Version, out.PredecessorIds = before.GetVersion()+1, []string{before.GetId()}
 		before.Status, before.ValidTo = mnemev1.Status_STATUS_SUPERSEDED, t.GetTime()
@@ -149,6 +151,37 @@ func (m *mneme) write(scope memory.Scope, session string, t *mnemev1.Turn, befor
 	b.turns[t.GetTurnId()] = t
 	b.memories = append(b.memories, out)
 	return out
+}
+
+// attribute gives a memory the attributes of a turn, over those of the memory before it.
+func attribute(out *mnemev1.Memory, t *mnemev1.Turn, before *mnemev1.Memory) {
+	out.AgentId, out.AppId = cmp.Or(t.GetAgentId(), before.GetAgentId()), cmp.Or(t.GetAppId(), before.GetAppId())
+	out.RunId, out.AliasOf = cmp.Or(t.GetRunId(), before.GetRunId()), cmp.Or(t.GetAliasOf(), before.GetAliasOf())
+	metadata := before.GetMetadata().AsMap()
+	maps.Copy(metadata, t.GetMetadata().AsMap())
+	maps.DeleteFunc(metadata, func(_ string, v any) bool { return v == nil })
+	out.Metadata, _ = structpb.NewStruct(metadata) // of a struct
+}
+
+// matcher is a filter as the bank evaluates it.
+func matcher(p *mnemev1.Filter) (func(*mnemev1.Memory) bool, error) {
+	filter, err := contract.FilterFrom(p)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	return func(k *mnemev1.Memory) bool { return filter.IsZero() || filter.Match(entryOf(k)) }, nil
+}
+
+// entryOf is a memory as filters see it.
+func entryOf(k *mnemev1.Memory) memory.Memory {
+	return memory.Memory{
+		ID: k.GetId(), Kind: memory.Kind(strings.ToLower(strings.TrimPrefix(k.GetKind().String(), "KIND_"))), Topic: k.GetTopic(),
+		Keywords: k.GetKeywords(), Speaker: k.GetSpeaker(), SessionID: k.GetSessionId(),
+		RecordedAt: k.GetRecordedAt().AsTime(), ValidFrom: k.GetValidFrom().AsTime(),
+		Attributes: memory.Attributes{
+			Metadata: k.GetMetadata().AsMap(), AgentID: k.GetAgentId(), AppID: k.GetAppId(), RunID: k.GetRunId(), AliasOf: k.GetAliasOf(),
+		},
+	}
 }
 
 // scope is whose memory a request is about.
@@ -301,14 +334,22 @@ func (m *mneme) ListMemories(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []*mnemev1.Memory
+	match, err := matcher(r.Msg.GetFilter())
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range m.bank(scope(r.Header(), r.Msg.GetUserId())).memories {
-		if slices.Contains(r.Msg.GetStatuses(), k.GetStatus()) {
+		if slices.Contains(r.Msg.GetStatuses(), k.GetStatus()) && match(k) {
 			all = append(all, k)
 		}
 	}
 	from, _ := strconv.Atoi(r.Msg.GetPageToken())
 	to := min(from+min(int(r.Msg.GetPageSize()), 3), len(all)) // so that pages are turned
 	out := &mnemev1.ListMemoriesResponse{Memories: all[from:to]}
+	m.listed += to - from
+	if r.Msg.GetWithTotal() {
+		out.Total = uint64(len(all)) //nolint:gosec // a few
+	}
 	if to < len(all) {
 		out.NextPageToken = strconv.Itoa(to)
 	}
@@ -321,8 +362,12 @@ func (m *mneme) Recall(_ context.Context, r *connect.Request[mnemev1.RecallReque
 	m.recalls++
 	out := &mnemev1.RecallResponse{RecallId: "recall-" + strconv.Itoa(m.recalls)}
 	words := strings.Fields(strings.ToLower(r.Msg.GetQuery()))
+	match, err := matcher(r.Msg.GetFilter())
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range m.bank(scope(r.Header(), r.Msg.GetUserId())).memories {
-		if k.GetStatus() == mnemev1.Status_STATUS_ACTIVE {
+		if k.GetStatus() == mnemev1.Status_STATUS_ACTIVE && match(k) {
 			out.Cited = append(out.Cited, &mnemev1.CitedMemory{Memory: k, Score: overlap(words, k)})
 		}
 	}

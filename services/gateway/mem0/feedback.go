@@ -67,7 +67,9 @@ func (a *api) judge(ctx context.Context, f found, verdict string) (string, error
 	if err != nil {
 		return "", err
 	}
-	seen := slices.IndexFunc(last.IDs, func(id string) bool { return id == f.id || id == f.newest.GetId() })
+	seen := slices.IndexFunc(last.IDs, func(id string) bool {
+		return f.version(func(m *mnemev1.Memory) bool { return m.GetId() == id }) != nil
+	})
 	if seen < 0 {
 		return "Accepted. Nothing is learned: the last search for this user, of the last day, did not show the memory, or has taught " +
 			"already.", nil

@@ -25,6 +25,11 @@ func readFields(r *http.Request) (fields, error) {
 	if len(body) == 0 {
 		return fields{}, nil
 	}
+	return fieldsOf(body)
+}
+
+// fieldsOf reads a JSON object.
+func fieldsOf(body []byte) (fields, error) {
 	var value any
 	from := json.NewDecoder(bytes.NewReader(body))
 	from.UseNumber()

@@ -6,21 +6,18 @@ import (
 	"slices"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Limits of filters.
-const (
-	maxUsers      = 10
-	maxConditions = 200
-	maxListed     = 1000
-)
+// maxUsers bounds the users whom a filter names.
+const maxUsers = 10
 
 // filter says which memories are meant: whose, and which of them.
 type filter struct {
 	// users are those whose memories are looked at; none where the filter contradicts itself.
 	users []string
-	// root is what a memory has to be.
+	// root is the condition on their memories.
 	root condition
 	// narrow reports whether it says more than whose they are.
 	narrow bool
@@ -28,8 +25,8 @@ type filter struct {
 
 // condition is a part of a filter.
 type condition interface {
-	// holds reports whether a memory is meant.
-	holds(m *item) bool
+	// of is the condition on the memories of a user.
+	of(user string) clause
 	// owners are the users to whom the condition binds a memory, and how firmly. Without firmness it binds to nobody.
 	owners() (users []string, f firmness)
 }
@@ -50,8 +47,15 @@ var firmnessOf = map[string]firmness{runField: byRun, appField: byApp, agentFiel
 
 type allOf []condition
 
-func (c allOf) holds(m *item) bool {
-	return !slices.ContainsFunc(c, func(part condition) bool { return !part.holds(m) })
+func (c allOf) of(user string) clause { return every(c.parts(user)...) }
+
+// parts are the conditions on the memories of a user.
+func (c allOf) parts(user string) []clause {
+	out := make([]clause, len(c))
+	for i, part := range c {
+		out[i] = part.of(user)
+	}
+	return out
 }
 
 // owners of conditions that all hold are those that the firmest of them agree on.
@@ -71,9 +75,7 @@ func (c allOf) owners() (users []string, f firmness) {
 
 type anyOf []condition
 
-func (c anyOf) holds(m *item) bool {
-	return slices.ContainsFunc(c, func(part condition) bool { return part.holds(m) })
-}
+func (c anyOf) of(user string) clause { return either(allOf(c).parts(user)...) }
 
 // owners of conditions of which one holds are those of each; where one of them binds to nobody, none does.
 func (c anyOf) owners() (users []string, f firmness) {
@@ -96,7 +98,7 @@ func (c anyOf) owners() (users []string, f firmness) {
 
 type noneOf []condition
 
-func (c noneOf) holds(m *item) bool { return !anyOf(c).holds(m) }
+func (c noneOf) of(user string) clause { return anyOf(c).of(user).not() }
 
 func (noneOf) owners() ([]string, firmness) { return nil, byNobody }
 
@@ -107,14 +109,16 @@ type binding struct {
 	firm  firmness
 }
 
-func (c binding) holds(m *item) bool { return slices.Contains(c.users, m.owner) || c.test(m) }
+func (c binding) of(user string) clause {
+	return either(decided(slices.Contains(c.users, user)), c.test(user))
+}
 
 func (c binding) owners() ([]string, firmness) { return c.users, c.firm }
 
-// test is a condition on a memory.
-type test func(m *item) bool
+// test is a condition that names no users.
+type test func(user string) clause
 
-func (t test) holds(m *item) bool { return t(m) }
+func (t test) of(user string) clause { return t(user) }
 
 func (test) owners() ([]string, firmness) { return nil, byNobody }
 
@@ -143,6 +147,20 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 		if err := memory.ValidUser(u); err != nil {
 			return filter{}, placed("filters", "", err)
 		}
+		if err := valid(root.of(u)); err != nil {
+			return filter{}, err
+		}
 	}
 	return out, nil
+}
+
+// valid checks the limits of filters. Errors name the filters as a whole: one field of mem0's may be several conditions of the bank.
+func valid(c clause) error {
+	_, err := contract.FilterFrom(c.filter)
+	if err != nil {
+		p := door.ProblemOf(err)
+		p.Field = "filters"
+		return p
+	}
+	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -119,7 +120,7 @@ type gateway struct {
 	client *http.Client
 	redis  *miniredis.Miniredis
 	store  goredis.UniversalClient
-	state  *mem0.State
+	state  *mem0state.Store
 	ingest *upstream.Ingester
 	log    *lines
 	hooks  *hooks
@@ -144,7 +145,7 @@ func (c *clock) set(t time.Time) {
 	c.now = t
 }
 
-// open starts everything but the closing of idle sessions.
+// open starts everything.
 func open(t *testing.T) *gateway {
 	t.Helper()
 	g := &gateway{t: t, client: &http.Client{Transport: &http.Transport{}}, redis: miniredis.RunT(t), log: &lines{}, hooks: &hooks{}}
@@ -155,7 +156,7 @@ func open(t *testing.T) *gateway {
 	g.store = goredis.NewClient(&goredis.Options{Addr: g.redis.Addr(), MaxRetries: -1})
 	log := slog.New(slog.NewTextHandler(g.log, nil))
 	g.ingest = &upstream.Ingester{Out: g.mneme, Now: g.clock.Now}
-	g.state = mem0.NewState(g.store, g.ingest, mem0.Options{Poll: time.Millisecond, Now: g.clock.Now, Log: log})
+	g.state = mem0state.New(g.store, mem0state.Options{})
 	api := mem0.New(mem0.Parts{
 		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Noting(idempotency.New(g.store, idempotency.Options{})),
 		Ingest:   g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now, Log: log,
@@ -347,30 +348,16 @@ func last[T proto.Message](g *gateway) T {
 	return none
 }
 
-// turnsOf are the turns that were put in for a user.
+// turnsOf are the turns that were put in for a user and wait to be formed.
 func (g *gateway) turnsOf(user string) []memory.Turn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []memory.Turn
 	b := g.bank(memory.Scope{Tenant: "acme", User: user})
-	for session, ids := range b.waiting {
-		for _, id := range ids {
-			t := b.turns[id]
-			out = append(out, memory.Turn{
-				ID: id, SessionID: session, Speaker: t.GetSpeaker(), Text: t.GetText(), Time: t.GetTime().AsTime(),
-				Role: memory.Role(strings.ToLower(strings.TrimPrefix(t.GetRole().String(), "ROLE_"))),
-			})
+	for _, e := range g.events {
+		if e.Turn != nil && e.Scope.User == user && slices.Contains(b.waiting[e.SessionID], e.Turn.ID) {
+			out = append(out, *e.Turn)
 		}
 	}
 	return out
-}
-
-// until waits until something holds.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never happened that " + what)
-		}
-	}
 }

@@ -3,7 +3,6 @@ package mem0
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -51,15 +50,15 @@ func (a *api) history(r *http.Request, _ fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := a.items(r.Context(), f.user, f.versions)
-	if err != nil {
-		return nil, err
+	items := make([]*item, len(f.versions))
+	for i, m := range f.versions {
+		items[i] = itemOf(f.user, m)
 	}
 	inputs, err := a.inputs(r.Context(), f)
 	if err != nil {
 		return nil, err
 	}
-	memory := items[slices.IndexFunc(f.versions, func(m *mnemev1.Memory) bool { return m.GetId() == f.newest.GetId() })].ID
+	memory := itemOf(f.user, f.newest).ID
 	out, contents := []past{}, map[string]string{}
 	for i, m := range f.versions {
 		contents[m.GetId()] = m.GetContent()

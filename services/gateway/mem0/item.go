@@ -1,7 +1,6 @@
 package mem0
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,10 +27,10 @@ type item struct {
 	AgentID *string `json:"agent_id"`
 	AppID   *string `json:"app_id"`
 	RunID   *string `json:"run_id"`
-	// Metadata is what came with what was said, and who said it where the memory is a quotation.
+	// Metadata is that of the turns, and the speaker where the memory is a quotation.
 	Metadata   map[string]any `json:"metadata"`
 	Categories []string       `json:"categories"`
-	// CreatedAt is when it was said, and stays through updates; UpdatedAt is when it was written.
+	// CreatedAt is when the memory was said, and stays through updates; UpdatedAt is when this version was written.
 	CreatedAt string   `json:"created_at"`
 	UpdatedAt string   `json:"updated_at"`
 	Expires   *string  `json:"expiration_date"`
@@ -40,57 +39,53 @@ type item struct {
 	VersionID string `json:"version_id"`
 	Version   uint32 `json:"version"`
 
-	owner                      string
-	keywords                   []string
-	created, updated, happened time.Time
+	created time.Time
 }
 
-// itemOf is a memory of a user, with what was noted beside what was said.
-func itemOf(user string, m *mnemev1.Memory, n note) *item {
+// Keys of metadata. createdKey carries when the first version of a memory was created through updates; clients do not see it.
+const (
+	speakerKey = "speaker"
+	createdKey = "mem0_created_at"
+)
+
+// itemOf is a memory of a user as clients see it.
+func itemOf(user string, m *mnemev1.Memory) *item {
 	sum := sha256.Sum256([]byte(m.GetContent()))
 	out := &item{
 		ID: m.GetId(), VersionID: m.GetId(), Version: m.GetVersion(), Memory: m.GetContent(), Hash: hex.EncodeToString(sum[:16]),
-		Metadata: map[string]any{}, Categories: categoriesOf(m), owner: user,
-		keywords: m.GetKeywords(), created: timeOf(m.GetValidFrom()), updated: timeOf(m.GetRecordedAt()),
-		happened: timeOf(m.GetEventTime().GetTime()),
+		Metadata: map[string]any{}, Categories: categoriesOf(m), created: createdAt(m), UpdatedAt: stamp(timeOf(m.GetRecordedAt())),
+		AgentID: optional(m.GetAgentId()), AppID: optional(m.GetAppId()), RunID: optional(m.GetRunId()),
 	}
 	if s := m.GetSpeaker(); s != "" {
-		out.Metadata["speaker"] = s
+		out.Metadata[speakerKey] = s
 	}
-	maps.Copy(out.Metadata, n.Metadata)
-	if out.created.IsZero() {
-		out.created = out.updated
-	}
-	if out.happened.IsZero() {
-		out.happened = out.created
-	}
-	if n.ID != "" {
-		out.ID, out.created = n.ID, n.Created
-	}
-	if n.Updated.After(out.updated) {
-		out.updated = n.Updated
-	}
-	out.CreatedAt, out.UpdatedAt = stamp(out.created), stamp(out.updated)
-	out.AgentID, out.AppID = optional(n.Agent), optional(n.App)
-	if s := m.GetSessionId(); s != defaultSession {
-		out.RunID = optional(s)
+	maps.Copy(out.Metadata, metadataOf(m))
+	out.CreatedAt = stamp(out.created)
+	if known := m.GetAliasOf(); known != "" {
+		out.ID = known
 	}
 	kind, id := entityOf(user)
 	*map[string]**string{userType: &out.UserID, agentType: &out.AgentID, appType: &out.AppID, runType: &out.RunID}[kind] = &id
 	return out
 }
 
-// entity is what an entity field holds; nil where it holds nothing.
-func (m *item) entity(field string) *string {
-	switch field {
-	case userField:
-		return m.UserID
-	case agentField:
-		return m.AgentID
-	case appField:
-		return m.AppID
+// metadataOf is the metadata of a memory that callers gave.
+func metadataOf(m *mnemev1.Memory) map[string]any {
+	out := m.GetMetadata().AsMap()
+	delete(out, createdKey)
+	return out
+}
+
+// createdAt is when a memory was created: an update carries that of the first version, and else it is when the memory was said.
+func createdAt(m *mnemev1.Memory) time.Time {
+	carried, _ := m.GetMetadata().AsMap()[createdKey].(string)
+	if at, err := time.Parse(time.RFC3339Nano, carried); err == nil {
+		return at
 	}
-	return m.RunID
+	if said := timeOf(m.GetValidFrom()); !said.IsZero() {
+		return said
+	}
+	return timeOf(m.GetRecordedAt())
 }
 
 // only are the fields of an item that a client wants to see, and its id.
@@ -131,21 +126,4 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 		return time.Time{}
 	}
 	return t.AsTime()
-}
-
-// items are memories of a user with what was noted beside them.
-func (a *api) items(ctx context.Context, user string, ms []*mnemev1.Memory) ([]*item, error) {
-	notes, err := a.State.notesOf(ctx, scopeOf(ctx, user), ms)
-	if err != nil {
-		return nil, err
-	}
-	return itemsOf(user, ms, notes), nil
-}
-
-func itemsOf(user string, ms []*mnemev1.Memory, notes []note) []*item {
-	out := make([]*item, len(ms))
-	for i, m := range ms {
-		out[i] = itemOf(user, m, notes[i])
-	}
-	return out
 }

@@ -2,8 +2,8 @@
 // what is built on them. The tenant is that of the API key, whatever organisation or project a client names.
 //
 // What mem0 calls an entity is a user of Mneme: user_id as it is, and where there is none, an agent, app or run as the user "agent:ID",
-// "app:ID" or "run:ID". Beside a user_id, agent_id and app_id are kept with what is said, and run_id is the session. A key that is for
-// one user stands for that user_id where none is given.
+// "app:ID" or "run:ID". Beside a user_id, agent_id, app_id and run_id come with the turns, as metadata does, and a run is a session. A key
+// that is for one user stands for that user_id where none is given.
 //
 // What has no meaning here is answered with 501 and the reason; fields that nobody knows are passed over.
 package mem0
@@ -17,14 +17,15 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
 )
 
 // Parts are what the API is made of. All but Webhooks and Log are needed.
 type Parts struct {
 	Services upstream.Services
 	Ingest   *upstream.Ingester
-	// State keeps what mem0's API promises and Mneme itself does not keep.
-	State *State
+	// State keeps events, exports, users and the last searches.
+	State *mem0state.Store
 	// Webhooks manages webhooks; nil answers that there are none, with 501.
 	Webhooks Webhooks
 	Now      func() time.Time

@@ -2,21 +2,20 @@ package mem0
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // scanPage is how many memories are read at a time.
-const scanPage = 500
+const scanPage = 1000
 
 // usualPage is how many memories a page has where that is not said.
 const usualPage = 100
@@ -25,22 +24,6 @@ const usualPage = 100
 func scopeOf(ctx context.Context, user string) memory.Scope {
 	p, _ := access.FromContext(ctx) // the guard has let the request through
 	return memory.Scope{Tenant: p.Tenant.ID, User: user}
-}
-
-// metadataOf reads metadata.
-func metadataOf(in fields) (map[string]any, error) {
-	object, err := in.object("metadata")
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > maxMetadata {
-		return nil, door.Invalid("metadata", fmt.Sprintf("is %d bytes of JSON, want at most %d", len(body), maxMetadata))
-	}
-	return object, nil
 }
 
 // list returns a page of the memories that hold, oldest first.
@@ -61,48 +44,112 @@ func (a *api) list(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	count, results := 0, []any{}
-	err = a.scan(r.Context(), f, func(m *item) error {
-		if count++; count <= p.first() || len(results) == p.size {
-			return nil
-		}
-		shown, err := m.only(names)
-		results = append(results, shown)
-		return err
-	})
+	items, count, err := a.page(r.Context(), f, p)
 	if err != nil {
 		return nil, err
+	}
+	results := make([]any, len(items))
+	for i, m := range items {
+		if results[i], err = m.only(names); err != nil {
+			return nil, err
+		}
 	}
 	return pagedOf(p, count, results), nil
 }
 
-// scan gives the memories that hold and that a filter means to each, user by user, oldest first.
-func (a *api) scan(ctx context.Context, f filter, each func(*item) error) error {
+// page returns a page of the memories that hold and that a filter means, user by user, oldest first, and how many there are. It reads the
+// memories before the page, because the bank continues after an entry and not at a number, and none behind it.
+func (a *api) page(ctx context.Context, f filter, p page) (items []*item, count int, err error) {
 	for _, user := range f.users {
-		req := &mnemev1.ListMemoriesRequest{UserId: user, PageSize: scanPage, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}}
-		for {
-			res, err := a.Services.Memories.ListMemories(ctx, connect.NewRequest(req))
-			if err != nil {
-				return err
-			}
-			items, err := a.items(ctx, user, res.Msg.GetMemories())
-			if err != nil {
-				return err
-			}
-			for _, m := range items {
-				if !f.root.holds(m) {
-					continue
-				}
-				if err := each(m); err != nil {
-					return err
-				}
-			}
-			if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" {
-				break
-			}
+		l := a.listing(user, f)
+		if l == nil {
+			continue
 		}
+		if err := l.skip(ctx, max(p.first()-count, 0)); err != nil {
+			return nil, 0, err
+		}
+		more, err := l.next(ctx, p.size-len(items))
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := l.counted(ctx); err != nil {
+			return nil, 0, err
+		}
+		items, count = append(items, more...), count+l.total
+	}
+	return items, count, nil
+}
+
+// listing reads the memories of a user that hold and that a filter means, oldest first.
+type listing struct {
+	client mnemev1connect.MemoryServiceClient
+	user   string
+	req    *mnemev1.ListMemoriesRequest
+	// read is how many memories have been read, of total; the total comes with the first page.
+	read, total int
+	ended       bool
+}
+
+// listing begins to read; it is nil where the filter means no memory of the user.
+func (a *api) listing(user string, f filter) *listing {
+	c := f.root.of(user)
+	if c.filter == nil && !c.holds {
+		return nil
+	}
+	return &listing{client: a.Services.Memories, user: user, req: &mnemev1.ListMemoriesRequest{
+		UserId: user, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}, Filter: c.filter, WithTotal: true,
+	}}
+}
+
+// page reads a page of the bank, of at most n memories.
+func (l *listing) page(ctx context.Context, n int) ([]*mnemev1.Memory, error) {
+	l.req.PageSize = uint32(min(n, scanPage)) //nolint:gosec // a few
+	res, err := l.client.ListMemories(ctx, connect.NewRequest(l.req))
+	if err != nil {
+		return nil, err
+	}
+	if l.req.WithTotal {
+		l.total, l.req.WithTotal = int(res.Msg.GetTotal()), false //nolint:gosec // a count
+	}
+	l.read += len(res.Msg.GetMemories())
+	l.req.PageToken = res.Msg.GetNextPageToken()
+	l.ended = l.req.PageToken == ""
+	return res.Msg.GetMemories(), nil
+}
+
+// skip passes n memories over, and all of them where there are no more than n.
+func (l *listing) skip(ctx context.Context, n int) error {
+	for l.read < n && !l.ended {
+		if _, err := l.page(ctx, n-l.read); err != nil {
+			return err
+		}
+		l.ended = l.ended || l.total <= n
 	}
 	return nil
+}
+
+// next returns the next n memories, fewer where there are no more.
+func (l *listing) next(ctx context.Context, n int) ([]*item, error) {
+	var out []*item
+	for len(out) < n && !l.ended {
+		memories, err := l.page(ctx, n-len(out))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range memories {
+			out = append(out, itemOf(l.user, m))
+		}
+	}
+	return out, nil
+}
+
+// counted makes sure that the total is known.
+func (l *listing) counted(ctx context.Context) error {
+	if !l.req.WithTotal {
+		return nil
+	}
+	_, err := l.page(ctx, 1)
+	return err
 }
 
 // found is a memory that was asked for by id.
@@ -161,22 +208,13 @@ func (a *api) standing(ctx context.Context, id string) (found, error) {
 
 func noMemory() error { return notFound("there is no such memory") }
 
-// item is what was found, as it is listed.
-func (a *api) item(ctx context.Context, f found) (*item, error) {
-	items, err := a.items(ctx, f.user, []*mnemev1.Memory{f.newest})
-	if err != nil {
-		return nil, err
-	}
-	return items[0], nil
-}
-
 // get returns a memory; of one that was updated, the newest version.
 func (a *api) get(r *http.Request, _ fields) (any, error) {
 	f, err := a.standing(r.Context(), r.PathValue("memory_id"))
 	if err != nil {
 		return nil, err
 	}
-	return a.item(r.Context(), f)
+	return itemOf(f.user, f.newest), nil
 }
 
 // remove retracts a memory: recall no longer shows it, its history stays. Those that it took the place of come back in no case.

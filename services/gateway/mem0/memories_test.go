@@ -12,13 +12,13 @@ import (
 
 func TestUpdateKeepsTheOldID(t *testing.T) {
 	g := open(t)
-	g.add(object{"messages": says("I live in Porto."), "user_id": "ines", "run_id": "r1", "metadata": object{"source": "form", "n": 12345678901234567}})
+	g.add(object{"messages": says("I live in Porto."), "user_id": "ines", "run_id": "r1", "metadata": object{"source": "form", "n": 7}})
 	g.formAll()
 	id, _ := g.do("POST", "/v3/memories/", object{"user_id": "ines"}).results()[0]["id"].(string)
 	path := "/v1/memories/" + id + "/"
 	first := g.do("PUT", path, object{"text": "I live in Lisbon."})
 	second := g.do("PUT", path, object{"text": "I live in Faro.", "timestamp": 1_767_225_600}).object()
-	if o := first.object(); o["id"] != id || o["version"] != 2.0 || o["memory"] != "I live in Lisbon." || !strings.Contains(first.body, `"n":12345678901234567`) {
+	if o := first.object(); o["id"] != id || o["version"] != 2.0 || o["memory"] != "I live in Lisbon." || !strings.Contains(first.body, `"n":7`) {
 		t.Errorf("the first update is %s", first.body)
 	}
 	if second["id"] != id || second["version"] != 3.0 || second["created_at"] != "2026-01-01T00:00:00Z" || second["run_id"] != "r1" {
@@ -94,34 +94,74 @@ func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
 	}
 }
 
-func TestUpdateThatWritesNoVersion(t *testing.T) {
+// A change of metadata is a version of its own, and whatever changes nothing is none.
+func TestUpdateOfMetadata(t *testing.T) {
 	g := open(t)
 	id := g.remember("ines", "I live in Porto.")
 	path := "/v1/memories/" + id + "/"
-	for _, body := range []object{{"text": "I live in Porto."}, {"metadata": object{"a": []any{1}}}, {"expiration_date": nil}, {"text": nil, "metadata": object{"b": "c"}}} {
-		if got := g.do("PUT", path, body).object(); got["version"] != 1.0 {
-			t.Errorf("%v writes version %v", body, got["version"])
+	g.clock.set(start.Add(time.Hour))
+	for _, tt := range []struct {
+		body     object
+		version  float64
+		metadata string
+	}{
+		{object{"text": "I live in Porto."}, 1, "map[speaker:user]"},
+		{object{"expiration_date": nil}, 1, "map[speaker:user]"},
+		{object{"metadata": object{"a": []any{1}}}, 2, "map[a:[1] speaker:user]"},
+		{object{"metadata": object{"a": []any{1}}}, 2, "map[a:[1] speaker:user]"},
+		{object{"text": nil, "metadata": object{"b": "c"}}, 3, "map[b:c speaker:user]"},
+		{object{"text": "I live in Faro."}, 4, "map[b:c speaker:user]"},
+		{object{"text": "I live in Faro.", "metadata": object{"b": "c"}}, 4, "map[b:c speaker:user]"},
+		{object{"text": "I live in Rome.", "metadata": object{"d": "e"}}, 5, "map[d:e speaker:user]"},
+		{object{"metadata": object{}}, 6, "map[speaker:user]"},
+	} {
+		got := g.do("PUT", path, tt.body).object()
+		if got["version"] != tt.version || fmt.Sprint(got["metadata"]) != tt.metadata {
+			t.Errorf("%v writes version %v with %v, want %v with %s", tt.body, got["version"], got["metadata"], tt.version, tt.metadata)
+		}
+		if got["id"] != id || got["created_at"] != "2026-03-01T12:00:00Z" {
+			t.Errorf("%v: it is %v, created at %v", tt.body, got["id"], got["created_at"])
 		}
 	}
-	if got := g.do("GET", path, nil).object()["metadata"].(object); got["b"] != "c" || got["a"] != nil || got["speaker"] != "user" {
-		t.Errorf("metadata is %v", got)
+	of := func(filter object) string {
+		return g.do("POST", "/v3/memories/", object{"filters": object{"AND": []object{{"user_id": "ines"}, filter}}}).said()
 	}
-	if got := g.do("PUT", path, object{"text": "I live in Faro."}).object(); got["version"] != 2.0 || got["metadata"].(object)["b"] != "c" {
-		t.Errorf("the new version is %v", got)
+	if got := of(object{"created_at": object{"lte": "2026-03-01T12:00:00Z"}}); got != "I live in Rome." {
+		t.Errorf("created at its first version: %q", got)
 	}
-	if got := g.do("PUT", path, object{"text": "I live in Rome.", "metadata": object{"d": "e"}}).object(); got["metadata"].(object)["d"] != "e" || got["metadata"].(object)["b"] != nil {
-		t.Errorf("the new version is %v", got)
+	if got := of(object{"created_at": object{"gt": "2026-03-01T12:00:00Z"}}); got != "" {
+		t.Errorf("created when it was updated: %q", got)
+	}
+}
+
+// A turn that only changes metadata is said when the memory was, so that relative times in its text keep their meaning.
+func TestUpdateOfMetadataKeepsTheTime(t *testing.T) {
+	g := open(t)
+	id := g.remember("ines", "I went to Porto yesterday.")
+	g.clock.set(start.Add(48 * time.Hour))
+	g.do("PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": "b"}})
+	if at := last[*mnemev1.UpdateMemoryRequest](g).GetTurn().GetTime().AsTime(); !at.Equal(start) {
+		t.Errorf("the turn is said at %v, want %v", at, start)
+	}
+	g.do("PUT", "/v1/memories/"+id+"/", object{"text": "I went to Faro yesterday."})
+	if at := last[*mnemev1.UpdateMemoryRequest](g).GetTurn().GetTime().AsTime(); !at.Equal(start.Add(48 * time.Hour)) {
+		t.Errorf("the turn is said at %v, want now", at)
 	}
 }
 
 func TestUpdateRefuses(t *testing.T) {
 	g := open(t)
 	id := g.remember("ines", "I live in Porto.")
+	g.clock.set(start.Add(time.Hour))
 	for detail, body := range map[string]object{
 		"text: is missing":                   {},
 		"text: is a number, want text":       {"text": 5},
 		"text: is empty":                     {"text": " "},
 		"metadata: is text, want an object":  {"metadata": "x"},
+		"metadata: has 2049 bytes as JSON, want at most 2048":       {"metadata": object{"a": strings.Repeat("x", 2041)}},
+		"metadata.n: is a number that a double does not hold":       {"metadata": object{"n": 12345678901234567}},
+		"metadata.mem0_created_at: is reserved":                     {"metadata": object{"mem0_created_at": "x"}},
+		"null for each key that goes, and the time at which the memory was created": {"text": "y", "metadata": object{"a": strings.Repeat("x", 2040)}},
 		"timestamp: is no time":              {"text": "x", "timestamp": "soon"},
 		"timestamp: is in the year 2999":     {"text": "x", "timestamp": "2999-01-01"},
 		"text: is 32769 bytes long, want at": {"text": strings.Repeat("x", 32769)},
@@ -290,7 +330,7 @@ func TestFeedback(t *testing.T) {
 func TestExports(t *testing.T) {
 	g := open(t)
 	g.remember("ines", "I live in Porto.", "I like tea.")
-	id, _ := g.do("POST", "/v1/exports/", object{"schema": `{"type":"object"}`, "filters": object{"user_id": "ines", "keywords": object{"contains": "tea"}}}).object()["id"].(string)
+	id, _ := g.do("POST", "/v1/exports/", object{"schema": `{"type":"object"}`, "filters": object{"user_id": "ines", "keywords": object{"contains": "tea."}}}).object()["id"].(string)
 	memories := func(a answer) string {
 		list, _ := a.object()["memories"].([]any)
 		var out []string

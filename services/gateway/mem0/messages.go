@@ -38,7 +38,7 @@ func (what *addition) messages(in fields, at time.Time) error {
 			silent++
 			continue
 		}
-		t.ID, t.SessionID, t.Time = turnID(what.id, len(what.turns)), what.session, at
+		t.ID, t.SessionID, t.Time, t.Attributes = turnID(what.id, len(what.turns)), what.session, at, what.attributes
 		what.turns, what.places = append(what.turns, t), append(what.places, i)
 	}
 	if len(what.turns) == 0 && len(what.left) > 0 {

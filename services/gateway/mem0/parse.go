@@ -9,7 +9,7 @@ import (
 
 // parser reads filters.
 type parser struct {
-	conditions, entities int
+	entities int
 	// narrow reports whether there is a condition that does not only name an entity.
 	narrow bool
 }
@@ -56,7 +56,7 @@ func (p *parser) beside(in fields) (all allOf, err error) {
 			continue
 		}
 		p.narrow = true
-		c, err := timeTest(end[0], timesOf("created_at"), end[1], in[end[0]])
+		c, err := timeReader("created_at")(end[0], end[1], in[end[0]])
 		if err != nil {
 			return nil, err
 		}
@@ -119,9 +119,6 @@ func (p *parser) part(name string, value any, where string) (condition, error) {
 
 // field reads a condition on a field.
 func (p *parser) field(name string, value any, where string) (condition, error) {
-	if p.conditions++; p.conditions > maxConditions {
-		return nil, door.Invalid("filters", fmt.Sprintf("have more than %d conditions", maxConditions))
-	}
 	if slices.Contains(entityFields, name) {
 		ids, ok, err := idsOf(name, value, where+name)
 		if err != nil {

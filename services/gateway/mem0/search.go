@@ -20,10 +20,10 @@ import (
 
 // Limits and defaults of searches; those of the contract in proto/.
 const (
-	usualFound, maxFound            = 10, 100
-	leastCandidates, mostCandidates = 20, 200
-	wordsForAll                     = 10_000 // so that no memory is left out for want of words
-	parallelRecalls                 = 4
+	usualFound, maxFound = 10, 100
+	leastCandidates      = 20
+	wordsForAll          = 10_000 // so that no memory is left out for want of words
+	parallelRecalls      = 4
 )
 
 // search is a checked search.
@@ -68,16 +68,12 @@ func (a *api) searchOf(ctx context.Context, in fields) (s search, err error) {
 	return s, err
 }
 
-// request asks for the memories of a user: for more than are wanted where a filter chooses among them.
-func (s search) request(user string) *mnemev1.RecallRequest {
-	out := &mnemev1.RecallRequest{
-		UserId: user, Query: s.query, WordBudget: wordsForAll, AsOf: s.asOf, RetrievalOrder: !s.ranked,
+// request asks for the memories of a user.
+func (s search) request(user string, c clause) *mnemev1.RecallRequest {
+	return &mnemev1.RecallRequest{
+		UserId: user, Query: s.query, WordBudget: wordsForAll, AsOf: s.asOf, RetrievalOrder: !s.ranked, Filter: c.filter,
 		Memories: uint32(s.found), Candidates: uint32(max(s.found, leastCandidates)), //nolint:gosec // checked
 	}
-	if s.filter.narrow {
-		out.Memories, out.Candidates = maxFound, mostCandidates
-	}
-	return out
 }
 
 // answer is what a search found.
@@ -86,9 +82,6 @@ type answer struct {
 	// degraded is what was not available.
 	degraded []string
 }
-
-// noMetadata says that what was given beside what was said is left out.
-const noMetadata = "metadata_unavailable"
 
 // search returns the memories that matter for a query, the best first.
 func (a *api) search(r *http.Request, in fields) (any, error) {
@@ -127,40 +120,40 @@ func (a *api) search(r *http.Request, in fields) (any, error) {
 	return out, nil
 }
 
-// recall returns what is found of a user, with scores. Metadata is left out where it is not available, unless the filter needs it.
-func (a *api) recall(ctx context.Context, s search, user string) (answer, error) {
+// recall returns the memories found of a user, with scores.
+func (a *api) recall(ctx context.Context, s search, user string) (out answer, err error) {
+	c := s.filter.root.of(user)
+	if c.filter == nil && !c.holds {
+		return out, nil
+	}
 	scope := scopeOf(ctx, user)
-	token, began := a.State.Token(ctx, scope)
-	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(s.request(user)))
+	token, noToken := a.State.Token(ctx, scope)
+	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(s.request(user, c)))
 	if err != nil {
-		return answer{}, err
+		return out, err
 	}
+	out.degraded = res.Msg.GetDegraded()
 	cited := res.Msg.GetCited()
-	shown, ids := make([]*mnemev1.Memory, len(cited)), make([]string, len(cited))
-	for i, c := range cited {
-		shown[i], ids[i] = c.GetMemory(), c.GetMemory().GetId()
-	}
-	out := answer{degraded: res.Msg.GetDegraded()}
-	notes, err := a.State.notesOf(ctx, scope, shown)
-	if began == nil { // else there is nothing to give feedback on
-		began = a.State.KeepRecall(ctx, scope, token, mem0state.Recall{ID: res.Msg.GetRecallId(), IDs: ids})
-	}
-	if began != nil && !errors.Is(began, redisstore.ErrErased) {
-		a.Log.WarnContext(ctx, "mem0's API: the search is not kept, so that feedback on it has no effect", "error", began)
-	}
-	if err != nil && (s.filter.narrow || ctx.Err() != nil) {
-		return answer{}, err
-	}
-	if err != nil {
-		notes, out.degraded = make([]note, len(shown)), append(out.degraded, noMetadata)
-	}
-	items := itemsOf(user, shown, notes)
+	shown := mem0state.Recall{ID: res.Msg.GetRecallId(), IDs: make([]string, len(cited))}
 	for i, score := range scoresOf(cited, s.ranked) {
-		if items[i].Score = &score; score >= s.threshold && s.filter.root.holds(items[i]) {
-			out.items = append(out.items, items[i])
+		m := itemOf(user, cited[i].GetMemory())
+		shown.IDs[i] = m.VersionID
+		if m.Score = &score; score >= s.threshold {
+			out.items = append(out.items, m)
 		}
 	}
+	a.keep(ctx, scope, token, noToken, shown)
 	return out, nil
+}
+
+// keep keeps what a search showed, for feedback on it. Where it cannot be kept, feedback says that nothing is learned.
+func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
+	if err == nil {
+		err = a.State.KeepRecall(ctx, scope, token, shown)
+	}
+	if err != nil && !errors.Is(err, redisstore.ErrErased) && ctx.Err() == nil {
+		a.Log.WarnContext(ctx, "mem0's API: a search is not kept, and feedback on it will teach nothing", "error", err)
+	}
 }
 
 // scoresOf are scores from 0 to 1, as mem0's clients know them, in the order of the scores of a recall. Those of the reranker are sums

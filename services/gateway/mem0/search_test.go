@@ -1,6 +1,7 @@
 package mem0_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,7 +15,8 @@ func people(t *testing.T) *gateway {
 	t.Helper()
 	g := open(t)
 	for _, a := range []object{
-		{"messages": says("I live in Porto."), "user_id": "ines", "timestamp": 1_735_732_800, "metadata": object{"source": "form", "rank": 2}}, // 2025-01-01 12:00
+		{"messages": says("I live in Porto."), "user_id": "ines", "timestamp": 1_735_732_800, "metadata": object{
+			"source": "form", "rank": 2, "paid": true, "place": object{"city": "Porto"}, "due": "2026-05-01T10:00:00Z"}}, // 2025-01-01 12:00
 		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200},                                 // 2025-02-01 12:00
 		{"messages": says("I like coffee."), "user_id": "ben", "agent_id": "bot", "metadata": object{"tags": []string{"a", "b"}}},
 		{"messages": says("The bot is polite."), "agent_id": "bot"},
@@ -57,7 +59,7 @@ func TestFilters(t *testing.T) {
 		{and(object{"run_id": object{"ne": nil}}), []string{tea}},
 		{and(object{"run_id": object{"in": []string{"r0", "r1"}}}), []string{tea}},
 		{and(object{"NOT": object{"run_id": "r1"}}), []string{home}},
-		{and(object{"NOT": []object{{"run_id": "r1"}, {"keywords": object{"contains": "Porto"}}}}), nil},
+		{and(object{"NOT": []object{{"run_id": "r1"}, {"keywords": object{"contains": "porto."}}}}), nil},
 		{and(object{"NOT": object{"OR": []object{{"run_id": "r1"}, {"run_id": "r2"}}}}), []string{home}},
 		{and(object{"OR": []object{{"run_id": "r1"}, {"metadata": object{"source": "form"}}}}), []string{home, tea}},
 		{and(object{"created_at": object{"gte": "2025-02-01"}}), []string{tea}},
@@ -80,7 +82,8 @@ func TestFilters(t *testing.T) {
 		{and(object{"categories": "*"}), []string{home, tea}},
 		{and(object{"keywords": object{"contains": "green"}}), []string{tea}},
 		{and(object{"keywords": object{"contains": "GREEN"}}), nil},
-		{and(object{"keywords": object{"icontains": "GREEN"}}), []string{tea}},
+		{and(object{"keywords": object{"in": []string{"red", "green"}}}), []string{tea}},
+		{and(object{"keywords": object{"ne": "green"}}), []string{home}},
 		{and(object{"keywords": "green"}), []string{tea}},
 		{and(object{"memory_ids": []string{"00000000-0000-5000-8000-000000000001"}}), nil},
 		{and(object{"metadata": object{"source": "form"}}), []string{home}},
@@ -89,16 +92,22 @@ func TestFilters(t *testing.T) {
 		{and(object{"metadata": object{"source": "other"}}), nil},
 		{and(object{"metadata": object{"source": object{"ne": "form"}}}), []string{tea}},
 		{and(object{"metadata": object{"source": object{"contains": "or"}}}), []string{home}},
-		{and(object{"metadata": object{"source": object{"icontains": "FOR"}}}), []string{home}},
+		{and(object{"metadata": object{"source": object{"contains": "FOR"}}}), []string{home}},
+		{and(object{"metadata": object{"source": nil}}), []string{tea}},
+		{and(object{"metadata": object{"source": object{"ne": nil}}}), []string{home}},
+		{and(object{"metadata": object{"paid": true, "rank": object{"in": []any{2, 3}}}}), []string{home}},
+		{and(object{"metadata": object{"place.city": "Porto"}}), []string{home}},
+		{and(object{"metadata": object{"due": object{"gte": "2026-05-01", "lt": "2026-05-02"}}}), []string{home}},
+		{and(object{"metadata": object{"due": object{"gt": "2026-05-01"}}}), nil},
+		{and(object{"metadata": object{"due": object{"lte": "2026-05-01T10:00:00Z"}}}), []string{home}},
 		{and(object{"metadata": object{"source": object{"in": []any{"form", 1}}}}), []string{home}},
 		{and(object{"metadata": object{"rank": object{"gt": 1, "lte": 2}}}), []string{home}},
 		{and(object{"metadata": object{"rank": object{"gte": 3}}}), nil},
-		{and(object{"metadata": object{"rank": object{"lt": "9"}}}), nil},
-		{and(object{"metadata": object{"source": object{"gt": "a", "gte": "form", "lt": "g"}}}), []string{home}},
 		{and(object{"metadata": object{"speaker": "user"}}), []string{home, tea}},
 		{object{"user_id": "ben", "metadata": object{"tags": object{"contains": "a"}}}, []string{coffee}},
-		{object{"user_id": "ben", "metadata": object{"tags": object{"icontains": "A"}}}, []string{coffee}},
-		{object{"user_id": "ben", "metadata": object{"tags": []string{"a", "b"}}}, []string{coffee}},
+		{object{"user_id": "ben", "metadata": object{"tags": "a"}}, []string{coffee}},
+		{object{"user_id": "ben", "metadata": object{"tags": object{"contains": "A"}}}, nil},
+		{object{"user_id": "ben", "agent_id": object{"contains": "BO"}}, []string{coffee}},
 	} {
 		t.Run(fmt.Sprint(tt.filters), func(t *testing.T) {
 			g.t = t
@@ -125,9 +134,9 @@ func TestFiltersRefuse(t *testing.T) {
 	for i := range users {
 		users[i] = object{"user_id": fmt.Sprint(i)}
 	}
-	many := make([]object, 201)
+	many := make([]object, 101)
 	for i := range many {
-		many[i] = object{"user_id": "ines"}
+		many[i] = object{"user_id": "ines", "metadata": object{"n": i}}
 	}
 	for _, tt := range []struct {
 		filters any
@@ -142,7 +151,7 @@ func TestFiltersRefuse(t *testing.T) {
 		{object{"user_id": object{"ne": "ines"}}, "filters: name no user"},
 		{object{"user_id": object{"in": []string{"ines", "*"}}}, "filters: name no user"},
 		{object{"OR": users}, "filters: name 11 users, want at most 10"},
-		{object{"AND": many}, "filters: have more than 200 conditions"},
+		{object{"AND": many}, "filters: has more than 100 conditions"},
 		{"user_id=ines", "filters: is text, want an object"},
 		{object{"userId": "ines"}, "filters.userId: is no field"},
 		{object{"user_id": 5}, "filters.user_id: is a number, want text"},
@@ -163,6 +172,17 @@ func TestFiltersRefuse(t *testing.T) {
 		{object{"categories": object{"lt": "a"}}, "filters.categories.lt: does not compare texts"},
 		{object{"metadata": "x"}, "filters.metadata: is text, want an object"},
 		{object{"metadata": object{"a": object{"in": 1}}}, "filters.metadata.a.in: is no list"},
+		{object{"metadata": object{"a": object{"icontains": "x"}}}, "filters.metadata.a.icontains: is not available"},
+		{object{"keywords": object{"icontains": "x"}}, "filters.keywords.icontains: is not available"},
+		{object{"user_id": object{"icontains": "x"}}, "filters.user_id.icontains: is not available"},
+		{object{"metadata": object{"a": object{"lt": "9"}}}, "filters.metadata.a.lt: is text, want a number or a date"},
+		{object{"metadata": object{"a": object{"gt": "b"}}}, "filters.metadata.a.gt: is text, want a number or a date"},
+		{object{"metadata": object{"a": object{"gt": true}}}, "filters.metadata.a.gt: is true or false, want a number or a date"},
+		{object{"metadata": object{"a": []string{"b"}}}, "filters.metadata.a.eq: is a list, want text, a number, true or false"},
+		{object{"metadata": object{"a": object{"b": 1}}}, "filters.metadata.a.eq: is an object, want text, a number, true or false"},
+		{object{"metadata": object{"a": json.Number("12345678901234567")}}, "filters.metadata.a.eq: is a number that a double does not hold"},
+		{object{"user_id": "ines", "memory_ids": object{"contains": "1"}}, "filters.memory_ids.contains: does not compare ids"},
+		{object{"user_id": "ines", "metadata": object{"a": object{"in": make([]int, 101)}}}, "filters: has 101 values, want 1 to 100"},
 	} {
 		t.Run(fmt.Sprintf("%.60v", tt.filters), func(t *testing.T) {
 			g.t = t
@@ -302,29 +322,53 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSearchWithoutRedis shows that memories are found while what is beside them is not to be had.
-func TestSearchWithoutRedis(t *testing.T) {
+// TestWithoutRedis shows that memories are found and listed while nothing can be kept; only what is added needs an event.
+func TestWithoutRedis(t *testing.T) {
 	g := people(t)
 	g.redis.SetError("LOADING")
-	got := g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": object{"user_id": "ines"}, "top_k": 1})
-	if got.said() != "I like green tea." || fmt.Sprint(got.object()["degraded"]) != "[metadata_unavailable]" {
-		t.Errorf("found %s", got.body)
-	}
-	g.call("ALL", "POST", "/v3/memories/search/", object{"query": "tea", "filters": object{"user_id": "ines", "metadata": object{"source": "form"}}}).
-		refused(http.StatusServiceUnavailable, "not available at the moment")
-	for path, body := range map[string]object{
-		"/v3/memories/": {"filters": object{"user_id": "ines"}}, "/v3/memories/add/": {"user_id": "ines", "messages": says("x")},
-	} {
-		got := g.call("ALL", "POST", path, body)
-		got.refused(http.StatusServiceUnavailable, "not available at the moment")
-		if got.header.Get("Retry-After") != "1" {
-			t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+	chosen := object{"user_id": "ines", "metadata": object{"source": "form"}}
+	for _, path := range []string{"/v3/memories/", "/v3/memories/search/"} {
+		got := g.do("POST", path, object{"query": "tea", "filters": chosen})
+		if got.said() != "I live in Porto." || got.object()["degraded"] != nil {
+			t.Errorf("found %s", got.body)
 		}
+	}
+	id := g.do("POST", "/v3/memories/", object{"filters": chosen}).results()[0]["id"].(string)
+	if got := g.do("PUT", "/v1/memories/"+id+"/", object{"text": "I live in Faro."}).object(); got["metadata"].(object)["source"] != "form" {
+		t.Errorf("updated to %v", got)
+	}
+	got := g.call("ALL", "POST", "/v3/memories/add/", object{"user_id": "ines", "messages": says("x")})
+	if got.refused(http.StatusServiceUnavailable, ""); got.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
 	}
 	if len(g.turnsOf("ines")) != 0 {
 		t.Error("a turn is in without its event")
 	}
 	if !strings.Contains(g.log.String(), "LOADING") {
 		t.Error("the cause is not logged")
+	}
+}
+
+// A page is read without the memories behind it.
+func TestAPageReadsNoMoreThanItHas(t *testing.T) {
+	g := open(t)
+	texts := make([]string, 150)
+	for i := range texts {
+		texts[i] = fmt.Sprint("text ", i)
+	}
+	g.remember("ines", texts...)
+	g.remember("ben", "one", "two")
+	both := object{"filters": object{"user_id": object{"in": []string{"ines", "ben"}}}}
+	for _, tt := range []struct {
+		query, said string
+		read        int
+	}{
+		{"?page=1&page_size=2", "text 0 | text 1", 4}, {"?page=2&page_size=2", "text 2 | text 3", 6}, {"?page=76&page_size=2", "one | two", 154},
+	} {
+		g.listed = 0
+		got := g.do("POST", "/v3/memories/"+tt.query, both)
+		if got.said() != tt.said || got.object()["count"] != 152.0 || g.listed > tt.read {
+			t.Errorf("%s: %q of %v, having read %d, want at most %d", tt.query, got.said(), got.object()["count"], g.listed, tt.read)
+		}
 	}
 }

@@ -2,18 +2,21 @@ package mem0
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -24,7 +27,7 @@ const maxBatch = 200
 type change struct {
 	// text is empty where it stays as it is.
 	text string
-	// metadata takes the place of what was noted, where it is not nil.
+	// metadata takes the place of the metadata that there is; nil leaves that as it is.
 	metadata map[string]any
 	// at is when it was said; zero means now.
 	at time.Time
@@ -40,7 +43,7 @@ func (a *api) changeOf(in fields) (c change, err error) {
 			return c, err
 		}
 	}
-	if c.metadata, err = metadataOf(in); err != nil {
+	if c.metadata, err = metadataIn(in); err != nil {
 		return c, err
 	}
 	if in.given("expiration_date") {
@@ -68,50 +71,20 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 	if err := a.change(r.Context(), &f, c); err != nil {
 		return nil, err
 	}
-	return a.item(r.Context(), f)
+	return itemOf(f.user, f.newest), nil
 }
 
-// change writes a new version where the text or its time changes, and notes metadata. f is what was found, with what became of it.
+// change writes a new version where the text, its time or the metadata changes. f is what was found, with what became of it.
 func (a *api) change(ctx context.Context, f *found, c change) error {
 	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
 		return err
 	}
-	notes, err := a.State.notesOf(ctx, scopeOf(ctx, f.user), []*mnemev1.Memory{f.newest})
-	if err != nil {
-		return err
-	}
-	shown := itemOf(f.user, f.newest, notes[0])
-	if c.text == "" {
-		c.text = shown.Memory
-	}
-	if c.text != shown.Memory || !c.at.IsZero() && !c.at.Equal(shown.created) {
-		n := note{Metadata: notes[0].Metadata, Agent: notes[0].Agent, App: notes[0].App, ID: shown.ID, Created: shown.created}
-		return a.rewrite(ctx, f, c, n)
-	}
-	if c.metadata == nil {
-		return nil
-	}
-	return a.State.annotate(ctx, scopeOf(ctx, f.user), f.newest.GetId(), c.metadata)
-}
-
-// rewrite writes a new version, by a turn whose id is made of what is written in place of what: a call that comes again writes nothing
-// more. What was noted of the version before is noted of this one, too, before it is there.
-func (a *api) rewrite(ctx context.Context, f *found, c change, n note) error {
-	if c.metadata != nil {
-		n.Metadata = c.metadata
-	}
-	if c.at.IsZero() {
-		c.at = a.Now()
-	} else {
-		n.Created = c.at
-	}
-	what := f.newest.GetId() + "\n" + c.text
-	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(what)).String()
-	if err := a.State.note(ctx, scopeOf(ctx, f.user), id, n); err != nil {
+	turn, changes, err := a.turnOver(f, c)
+	if err != nil || !changes {
 		return err
 	}
 	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{
-		UserId: f.user, MemoryId: f.newest.GetId(), Turn: turnOver(f.newest, turnID(id, 0), c),
+		UserId: f.user, MemoryId: f.newest.GetId(), Turn: contract.TurnToProto(turn),
 	}))
 	if err != nil {
 		return err
@@ -120,15 +93,58 @@ func (a *api) rewrite(ctx context.Context, f *found, c change, n note) error {
 	return nil
 }
 
-// turnOver is a turn that tells a memory anew: in the words of who said it, or, where it is told in the third person, as an assistant does.
-func turnOver(m *mnemev1.Memory, id string, c change) *mnemev1.Turn {
-	out := &mnemev1.Turn{
-		TurnId: id, Speaker: m.GetSpeaker(), Role: mnemev1.Role_ROLE_USER, Text: c.text, Time: timestamppb.New(c.at),
+// turnOver is a turn that tells a memory anew: in the words of its speaker, or, where it is told in the third person, as an assistant does.
+// Its id is made of what it changes, so that a call that comes again writes nothing more. changes is false where nothing changes.
+func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err error) {
+	shown := itemOf(f.user, f.newest)
+	t = memory.Turn{Speaker: f.newest.GetSpeaker(), Role: memory.RoleUser, Text: c.text, Time: c.at}
+	if t.Speaker == "" {
+		t.Speaker, t.Role = string(memory.RoleAssistant), memory.RoleAssistant
 	}
-	if out.Speaker == "" {
-		out.Speaker, out.Role = string(memory.RoleAssistant), mnemev1.Role_ROLE_ASSISTANT
+	if t.Text == "" {
+		t.Text = shown.Memory
 	}
-	return out
+	moved := !c.at.IsZero() && !c.at.Equal(shown.created)
+	if t.Text == shown.Memory && !moved && (c.metadata == nil || reflect.DeepEqual(c.metadata, metadataOf(f.newest))) {
+		return t, false, nil
+	}
+	created := shown.created
+	switch {
+	case !c.at.IsZero():
+		created = c.at
+	case t.Text != shown.Memory:
+		t.Time = a.Now()
+	default: // relative times in the text keep their meaning
+		t.Time = timeOf(f.newest.GetValidFrom())
+	}
+	t.AliasOf = shown.ID
+	if t.Metadata, err = metadataOver(f.newest, c.metadata, created, t.Time); err != nil {
+		return t, false, err
+	}
+	asked, err := json.Marshal([]any{f.newest.GetId(), t.Text, c.metadata, c.at})
+	t.ID = turnID(uuid.NewSHA1(uuid.NameSpaceOID, asked).String(), 0)
+	return t, true, err
+}
+
+// metadataOver is the metadata of a turn that updates a memory: what is wanted, or what there is where nothing is. The new version would
+// keep keys that the turn does not have, so that those which go are null. It carries when the memory was created, unless that is when the
+// turn was said.
+func metadataOver(m *mnemev1.Memory, wanted map[string]any, created, said time.Time) (map[string]any, error) {
+	if wanted == nil {
+		wanted = metadataOf(m)
+	}
+	out := map[string]any{}
+	for key := range m.GetMetadata().AsMap() {
+		out[key] = nil
+	}
+	maps.Copy(out, wanted)
+	if !created.Equal(said) {
+		out[createdKey] = stamp(created)
+	}
+	if err := memory.CheckMetadata("metadata", out); err != nil {
+		return nil, placed("", "with null for each key that goes, and the time at which the memory was created", err)
+	}
+	return out, nil
 }
 
 // batchOf reads the memories of a batch, each with where it stands.
