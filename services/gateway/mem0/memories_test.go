@@ -154,17 +154,17 @@ func TestUpdateRefuses(t *testing.T) {
 	id := g.remember("ines", "I live in Porto.")
 	g.clock.set(start.Add(time.Hour))
 	for detail, body := range map[string]object{
-		"text: is missing":                   {},
-		"text: is a number, want text":       {"text": 5},
-		"text: is empty":                     {"text": " "},
-		"metadata: is text, want an object":  {"metadata": "x"},
-		"metadata: has 2049 bytes as JSON, want at most 2048":       {"metadata": object{"a": strings.Repeat("x", 2041)}},
-		"metadata.n: is a number that a double does not hold":       {"metadata": object{"n": 12345678901234567}},
-		"metadata.mem0_created_at: is reserved":                     {"metadata": object{"mem0_created_at": "x"}},
+		"text: is missing":                                                          {},
+		"text: is a number, want text":                                              {"text": 5},
+		"text: is empty":                                                            {"text": " "},
+		"metadata: is text, want an object":                                         {"metadata": "x"},
+		"metadata: has 2049 bytes as JSON, want at most 2048":                       {"metadata": object{"a": strings.Repeat("x", 2041)}},
+		"metadata.n: is a number that a double does not hold":                       {"metadata": object{"n": 12345678901234567}},
+		"metadata.mem0_created_at: is reserved":                                     {"metadata": object{"mem0_created_at": "x"}},
 		"null for each key that goes, and the time at which the memory was created": {"text": "y", "metadata": object{"a": strings.Repeat("x", 2040)}},
-		"timestamp: is no time":              {"text": "x", "timestamp": "soon"},
-		"timestamp: is in the year 2999":     {"text": "x", "timestamp": "2999-01-01"},
-		"text: is 32769 bytes long, want at": {"text": strings.Repeat("x", 32769)},
+		"timestamp: is no time":                                                     {"text": "x", "timestamp": "soon"},
+		"timestamp: is in the year 2999":                                            {"text": "x", "timestamp": "2999-01-01"},
+		"text: is 32769 bytes long, want at":                                        {"text": strings.Repeat("x", 32769)},
 	} {
 		g.call("ALL", "PUT", "/v1/memories/"+id+"/", body).refused(http.StatusBadRequest, detail)
 	}

@@ -17,7 +17,7 @@ func people(t *testing.T) *gateway {
 	for _, a := range []object{
 		{"messages": says("I live in Porto."), "user_id": "ines", "timestamp": 1_735_732_800, "metadata": object{
 			"source": "form", "rank": 2, "paid": true, "place": object{"city": "Porto"}, "due": "2026-05-01T10:00:00Z"}}, // 2025-01-01 12:00
-		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200},                                 // 2025-02-01 12:00
+		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200}, // 2025-02-01 12:00
 		{"messages": says("I like coffee."), "user_id": "ben", "agent_id": "bot", "metadata": object{"tags": []string{"a", "b"}}},
 		{"messages": says("The bot is polite."), "agent_id": "bot"},
 		{"messages": says("The shop opens at nine."), "app_id": "shop"},
