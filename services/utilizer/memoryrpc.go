@@ -77,7 +77,15 @@ func (s *memoryServer) ListMemories(
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "list memories", err)
 	}
-	return connect.NewResponse(&mnemev1.ListMemoriesResponse{Memories: protos(page.Memories), NextPageToken: page.Next}), nil
+	out := &mnemev1.ListMemoriesResponse{Memories: protos(page.Memories), NextPageToken: page.Next}
+	if req.Msg.GetWithTotal() {
+		n, err := s.bank.CountListed(ctx, scope, o)
+		if err != nil {
+			return nil, rpcerror.Logged(ctx, s.log, "count listed memories", err)
+		}
+		out.Total = uint64(n) //nolint:gosec // a count
+	}
+	return connect.NewResponse(out), nil
 }
 
 // CountMemories implements the RPC.

@@ -308,10 +308,13 @@ func TestReads(t *testing.T) {
 	var listed []string
 	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
 		page, err := c.ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{
-			UserId: "ana", PageSize: 3, PageToken: token, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE},
+			UserId: "ana", PageSize: 3, PageToken: token, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}, WithTotal: pages == 0,
 		}))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if want := uint64(len(facts)); pages == 0 && page.Msg.GetTotal() != want || pages > 0 && page.Msg.GetTotal() != 0 {
+			t.Errorf("page %d says that there are %d, want %d on the first alone", pages, page.Msg.GetTotal(), want)
 		}
 		for _, m := range page.Msg.GetMemories() {
 			listed = append(listed, m.GetId())

@@ -17,6 +17,18 @@ func EachMemory(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) 
 	})
 }
 
+// CountEach counts the entries that EachMemory goes through.
+func CountEach(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) (n int, err error) {
+	o.Limit, o.Token = MaxLimit, ""
+	for _, err := range EachMemory(ctx, b, scope, o) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // EachTurn goes through all of a user's kept turns, likewise.
 func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.Turn, error] {
 	return each("list turns", o.Token, func(token string) ([]memory.Turn, string, error) {

@@ -142,6 +142,11 @@ func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
 	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) { return t.next.Count(ctx, scope) }, Counts.Total)
 }
 
+func (t traced) CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error) {
+	return call(ctx, t, "count_listed", func(ctx context.Context) (int, error) { return t.next.CountListed(ctx, scope, o) },
+		func(n int) int { return n })
+}
+
 func (t traced) CountMemories(ctx context.Context, tenant string) (int, error) {
 	return call(ctx, t, "count_memories", func(ctx context.Context) (int, error) { return t.next.CountMemories(ctx, tenant) },
 		func(n int) int { return n })

@@ -95,10 +95,11 @@ func get(t *testing.T, b bank.Bank, scope memory.Scope, id string) memory.Memory
 	return m
 }
 
-// listAll reads all pages.
+// listAll reads all pages from a token on. From the beginning, the entries are as many as CountListed returns.
 func listAll(t *testing.T, b bank.Bank, scope memory.Scope, o bank.ListOptions) []memory.Memory {
 	t.Helper()
 	var all []memory.Memory
+	first := o
 	for {
 		page, err := b.List(t.Context(), scope, o)
 		if err != nil {
@@ -112,6 +113,11 @@ func listAll(t *testing.T, b bank.Bank, scope memory.Scope, o bank.ListOptions) 
 			t.Fatalf("a page has %d entries, want at most %d", len(page.Memories), limit)
 		}
 		all = append(all, page.Memories...)
+		if page.Next == "" && first.Token == "" {
+			if n, err := b.CountListed(t.Context(), scope, first); err != nil || n != len(all) {
+				t.Fatalf("CountListed of %+v: %d, %v; List has %d", first, n, err, len(all))
+			}
+		}
 		if page.Next == "" {
 			return all
 		}

@@ -21,6 +21,11 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
+// CountListed implements bank.Bank.
+func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListOptions) (int, error) {
+	return bank.CountEach(ctx, b, scope, o)
+}
+
 // CountMemories implements bank.Bank.
 func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	if err := ctx.Err(); err != nil {
