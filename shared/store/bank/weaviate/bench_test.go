@@ -170,15 +170,33 @@ func BenchmarkWrite(b *testing.B) {
 	}})
 }
 
-// BenchmarkList reads one page in the middle of 10,000 entries.
+// BenchmarkList reads pages of 10,000 entries and counts them, with and without a filter that all of them match.
 func BenchmarkList(b *testing.B) {
 	bk, _ := benchBank(b, 10_000)
 	page, err := bk.List(b.Context(), ana, bank.ListOptions{Limit: bank.MaxLimit})
 	if err != nil {
 		b.Fatal(err)
 	}
-	measure(b, measured{call: func(*rand.Rand) error {
-		_, err := bk.List(b.Context(), ana, bank.ListOptions{Token: page.Next})
-		return err
-	}})
+	all := memory.Filter{Condition: &memory.Condition{Field: "kind", Equals: string(page.Memories[0].Kind)}}
+	list := func(o bank.ListOptions) func(*rand.Rand) error {
+		return func(*rand.Rand) error {
+			_, err := bk.List(b.Context(), ana, o)
+			return err
+		}
+	}
+	count := func(o bank.ListOptions) func(*rand.Rand) error {
+		return func(*rand.Rand) error {
+			n, err := bk.CountListed(b.Context(), ana, o)
+			if err == nil && n != 10_000 {
+				err = fmt.Errorf("counted %d", n)
+			}
+			return err
+		}
+	}
+	measure(b,
+		measured{name: "middle-", call: list(bank.ListOptions{Token: page.Next})}, measured{name: "first-", call: list(bank.ListOptions{})},
+		measured{name: "count-", call: count(bank.ListOptions{})},
+		measured{name: "filtered-", call: list(bank.ListOptions{Filter: all})},
+		measured{name: "filtered-count-", call: count(bank.ListOptions{Filter: all})},
+	)
 }
