@@ -12,10 +12,4 @@
 //	{T}:users            sorted set of users by when something was added last, in ms
 //	{T}:users:first      the same by when something was added first
 //	{T}:erased:H         the erasures of a user, for a week (see redisstore.Fence)
-//
-// The gateway keeps three more under the same prefix, which an erasure removes and counts here:
-//
-//	{T}:notes:H          hash of metadata
-//	{T}:sessions:H       set of the open sessions of a user, as they are named in the next two
-//	{T}:idle, {T}:last   sorted set and hash of the tenant's open sessions
 package mem0state

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Count returns how much is kept of a user: events, exports, the last recall, metadata and open sessions. With the id of an erasure it
-// returns what is left of what that removes.
+// Count returns how much is kept of a user: events, exports and the last recall. With the id of an erasure it returns how much is
+// left of what that removes.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
@@ -18,8 +18,7 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	var counts []*goredis.IntCmd
 	err := s.Pipelined(ctx, "count", func(ctx context.Context, p goredis.Pipeliner) {
 		counts = []*goredis.IntCmd{
-			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "sessions")), p.SCard(ctx, s.UserKey(scope, "exports")),
-			p.HLen(ctx, s.UserKey(scope, "notes")), p.Exists(ctx, s.UserKey(scope, "recall")),
+			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "exports")), p.Exists(ctx, s.UserKey(scope, "recall")),
 		}
 	})
 	n := 0
@@ -36,31 +35,24 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 
 // eraseListed reads what there is and removes it; it returns false where something was written in between.
 func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure string) (bool, error) {
-	var events, exports, sessions *goredis.StringSliceCmd
+	var events, exports *goredis.StringSliceCmd
 	err := s.Pipelined(ctx, "list what to erase", func(ctx context.Context, p goredis.Pipeliner) {
 		events = p.ZRange(ctx, s.UserKey(scope, "events"), 0, -1)
 		exports = p.SMembers(ctx, s.UserKey(scope, "exports"))
-		sessions = p.SMembers(ctx, s.UserKey(scope, "sessions"))
 	})
 	if err != nil {
 		return false, err
 	}
 	keys := []string{
-		s.FenceKey(scope), s.UserKey(scope, "events"), s.UserKey(scope, "exports"), s.UserKey(scope, "sessions"), s.UserKey(scope, "recall"),
-		s.UserKey(scope, "notes"), s.Key(scope.Tenant, "events"), s.Key(scope.Tenant, "users:first"), s.Key(scope.Tenant, "users"),
-		s.Key(scope.Tenant, "idle"), s.Key(scope.Tenant, "last"),
+		s.FenceKey(scope), s.UserKey(scope, "events"), s.UserKey(scope, "exports"), s.UserKey(scope, "recall"),
+		s.Key(scope.Tenant, "events"), s.Key(scope.Tenant, "users:first"), s.Key(scope.Tenant, "users"),
 	}
-	args := []any{
-		redisstore.FenceField(erasure), redisstore.KeepFenceMs(), scope.User, len(events.Val()), len(exports.Val()), len(sessions.Val()),
-	}
+	args := []any{redisstore.FenceField(erasure), redisstore.KeepFenceMs(), scope.User, len(events.Val()), len(exports.Val())}
 	for _, id := range events.Val() {
 		keys, args = append(keys, s.eventKey(scope.Tenant, id)), append(args, id)
 	}
 	for _, id := range exports.Val() {
 		keys, args = append(keys, s.exportKey(scope.Tenant, id)), append(args, id)
-	}
-	for _, name := range sessions.Val() {
-		args = append(args, name)
 	}
 	out, err := s.Eval(ctx, "erase", s.erase, keys, args...)
 	if err != nil {

@@ -44,34 +44,23 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`
 
-// eraseSource removes everything of a user. KEYS: fence, events, exports and sessions of the user, recall, notes, events of the tenant,
-// users by their first event and by their last, idle sessions, their last turns, then the key of each event and export. ARGV: field and ms
-// of the fence, user, numbers of events, exports and sessions, then their names. It returns 0, and removes nothing, where the lists have
-// changed since they were read.
+// eraseSource removes everything of a user. KEYS: fence, events and exports of the user, recall, events of the tenant, users by their first
+// event and by their last, then the key of each event and export. ARGV: field and ms of the fence, user, numbers of events and exports,
+// then their names. It returns 0, and removes nothing, where the lists have changed since they were read.
 const eraseSource = redisstore.Fence + `
 if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 1 end
-local events, exports, sessions = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-if redis.call('ZCARD', KEYS[2]) ~= events or redis.call('SCARD', KEYS[3]) ~= exports or redis.call('SCARD', KEYS[4]) ~= sessions then
-  return 0
-end
+local events, exports = tonumber(ARGV[4]), tonumber(ARGV[5])
+if redis.call('ZCARD', KEYS[2]) ~= events or redis.call('SCARD', KEYS[3]) ~= exports then return 0 end
 for i = 1, events do
-  if not redis.call('ZSCORE', KEYS[2], ARGV[6 + i]) then return 0 end
+  if not redis.call('ZSCORE', KEYS[2], ARGV[5 + i]) then return 0 end
 end
 for i = 1, exports do
-  if redis.call('SISMEMBER', KEYS[3], ARGV[6 + events + i]) == 0 then return 0 end
-end
-for i = 1, sessions do
-  if redis.call('SISMEMBER', KEYS[4], ARGV[6 + events + exports + i]) == 0 then return 0 end
+  if redis.call('SISMEMBER', KEYS[3], ARGV[5 + events + i]) == 0 then return 0 end
 end
 erase_once(KEYS[1], ARGV[1], ARGV[2])
-for i = 1, events do redis.call('ZREM', KEYS[7], ARGV[6 + i]) end
-for i = 1, sessions do
-  local session = ARGV[6 + events + exports + i]
-  redis.call('ZREM', KEYS[10], session)
-  redis.call('HDEL', KEYS[11], session)
-end
-redis.call('ZREM', KEYS[8], ARGV[3])
-redis.call('ZREM', KEYS[9], ARGV[3])
-for i = 2, 6 do redis.call('UNLINK', KEYS[i]) end
-for i = 12, #KEYS do redis.call('UNLINK', KEYS[i]) end
+for i = 1, events do redis.call('ZREM', KEYS[5], ARGV[5 + i]) end
+redis.call('ZREM', KEYS[6], ARGV[3])
+redis.call('ZREM', KEYS[7], ARGV[3])
+for i = 2, 4 do redis.call('UNLINK', KEYS[i]) end
+for i = 8, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return 1`
