@@ -65,8 +65,8 @@ type Bank interface {
 	Erase(ctx context.Context, scope memory.Scope) error
 	// Count returns how much of the user is kept.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)
-	// CountListed returns how many entries List returns on all pages together. Without Sources and Filter a back-end counts them in its
-	// index; else it may read the entries that match. Limit and Token have no effect.
+	// CountListed returns how many entries List returns on all pages together. A back-end counts them in its index; only where that does not
+	// tell exactly which of them match the filter, it reads them. Limit and Token have no effect.
 	CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error)
 	// CountMemories returns how many open entries of a tenant are kept, of all users: what an entry was before and what was retracted do not
 	// count. What is written at the same time may or may not count. It is for operators, as Owner is.

@@ -114,34 +114,13 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	return nil, failed(ctx, "query "+collection, err)
 }
 
-// count counts one user's objects of a collection, with the same filter as read; of entries, those of the statuses where some are given.
-func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string, statuses ...memory.Status) (int, error) {
+// count counts one user's objects of a collection that pass filters, with the same filter by user as read.
+func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string, where ...*pb.Filters) (int, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return 0, err
 	}
-	where := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(hashID(scope.User))
-	if len(statuses) > 0 {
-		names := make([]string, len(statuses))
-		for i, s := range statuses {
-			names[i] = string(s)
-		}
-		in := filters.Where().WithPath([]string{propStatus}).WithOperator(filters.ContainsAny).WithValueText(names...)
-		where = filters.Where().WithOperator(filters.And).WithOperands([]*filters.WhereBuilder{where, in})
-	}
-	return b.aggregate(ctx, scope.Tenant, collection, func(q *graphql.AggregateBuilder) { q.WithWhere(where) })
-}
-
-// CountListed implements bank.Bank. The index may give entries that do not match a filter, so that those are read.
-func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListOptions) (int, error) {
-	o.Token = ""
-	o, _, err := o.Checked()
-	if err != nil {
-		return 0, err
-	}
-	if !o.Filter.IsZero() || len(o.Sources) > 0 {
-		return bank.CountEach(ctx, b, scope, o)
-	}
-	return b.count(ctx, scope, b.collections.memory(), o.Statuses...)
+	mine := inGraphQL(joined(pb.Filters_OPERATOR_AND, append(where, equal(propUser, hashID(scope.User)))))
+	return b.aggregate(ctx, scope.Tenant, collection, func(q *graphql.AggregateBuilder) { q.WithWhere(mine) })
 }
 
 // CountMemories implements bank.Bank.
