@@ -7,7 +7,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxIdle bounds how many sessions of a user wait to be closed when they are idle: each takes room in the state for up to a day.
+// maxIdle bounds how many sessions of a user wait to be closed when they are idle: each takes room in the state for
+// up to a day.
 const maxIdle = 256
 
 // hear notes an event of a session, which puts its idle end off.
@@ -36,8 +37,9 @@ func (o *Session) due(t Tuning) time.Time {
 	}
 }
 
-// closeIdle closes the sessions whose idle time has passed, as session_closed does. Where more than maxIdle sessions wait for that, those
-// that are due first are closed early: a turn that comes later is formed all the same.
+// closeIdle closes the sessions whose idle time has passed, as session_closed does. Where more than maxIdle
+// sessions wait for that, those that are due first are closed early: a turn that comes later is formed all the
+// same.
 func (s *State) closeIdle(now time.Time) {
 	waiting := slices.DeleteFunc(slices.Clone(s.Open), func(o Session) bool { return o.IdleAfter == 0 })
 	slices.SortStableFunc(waiting, func(a, b Session) int { return a.idleEnd().Compare(b.idleEnd()) })
@@ -49,7 +51,8 @@ func (s *State) closeIdle(now time.Time) {
 	}
 }
 
-// timed returns events as this run may take them: a run that took its first idle time in before there was one keeps ignoring them.
+// timed returns events as this run may take them: a run that took its first idle time in before there was one keeps
+// ignoring them.
 func timed(ctx workflow.Context, events []Event) []Event {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.IdleAfter > 0 }) ||
 		workflow.GetVersion(ctx, "idle-after", workflow.DefaultVersion, 1) > workflow.DefaultVersion {

@@ -6,7 +6,8 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// clause is a condition on the memories of one user: a filter that the bank evaluates, or an answer that holds for all of them.
+// clause is a condition on the memories of one user: a filter that the bank evaluates, or an answer that holds for
+// all of them.
 type clause struct {
 	// filter is nil where holds is the answer for every memory of the user.
 	filter *mnemev1.Filter

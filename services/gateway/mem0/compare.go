@@ -21,7 +21,8 @@ func sortedKeys(in map[string]any) []string { return slices.Sorted(maps.Keys(in)
 // reader makes the test of one operator; at is the field in errors.
 type reader func(at, operator string, operand any) (test, error)
 
-// fieldTest reads the condition on a field of a memory: a value that it equals, or operators with operands, all of which have to hold.
+// fieldTest reads the condition on a field of a memory: a value that it equals, or operators with operands, all of
+// which have to hold.
 func fieldTest(name string, value any, at string) (test, error) {
 	switch name {
 	case "metadata":
@@ -37,8 +38,8 @@ func fieldTest(name string, value any, at string) (test, error) {
 	case "keywords":
 		return operatorsTest(value, at, keywordsReader)
 	}
-	return nil, door.Invalid(at, "is no field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, created_at, "+
-		"updated_at, timestamp, categories, metadata, keywords and memory_ids")
+	return nil, door.Invalid(at, "is no field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
+		"created_at, updated_at, timestamp, categories, metadata, keywords and memory_ids")
 }
 
 // operatorsTest reads the operators of a condition.
@@ -58,9 +59,11 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 	for _, operator := range sortedKeys(object) {
 		switch {
 		case !slices.Contains(operators, operator):
-			return nil, door.Invalid(at+"."+operator, "is no operator, want one of "+strings.Join(operators[:len(operators)-1], ", "))
+			known := strings.Join(operators[:len(operators)-1], ", ")
+			return nil, door.Invalid(at+"."+operator, "is no operator, want one of "+known)
 		case operator == "icontains":
-			return nil, door.Invalid(at+".icontains", "is not available: contains finds a part of a text in upper and lower case alike")
+			return nil, door.Invalid(at+".icontains",
+				"is not available: contains finds a part of a text in upper and lower case alike")
 		}
 		if _, ok := object[operator].([]any); operator == "in" && !ok {
 			return nil, door.Invalid(at+".in", "is no list of values")
@@ -116,7 +119,8 @@ func wantTexts(at string, operand any) ([]*structpb.Value, error) {
 	return out, nil
 }
 
-// entityReader tests an entity. What the owner of a memory is decides it for all memories of the owner; else it came with what was said.
+// entityReader tests an entity. What the owner of a memory is decides it for all memories of the owner; else it
+// came with what was said.
 func entityReader(field string) reader {
 	inBank := textReader(field)
 	return func(at, operator string, operand any) (test, error) {
@@ -137,7 +141,8 @@ func entityReader(field string) reader {
 	}
 }
 
-// fixed tests a text that is the same for all memories of a user, nil where none has it. The operand has been checked.
+// fixed tests a text that is the same for all memories of a user, nil where none has it. The operand has been
+// checked.
 func fixed(is *string, operator string, operand any) bool {
 	equal := func(operand any) bool { return is != nil && operand == *is }
 	switch {
@@ -153,8 +158,8 @@ func fixed(is *string, operator string, operand any) bool {
 	return is != nil && strings.Contains(strings.ToLower(*is), strings.ToLower(operand.(string)))
 }
 
-// textReader tests a text of the bank, which may be missing. As in mem0, `*` is any that is not missing, and what is missing is not equal
-// to any.
+// textReader tests a text of the bank, which may be missing. As in mem0, `*` is any that is not missing, and what
+// is missing is not equal to any.
 func textReader(field string) reader {
 	return func(at, operator string, operand any) (test, error) {
 		if operand == nil && (operator == "eq" || operator == "ne") {
@@ -236,7 +241,9 @@ func categoriesReader(at, operator string, operand any) (test, error) {
 
 // timeReader tests a time of a memory. A day stands for all of it: what is not after a day is before its end.
 func timeReader(name string) reader {
-	of := map[string]func(func(string) clause) clause{"created_at": created, "updated_at": recorded, "timestamp": happened}[name]
+	of := map[string]func(func(string) clause) clause{
+		"created_at": created, "updated_at": recorded, "timestamp": happened,
+	}[name]
 	return func(at, operator string, operand any) (test, error) {
 		if operand == wildcard && operator == "eq" {
 			return same(decided(true)), nil
@@ -261,7 +268,8 @@ func timeReader(name string) reader {
 	}
 }
 
-// created tests when a memory was created: an update carries that of the first version, and else it is when the memory was said.
+// created tests when a memory was created: an update carries that of the first version, and else it is when the
+// memory was said.
 func created(test func(field string) clause) clause {
 	return first("metadata."+createdKey, "valid_from", test)
 }
@@ -303,7 +311,8 @@ func onlyOperators(in map[string]any) bool {
 	return len(in) > 0
 }
 
-// metadataReader tests a value of metadata: text, a number, true or false, or a list of these, which equals and contains each of them.
+// metadataReader tests a value of metadata: text, a number, true or false, or a list of these, which equals and
+// contains each of them.
 func metadataReader(key string) reader {
 	of := func(test func(field string) clause) clause { return test("metadata." + key) }
 	if key == speakerKey { // who said it is shown there, unless the caller gave another
@@ -362,7 +371,8 @@ func plain(at string, operand any) (*structpb.Value, error) {
 		}
 		return structpb.NewNumberValue(number.(float64)), nil
 	}
-	return nil, wrongType(at, "", operand, "text, a number, true or false: contains and in look into lists, and a key with dots into objects")
+	return nil, wrongType(at, "", operand,
+		"text, a number, true or false: contains and in look into lists, and a key with dots into objects")
 }
 
 // boundOf is a bound of a range: a number, or a date.

@@ -31,7 +31,8 @@ type condition interface {
 	owners() (users []string, f firmness)
 }
 
-// firmness is by which field a condition says whose memory it is: where a user_id is given, an agent_id only chooses among the memories.
+// firmness is by which field a condition says whose memory it is: where a user_id is given, an agent_id only
+// chooses among the memories.
 type firmness int
 
 const (
@@ -154,7 +155,8 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 	return out, nil
 }
 
-// valid checks the limits of filters. Errors name the filters as a whole: one field of mem0's may be several conditions of the bank.
+// valid checks the limits of filters. Errors name the filters as a whole: one field of mem0's may be several
+// conditions of the bank.
 func valid(c clause) error {
 	_, err := contract.FilterFrom(c.filter)
 	if err != nil {

@@ -42,7 +42,8 @@ type item struct {
 	created time.Time
 }
 
-// Keys of metadata. createdKey carries when the first version of a memory was created through updates; clients do not see it.
+// Keys of metadata. createdKey carries when the first version of a memory was created through updates; clients do
+// not see it.
 const (
 	speakerKey = "speaker"
 	createdKey = "mem0_created_at"
@@ -52,8 +53,9 @@ const (
 func itemOf(user string, m *mnemev1.Memory) *item {
 	sum := sha256.Sum256([]byte(m.GetContent()))
 	out := &item{
-		ID: m.GetId(), VersionID: m.GetId(), Version: m.GetVersion(), Memory: m.GetContent(), Hash: hex.EncodeToString(sum[:16]),
-		Metadata: map[string]any{}, Categories: categoriesOf(m), created: createdAt(m), UpdatedAt: stamp(timeOf(m.GetRecordedAt())),
+		ID: m.GetId(), VersionID: m.GetId(), Version: m.GetVersion(), Memory: m.GetContent(),
+		Hash: hex.EncodeToString(sum[:16]), Metadata: map[string]any{}, Categories: categoriesOf(m),
+		created: createdAt(m), UpdatedAt: stamp(timeOf(m.GetRecordedAt())),
 		AgentID: optional(m.GetAgentId()), AppID: optional(m.GetAppId()), RunID: optional(m.GetRunId()),
 	}
 	if s := m.GetSpeaker(); s != "" {
@@ -76,7 +78,8 @@ func metadataOf(m *mnemev1.Memory) map[string]any {
 	return out
 }
 
-// createdAt is when a memory was created: an update carries that of the first version, and else it is when the memory was said.
+// createdAt is when a memory was created: an update carries that of the first version, and else it is when the
+// memory was said.
 func createdAt(m *mnemev1.Memory) time.Time {
 	carried, _ := m.GetMetadata().AsMap()[createdKey].(string)
 	if at, err := time.Parse(time.RFC3339Nano, carried); err == nil {

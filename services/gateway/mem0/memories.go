@@ -57,8 +57,9 @@ func (a *api) list(r *http.Request, in fields) (any, error) {
 	return pagedOf(p, count, results), nil
 }
 
-// page returns a page of the memories that hold and that a filter means, user by user, oldest first, and how many there are. It reads the
-// memories before the page, because the bank continues after an entry and not at a number, and none behind it.
+// page returns a page of the memories that hold and that a filter means, user by user, oldest first, and how many
+// there are. It reads the memories before the page, because the bank continues after an entry and not at a number,
+// and none behind it.
 func (a *api) page(ctx context.Context, f filter, p page) (items []*item, count int, err error) {
 	for _, user := range f.users {
 		l := a.listing(user, f)
@@ -217,7 +218,8 @@ func (a *api) get(r *http.Request, _ fields) (any, error) {
 	return itemOf(f.user, f.newest), nil
 }
 
-// remove retracts a memory: recall no longer shows it, its history stays. Those that it took the place of come back in no case.
+// remove retracts a memory: recall no longer shows it, its history stays. Those that it took the place of come back
+// in no case.
 func (a *api) remove(r *http.Request, _ fields) (any, error) {
 	f, err := a.standing(r.Context(), r.PathValue("memory_id"))
 	if err != nil {

@@ -146,7 +146,8 @@ func (a *api) recall(ctx context.Context, s search, user string) (out answer, er
 	return out, nil
 }
 
-// keep keeps what a search showed, for feedback on it. Where it cannot be kept, feedback says that nothing is learned.
+// keep keeps what a search showed, for feedback on it. Where it cannot be kept, feedback says that nothing is
+// learned.
 func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
 	if err == nil {
 		err = a.State.KeepRecall(ctx, scope, token, shown)
@@ -156,9 +157,9 @@ func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Tok
 	}
 }
 
-// scoresOf are scores from 0 to 1, as mem0's clients know them, in the order of the scores of a recall. Those of the reranker are sums
-// without bounds, near to the logarithm of odds; those of a search are within bounds already. What has no score, because it is shown beside
-// the ranking, has the least of the others.
+// scoresOf are scores from 0 to 1, as mem0's clients know them, in the order of the scores of a recall. Those of
+// the reranker are sums without bounds, near to the logarithm of odds; those of a search are within bounds already.
+// What has no score, because it is shown beside the ranking, has the least of the others.
 func scoresOf(cited []*mnemev1.CitedMemory, ranked bool) []float64 {
 	out, least := make([]float64, len(cited)), 1.0
 	for i, c := range cited {

@@ -74,7 +74,8 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 	return itemOf(f.user, f.newest), nil
 }
 
-// change writes a new version where the text, its time or the metadata changes. f is what was found, with what became of it.
+// change writes a new version where the text, its time or the metadata changes. f is what was found, with what
+// became of it.
 func (a *api) change(ctx context.Context, f *found, c change) error {
 	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
 		return err
@@ -93,8 +94,9 @@ func (a *api) change(ctx context.Context, f *found, c change) error {
 	return nil
 }
 
-// turnOver is a turn that tells a memory anew: in the words of its speaker, or, where it is told in the third person, as an assistant does.
-// Its id is made of what it changes, so that a call that comes again writes nothing more. changes is false where nothing changes.
+// turnOver is a turn that tells a memory anew: in the words of its speaker, or, where it is told in the third
+// person, as an assistant does. Its id is made of what it changes, so that a call that comes again writes nothing
+// more. changes is false where nothing changes.
 func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err error) {
 	shown := itemOf(f.user, f.newest)
 	t = memory.Turn{Speaker: f.newest.GetSpeaker(), Role: memory.RoleUser, Text: c.text, Time: c.at}
@@ -126,9 +128,9 @@ func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err err
 	return t, true, err
 }
 
-// metadataOver is the metadata of a turn that updates a memory: what is wanted, or what there is where nothing is. The new version would
-// keep keys that the turn does not have, so that those which go are null. It carries when the memory was created, unless that is when the
-// turn was said.
+// metadataOver is the metadata of a turn that updates a memory: what is wanted, or what there is where nothing is.
+// The new version would keep keys that the turn does not have, so that those which go are null. It carries when the
+// memory was created, unless that is when the turn was said.
 func metadataOver(m *mnemev1.Memory, wanted map[string]any, created, said time.Time) (map[string]any, error) {
 	if wanted == nil {
 		wanted = metadataOf(m)

@@ -11,7 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// CountListed implements bank.Bank. The index counts what it tells exactly; for other filters, the entries that it gives are read.
+// CountListed implements bank.Bank. The index counts what it tells exactly; for other filters, the entries that it
+// gives are read.
 func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListOptions) (int, error) {
 	o.Token = ""
 	o, _, err := o.Checked()
@@ -44,8 +45,8 @@ func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListO
 	return b.count(ctx, scope, b.collections.memory(), where...)
 }
 
-// countable reports whether the tokens of entries tell which of them match: they do not where a part of a text is looked for, nor where numbers
-// and dates are compared.
+// countable reports whether the tokens of entries tell which of them match: they do not where a part of a text is
+// looked for, nor where numbers and dates are compared.
 func countable(f memory.Filter) bool {
 	switch {
 	case f.Condition != nil:
