@@ -95,7 +95,7 @@ func TestWhatAMessageTellsAgainIsNotWhatItChanges(t *testing.T) {
 		stored("volvo", "I drive a Volvo."), stored("shellfish", "I'm allergic to shellfish."),
 	}
 	for said, want := range map[string][]string{
-		"I moved to Bergen. I'm still allergic to shellfish.":                         {"oslo"},
+		"I moved to Bergen last week. I'm still allergic to shellfish.":               {"oslo"},
 		"I sold the Volvo. I'm still allergic to shellfish.":                          {"volvo"},
 		"Moved to Bergen! Still a dentist.":                                           {"oslo"},
 		"I quit my job at the clinic and became a baker. The cat is doing great.":     {"dentist"},
