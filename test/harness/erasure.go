@@ -108,9 +108,15 @@ func (s *System) Import(ctx context.Context, tenant, user string, in io.Reader) 
 // and not looked into.
 func (s *System) Histories(tb testing.TB, text string) []string {
 	tb.Helper()
+	return HistoriesAt(tb, s.Servers.Temporal.Addr(), []byte(text))
+}
+
+// HistoriesAt is Histories of a server at an address, for any of several texts.
+func HistoriesAt(tb testing.TB, server string, texts ...[]byte) []string {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{HostPort: s.Servers.Temporal.Addr(), Logger: silent{}}))
+	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{HostPort: server, Logger: silent{}}))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -122,7 +128,7 @@ func (s *System) Histories(tb testing.TB, text string) []string {
 			tb.Fatal(err)
 		}
 		for _, run := range page.GetExecutions() {
-			held, err := holds(ctx, c, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), text)
+			held, err := holds(ctx, c, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), texts)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -136,8 +142,8 @@ func (s *System) Histories(tb testing.TB, text string) []string {
 	}
 }
 
-// holds tells whether a run's history holds a text. A run that is gone holds none.
-func holds(ctx context.Context, c client.Client, id, run, text string) (bool, error) {
+// holds tells whether a run's history holds one of the texts. A run that is gone holds none.
+func holds(ctx context.Context, c client.Client, id, run string, texts [][]byte) (bool, error) {
 	for it := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		event, err := it.Next()
 		var absent *serviceerror.NotFound
@@ -151,7 +157,7 @@ func holds(ctx context.Context, c client.Client, id, run, text string) (bool, er
 		if err != nil {
 			return false, err
 		}
-		if bytes.Contains(data, []byte(text)) {
+		if slices.ContainsFunc(texts, func(text []byte) bool { return bytes.Contains(data, text) }) {
 			return true, nil
 		}
 	}

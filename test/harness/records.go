@@ -16,10 +16,16 @@ import (
 // Records are all records of a topic up to its present ends, in order within each key.
 func (s *System) Records(tb testing.TB, topic string) []bus.Message {
 	tb.Helper()
+	return RecordsAt(tb, s.Servers.Broker.Addr(), topic)
+}
+
+// RecordsAt is Records of a broker at an address.
+func RecordsAt(tb testing.TB, broker, topic string) []bus.Message {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	source, err := kafka.NewSource(kafka.SourceConfig{
-		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: "harness"}, Group: "harness-" + uuid.NewString(),
+		Cluster: kafka.Cluster{Brokers: []string{broker}, ClientID: "harness"}, Group: "harness-" + uuid.NewString(),
 		Topics: []string{topic}, MaxWait: 100 * time.Millisecond,
 	})
 	if err != nil {

@@ -1,0 +1,208 @@
+package erasure_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// found is where a search has found something: store and place.
+type found []string
+
+func (f *found) add(store, place string) {
+	if at := store + ": " + place; !slices.Contains(*f, at) {
+		*f = append(*f, at)
+	}
+}
+
+// in lists the finds of one store.
+func (f found) in(store string) found {
+	return slices.DeleteFunc(slices.Clone(f), func(at string) bool { return !strings.HasPrefix(at, store+": ") })
+}
+
+// marks are the texts that must not stand anywhere: the user's words, the id, and the hash that names the user's keys.
+func marks(user, word string) [][]byte {
+	sum := sha256.Sum256([]byte(user))
+	return [][]byte{[]byte(word), []byte(user), []byte(base64.RawURLEncoding.EncodeToString(sum[:18]))}
+}
+
+func holdsAny(data []byte, of [][]byte) bool {
+	return slices.ContainsFunc(of, func(mark []byte) bool { return bytes.Contains(data, mark) })
+}
+
+// search looks through Redis, the bank, the dead letters and the histories of workflows.
+func (s *system) search(t *testing.T, user, word string) found {
+	t.Helper()
+	var out found
+	of := marks(user, word)
+	s.searchRedis(t, of, &out)
+	s.searchBank(t, of, &out)
+	for _, m := range harness.RecordsAt(t, s.at.Brokers[0], contract.TopicDeadLetters) {
+		if holdsAny(m.Key, of) || holdsAny(m.Value, of) {
+			out.add("dead letters", fmt.Sprint(m.Partition, "/", m.Offset))
+		}
+	}
+	for _, id := range harness.HistoriesAt(t, s.stack.Settings()["MNEME_TEMPORAL_ADDR"], of...) {
+		out.add("histories", id)
+	}
+	return out
+}
+
+// searchRedis reads every key with its value.
+func (s *system) searchRedis(t *testing.T, of [][]byte, out *found) {
+	t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: s.at.Redis[0]})
+	defer client.Close()
+	ctx := t.Context()
+	keys := client.Scan(ctx, 0, "*", 1000).Iterator()
+	for keys.Next(ctx) {
+		key := keys.Val()
+		value, err := dump(ctx, client, key)
+		if err != nil {
+			t.Fatalf("read the key %s: %v", key, err)
+		}
+		if holdsAny([]byte(key), of) || holdsAny(value, of) {
+			out.add("redis", key)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dump returns all that a key holds as JSON text without escapes.
+func dump(ctx context.Context, client *goredis.Client, key string) ([]byte, error) {
+	kind, err := client.Type(ctx, key).Result()
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	switch kind {
+	case "string":
+		value, err = client.Get(ctx, key).Result()
+	case "hash":
+		value, err = client.HGetAll(ctx, key).Result()
+	case "list":
+		value, err = client.LRange(ctx, key, 0, -1).Result()
+	case "set":
+		value, err = client.SMembers(ctx, key).Result()
+	case "zset":
+		value, err = client.ZRange(ctx, key, 0, -1).Result()
+	case "none": // it has expired meanwhile
+	default:
+		err = fmt.Errorf("type %s is not known to this test", kind)
+	}
+	return fmt.Append(nil, value), err
+}
+
+// searchBank reads every object of every class and tenant of Weaviate.
+func (s *system) searchBank(t *testing.T, of [][]byte, out *found) {
+	t.Helper()
+	var schema struct {
+		Classes []struct {
+			Class              string
+			MultiTenancyConfig struct{ Enabled bool }
+		}
+	}
+	s.readBank(t, "/v1/schema", &schema)
+	for _, c := range schema.Classes {
+		if !c.MultiTenancyConfig.Enabled {
+			continue
+		}
+		var page struct{ Objects []json.RawMessage }
+		after := ""
+		for {
+			page.Objects = nil
+			s.readBank(t, "/v1/objects?limit=200&class="+c.Class+"&tenant="+s.at.Tenant+after, &page)
+			for _, object := range page.Objects {
+				if holdsAny(object, of) {
+					out.add("bank", c.Class)
+				}
+			}
+			if len(page.Objects) == 0 {
+				break
+			}
+			var last struct{ ID string }
+			if err := json.Unmarshal(page.Objects[len(page.Objects)-1], &last); err != nil {
+				t.Fatal(err)
+			}
+			after = "&after=" + last.ID
+		}
+	}
+}
+
+func (s *system) readBank(t *testing.T, path string, to any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.stack.Settings()["MNEME_WEAVIATE_HTTP"]+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode == http.StatusOK {
+		err = json.Unmarshal(body, to)
+	}
+	if err != nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusUnprocessableEntity {
+		t.Fatalf("%s: status %d, %v", path, res.StatusCode, err)
+	}
+}
+
+// files lists the files of the data folder that hold a mark, relative to it.
+func files(t *testing.T, dir string, of [][]byte) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		encoded := make([][]byte, 0, len(of))
+		for _, mark := range of {
+			encoded = append(encoded, mark)
+			for shift := range 3 {
+				encoded = append(encoded, inBase64(mark, shift))
+			}
+		}
+		if holdsAny(data, encoded) {
+			relative, err := filepath.Rel(dir, path)
+			out = append(out, relative)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// inBase64 is the part of a text's base64 form that does not depend on its neighbours, where shift bytes stand before it.
+func inBase64(mark []byte, shift int) []byte {
+	padded := append(make([]byte, shift), mark...)
+	encoded := base64.StdEncoding.EncodeToString(padded)
+	from, to := (shift*8+5)/6, len(padded)*8/6
+	return []byte(encoded[from:to])
+}
