@@ -95,7 +95,7 @@ func said(text string) map[string]any {
 func (c *caller) fill(t *testing.T, user, word string) {
 	t.Helper()
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/turns"), said("I live in "+word+" and I am allergic to peanuts."))
-	c.call(t, http.MethodPost, rest(user, "/memories"), map[string]any{"text": "My dentist works in " + word + "."})
+	c.call(t, http.MethodPost, rest(user, "/memories"), map[string]any{"content": "My dentist works in " + word + "."})
 	c.call(t, http.MethodPost, "/v3/memories/add/", map[string]any{
 		"user_id": user, "run_id": "trip", "metadata": map[string]any{"place": word},
 		"messages": []any{map[string]any{"role": "user", "content": "My sister has moved to " + word + "."}},
@@ -143,7 +143,7 @@ func (c *caller) use(t *testing.T, user, word string) {
 	c.call(t, http.MethodPost, rest(user, "/citations"), map[string]any{
 		"recall_id": recall["recall_id"], "shown_ids": shown, "cited_ids": shown[:1],
 	})
-	c.call(t, http.MethodPost, rest(user, "/why"), map[string]any{"query": "Where?", "expect": map[string]any{"text": word}})
+	c.call(t, http.MethodPost, rest(user, "/why"), map[string]any{"query": "Where?", "expect_text": word})
 	c.call(t, http.MethodPost, "/v3/memories/search/", map[string]any{"query": "sister", "filters": map[string]any{"user_id": user}})
 	c.tool(t, "search_memories", map[string]any{"user_id": user, "query": "baker"})
 }

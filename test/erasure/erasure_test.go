@@ -34,13 +34,15 @@ type system struct {
 	stack  *standalone.Stack
 	dir    string
 	binary string
+
+	endKeeping func()
 }
 
 // start runs all of Mneme and registers a webhook whose endpoint fails, so that deliveries wait.
 func start(t *testing.T) *system {
 	t.Helper()
 	s := &system{dir: t.TempDir(), binary: filepath.Join(t.TempDir(), "mneme")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "github.com/mneme-memory/mneme/cmd/mneme")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", s.binary, "github.com/mneme-memory/mneme/cmd/mneme")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
@@ -54,6 +56,7 @@ func start(t *testing.T) *system {
 	}
 	s.stack, s.caller = stack, caller{at: stack.Connection, http: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(s.http.CloseIdleConnections)
+	s.keepRunning(t)
 	s.out = publisher(t, stack.Connection.Brokers)
 	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -63,12 +66,27 @@ func start(t *testing.T) *system {
 	return s
 }
 
+// keepRunning does what `mneme up` does while it runs: Redis rewrites its file.
+func (s *system) keepRunning(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.stack.Wait(ctx) }()
+	s.endKeeping = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // stop ends the stack, once.
 func (s *system) stop(t *testing.T) {
 	t.Helper()
 	if s.stack == nil {
 		return
 	}
+	s.endKeeping()
 	if err := s.stack.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
@@ -90,7 +108,8 @@ func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 		p := personOf(w.name)
 		s.fill(t, p.user, p.word)
 		s.use(t, p.user, p.word)
-		before := s.search(t, p.user, p.word)
+		words, _ := marks(p)
+		before := s.search(t, words)
 		for _, store := range []string{"redis", "bank", "dead letters", "histories"} {
 			if len(before.in(store)) == 0 {
 				t.Errorf("before the erasure the search finds nothing in %s: it proves nothing", store)
@@ -105,11 +124,19 @@ func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 		s.awaitDone(t, p)
 	}
 	for _, p := range all {
-		if left := s.search(t, p.user, p.word); len(left) > 0 {
+		words, ids := marks(p)
+		left := append(s.search(t, words), slices.DeleteFunc(s.search(t, ids), named)...)
+		if len(left) > 0 {
 			t.Errorf("of %s something is left:\n%s", p.user, strings.Join(left, "\n"))
 		}
 		s.checkScan(t, p.user)
 	}
+	await(t, "Redis has rewritten its file", func(context.Context) bool {
+		words, ids := marks(all[len(all)-1])
+		return !slices.ContainsFunc(files(t, s.dir, slices.Concat(words, ids[:1])), func(file string) bool {
+			return strings.HasPrefix(file, "redis/")
+		})
+	})
 	s.stop(t)
 	for _, p := range all {
 		checkFiles(t, s.dir, p)
@@ -189,16 +216,26 @@ func publisher(t *testing.T, brokers []string) bus.Publisher {
 	return client.Publisher
 }
 
-// remain are the places that keep an erased user's words or id for a time that docs/operating.md states: the segments of the topics that
-// only carry records, and what Weaviate has not compacted yet.
-var remain = []string{"kafka/", "weaviate/"}
+// keep are the places that keep an erased user's words or id for a time that docs/operating.md states: segments of the topics that only
+// carry records, and what Weaviate has not compacted yet. keepIDs keep ids alone.
+var (
+	keep    = []string{"kafka/", "weaviate/"}
+	keepIDs = []string{"redis/", "temporal/"}
+)
 
-// checkFiles wants no file of a stopped Mneme to hold the user's words, but for those that remain.
+// checkFiles wants no file of a stopped Mneme to hold the user's words or id, but for those that keep them for a time.
 func checkFiles(t *testing.T, dir string, p person) {
 	t.Helper()
-	for _, file := range files(t, dir, marks(p.user, p.word)) {
-		if !slices.ContainsFunc(remain, func(place string) bool { return strings.HasPrefix(file, place) }) {
-			t.Errorf("the file %s still holds something of %s", file, p.user)
+	in := func(places []string) func(string) bool {
+		return func(file string) bool {
+			return slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(file, place) })
 		}
+	}
+	words, ids := marks(p)
+	for _, file := range slices.DeleteFunc(files(t, dir, words), in(keep)) {
+		t.Errorf("the file %s still holds words of %s", file, p.user)
+	}
+	for _, file := range slices.DeleteFunc(files(t, dir, ids), in(slices.Concat(keep, keepIDs))) {
+		t.Errorf("the file %s still holds the id of %s", file, p.user)
 	}
 }
