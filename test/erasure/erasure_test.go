@@ -131,10 +131,12 @@ func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 		}
 		s.checkScan(t, p.user)
 	}
-	await(t, "Redis has rewritten its file", func(context.Context) bool {
-		words, ids := marks(all[len(all)-1])
-		return !slices.ContainsFunc(files(t, s.dir, slices.Concat(words, ids[:1])), func(file string) bool {
-			return strings.HasPrefix(file, "redis/")
+	await(t, "Redis and Temporal have rewritten their files", func(context.Context) bool {
+		return !slices.ContainsFunc(all, func(p person) bool {
+			words, _ := marks(p)
+			return slices.ContainsFunc(files(t, s.dir, words), func(file string) bool {
+				return strings.HasPrefix(file, "redis/") || strings.HasPrefix(file, "temporal/")
+			})
 		})
 	})
 	s.stop(t)

@@ -83,48 +83,52 @@ func open(store *config.SQL) (sqlplugin.AdminDB, error) {
 	return db, nil
 }
 
-// swept is the user_version of a database whose free pages hold nothing: secure_delete has been on since.
-const swept = 1
-
-// sweep rebuilds a database whose free pages may still hold deleted texts, once.
+// sweep rebuilds the database. Even with secure_delete SQLite leaves parts of rows behind in pages that it has merged.
 func sweep(file string) (err error) {
 	db, err := stdsql.Open("sqlite", "file:"+file)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var version int
-	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version >= swept {
-		return err
-	}
-	for _, statement := range []string{"VACUUM", fmt.Sprintf("PRAGMA user_version = %d", swept)} {
-		if _, err := db.Exec(statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return nil
+	_, err = db.Exec("VACUUM")
+	return errors.Join(err, db.Close())
 }
 
-// checkpointInterval bounds how long the write-ahead log keeps older content of pages.
-const checkpointInterval = 10 * time.Second
+const (
+	// checkpointInterval bounds how long the write-ahead log keeps older content of pages.
+	checkpointInterval = 10 * time.Second
+	// sweepEvery is how many checkpoints a running server rebuilds its database after. Nothing else is served meanwhile,
+	// so a database of more than sweepBytes is only rebuilt at the next start.
+	sweepEvery = 6
+	sweepBytes = 16 << 20
+)
 
 // checkpoint moves the write-ahead log into the database and empties it, at every interval, until ctx ends. SQLite alone
-// would reuse the log from its beginning and keep deleted texts behind.
+// would reuse the log from its beginning and keep deleted texts behind. At every sixth interval it rebuilds a small
+// database.
 func checkpoint(ctx context.Context, store *config.SQL, logger log.Logger) {
 	tick := time.NewTicker(checkpointInterval)
 	defer tick.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		db, err := open(store)
-		if err == nil {
-			err = errors.Join(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), db.Close())
-		}
-		if err != nil {
+		if err := clean(store, n%sweepEvery == 0); err != nil {
 			logger.Warn("empty the write-ahead log", tag.Error(err))
 		}
 	}
+}
+
+// clean empties the write-ahead log. With rebuild it also rebuilds a database of at most sweepBytes before.
+func clean(store *config.SQL, rebuild bool) error {
+	db, err := open(store)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(store.DatabaseName)
+	if err == nil && rebuild && info.Size() <= sweepBytes {
+		err = db.Exec("VACUUM")
+	}
+	return errors.Join(err, db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), db.Close())
 }
