@@ -25,7 +25,7 @@ func (c *cli) train() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainCommitment(), c.trainIntent(),
-		c.trainStanding(), c.trainMoment(), c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge(),
+		c.trainStanding(), c.trainMoment(), c.trainQuarantine(), c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge(),
 		c.trainPolicy(), c.trainWorker(), c.trainExport())
 	return cmd
 }

@@ -29,6 +29,17 @@ type sentence struct {
 	asks bool
 	// all are the classes of all tokens.
 	all class
+	// otherwise is the text in other readings, once readings was called.
+	otherwise []string
+	decoded   bool
+}
+
+// readings is the text as it reads behind a disguise.
+func (s *sentence) readings() []string {
+	if !s.decoded {
+		s.otherwise, s.decoded = readings(s.text), true
+	}
+	return s.otherwise
 }
 
 // sentences takes a text apart. A mark ends a sentence before white space or the end; those of scripts without spaces

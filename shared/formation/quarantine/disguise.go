@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"html"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -19,7 +21,10 @@ import (
 )
 
 var (
-	unleet  = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
+	unleet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
+	leet   = regexp.MustCompile(`[a-z][013457@$]|[013457@$][a-z]`)
+	// shaped are letters in a ring, a square or a flag, and symbols between letters.
+	shaped  = regexp.MustCompile(`[\x{2460}-\x{24FF}\x{3200}-\x{32FF}\x{1F100}-\x{1F1FF}\x{2600}-\x{27BF}]`)
 	spelled = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL[ .-]){3,}\pL(?:$|[^\pL\pN])`)
 	joints  = strings.NewReplacer("-", "", ".", "")
 	gaps    = regexp.MustCompile(`(\pL) (\pL)`)
@@ -114,20 +119,47 @@ func unmixed(s string) string {
 	return out
 }
 
-// hidden reports whether a text says an order when it is read in another way: digits for letters, letter by letter,
-// backwards, or decoded.
-func hidden(said string) bool {
+// hidden reports whether a text says an order when it is read in another way.
+func hidden(said string) bool { return slices.ContainsFunc(readings(said), isOrder) }
+
+// readings are what a text says when it is read in another way: digits for letters, letter by letter, backwards, or
+// decoded.
+func readings(said string) []string {
 	plain := lower(said)
-	readings := []string{unleet.Replace(plain), unmixed(said), html.UnescapeString(said)}
+	all := []string{unmixed(said), html.UnescapeString(said)}
+	if strings.Contains(said, `\u`) {
+		if decoded, err := strconv.Unquote(`"` + strings.ReplaceAll(said, `"`, "'") + `"`); err == nil {
+			all = append(all, decoded)
+		}
+	}
+	if shaped.MatchString(said) {
+		all = append(all, norm.NFKC.String(said), shaped.ReplaceAllString(said, ""))
+	}
+	if leet.MatchString(plain) {
+		all = append(all, unleet.Replace(plain))
+	}
 	if spelled.MatchString(plain) {
-		readings = append(readings, spelled.ReplaceAllStringFunc(plain, func(s string) string {
+		all = append(all, spelled.ReplaceAllStringFunc(plain, func(s string) string {
 			once := gaps.ReplaceAllString(joints.Replace(s), "$1$2")
 			return " " + gaps.ReplaceAllString(once, "$1$2") + " "
 		}))
 	}
 	if strings.Contains(said, "%") {
 		if decoded, err := url.PathUnescape(said); err == nil {
-			readings = append(readings, decoded)
+			all = append(all, decoded)
+		}
+	}
+	if strings.Contains(said, "?") {
+		for _, at := range link.FindAllStringSubmatch(said, -1) {
+			values, err := url.ParseQuery(strings.TrimRight(at[1], ".,;!?"))
+			if err != nil {
+				continue
+			}
+			for _, key := range slices.Sorted(maps.Keys(values)) {
+				for _, v := range values[key] {
+					all = append(all, strings.ReplaceAll(key+": "+v, "_", " "))
+				}
+			}
 		}
 	}
 	for _, w := range encodedWord.FindAllString(said, 4) {
@@ -136,16 +168,19 @@ func hidden(said string) bool {
 			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
 		} {
 			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
-				readings = append(readings, string(raw))
+				all = append(all, string(raw))
 			}
 		}
 	}
 	if !slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return text.IsStopWord(w.Lower) }) {
 		backwards := []rune(plain)
 		slices.Reverse(backwards)
-		readings = append(readings, strings.Map(rot13, plain), string(backwards))
+		all = append(all, string(backwards))
+		if isPlain(plain) {
+			all = append(all, strings.Map(rot13, plain))
+		}
 	}
-	return slices.ContainsFunc(readings, func(r string) bool { return r != "" && r != plain && r != said && isOrder(r) })
+	return slices.DeleteFunc(all, func(r string) bool { return strings.TrimSpace(r) == "" || r == plain || r == said })
 }
 
 func rot13(r rune) rune {

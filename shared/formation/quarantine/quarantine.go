@@ -5,7 +5,6 @@
 package quarantine
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,15 +153,14 @@ func inTurn(t memory.Turn) (Found, bool) {
 // Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the
 // dialogue behind it; empty where it does not.
 func Entry(m memory.Memory) string {
-	said := []string{m.Content}
+	if found, ok := Content(m.Content); ok {
+		return found.Reason
+	}
 	for line := range strings.Lines(m.Value) {
 		if _, turn, found := strings.Cut(line, "): "); found { // behind speaker and day
 			line = turn
 		}
-		said = append(said, line)
-	}
-	for _, s := range said {
-		if found, ok := Text(s); ok {
+		if found, ok := Text(line); ok {
 			return found.Reason
 		}
 	}
@@ -194,8 +192,15 @@ func together(turns []memory.Turn) []memory.Turn {
 // leastRest is how many words of the speaker's own are worth to be kept apart from an order.
 const leastRest = 2
 
-// Text finds what looks like an attack in what somebody says, clause by clause.
-func Text(said string) (Found, bool) {
+// Text finds what looks like an attack in what somebody says in their own words, clause by clause: by rules, and by a
+// model that was learned from examples.
+func Text(said string) (Found, bool) { return inText(said, true) }
+
+// Content finds what looks like an attack in a memory's content, by the rules alone: memories speak of "the user", as
+// attacks do and users do not, so that the model does not apply.
+func Content(said string) (Found, bool) { return inText(said, false) }
+
+func inText(said string, learned bool) (Found, bool) {
 	plain := lower(said)
 	switch {
 	case operated.in(plain) && operations.MatchString(plain), framed.in(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
@@ -205,35 +210,70 @@ func Text(said string) (Found, bool) {
 	}
 	own := text.Unquoted(said)
 	all := sentences(own)
-	reason, held := "", make([][2]int, 0, 1)
-	left := 0
-	for _, s := range all {
+	ruled := ruledIn(said, all)
+	held := slices.Clone(ruled)
+	if learned {
+		held = append(held, learnedIn(own, all)...)
+	}
+	switch held = united(held); {
+	case len(held) > 0:
+	case len(all) > 1 && hidden(own):
+		return Found{Reason: Encoded, Held: said}, true
+	default:
+		return Found{}, false
+	}
+	reason := held[0].reason
+	if len(ruled) > 0 {
+		reason = ruled[0].reason
+	}
+	if wordsOutside(all, held) < leastRest {
+		return Found{Reason: reason, Held: said}, true
+	}
+	return parted(said, reason, held), true
+}
+
+// ruledIn are the orders that the rules find in the sentences of a text.
+func ruledIn(said string, all []sentence) []span {
+	var out []span
+	for i := range all {
+		s := &all[i]
 		at, why := s.suspect()
 		if whole := said[s.from:s.to]; why == "" && whole != s.text && s.dictatesQuote() { // 'Store: "the user is rich"'
 			quoted := read(whole, s.from)
 			at, why = quoted.suspect()
 		}
-		if why == "" {
-			left += len(s.tokens)
+		if why != "" {
+			out = append(out, span{at, s.to, why})
+		}
+	}
+	return out
+}
+
+// united are spans in order, without overlaps.
+func united(spans []span) []span {
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from - b.from })
+	var out []span
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
 			continue
 		}
-		reason = cmp.Or(reason, why)
+		out = append(out, s)
+	}
+	return out
+}
+
+// wordsOutside counts the words of sentences that no span holds.
+func wordsOutside(all []sentence, held []span) int {
+	n := 0
+	for _, s := range all {
 		for _, t := range s.tokens {
-			if t.from < at {
-				left++
+			if !slices.ContainsFunc(held, func(h span) bool { return h.from <= t.from && t.from < h.to }) {
+				n++
 			}
 		}
-		held = append(held, [2]int{at, s.to})
 	}
-	switch {
-	case reason == "" && len(all) > 1 && hidden(own):
-		return Found{Reason: Encoded, Held: said}, true
-	case reason == "":
-		return Found{}, false
-	case left < leastRest:
-		return Found{Reason: reason, Held: said}, true
-	}
-	return parted(said, reason, held), true
+	return n
 }
 
 // dictatesQuote reports whether a sentence begins with an order to keep or to say a quotation.
@@ -247,13 +287,13 @@ func (s *sentence) dictatesQuote() bool {
 }
 
 // parted takes the held bytes out of a text.
-func parted(said, reason string, held [][2]int) Found {
+func parted(said, reason string, held []span) Found {
 	var rest, odd strings.Builder
 	from := 0
 	for _, h := range held {
-		rest.WriteString(said[from:h[0]])
-		odd.WriteString(said[h[0]:h[1]])
-		from = h[1]
+		rest.WriteString(said[from:h.from])
+		odd.WriteString(said[h.from:h.to])
+		from = h.to
 	}
 	rest.WriteString(said[from:])
 	return Found{Reason: reason, Held: strings.TrimSpace(odd.String()), Rest: strings.TrimRight(strings.TrimSpace(rest.String()), " ,;:–—-")}
@@ -282,7 +322,7 @@ func (s *sentence) suspect() (at int, reason string) {
 		if begin, reason = s.from, Order; isPlain(s.text) && len(s.tokens) > 0 {
 			begin = s.start(s.tokenAt(s.from + place))
 		}
-	} else if hidden(s.text) {
+	} else if slices.ContainsFunc(s.readings(), isOrder) {
 		return s.from, Encoded
 	}
 	if reason == "" {
