@@ -27,7 +27,7 @@ type QuarantineOptions struct {
 	Seed uint64 `json:"seed"`
 	// Alarms is the share of harmless turns, of folds left out, that the threshold takes for an attack.
 	Alarms float64 `json:"alarms"`
-	// Plain is how many turns of users in the dialogues are added as harmless turns.
+	// Plain is how many turns and requests of users in other corpora are added as harmless turns.
 	Plain int `json:"plain"`
 	// Epochs, Rate and Decay are as in FilterOptions.
 	Epochs int     `json:"epochs"`
@@ -37,7 +37,7 @@ type QuarantineOptions struct {
 
 // QuarantineDefaults are the options of the model that the binary carries.
 func QuarantineDefaults() QuarantineOptions {
-	return QuarantineOptions{Seed: 1, Alarms: 1. / 500, Plain: 2000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
+	return QuarantineOptions{Seed: 1, Alarms: 1. / 200, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
 }
 
 func (o QuarantineOptions) check() error {
@@ -291,13 +291,13 @@ func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error
 	return m, r, nil
 }
 
-// quarantineTurns are the labelled turns, and turns of users in the dialogues.
+// quarantineTurns are the labelled turns, and plain ones.
 func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []judgedTurn, err error) {
 	labelled, err := corpus.Attacks()
 	if err != nil {
 		return r, nil, nil, err
 	}
-	dialogues, err := corpus.Dialogues()
+	said, err := plainTalk()
 	if err != nil {
 		return r, nil, nil, err
 	}
@@ -311,17 +311,64 @@ func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []ju
 	for _, a := range labelled {
 		add(&turns, a)
 	}
-	var said []string
-	for _, d := range dialogues {
-		for _, t := range d.Turns {
-			if d.Split() == corpus.Train && t.Role != memory.RoleAssistant {
-				said = append(said, t.Text)
-			}
-		}
-	}
 	for i := range min(o.Plain, len(said)) {
 		add(&plain, corpus.Attack{Text: said[i*len(said)/o.Plain]})
 	}
 	r.Options, r.Digest = o, hex.EncodeToString(h.Sum(nil)[:8])
 	return r, turns, plain, nil
+}
+
+// plainTalk are turns, requests and questions of users in the other corpora, of the parts for training.
+func plainTalk() ([]string, error) {
+	dialogues, err := corpus.Dialogues()
+	if err != nil {
+		return nil, err
+	}
+	var said []string
+	for _, d := range dialogues {
+		if d.Split() != corpus.Train {
+			continue
+		}
+		for _, t := range d.Turns {
+			if t.Role != memory.RoleAssistant {
+				said = append(said, t.Text)
+			}
+		}
+		for _, r := range d.Requests {
+			said = append(said, r.Text)
+		}
+	}
+	chats, err := corpus.Chats(corpus.Train)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chats {
+		for _, s := range c.Sessions {
+			for _, t := range s.Turns {
+				said = append(said, t.Text)
+			}
+		}
+	}
+	questions, err := corpus.Questions(corpus.Train)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range questions {
+		said = append(said, q.Text)
+	}
+	foreign, err := corpus.Languages()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		if f.Split != corpus.Train {
+			continue
+		}
+		for _, s := range f.Subject.Sessions {
+			for _, t := range s.Turns {
+				said = append(said, t.Text)
+			}
+		}
+	}
+	return said, nil
 }

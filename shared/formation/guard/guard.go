@@ -116,16 +116,17 @@ func suspect(r formation.Related, odd map[string]quarantine.Found) bool {
 	})
 }
 
-// suspectContents quarantines what a former adds that reads like an attack itself, whatever the turns said: a model may sum an order up.
+// suspectContents quarantines what a former writes that reads like an attack itself, whatever the turns said: a model may
+// sum an order up. What would replace entries is added beside them, so that they stay in recall.
 func suspectContents(ops []memory.Operation) {
 	for i, op := range ops {
-		if op.Kind != memory.OpAdd || op.New == nil {
+		if op.New == nil {
 			continue
 		}
-		if found, ok := quarantine.Text(op.New.Content); ok {
+		if found, ok := quarantine.Content(op.New.Content); ok {
 			m := *op.New
 			m.Quarantine = found.Reason
-			ops[i].New = &m
+			ops[i].Kind, ops[i].Targets, ops[i].Anew, ops[i].New = memory.OpAdd, nil, false, &m
 		}
 	}
 }
