@@ -311,8 +311,9 @@ func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []ju
 	for _, a := range labelled {
 		add(&turns, a)
 	}
-	for i := range min(o.Plain, len(said)) {
-		add(&plain, corpus.Attack{Text: said[i*len(said)/o.Plain]})
+	some := min(o.Plain, len(said))
+	for i := range some {
+		add(&plain, corpus.Attack{Text: said[i*len(said)/some]})
 	}
 	r.Options, r.Digest = o, hex.EncodeToString(h.Sum(nil)[:8])
 	return r, turns, plain, nil

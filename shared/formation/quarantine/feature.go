@@ -209,9 +209,11 @@ func (s *sentence) marks(b *bag) {
 	colon := strings.IndexByte(s.text, ':')
 	mine, about := s.all&(self|own) != 0, s.all&(person|user) != 0
 	b.marks([]sign{
-		{"asks", s.asks}, {"link", strings.Contains(s.text, "://")}, {"address", strings.ContainsAny(s.text, ".@") && address.MatchString(s.text)},
+		{"asks", s.asks}, {"link", strings.Contains(s.text, "://")},
+		{"address", strings.ContainsAny(s.text, ".@") && address.MatchString(s.text)},
 		{"bracket", strings.ContainsAny(s.text[:min(1, len(s.text))], "[<{#")}, {"assigns", strings.Contains(s.text, "=")},
-		{"colon", colon >= 0}, {"head", colon > 0 && colon < 25}, {"quotes", strings.ContainsAny(s.text, "\"“”«»„「」『』")},
+		{"colon", colon >= 0}, {"head", colon > 0 && colon < 25},
+		{"quotes", strings.ContainsAny(s.text, "\"“”«»„「」『』")},
 		{"not mine", !mine}, {"not mine, about", !mine && about},
 		{"not mine, begins", !mine && len(s.tokens) > 0 && s.tokens[0].begins&(acts|actsAnywhere|reveal|praise) != 0},
 		{"short", len(s.tokens) < 4}, {"long", len(s.tokens) > 14}, {"longer", len(s.tokens) > 30},
@@ -229,7 +231,8 @@ func (s *sentence) signals(b *bag) {
 			switch {
 			case r < utf8.RuneSelf:
 				latin = latin || unicode.IsLetter(r)
-			case r >= 0x1D400 && r <= 0x1D7FF, r >= 0xFF21 && r <= 0xFF5A, r >= 0x2460 && r <= 0x24FF, r >= 0x1F100 && r <= 0x1F1FF:
+			case r >= 0x1D400 && r <= 0x1D7FF, r >= 0xFF21 && r <= 0xFF5A,
+				r >= 0x2460 && r <= 0x24FF, r >= 0x1F100 && r <= 0x1F1FF:
 				shapedLetters++
 			case unicode.Is(unicode.So, r):
 				symbols++
@@ -242,7 +245,8 @@ func (s *sentence) signals(b *bag) {
 	colon := strings.IndexByte(s.text, ':')
 	b.marks([]sign{
 		{"shaped", shapedLetters > 5}, {"symbols", symbols > 3}, {"mixed", latin && others}, {"hidden", hidden},
-		{"morse", strings.Contains(s.text, "- ") && morse.MatchString(s.text)}, {"spelled", spells && spelled.MatchString(s.text)}, {"leet", digits > 0 && leet.MatchString(s.text)},
+		{"morse", strings.Contains(s.text, "- ") && morse.MatchString(s.text)},
+		{"spelled", spells && spelled.MatchString(s.text)}, {"leet", digits > 0 && leet.MatchString(s.text)},
 		{"blob", (longest > 15 || strings.Contains(s.text, "%") || digits > 7) && blob.MatchString(s.text)}, {"account", (digits > 1 || longest > 15) && account.MatchString(s.text)}, {"json", strings.Contains(s.text, `":`)},
 		{"tags", strings.Contains(s.text, "</") || strings.Contains(s.text, "<|") || strings.Contains(s.text, "[/")},
 		{"role", colon > 1 && colon < 25 && strings.ToUpper(s.text[:colon]) == s.text[:colon]},
