@@ -247,7 +247,9 @@ func (s *sentence) signals(b *bag) {
 		{"shaped", shapedLetters > 5}, {"symbols", symbols > 3}, {"mixed", latin && others}, {"hidden", hidden},
 		{"morse", strings.Contains(s.text, "- ") && morse.MatchString(s.text)},
 		{"spelled", spells && spelled.MatchString(s.text)}, {"leet", digits > 0 && leet.MatchString(s.text)},
-		{"blob", (longest > 15 || strings.Contains(s.text, "%") || digits > 7) && blob.MatchString(s.text)}, {"account", (digits > 1 || longest > 15) && account.MatchString(s.text)}, {"json", strings.Contains(s.text, `":`)},
+		{"blob", (longest > 15 || strings.Contains(s.text, "%") || digits > 7) && blob.MatchString(s.text)},
+		{"account", (digits > 1 || longest > 15) && account.MatchString(s.text)},
+		{"json", strings.Contains(s.text, `":`)},
 		{"tags", strings.Contains(s.text, "</") || strings.Contains(s.text, "<|") || strings.Contains(s.text, "[/")},
 		{"role", colon > 1 && colon < 25 && strings.ToUpper(s.text[:colon]) == s.text[:colon]},
 	})

@@ -91,7 +91,8 @@ var classes = map[string]class{
 	"memo": memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always, "when": when,
 	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret, "role": role,
 	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code, "thing": thing,
-	"please": please, "as": as, "header": header, "hiding": hiding, "void": void, "weak": weak, "none": none, "own": own, "person": person, "others": others, "reveal": reveal, "permit": permit, "later": later, "chief": chief,
+	"please": please, "as": as, "header": header, "hiding": hiding, "void": void, "weak": weak, "none": none,
+	"own": own, "person": person, "others": others, "reveal": reveal, "permit": permit, "later": later, "chief": chief,
 	"praise": praise, "money": money,
 }
 

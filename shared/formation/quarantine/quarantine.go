@@ -1,5 +1,6 @@
 // Package quarantine recognises what looks like an attack on the memory: orders to the memory or to a model about what
-// is remembered. Rules and a learned model find them, each by itself. It protects nothing by itself and drops nothing: what it recognises is formed apart and kept out of
+// is remembered. Rules and a learned model find them, each by itself. It protects nothing by itself and drops nothing:
+// what it recognises is formed apart and kept out of
 // recall until somebody has looked at it. It is therefore made to be right when it speaks, and may miss what it does
 // not know.
 package quarantine
