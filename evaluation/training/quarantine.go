@@ -37,7 +37,7 @@ type QuarantineOptions struct {
 
 // QuarantineDefaults are the options of the model that the binary carries.
 func QuarantineDefaults() QuarantineOptions {
-	return QuarantineOptions{Seed: 1, Alarms: 1. / 200, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
+	return QuarantineOptions{Seed: 1, Alarms: 1. / 500, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
 }
 
 func (o QuarantineOptions) check() error {

@@ -28,7 +28,7 @@ func TestTheShippedModelOfAttacksIsOfTheDefaults(t *testing.T) {
 	if len(have) > 300_000 {
 		t.Errorf("the model has %d bytes", len(have))
 	}
-	if f := r.Mixed; f.Harmless < 2000 || 100*f.Taken > f.Harmless || 2*f.Missed > f.Hostile {
+	if f := r.Mixed; f.Harmless < 2000 || 400*f.Taken > f.Harmless || 100*f.Missed > 55*f.Hostile {
 		t.Errorf("of folds left out it takes and misses %+v", f)
 	}
 }
