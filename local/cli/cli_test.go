@@ -382,7 +382,18 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 
 func TestMemoriesAreListedByAFilter(t *testing.T) {
 	addr := serve(t, fake{})
-	code, out, errOut := run(t, "memories", "--user", "ana", "--filter", `{"field":"metadata.colour","equals":"red"}`, "--addr", addr, "--key", key)
+	code, out, errOut := run(
+		t,
+		"memories",
+		"--user",
+		"ana",
+		"--filter",
+		`{"field":"metadata.colour","equals":"red"}`,
+		"--addr",
+		addr,
+		"--key",
+		key,
+	)
 	if code != cli.ExitOK || !strings.Contains(out, "metadata.colour is red") || strings.Contains(out, "window") {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}

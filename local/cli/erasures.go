@@ -14,7 +14,8 @@ func (c *cli) erasures() *cobra.Command {
 	return &cobra.Command{
 		Use:   "erasures",
 		Short: "List the running erasures of the tenant, and what they wait for",
-		Long: "erasures lists the erasures that have emptied a user's memory and are not yet proved, the oldest first, with the stores in which\n" +
+		Long: "erasures lists the erasures that have emptied a user's memory and are not yet proved, " +
+			"the oldest first, with the stores in which\n" +
 			"the last scan found something. Erasures that wait for the user's writer are not among them.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -24,9 +24,25 @@ func (c *cli) train() *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainCommitment(), c.trainIntent(),
-		c.trainStanding(), c.trainMoment(), c.trainQuarantine(), c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge(),
-		c.trainPolicy(), c.trainWorker(), c.trainExport())
+	cmd.AddCommand(
+		c.trainFilter(),
+		c.trainReranker(),
+		c.trainRelation(),
+		c.trainConstraint(),
+		c.trainCommitment(),
+		c.trainIntent(),
+		c.trainStanding(),
+		c.trainMoment(),
+		c.trainQuarantine(),
+		c.trainSupport(),
+		c.trainRelevance(),
+		c.trainTexts(),
+		c.trainStatements(),
+		c.trainJudge(),
+		c.trainPolicy(),
+		c.trainWorker(),
+		c.trainExport(),
+	)
 	return cmd
 }
 

@@ -98,7 +98,8 @@ func TestKeepGivesUpWithOneLine(t *testing.T) {
 			if want := []time.Duration{100, 400, 1600, 6400, 25600}; !slices.Equal(clock.pauses, milliseconds(want)) {
 				t.Errorf("it waited %v, want %v ms", clock.pauses, want)
 			}
-			if first, _, _ := strings.Cut(log.String(), "\n"); first != "fake is down (signal: killed). Restart 1 of at most 5 in 10 minutes begins in 100ms." {
+			const line = "fake is down (signal: killed). Restart 1 of at most 5 in 10 minutes begins in 100ms."
+			if first, _, _ := strings.Cut(log.String(), "\n"); first != line {
 				t.Errorf("the first line is %q", first)
 			}
 		})

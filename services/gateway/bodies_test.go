@@ -21,7 +21,8 @@ import (
 
 // atDoors are a call of each door.
 var atDoors = map[string]string{
-	"REST": "/v1/tenants/self/users/ines/recall", "mem0": "/v3/memories/search/", "MCP": "/mcp", "RPC": mnemev1connect.UtilizerServiceRecallProcedure,
+	"REST": "/v1/tenants/self/users/ines/recall", "mem0": "/v3/memories/search/", "MCP": "/mcp",
+	"RPC":         mnemev1connect.UtilizerServiceRecallProcedure,
 	"REST, lines": "/v1/tenants/self/users/ines/import", "REST, no body": "/v1/tenants/self/users/ines/sessions/s/items/pop",
 }
 
@@ -179,7 +180,11 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {mediaOf(name)}, "Accept": {"application/json, text/event-stream"}}
+		req.Header = http.Header{
+			"Authorization": {"Bearer " + key},
+			"Content-Type":  {mediaOf(name)},
+			"Accept":        {"application/json, text/event-stream"},
+		}
 		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 		if err != nil {
 			continue // the connection was closed while the body was sent, which is a refusal, too

@@ -151,7 +151,11 @@ func (w *world) mem0Calls(table map[string][]access.Scope) (out []needing) {
 
 // mcpCalls are the tools, resources and the prompt.
 func (w *world) mcpCalls(table map[string][]access.Scope) (out []needing) {
-	called := map[string]string{"MCP profile": "mneme://users/{id}/profile", "MCP core": "mneme://users/{id}/core", "MCP prompt": "with_memory"}
+	called := map[string]string{
+		"MCP profile": "mneme://users/{id}/profile",
+		"MCP core":    "mneme://users/{id}/core",
+		"MCP prompt":  "with_memory",
+	}
 	tried := map[string]bool{}
 	for _, c := range w.mcpTrials() {
 		name := strings.TrimPrefix(c.name, "MCP ")
@@ -209,7 +213,8 @@ func (w *world) forbidden(c needing, key string) (is bool, answer string) {
 	if status >= 500 && status != http.StatusNotImplemented {
 		w.t.Errorf("%s: %d %s", c.name, status, answer)
 	}
-	is = status == http.StatusForbidden || strings.Contains(answer, "lacks the scope") || strings.Contains(answer, `"code":"permission_denied"`)
+	is = status == http.StatusForbidden || strings.Contains(answer, "lacks the scope") ||
+		strings.Contains(answer, `"code":"permission_denied"`)
 	return is, fmt.Sprintf("%d %.300s", status, answer)
 }
 

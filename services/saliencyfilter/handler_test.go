@@ -216,7 +216,8 @@ func TestADroppedTurnGoesOnAsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.out.read(t)
-	if len(got) != 1 || got[0].Turn != nil || got[0].Dropped == nil || !reflect.DeepEqual(*got[0].Dropped, *e.Turn) || got[0].IdleAfter != time.Minute {
+	if len(got) != 1 || got[0].Turn != nil || got[0].Dropped == nil || !reflect.DeepEqual(*got[0].Dropped, *e.Turn) ||
+		got[0].IdleAfter != time.Minute {
 		t.Errorf("published %+v, want %+v dropped", got, *e.Turn)
 	}
 }

@@ -41,7 +41,15 @@ func projects(t testing.TB) (*utilizer.Recaller, []memory.Memory) {
 	if err := b.Write(t.Context(), ana, w); err != nil {
 		t.Fatal(err)
 	}
-	waits := memory.Turn{ID: "t10", SessionID: "s2", Speaker: "Ana", Role: memory.RoleUser, Text: "Project X is late.", Time: now, Attributes: of}
+	waits := memory.Turn{
+		ID:         "t10",
+		SessionID:  "s2",
+		Speaker:    "Ana",
+		Role:       memory.RoleUser,
+		Text:       "Project X is late.",
+		Time:       now,
+		Attributes: of,
+	}
 	if err := r.Window.Append(t.Context(), ana, []memory.Turn{waits}); err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,10 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Messages: q.Messages, Filter: q.Filter, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
-		Window: matching(q.Filter, withoutSaid(found.turns, q.Messages)), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
+		Window: matching(
+			q.Filter,
+			withoutSaid(found.turns, q.Messages),
+		), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request,
 	}
 	out.Scores = make(map[string]float64, len(shown))

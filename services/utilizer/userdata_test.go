@@ -394,10 +394,13 @@ func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
 func TestOnlyAnImportRefusesAHiddenUser(t *testing.T) {
 	c, user := newDataFixture(t).client(), "an\u200ba"
 	_, err := c.ImportUser(t.Context(), keyed(acmeKey, &mnemev1.ImportUserRequest{UserId: user}))
-	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: contains a control or invisible character") {
+	if connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		!strings.Contains(err.Error(), "user_id: contains a control or invisible character") {
 		t.Errorf("an import: %v", err)
 	}
-	if _, err := c.ScanUser(t.Context(), keyed(acmeKey, &mnemev1.ScanUserRequest{UserId: user})); connect.CodeOf(err) == connect.CodeInvalidArgument {
+	if _, err := c.ScanUser(t.Context(), keyed(acmeKey, &mnemev1.ScanUserRequest{UserId: user})); connect.CodeOf(
+		err,
+	) == connect.CodeInvalidArgument {
 		t.Errorf("a scan: %v", err)
 	}
 	if _, err := c.EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: user})); err != nil {

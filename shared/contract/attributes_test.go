@@ -16,7 +16,8 @@ import (
 func TestFiltersRoundTrip(t *testing.T) {
 	f, err := memory.ParseFilter([]byte(`{"and":[{"or":[{"field":"metadata.a.b","equals":"x"},{"field":"kind","in":["fact","episodic"]}]},
 		{"not":{"field":"agent_id","exists":true}},{"field":"metadata.n","range":{"gte":-1.5,"lt":10}},{"field":"keywords","contains":"sea"},
-		{"field":"metadata.ok","equals":true},{"field":"metadata.a","exists":false},{"field":"recorded_at","range":{"gt":"2024-01-01T00:00:00Z"}}]}`))
+		{"field":"metadata.ok","equals":true},{"field":"metadata.a","exists":false},
+		{"field":"recorded_at","range":{"gt":"2024-01-01T00:00:00Z"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

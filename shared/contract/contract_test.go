@@ -85,7 +85,8 @@ func TestSessionEventRefusals(t *testing.T) {
 		}, "session_id"},
 		"idle for less than a second": {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(time.Second - 1) }, "idle_after"},
 		"idle for more than a day":    {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(24*time.Hour + 1) }, "idle_after"},
-		"idle for no valid time":      {func(e *mnemev1.SessionEvent) { e.IdleAfter = &durationpb.Duration{Seconds: 2, Nanos: -1} }, "idle_after"},
+		"idle for no valid time": {func(e *mnemev1.SessionEvent) { e.IdleAfter = &durationpb.Duration{Seconds: 2, Nanos: -1} },
+			"idle_after"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := valid()

@@ -117,7 +117,8 @@ func TestOlderKeysMakeRoomForNewerOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.Put[0].Metadata
-	if err := memory.CheckMetadata("metadata", got); err != nil || got["new"] != told.Metadata["new"] || got["k00"] == nil || got["k19"] != nil {
+	if err := memory.CheckMetadata("metadata", got); err != nil || got["new"] != told.Metadata["new"] || got["k00"] == nil ||
+		got["k19"] != nil {
 		t.Errorf("got %d keys, %v", len(got), err)
 	}
 }

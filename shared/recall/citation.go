@@ -27,7 +27,8 @@ var (
 // Mark is the citation of a memory by its number in a profile, from 1.
 func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
 
-// Plain is remembered text on one line, without invisible marks and marks of direction, and with its own bracketed numbers in round brackets:
+// Plain is remembered text on one line, without invisible marks and marks of direction, and with its own bracketed numbers in round
+// brackets:
 // it forges neither a line nor a citation, and reads in its own order. Escaped is what may stand in a line.
 func Plain(said string) string {
 	return looksCited.ReplaceAllString(strings.Join(strings.Fields(text.Printable(said)), " "), "($1)")

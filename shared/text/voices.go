@@ -20,8 +20,10 @@ var (
 	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
 		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)` + wordEnds + `[^.!?:\n]*:[\s\pZ](.+)$`)
 	// passedLine is a line of a quoted mail, of a role or tool, of markup or of data.
-	passedLine = regexp.MustCompile(`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|user|human|ai|bot|developer|customer` +
-		`|agent|tool(?: [\pL\pN_]+)?|function(?: [\pL\pN_]+)?|observation)[^\pL\pN]{0,3}:)`)
+	passedLine = regexp.MustCompile(
+		`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|user|human|ai|bot|developer|customer` +
+			`|agent|tool(?: [\pL\pN_]+)?|function(?: [\pL\pN_]+)?|observation)[^\pL\pN]{0,3}:)`,
+	)
 	utterance = regexp.MustCompile(`^[\s\pZ]*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L}\p{M} .'-]{0,30}: (?:[^\s\pZ]+ ){2,}[^\s\pZ]`)
 	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
 	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +

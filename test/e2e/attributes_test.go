@@ -17,7 +17,10 @@ func TestAttributesGoTheWholeWay(t *testing.T) {
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	talk := harness.Talk(user, "attributed-1", "Ines", at, "I live in Porto.", "I work as a nurse in a hospital.", "I am allergic to peanuts.")
 	for i := range talk.Turns {
-		talk.Turns[i].Attributes = memory.Attributes{Metadata: map[string]any{"project": []string{"x", "y", "y"}[i], "n": float64(i)}, AgentID: "a1"}
+		talk.Turns[i].Attributes = memory.Attributes{
+			Metadata: map[string]any{"project": []string{"x", "y", "y"}[i], "n": float64(i)},
+			AgentID:  "a1",
+		}
 	}
 	shared.Publish(t, tenantRead, talk)
 	shared.AwaitFormed(t, tenantRead, talk)

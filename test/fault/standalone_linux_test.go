@@ -29,7 +29,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestAStandaloneSurvivesKills kills `mneme up`, and servers that it started, while memories are formed. In the end every bank is what it is
+// TestAStandaloneSurvivesKills kills `mneme up`, and servers that it started, while memories are formed. In the end every bank is what it
+// is
 // where nothing was killed.
 func TestAStandaloneSurvivesKills(t *testing.T) {
 	sessions := talks()

@@ -68,7 +68,8 @@ func TestTheSDKsLogDoesNotNameTheUser(t *testing.T) {
 		}
 		l.Error("refused", "WorkflowID", id, "Error", fault.Terminal("f", "is wrong"))
 	}
-	if n := strings.Count(out.String(), "\n"); n != 10 || strings.Contains(out.String(), "ana") || !strings.Contains(out.String(), "Attempt=2") {
+	if n := strings.Count(out.String(), "\n"); n != 10 || strings.Contains(out.String(), "ana") ||
+		!strings.Contains(out.String(), "Attempt=2") {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }

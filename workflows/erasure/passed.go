@@ -58,7 +58,8 @@ func (s Redis) Count(ctx context.Context, r Request) (int, error) {
 	return s.Erasable.Count(ctx, r.Scope, r.RequestID)
 }
 
-// Deliveries are those of webhooks. Their consumer reads the changes of memory, and drops what waits of a user when it meets the erasure; so
+// Deliveries are those of webhooks. Their consumer reads the changes of memory, and drops what waits of a user when it meets the erasure;
+// so
 // it is waited for. Where the group has passed the erasure without that, or has never run, the deliveries are removed here.
 type Deliveries struct {
 	Consumer

@@ -51,7 +51,8 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 		args object
 		want string
 	}{
-		"no message":       {object{"messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": long}}}, "messages[0].role: is"},
+		"no message": {object{"messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": long}}},
+			"messages[0].role: is"},
 		"a text":           {object{"text": long}, "text: is 32769 bytes long"},
 		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
 		"a user of dots":   {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},

@@ -34,7 +34,8 @@ type (
 )
 
 // filterDoc says what a filter is.
-const filterDoc = `A filter in JSON: {"field":"metadata.colour","equals":"red"}, with one of equals, in (a list), exists (true or false), ` +
+const filterDoc = `A filter in JSON: {"field":"metadata.colour","equals":"red"}, with one of ` +
+	`equals, in (a list), exists (true or false), ` +
 	`range (gt, gte, lt, lte: numbers, or dates as RFC 3339 text) and contains; {"and":[...]}, {"or":[...]} and {"not":{...}} of filters. ` +
 	`Fields are metadata.KEY, agent_id, app_id, run_id, session_id, kind, topic, speaker, keywords, id, recorded_at, valid_from and ` +
 	`event_time. At most 100 conditions on 8 levels.`

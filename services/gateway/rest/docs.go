@@ -22,12 +22,14 @@ The tenant is that of the API key, which comes as ` + "`Authorization: Bearer KE
 identifiers of your own, which are segments of paths and percent-encoded there. Where something is put in or made, every character of an
 identifier has to show, and ` + "`.`" + ` and ` + "`..`" + ` are refused.
 
-The ` + "`security`" + ` of an operation names the scopes that a key needs for it, ` + "`x-scopes-if`" + ` those that only some requests need. ` +
+The ` + "`security`" + ` of an operation names the scopes that a key needs for it, ` +
+	"`x-scopes-if`" + ` those that only some requests need. ` +
 	"`x-scopes`" + ` does so for the operations of the gateway's other doors.
 
 Errors are problems after RFC 9457: ` + "`code`" + ` is for programs, ` + "`errors`" + ` name the fields at fault. A field or query
 parameter that is not known is refused, as is null: leave out what you do not have. Limits of texts are of bytes in UTF-8. A body has 4 MiB
-at most, and is not compressed. Entries of a list with ` + "`x-accepted-one-by-one`" + ` are left out one by one where a value is refused. Every answer has
+at most, and is not compressed. Entries of a list with ` + "`x-accepted-one-by-one`" + ` are left out one by one where a value is
+refused. Every answer has
 an ` + "`X-Request-Id`" + `.`
 
 // Tags of operations.

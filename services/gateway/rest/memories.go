@@ -145,7 +145,8 @@ func (a *API) memories() {
 	}, a.getHistory)
 	register(a, operation{
 		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase, status: http.StatusOK,
-		errors: changed, when: matched, summary: "Release a memory", description: "Ends the quarantine of a memory: recall sees it from then on. " +
+		errors: changed, when: matched, summary: "Release a memory",
+		description: "Ends the quarantine of a memory: recall sees it from then on. " +
 			"May be repeated.",
 	}, a.releaseMemory)
 	register(a, operation{

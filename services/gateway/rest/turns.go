@@ -225,7 +225,10 @@ func resultsOf(user string, turns []memory.Turn, left []upstream.LeftOut) TurnRe
 	for _, l := range left {
 		p := l.Problem
 		out.Results[l.Turn] = TurnResult{
-			TurnID: cut(turns[l.Turn].ID, memory.MaxIDBytes), Status: turnLeftOut, Problem: &TurnProblem{code(p.Code), fieldInBody(p.Field), p.Detail},
+			TurnID: cut(
+				turns[l.Turn].ID,
+				memory.MaxIDBytes,
+			), Status: turnLeftOut, Problem: &TurnProblem{code(p.Code), fieldInBody(p.Field), p.Detail},
 		}
 	}
 	return out

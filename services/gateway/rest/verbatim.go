@@ -184,7 +184,10 @@ func (a *API) verbatim() {
 	register(a, operation{
 		id: "batch-items", method: http.MethodPost, path: "/users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
 		when: []conditionalScope{
-			{If: "where an operation is `put` or has `refresh_ttl`", Scope: access.Ingest}, {If: "where an operation is `delete`", Scope: access.Erase},
+			{
+				If:    "where an operation is `put` or has `refresh_ttl`",
+				Scope: access.Ingest,
+			}, {If: "where an operation is `delete`", Scope: access.Erase},
 		},
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
 		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +

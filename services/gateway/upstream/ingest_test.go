@@ -85,7 +85,8 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 		"turns[6].turn_id: contains a control or invisible character",
 	}
 	for i, l := range left {
-		if len(left) != len(want) || l.Turn != i+1 || l.Problem.Error() != want[i] || l.Problem.Status != 400 || l.Problem.Code != door.CodeInvalid {
+		if len(left) != len(want) || l.Turn != i+1 || l.Problem.Error() != want[i] || l.Problem.Status != 400 ||
+			l.Problem.Code != door.CodeInvalid {
 			t.Errorf("left out: %d %+v, want %s", l.Turn, l.Problem, want[i])
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 // embedding are IPv6 addresses that hold, or lead to, an IPv4 address, and others that are not of the internet.
 var embedding = []string{
-	"::127.0.0.1", "::8.8.8.8", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::",
+	"::127.0.0.1", "::8.8.8.8", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1",
+	"64:ff9b:1::7f00:1", "2002:7f00:1::",
 	"2002:808:808::1", "2001::7f00:1", "2001:0:7f00:1::1", "2001:db8::1", "3fff::1", "::", "::1", "fe80::1", "fec0::1", "fc00::1", "fd12::1",
 	"ff02::1", "100::1", "5f00::1", "4000::1", "1fff::1", "e000::1", "2606:4700::1%eth0",
 }
@@ -20,7 +21,9 @@ func TestOfIPv6OnlyTheInternetIsPublic(t *testing.T) {
 			t.Errorf("%s is not public", address)
 		}
 	}
-	for _, address := range append(embedding, "127.0.0.1", "10.0.0.1", "0.0.0.0", "100.64.0.1", "169.254.169.254", "224.0.0.1", "255.255.255.255") {
+	for _, address := range append(embedding, "127.0.0.1", "10.0.0.1", "0.0.0.0", "100.64.0.1",
+		"169.254.169.254", "224.0.0.1", "255.255.255.255",
+	) {
 		if public(netip.MustParseAddr(address)) {
 			t.Errorf("%s is public", address)
 		}
@@ -53,7 +56,9 @@ func TestAddressesAreRefusedAtCreation(t *testing.T) {
 			t.Errorf("%s is taken", host)
 		}
 	}
-	for _, host := range []string{"example.com", "xn--bcher-kva.example", "bücher.example", "日本語.example", "a_b.example", "8.8.8.8", "[2606:4700:4700::1111]:8443"} {
+	for _, host := range []string{"example.com", "xn--bcher-kva.example", "bücher.example", "日本語.example",
+		"a_b.example", "8.8.8.8", "[2606:4700:4700::1111]:8443",
+	} {
 		if err := checkURL("https://"+host+"/", false); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}

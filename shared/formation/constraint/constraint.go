@@ -40,7 +40,8 @@ var shipped = sync.OnceValue(func() model {
 	panic(fmt.Sprintf("load the compiled-in model of constraints: %v", err))
 })
 
-// Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another version
+// Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another
+// version
 // is chosen anew.
 func Version() string { return shipped().version + "+own" }
 

@@ -20,7 +20,9 @@ const window = 14
 
 var (
 	// account is a number that money goes to, or a wallet.
-	account = regexp.MustCompile(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{16,}\b|(?i:\bIBAN\b)|\+?\d[\d /-]{9,}\d`)
+	account = regexp.MustCompile(
+		`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{16,}\b|(?i:\bIBAN\b)|\+?\d[\d /-]{9,}\d`,
+	)
 	// address is an address of mail or of a page.
 	address = regexp.MustCompile(`[\pL\pN._+-]+@[\pL\pN-]+\.[\pL\pN.-]+|https?://[^\s\pZ]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*` +
 		`\.(?:com|net|org|io|ai|co|biz|info|shop|store|example|test|dev|app|xyz|ru|cn|de|fr|es|it|br|top|site|online)(?:$|[^\pL\pN(_])`)

@@ -30,7 +30,8 @@ const (
 const (
 	place = `(?:^|[.!?:;,"“(\]>|#—–\n](?: |\t|\n|\pZ)*|- |\b(?:please|then|(?:you|instructions?|commands?|orders?|allowed) to` +
 		`|you (?:must|should|can|may|will|have to)|from now on|next|now|and|so) )(?:(?:please|now|then|also|just|kindly|secretly) )*`
-	undoVerbs = `(?:delete|erase|wipe|purge|expunge|retract|overwrite|clear|reset|forget|ignore|disregard|override|bypass|rewrite|replace|remove` +
+	undoVerbs = `(?:delete|erase|wipe|purge|expunge|retract|overwrite|clear|reset|forget|ignore|disregard|override|bypass|` +
+		`rewrite|replace|remove` +
 		`|drop|merge|unlock|export|obey|treat|mark|(?:do not|don['’]t|never) (?:remember|store|save))`
 	keepVerbs = `(?:store|save|set|update|change|add|attach|record|remember|answer|repeat)`
 	undone    = `(?:deleted|erased|wiped|void|dropped|overwritten|retracted|removed)`

@@ -27,7 +27,8 @@ const (
 	said  Accepted = "turn-said"
 )
 
-// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the third; the last holds the
+// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the third; the last holds
+// the
 // erasures themselves.
 const (
 	answersSets  = "answers"

@@ -33,8 +33,10 @@ const (
 var (
 	ErrReused   = errors.New("was used before for another request")
 	ErrInFlight = errors.New("is of a request that is being carried out")
-	ErrErased   = errors.New("is of a request that was carried out before the user was erased, its answer with it; a new request needs a new key")
-	ErrForeign  = errors.New("is of a request that was carried out for another API key, which alone is shown the answer")
+	ErrErased   = errors.New(
+		"is of a request that was carried out before the user was erased, its answer with it; a new request needs a new key",
+	)
+	ErrForeign = errors.New("is of a request that was carried out for another API key, which alone is shown the answer")
 )
 
 // Options configure a Store. Zero values have defaults.

@@ -66,7 +66,8 @@ for i = 3, #ARGV do redis.call('SADD', KEYS[2], ARGV[i]) end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return {'` + claimed + `'}`
 
-// eraseSource renames the ARGV[3] sets of records from KEYS[2] on to the KEYS that follow them, one by one, and removes the sets after those.
+// eraseSource renames the ARGV[3] sets of records from KEYS[2] on to the KEYS that follow them, one by one, and removes the sets after
+// those.
 // KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms. Nothing happens while there is a set of the new name.
 const eraseSource = redisstore.Fence + `
 if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return {'` + claimed + `'} end

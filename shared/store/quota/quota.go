@@ -1,4 +1,5 @@
-// Package quota counts, in Redis, what bounds the calls of tenants, so that all replicas of the gateway count together: rates by the generic
+// Package quota counts, in Redis, what bounds the calls of tenants, so that all replicas of the gateway count together: rates by the
+// generic
 // cell rate algorithm, leases of open streams, and how many memories of a tenant are stored. A Redis that does not answer is left alone for
 // a while, so that calls that are served without limits do not wait for it.
 package quota
@@ -89,7 +90,8 @@ type Rate struct {
 // Interval is the time in µs after which one more may come.
 func (r Rate) Interval() int64 { return max(1, r.Period.Microseconds()/int64(r.Limit)) }
 
-// Admit counts a cost against all rates of a tenant or, where it is over one of them, against none. free is how much of each is left, in µs.
+// Admit counts a cost against all rates of a tenant or, where it is over one of them, against none. free is how much of each is left, in
+// µs.
 func (s *Store) Admit(ctx context.Context, tenant string, cost int, rates []Rate) (within bool, free []int64, err error) {
 	keys, args := make([]string, len(rates)), []any{cost}
 	for i, r := range rates {

@@ -20,7 +20,8 @@ type Erasable interface {
 // eraseTries is how often an erasure reads what there is again, where a request writes in between.
 const eraseTries = 10
 
-// EraseListed calls erase until it returns true: it reads the names of what there is, and removes that where nothing was written in between.
+// EraseListed calls erase until it returns true: it reads the names of what there is, and removes that where nothing was written in
+// between.
 func EraseListed(ctx context.Context, what string, erase func() (bool, error)) error {
 	for range eraseTries {
 		if done, err := erase(); err != nil || done {

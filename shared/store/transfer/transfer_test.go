@@ -34,9 +34,10 @@ const (
 		`"status":"active","version":1,"sources":["t1"],"session_id":"s1",` +
 		`"strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA=",` + attributes + `,"alias_of":"m0"}}`
 	turn1 = `{"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}`
-	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z",` + attributes + `}}`
-	sess  = `{"session":{"session_id":"s1","closed":true,"formed_at":"2026-03-01T12:00:00Z","turns":2,"operations":1}}`
-	core  = `{"core":{"content":"Ana swims.","version":1}}`
+	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.",` +
+		`"time":"2026-03-01T12:00:00Z",` + attributes + `}}`
+	sess = `{"session":{"session_id":"s1","closed":true,"formed_at":"2026-03-01T12:00:00Z","turns":2,"operations":1}}`
+	core = `{"core":{"content":"Ana swims.","version":1}}`
 )
 
 func text(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
@@ -181,15 +182,16 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 		return strings.Replace(l, old, with, 1)
 	}
 	for name, c := range map[string]struct{ file, want string }{
-		"nothing":                {"", "line 1: ends in the middle"},
-		"no header":              {text(entry), "line 1: header: is missing"},
-		"another format":         {text(change(head, "mneme-bank", "bank"), entry), `line 1: header.format: is "bank"`},
-		"a later version":        {text(change(head, `"version":1`, `"version":2`), entry), "line 1: header.version: is 2, want 1"},
-		"no dimension":           {text(change(head, `"dimension":2`, `"dimension":0`)), "line 1: header.dimension"},
-		"negative counts":        {text(change(head, `"turns":2`, `"turns":-2`)), "line 1: header.counts"},
-		"header twice":           {text(head, head), "line 2: header: comes again"},
-		"a broken line":          {text(head, entry, turn1[:40]), "line 3: ends in the middle"},
-		"long metadata":          {text(head, change(entry, `"colour":"red"`, `"colour":"`+strings.Repeat("x", 2100)+`"`)), "line 2: memory.metadata"},
+		"nothing":         {"", "line 1: ends in the middle"},
+		"no header":       {text(entry), "line 1: header: is missing"},
+		"another format":  {text(change(head, "mneme-bank", "bank"), entry), `line 1: header.format: is "bank"`},
+		"a later version": {text(change(head, `"version":1`, `"version":2`), entry), "line 1: header.version: is 2, want 1"},
+		"no dimension":    {text(change(head, `"dimension":2`, `"dimension":0`)), "line 1: header.dimension"},
+		"negative counts": {text(change(head, `"turns":2`, `"turns":-2`)), "line 1: header.counts"},
+		"header twice":    {text(head, head), "line 2: header: comes again"},
+		"a broken line":   {text(head, entry, turn1[:40]), "line 3: ends in the middle"},
+		"long metadata": {text(head, change(entry, `"colour":"red"`, `"colour":"`+strings.Repeat("x", 2100)+`"`)),
+			"line 2: memory.metadata"},
 		"a wrong run":            {text(head, entry, change(turn2, `"run_id":"r1"`, `"run_id":" "`)), "line 3: turn.run_id"},
 		"no JSON":                {text(head, entry, "hello"), "line 3: cannot be read"},
 		"an empty line":          {text(head, entry, "", turn1), "line 3: is empty"},

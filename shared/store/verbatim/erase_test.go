@@ -73,8 +73,9 @@ func TestARequestThatBeganBeforeTheErasureWritesNothing(t *testing.T) {
 	}
 	put := Put{Name: named("a/late"), Value: object(t, `{}`)}
 	for what, err := range map[string]error{
-		"a put": k.Put(t.Context(), ines, began, put), "an append": second(k.Append(t.Context(), ines, began, Call{"s", "2"}, []Object{put.Value})),
-		"a pop": third(k.Pop(t.Context(), ines, began, Call{"s", "3"})),
+		"a put":     k.Put(t.Context(), ines, began, put),
+		"an append": second(k.Append(t.Context(), ines, began, Call{"s", "2"}, []Object{put.Value})),
+		"a pop":     third(k.Pop(t.Context(), ines, began, Call{"s", "3"})),
 	} {
 		if !errors.Is(err, redisstore.ErrErased) {
 			t.Errorf("%s: %v", what, err)

@@ -499,7 +499,12 @@ func TestAUserHasSoManyItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.put(ines, "b/more", `{}`)
-	refused(t, k.Put(t.Context(), ines, k.token(ines), Put{Name: named("b/evenmore"), Value: object(t, `{}`)}), ErrManyItems, "has 10000 items")
+	refused(
+		t,
+		k.Put(t.Context(), ines, k.token(ines), Put{Name: named("b/evenmore"), Value: object(t, `{}`)}),
+		ErrManyItems,
+		"has 10000 items",
+	)
 	k.at(time.Minute) // one has expired
 	k.put(ines, "b/evenmore", `{}`)
 	if got := k.search(ines, Search{Limit: 3, Offset: 9_998}); strings.Count(got, ",") != 1 {

@@ -12,7 +12,8 @@ type sessionScripts struct {
 }
 
 // repeatable is of scripts whose KEYS[1] is a session, KEYS[2] the sessions of its user, KEYS[3] the number of items of the tenant, KEYS[4]
-// what a call came to, KEYS[5] the calls of the user and KEYS[6] the fence; ARGV[1] is the session, ARGV[2] the call, ARGV[3] how long it is
+// what a call came to, KEYS[5] the calls of the user and KEYS[6] the fence; ARGV[1] is the session, ARGV[2] the call, ARGV[3] how long it
+// is
 // known, in ms, and ARGV[4] the token.
 const repeatable = redisstore.Fence + clock + counting + `
 if overtaken(KEYS[6], ARGV[4]) then return 'erased' end

@@ -84,7 +84,15 @@ type Taken struct {
 
 // Take takes deliveries of a tenant that are due for the time of a lease: most at most, each of an endpoint at most.
 func (s *Store) Take(ctx context.Context, tenant string, lease time.Duration, most, each int) ([]Taken, error) {
-	out, err := s.Eval(ctx, "take deliveries", s.scripts.take, []string{s.waitingKey(tenant), s.dueKey(tenant)}, lease.Milliseconds(), most, each)
+	out, err := s.Eval(
+		ctx,
+		"take deliveries",
+		s.scripts.take,
+		[]string{s.waitingKey(tenant), s.dueKey(tenant)},
+		lease.Milliseconds(),
+		most,
+		each,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +118,8 @@ const (
 	Dead  Outcome = "dead"
 )
 
-// Settle keeps what becomes of a delivery; one that was removed in between stays removed. after is when one that is to be tried again is due.
+// Settle keeps what becomes of a delivery; one that was removed in between stays removed. after is when one that is to be tried again is
+// due.
 func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome, d Delivery, after time.Duration) error {
 	body, err := d.encode()
 	if err != nil {
@@ -123,7 +132,18 @@ func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome
 	keys := []string{
 		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id), s.endpointsKey(tenant),
 	}
-	_, err = s.Eval(ctx, "keep what became of a delivery", s.scripts.settle, keys, name, string(becomes), body, after.Milliseconds(), MaxDead, id)
+	_, err = s.Eval(
+		ctx,
+		"keep what became of a delivery",
+		s.scripts.settle,
+		keys,
+		name,
+		string(becomes),
+		body,
+		after.Milliseconds(),
+		MaxDead,
+		id,
+	)
 	return err
 }
 

@@ -66,10 +66,18 @@ const (
 	Recovers Turn = "recovers"
 )
 
-// Record keeps how an endpoint answered an attempt, and returns whether it begins to fail or recovers. reason is empty where the attempt did
+// Record keeps how an endpoint answered an attempt, and returns whether it begins to fail or recovers. reason is empty where the attempt
+// did
 // not fail.
 func (s *Store) Record(ctx context.Context, tenant, id, reason string) (Turn, error) {
-	out, err := s.Eval(ctx, "keep how an endpoint answers", s.scripts.heard, []string{s.healthKey(tenant, id), s.endpointsKey(tenant)}, id, reason)
+	out, err := s.Eval(
+		ctx,
+		"keep how an endpoint answers",
+		s.scripts.heard,
+		[]string{s.healthKey(tenant, id), s.endpointsKey(tenant)},
+		id,
+		reason,
+	)
 	if err != nil {
 		return NoTurn, err
 	}

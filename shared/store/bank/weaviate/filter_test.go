@@ -25,7 +25,13 @@ func filter(t testing.TB, raw string) memory.Filter {
 func withoutTokens(t *testing.T, prefix string) {
 	t.Helper()
 	admin := newAdmin(t)
-	objects, err := admin.Data().ObjectsGetter().WithClassName(prefix + "Memory").WithTenant(ana.Tenant).WithVector().WithLimit(100).Do(t.Context())
+	objects, err := admin.Data().
+		ObjectsGetter().
+		WithClassName(prefix + "Memory").
+		WithTenant(ana.Tenant).
+		WithVector().
+		WithLimit(100).
+		Do(t.Context())
 	if err != nil || len(objects) == 0 {
 		t.Fatalf("%d objects, %v", len(objects), err)
 	}

@@ -102,7 +102,21 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	openBank(t, cfg)
 	old := newConfig()
 	admin := newAdmin(t)
-	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "sources", "releasedBy", "tokens", "attributes", "schemaVersion")
+	copyClasses(
+		t,
+		admin,
+		cfg.Prefix,
+		old.Prefix,
+		"entry",
+		"terms",
+		"recordedAt",
+		"status",
+		"sources",
+		"releasedBy",
+		"tokens",
+		"attributes",
+		"schemaVersion",
+	)
 	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Meta").WithID("6d6e656d-6500-5000-8000-000000000001").
 		WithProperties(map[string]any{"embeddingModel": model, "dimension": banktest.Dimension}).Do(t.Context()); err != nil {
 		t.Fatal(err)
