@@ -207,11 +207,11 @@ func (s *sentence) leaks(from, end int) bool {
 // encodes finds an order to read something encoded, and to keep or follow it.
 func (s *sentence) encodes(i int, of class) bool {
 	coded := blob.MatchString(s.text)
-	any := func(want class) bool {
+	begins := func(want class) bool {
 		return slices.ContainsFunc(s.tokens, func(t token) bool { return t.begins&(want|want<<anywhereShift) != 0 })
 	}
 	if of&decode != 0 {
-		return any(follow) || any(keep)
+		return begins(follow) || begins(keep)
 	}
 	return coded && s.all&code != 0 && s.all&self == 0
 }
