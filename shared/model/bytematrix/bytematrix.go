@@ -1,30 +1,33 @@
-// Package bytematrix multiplies by matrices of signed bytes, on processors that have instructions for it (AVX-512 VNNI). A vector that
-// comes in is rounded to 127 steps of its largest number; what is summed up is exact.
+// Package bytematrix multiplies by matrices of signed bytes, on processors that have instructions for it (AVX-512 VNNI, or AVX2). A
+// vector that comes in is rounded to 127 steps of its largest number; what is summed up is exact, and the same on both.
 package bytematrix
 
 import "fmt"
 
-// A matrix is multiplied in tiles of so many rows of the other matrix, and so many columns of its own; four rows of it make a step.
-const (
-	tileRows    = 8
-	tileColumns = 32
-	stepRows    = 4
-	lanes       = 16
-	// offset makes signed bytes unsigned, as the instruction wants one of its factors.
-	offset = 128
-)
+// layout is how a set of instructions takes a matrix.
+type layout struct {
+	// A matrix is multiplied in tiles of so many rows of the other matrix, and so many columns of its own; so many rows of it make a step.
+	tileRows, tileColumns, stepRows int
+	// offset makes signed bytes unsigned, where the instruction wants one of its factors unsigned.
+	offset int
+}
+
+// lanes is how many numbers are rounded at a time.
+const lanes = 16
 
 // Matrix has signed bytes that stand for multiples of a factor of each column. It does not change.
 type Matrix struct {
 	rows, columns int
-	// packed has the bytes by tile of columns, step, column and row, with offset added.
+	layout
+	// packed has the bytes by tile of columns, step, column and row, with the offset added.
 	packed  []uint8
 	factors []float32
 }
 
 // Fits reports whether a matrix of that size can be multiplied by here, on this processor.
 func Fits(rows, columns int) bool {
-	return supported && rows > 0 && columns > 0 && rows%lanes == 0 && columns%tileColumns == 0
+	in, ok := native()
+	return ok && rows > 0 && columns > 0 && rows%lanes == 0 && columns%in.tileColumns == 0
 }
 
 // New takes a matrix, row by row, with a factor for each column. It panics where it does not fit.
@@ -32,12 +35,13 @@ func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	if !Fits(rows, columns) || len(steps) != rows*columns || len(factors) != columns {
 		panic(fmt.Sprintf("bytematrix: %d bytes and %d factors for %d by %d", len(steps), len(factors), rows, columns))
 	}
-	m := &Matrix{rows: rows, columns: columns, packed: make([]uint8, 0, len(steps)), factors: factors}
-	for first := 0; first < columns; first += tileColumns {
-		for row := 0; row < rows; row += stepRows {
-			for column := first; column < first+tileColumns; column++ {
-				for r := row; r < row+stepRows; r++ {
-					m.packed = append(m.packed, uint8(int(steps[r*columns+column])+offset)) //nolint:gosec // 0 to 255
+	in, _ := native()
+	m := &Matrix{rows: rows, columns: columns, layout: in, packed: make([]uint8, 0, len(steps)), factors: factors}
+	for first := 0; first < columns; first += in.tileColumns {
+		for row := 0; row < rows; row += in.stepRows {
+			for column := first; column < first+in.tileColumns; column++ {
+				for r := row; r < row+in.stepRows; r++ {
+					m.packed = append(m.packed, uint8(int(steps[r*columns+column])+in.offset)) //nolint:gosec // the bits of a byte
 				}
 			}
 		}
@@ -51,37 +55,51 @@ func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 	if len(a)%m.rows != 0 {
 		panic(fmt.Sprintf("bytematrix: %d numbers for rows of %d", len(a), m.rows))
 	}
+	if m.stepRows == vnni.stepRows {
+		return multiply(m, a, room, quantizeToBytes, tileOfBytes)
+	}
+	return multiply(m, a, room, quantizeToWords, tileOfWords)
+}
+
+// multiply rounds the rows of a to numbers of some size, and multiplies tile by tile.
+func multiply[N int8 | int16](
+	m *Matrix, a []float32, room func(int) []float32,
+	quantize func(to *N, from *float32, n int, by float32, sums *[lanes]int32),
+	tile func(out *float32, steps *N, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int),
+) []float32 {
 	n := len(a) / m.rows
-	padded := (n + tileRows - 1) / tileRows * tileRows
-	steps, factors, offsets := make([]int8, padded*m.rows), make([]float32, padded), make([]int32, padded)
+	padded := (n + m.tileRows - 1) / m.tileRows * m.tileRows
+	steps, factors, offsets := make([]N, padded*m.rows), make([]float32, padded), make([]int32, padded)
 	for r := range n {
-		factors[r], offsets[r] = round(steps[r*m.rows:(r+1)*m.rows], a[r*m.rows:(r+1)*m.rows])
+		row := a[r*m.rows : (r+1)*m.rows]
+		top := largestOf(row)
+		if top == 0 {
+			continue
+		}
+		var sums [lanes]int32
+		quantize(&steps[r*m.rows], &row[0], len(row), 127/top, &sums)
+		factors[r] = top / 127
+		for _, s := range sums {
+			offsets[r] += int32(m.offset) * s //nolint:gosec // 0 or 128
+		}
 	}
 	out := room(padded * m.columns)
-	for first := 0; first < m.columns; first += tileColumns {
-		for r := 0; r < padded; r += tileRows {
+	for first := 0; first < m.columns; first += m.tileColumns {
+		for r := 0; r < padded; r += m.tileRows {
 			tile(&out[r*m.columns+first], &steps[r*m.rows], &m.packed[first*m.rows], &m.factors[first], &factors[r], &offsets[r],
-				m.columns*4, m.rows, m.rows/stepRows)
+				m.columns*4, m.rows, m.rows/m.stepRows)
 		}
 	}
 	return out[:n*m.columns]
 }
 
-// round writes a row as steps of a factor, and returns the factor and what the offset of the other matrix adds to the row's sums.
-func round(to []int8, row []float32) (factor float32, added int32) {
+// largestOf returns the largest absolute value of a row.
+func largestOf(row []float32) float32 {
 	var most [lanes]float32
 	largest(&row[0], len(row), &most)
 	top := float32(0)
 	for _, x := range most {
 		top = max(top, x)
 	}
-	if top == 0 {
-		return 0, 0
-	}
-	var sums [lanes]int32
-	quantize(&to[0], &row[0], len(row), 127/top, &sums)
-	for _, s := range sums {
-		added += s
-	}
-	return top / 127, offset * added
+	return top
 }

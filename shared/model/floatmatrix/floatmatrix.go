@@ -1,17 +1,20 @@
 // Package floatmatrix multiplies matrices of numbers whose rows may be apart in memory, such as one head's part of the queries of an
-// attention: libraries take matrices whose rows follow each other, and are slow where those are a few dozen numbers long.
+// attention: libraries take matrices whose rows follow each other, and are slow where those are a few dozen numbers long. It has code
+// for AVX-512 and for AVX2; a library multiplies few rows, and on other processors.
 package floatmatrix
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/viterin/vek/vek32"
 )
 
-// A product is made in tiles of so many rows and columns, where the processor has instructions for it (AVX-512).
+// A tile of a product has 16 columns, and 8 rows with AVX-512 or 6 rows with AVX2.
 const (
-	tileRows    = 8
 	tileColumns = 16
+	rows512     = 8
+	rows256     = 6
 )
 
 // Matrix is a view of numbers: Rows rows of Columns numbers each, whose beginnings are Stride numbers apart.
@@ -31,19 +34,59 @@ func Multiply(out, a, b Matrix) {
 			panic(fmt.Sprintf("floatmatrix: %d numbers for %d rows of %d, %d apart", len(m.Numbers), m.Rows, m.Columns, m.Stride))
 		}
 	}
-	if !supported || a.Rows < tileRows {
+	switch {
+	case has512 && a.Rows >= rows512:
+		multiply512(out, a, b)
+	case has256 && a.Rows >= rows256:
+		multiply256(out, a, b)
+	default:
 		product := vek32.MatMul(a.joined(), b.joined(), a.Columns)
 		for r := range out.Rows {
 			copy(out.Numbers[r*out.Stride:], product[r*out.Columns:(r+1)*out.Columns])
 		}
-		return
 	}
+}
+
+func multiply512(out, a, b Matrix) {
 	for first := 0; first < out.Columns; first += tileColumns {
 		some := min(tileColumns, out.Columns-first)
-		for row := 0; row < out.Rows; row += tileRows {
-			row = min(row, out.Rows-tileRows) // the last tile makes some rows once more
-			tile(&out.Numbers[row*out.Stride+first], &a.Numbers[row*a.Stride], &b.Numbers[first],
+		for row := 0; row < out.Rows; row += rows512 {
+			row = min(row, out.Rows-rows512) // the last tile makes some rows once more
+			tile512(&out.Numbers[row*out.Stride+first], &a.Numbers[row*a.Stride], &b.Numbers[first],
 				out.Stride*4, a.Stride*4, b.Stride*4, a.Columns, 1<<some-1)
+		}
+	}
+}
+
+// panels are buffers for the columns of a tile.
+var panels = sync.Pool{New: func() any { return new([]float32) }}
+
+// multiply256 copies the columns of each tile, so that they stand together in the cache.
+func multiply256(out, a, b Matrix) {
+	panel := panels.Get().(*[]float32) //nolint:errcheck // the pool has nothing else
+	defer panels.Put(panel)
+	if n := b.Rows * tileColumns; cap(*panel) < n {
+		*panel = make([]float32, n)
+	}
+	packed, edge := (*panel)[:b.Rows*tileColumns], [rows256 * tileColumns]float32{}
+	for first := 0; first < out.Columns; first += tileColumns {
+		some := min(tileColumns, out.Columns-first)
+		if some < tileColumns {
+			clear(packed)
+		}
+		for r := range b.Rows {
+			copy(packed[r*tileColumns:(r+1)*tileColumns], b.Numbers[r*b.Stride+first:r*b.Stride+first+some])
+		}
+		for row := 0; row < out.Rows; row += rows256 {
+			row = min(row, out.Rows-rows256) // the last tile makes some rows once more
+			to, stride := &out.Numbers[row*out.Stride+first], out.Stride
+			if some < tileColumns {
+				to, stride = &edge[0], tileColumns
+			}
+			tile256(to, &a.Numbers[row*a.Stride], &packed[0], stride*4, a.Stride*4, a.Columns)
+			for r := 0; some < tileColumns && r < rows256; r++ {
+				copy(out.Numbers[(row+r)*out.Stride+first:][:some], edge[r*tileColumns:])
+			}
 		}
 	}
 }

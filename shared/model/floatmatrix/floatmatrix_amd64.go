@@ -2,10 +2,19 @@ package floatmatrix
 
 import "golang.org/x/sys/cpu"
 
-var supported = cpu.X86.HasAVX512F
+var (
+	has512 = cpu.X86.HasAVX512F
+	has256 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+)
 
-// tile writes tileRows by up to tileColumns numbers of a product; columns has a bit for each of these. Rows are outBy, aBy and bBy bytes
-// apart, and those of a have inner numbers.
+// tile512 writes 8 rows of up to 16 columns of a product; columns has a bit for each of these. Rows are outBy, aBy and bBy bytes apart,
+// and those of a have inner numbers.
 //
 //go:noescape
-func tile(out, a, b *float32, outBy, aBy, bBy, inner, columns int)
+func tile512(out, a, b *float32, outBy, aBy, bBy, inner, columns int)
+
+// tile256 writes 6 rows of 16 columns of a product. Rows of out and a are outBy and aBy bytes apart, those of b follow each other; rows of
+// a have inner numbers.
+//
+//go:noescape
+func tile256(out, a, b *float32, outBy, aBy, inner int)

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// func tile(out, a, b *float32, outBy, aBy, bBy, inner, columns int)
-TEXT ·tile(SB), NOSPLIT, $0-64
+// func tile512(out, a, b *float32, outBy, aBy, bBy, inner, columns int)
+TEXT ·tile512(SB), NOSPLIT, $0-64
 	MOVQ out+0(FP), DI
 	MOVQ a+8(FP), R8
 	MOVQ b+16(FP), DX
@@ -48,5 +48,66 @@ next:
 	VMOVUPS Z5, K1, (R11)(SI*1)
 	VMOVUPS Z6, K1, (R11)(SI*2)
 	VMOVUPS Z7, K1, (R11)(R10*1)
+	VZEROUPPER
+	RET
+
+// ROW adds the products of one number with the sixteen of a row of b.
+#define ROW(number, left, right) \
+	VBROADCASTSS number, Y14       \
+	VFMADD231PS  Y12, Y14, left    \
+	VFMADD231PS  Y13, Y14, right
+
+// func tile256(out, a, b *float32, outBy, aBy, inner int)
+TEXT ·tile256(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), DI
+	MOVQ a+8(FP), R8
+	MOVQ b+16(FP), DX
+	MOVQ outBy+24(FP), SI
+	MOVQ aBy+32(FP), R9
+	MOVQ inner+40(FP), CX
+	LEAQ (R9)(R9*2), R10
+	LEAQ (R8)(R10*1), R11
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+next256:
+	VMOVUPS (DX), Y12
+	VMOVUPS 32(DX), Y13
+	ROW((R8), Y0, Y1)
+	ROW((R8)(R9*1), Y2, Y3)
+	ROW((R8)(R9*2), Y4, Y5)
+	ROW((R8)(R10*1), Y6, Y7)
+	ROW((R11)(R9*1), Y8, Y9)
+	ROW((R11)(R9*2), Y10, Y11)
+	ADDQ $4, R8
+	ADDQ $4, R11
+	ADDQ $64, DX
+	DECQ CX
+	JNZ  next256
+
+	LEAQ (SI)(SI*2), R10
+	LEAQ (DI)(R10*1), R11
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, (DI)(SI*1)
+	VMOVUPS Y3, 32(DI)(SI*1)
+	VMOVUPS Y4, (DI)(SI*2)
+	VMOVUPS Y5, 32(DI)(SI*2)
+	VMOVUPS Y6, (DI)(R10*1)
+	VMOVUPS Y7, 32(DI)(R10*1)
+	VMOVUPS Y8, (R11)(SI*1)
+	VMOVUPS Y9, 32(R11)(SI*1)
+	VMOVUPS Y10, (R11)(SI*2)
+	VMOVUPS Y11, 32(R11)(SI*2)
 	VZEROUPPER
 	RET

@@ -2,8 +2,12 @@
 
 package floatmatrix
 
-var supported = false
+var has512, has256 = false, false
 
-func tile(*float32, *float32, *float32, int, int, int, int, int) {
+func tile512(*float32, *float32, *float32, int, int, int, int, int) {
+	panic("floatmatrix: not on this processor")
+}
+
+func tile256(*float32, *float32, *float32, int, int, int) {
 	panic("floatmatrix: not on this processor")
 }
