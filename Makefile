@@ -59,10 +59,31 @@ $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 servers: ## build the real Weaviate and Temporal for local runs and tests
 	@$(GO) run ./local/servers/cmd/build
 
+# Packages with goroutines are tested with the race detector; test/layers holds the list against the code. Tests are built as the binaries
+# are, so that one cache serves both, and `make lint` vets them.
+TEST := -trimpath -vet=off -timeout 20m
+RACED = $(addprefix ./,$(shell cat test/layers/raced.txt))
+REST = $(filter-out $(patsubst ./%,$(MODULE)/%,$(RACED)),$(shell $(GO) list ./...))
+MODULE := github.com/mneme-memory/mneme
+
 .PHONY: test
-test: servers ## run all tests on embedded servers
+test: servers ## run all tests on embedded servers but those of test-lab
 	@[ -n "$(RACE)" ] || echo "no C compiler found: testing without the race detector"
-	$(GOTEST) $(RACE) -timeout 20m $(TESTFLAGS) ./...
+	@$(MAKE) -j2 --no-print-directory test-raced test-rest
+
+.PHONY: test-raced
+test-raced:
+	$(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(RACED)
+
+.PHONY: test-rest
+test-rest:
+	CGO_ENABLED=0 $(GOTEST) $(TEST) $(TESTFLAGS) $(REST)
+
+.PHONY: test-lab
+test-lab: ## train models and policies at test sizes, and repeat experiments
+	CGO_ENABLED=0 $(GOTEST) $(TEST) -tags lab $(TESTFLAGS) -run "$$(grep -l '^//go:build lab' $(LAB) | xargs grep -ho '^func Test[A-Za-z]*' | sed 's/func /^/; s/$$/$$$$/' | paste -sd'|')" $(sort $(dir $(LAB)))
+
+LAB = $(shell grep -rl --include=*_test.go '^//go:build lab' evaluation local | sed 's|^|./|')
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
@@ -171,7 +192,7 @@ LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.
 lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
-	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./...
+	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s,lab ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training

@@ -1,0 +1,112 @@
+package layers_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unraced are folders whose tests run without the race detector although they have goroutines or locks, and the reason.
+var unraced = map[string]string{
+	"evaluation":              "its goroutines share a list of results behind one lock; the detector makes training 5 to 13 times slower",
+	"shared/formation":        "its locks guard models that are loaded once; test/e2e and workflows/consolidation run formation with the detector",
+	"local/servers":           "its goroutines wait for child processes; test/e2e runs it with the detector",
+	"deploy/embedded":         "it is linked into servers of others, which are built without the detector",
+	"test/bench":              "it measures",
+	"shared/model/wordvector": "its lock guards a model that is loaded once",
+}
+
+// raced are folders without goroutines of their own that run others' with the race detector.
+var raced = []string{"services/gateway/rest", "test/e2e"}
+
+// TestPackagesWithGoroutinesAreRaced holds raced.txt, which lists the packages that `make test` tests with the race detector, against
+// the code: a package with goroutines or locks is in it, or in unraced.
+func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
+	data, err := os.ReadFile("raced.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := strings.Fields(string(data))
+	if !slices.IsSorted(listed) {
+		t.Error("raced.txt is not in order")
+	}
+	var want []string
+	for name := range list(t) {
+		code, tests := goFiles(t, name)
+		concurrent := slices.ContainsFunc(code, func(file string) bool { return isConcurrent(t, file) })
+		if len(tests) > 0 && (concurrent && !isUnraced(name) || slices.Contains(raced, name)) {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	for _, name := range want {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%s has goroutines or locks: name it in raced.txt, or in unraced with the reason", name)
+		}
+	}
+	for _, name := range listed {
+		if !slices.Contains(want, name) {
+			t.Errorf("raced.txt names %s, which has no tests, or neither goroutines nor locks", name)
+		}
+	}
+}
+
+func isUnraced(name string) bool {
+	for folder := range unraced {
+		if among(name, []string{folder}) {
+			return true
+		}
+	}
+	return false
+}
+
+// goFiles are the files of a package, those of its tests apart.
+func goFiles(t *testing.T, name string) (code, tests []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			tests = append(tests, f)
+		} else {
+			code = append(code, f)
+		}
+	}
+	return code, tests
+}
+
+// locks are types of sync that code uses where goroutines share something.
+var locks = []string{"Mutex", "RWMutex", "WaitGroup", "Cond", "Map", "Pool"}
+
+// isConcurrent reports whether a file starts goroutines, or locks.
+func isConcurrent(t *testing.T, path string) bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, imported := range file.Imports {
+		if p := strings.Trim(imported.Path.Value, `"`); p == "golang.org/x/sync/errgroup" || p == "sync/atomic" {
+			return true
+		}
+	}
+	found := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.SelectorExpr:
+			of, ok := n.X.(*ast.Ident)
+			found = found || ok && of.Name == "sync" && slices.Contains(locks, n.Sel.Name)
+		}
+		return !found
+	})
+	return found
+}
