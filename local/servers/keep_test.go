@@ -77,10 +77,10 @@ func TestKeepGivesUpWithOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
 			s, dir := dyingChild(t, &log, ready)
+			killChild(t, dir)
 			if err := os.WriteFile(filepath.Join(dir, "dies"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			killChild(t, dir)
 			clock := fakeTime{at: time.Now()}
 			err := s.keep(t.Context(), clock.pace())
 			var gaveUp *GaveUpError
