@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -27,6 +28,8 @@ type QuarantineOptions struct {
 	Seed uint64 `json:"seed"`
 	// Alarms is the share of harmless turns, of folds left out, that the threshold takes for an attack.
 	Alarms float64 `json:"alarms"`
+	// Doubts is the same share for the lower threshold, above which a sentence counts as passed on.
+	Doubts float64 `json:"doubts"`
 	// Plain is how many turns and requests of users in other corpora are added as harmless turns.
 	Plain int `json:"plain"`
 	// Epochs, Rate and Decay are as in FilterOptions.
@@ -37,13 +40,15 @@ type QuarantineOptions struct {
 
 // QuarantineDefaults are the options of the model that the binary carries.
 func QuarantineDefaults() QuarantineOptions {
-	return QuarantineOptions{Seed: 1, Alarms: 1. / 500, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
+	return QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 25, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
 }
 
 func (o QuarantineOptions) check() error {
 	switch {
 	case !(o.Alarms > 0 && o.Alarms < 1):
 		return fault.Terminal("alarms", "is %v, want more than 0 and less than 1", o.Alarms)
+	case !(o.Doubts >= o.Alarms && o.Doubts < 1):
+		return fault.Terminal("doubts", "is %v, want at least the alarms, %v, and less than 1", o.Doubts, o.Alarms)
 	case o.Plain < 0:
 		return fault.Terminal("plain", "is %d, want 0 or more", o.Plain)
 	case o.Epochs < 1:
@@ -75,10 +80,16 @@ type AttackFigures struct {
 	// Hostile counts hostile clauses, Missed those of which less than half is held.
 	Hostile int `json:"hostile"`
 	Missed  int `json:"missed"`
-	// Harmless counts harmless turns, Taken those that are taken for an attack.
+	// Trusted counts those of which less than half is held or doubted.
+	Trusted int `json:"trusted"`
+	// Harmless counts harmless turns, Taken those that are taken for an attack, Doubted those with a doubted sentence.
 	Harmless int `json:"harmless"`
 	Taken    int `json:"taken"`
+	Doubted  int `json:"doubted"`
 }
+
+// thresholds are two scores: of a sentence that is held, and of one that is doubted.
+type thresholds struct{ held, doubted float32 }
 
 // judgedTurn is a labelled turn with its sentences; labels has 1 for an attack, 0 for none and -1 for neither.
 type judgedTurn struct {
@@ -215,33 +226,37 @@ func scoredApart(turns, plain []judgedTurn, o QuarantineOptions, fold func(i int
 	return out
 }
 
-func (f *AttackFigures) count(t scoredTurn, threshold float32) {
-	taken := false
-	for _, s := range t.scores {
-		taken = taken || s >= threshold
-	}
-	if len(t.turn.Hostile) == 0 {
+func (f *AttackFigures) count(t scoredTurn, at thresholds) {
+	if len(t.turn.Hostile) == 0 && len(t.scores) > 0 {
+		worst := slices.Max(t.scores)
 		f.Harmless++
-		f.Taken += count(taken)
+		f.Taken += count(worst >= at.held)
+		f.Doubted += count(worst >= at.doubted)
 	}
 	for _, p := range placesOf(t.turn.Text, t.turn.Hostile) {
-		held := 0
-		for i, c := range t.clauses {
-			if t.scores[i] >= threshold {
-				held += sharedBytes(c, [][2]int{p})
-			}
-		}
 		f.Hostile++
-		f.Missed += count(2*held < p[1]-p[0])
+		f.Missed += count(t.misses(p, at.held))
+		f.Trusted += count(t.misses(p, at.doubted))
 	}
 }
 
-func attackFigures(folds map[string][]scoredTurn, threshold float32) map[string]AttackFigures {
+// misses reports whether sentences with at least a score are less than half of a place.
+func (t scoredTurn) misses(place [2]int, score float32) bool {
+	found := 0
+	for i, c := range t.clauses {
+		if t.scores[i] >= score {
+			found += sharedBytes(c, [][2]int{place})
+		}
+	}
+	return 2*found < place[1]-place[0]
+}
+
+func attackFigures(folds map[string][]scoredTurn, at thresholds) map[string]AttackFigures {
 	out := map[string]AttackFigures{}
 	for name, turns := range folds {
 		var f AttackFigures
 		for _, t := range turns {
-			f.count(t, threshold)
+			f.count(t, at)
 		}
 		out[name] = f
 	}
@@ -276,15 +291,12 @@ func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error
 		return fail(err)
 	}
 	mixed := scoredApart(turns, plain, o, func(i int) string { return strconv.Itoa(i % mixedFolds) })
-	threshold := thresholdFor(mixed, o.Alarms)
-	for _, f := range attackFigures(mixed, threshold) {
-		r.Mixed.Hostile, r.Mixed.Missed = r.Mixed.Hostile+f.Hostile, r.Mixed.Missed+f.Missed
-		r.Mixed.Harmless, r.Mixed.Taken = r.Mixed.Harmless+f.Harmless, r.Mixed.Taken+f.Taken
-	}
-	r.Writers = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Batch }), threshold)
-	r.Languages = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Lang }), threshold)
+	at := thresholds{thresholdFor(mixed, o.Alarms), thresholdFor(mixed, o.Doubts)}
+	r.Mixed = attackFigures(map[string][]scoredTurn{"": slices.Concat(slices.Collect(maps.Values(mixed))...)}, at)[""]
+	r.Writers = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Batch }), at)
+	r.Languages = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Lang }), at)
 	m := learnAttacks(append(slices.Clone(turns), plain...), o)
-	m.Threshold = threshold
+	m.Threshold, m.Doubt = at.held, at.doubted
 	if m.Training, err = json.Marshal(r); err != nil {
 		return fail(fmt.Errorf("record training: %w", err))
 	}

@@ -28,7 +28,8 @@ func TestTheShippedModelOfAttacksIsOfTheDefaults(t *testing.T) {
 	if len(have) > 300_000 {
 		t.Errorf("the model has %d bytes", len(have))
 	}
-	if f := r.Mixed; f.Harmless < 2000 || 400*f.Taken > f.Harmless || 100*f.Missed > 55*f.Hostile {
+	if f := r.Mixed; f.Harmless < 2000 || 500*f.Taken > f.Harmless || 20*f.Doubted > f.Harmless || 100*f.Missed > 70*f.Hostile ||
+		100*f.Trusted > 35*f.Hostile {
 		t.Errorf("of folds left out it takes and misses %+v", f)
 	}
 }
@@ -36,7 +37,8 @@ func TestTheShippedModelOfAttacksIsOfTheDefaults(t *testing.T) {
 func TestTrainingOfAttacksRefusesWhatCannotBe(t *testing.T) {
 	for field, change := range map[string]func(*training.QuarantineOptions){
 		"alarms": func(o *training.QuarantineOptions) { o.Alarms = 0 }, "epochs": func(o *training.QuarantineOptions) { o.Epochs = 0 },
-		"rate": func(o *training.QuarantineOptions) { o.Rate = 0 }, "plain": func(o *training.QuarantineOptions) { o.Plain = -1 },
+		"doubts": func(o *training.QuarantineOptions) { o.Doubts = o.Alarms / 2 },
+		"rate":   func(o *training.QuarantineOptions) { o.Rate = 0 }, "plain": func(o *training.QuarantineOptions) { o.Plain = -1 },
 		"decay": func(o *training.QuarantineOptions) { o.Decay = -1 },
 	} {
 		o := training.QuarantineDefaults()

@@ -25,6 +25,7 @@ func (c *cli) trainQuarantine() *cobra.Command {
 	f := cmd.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "draws the order of learning")
 	f.Float64Var(&o.Alarms, "alarms", o.Alarms, "share of harmless turns that the threshold takes for an attack")
+	f.Float64Var(&o.Doubts, "doubts", o.Doubts, "share of harmless turns that have a doubted sentence")
 	f.IntVar(&o.Plain, "plain", o.Plain, "how many turns of the dialogues are added as harmless")
 	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often each sentence is learned")
 	f.Float64Var(&o.Rate, "rate", o.Rate, "rate of learning")
@@ -44,11 +45,11 @@ func (c *cli) runTrainQuarantine(o training.QuarantineOptions, file string) erro
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)
 	}
-	fmt.Fprintf(c.out, "learned from %d turns, %d with an attack; threshold %.4f\n", r.Turns, r.Attacks, model.Threshold)
+	fmt.Fprintf(c.out, "learned from %d turns, %d with an attack; thresholds %.4f and %.4f\n", r.Turns, r.Attacks, model.Threshold, model.Doubt)
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "left out\thostile clauses, missed\tharmless turns, taken")
+	fmt.Fprintln(w, "left out\thostile clauses\tnot held\tneither held nor doubted\tharmless turns\theld\tdoubted")
 	row := func(name string, f training.AttackFigures) {
-		fmt.Fprintf(w, "%s\t%d/%d\t%d/%d\n", name, f.Missed, f.Hostile, f.Taken, f.Harmless)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", name, f.Hostile, f.Missed, f.Trusted, f.Harmless, f.Taken, f.Doubted)
 	}
 	row("a fifth", r.Mixed)
 	for _, folds := range []map[string]training.AttackFigures{r.Writers, r.Languages} {

@@ -95,7 +95,7 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 		if v, err = f.Former.Decide(ctx, rest); err != nil || len(v.Lookups) > 0 {
 			return v, err
 		}
-		v = newVoices(rest).checked(v, shown(in), in.Core)
+		v = newVoices(rest, odd).checked(v, shown(in), in.Core)
 		suspectContents(v.Operations)
 	}
 	if len(rest.Related) < len(in.Related) {

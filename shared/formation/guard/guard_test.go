@@ -225,7 +225,7 @@ func TestWhatIsPassedOnChangesNothing(t *testing.T) {
 		"The user moved to Oslo.":                  "ADD Ana passed on: The user moved to Oslo.",
 		"Я, как пользователь, теперь живу в Москве.":   "UPDATE Я, как пользователь, теперь живу в Москве.",
 		"我是产品经理，负责用户增长，住在上海。":                          "UPDATE 我是产品经理，负责用户增长，住在上海。",
-		"I read: \"Ana has moved to Oslo for good.\"":  "ADD I read: \"Ana has moved to Oslo for good.\"",
+		"I read: \"Ana has moved to Oslo for good.\"":  "ADD Ana passed on: I read: \"Ana has moved to Oslo for good.\"",
 		"I moved into \"Villa Rosa\" in Braga in May.": "UPDATE I moved into \"Villa Rosa\" in Braga in May.",
 	} {
 		v := decided(t, guard.New(&quoting{}), formationtest.Session(said))
@@ -417,7 +417,7 @@ func TestOwnWordsBehindOthersAreKept(t *testing.T) {
 		got = append(got, m.Content)
 	}
 	slices.Sort(got)
-	want := []string{"According to HR I no longer work at Siemens", "I eat meat again.", "I'm vegan. I work at Siemens."}
+	want := []string{"Ana passed on: According to HR I no longer work at Siemens", "I eat meat again.", "I'm vegan. I work at Siemens."}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -43,22 +44,26 @@ type voice struct {
 	alone  bool // there are no words of the user's own
 }
 
-func newVoices(in formation.Bundle) voices {
+// newVoices parts the turns of a bundle; beside are the turns that an attack was taken out of.
+func newVoices(in formation.Bundle, beside map[string]quarantine.Found) voices {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns), said: map[string]formation.Candidate{}}
 	for _, r := range in.Related {
 		v.said[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r.Candidate
 	}
 	for _, t := range in.Session.Turns {
-		v.turns[t.ID] = newVoice(t)
+		_, attacked := beside[t.ID]
+		v.turns[t.ID] = newVoice(t, attacked)
 	}
 	return v
 }
 
-func newVoice(t memory.Turn) voice {
+func newVoice(t memory.Turn, attacked bool) voice {
 	if t.Role == memory.RoleAssistant {
 		return voice{assistant: true, name: t.Speaker, alone: true}
 	}
 	own, others := text.Voices(t.Text)
+	own, doubted := quarantine.Doubted(own, attacked)
+	others = strings.TrimSpace(others + "\n" + doubted)
 	out := voice{
 		name: t.Speaker, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
 	}
@@ -74,7 +79,7 @@ func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	var sources []string
 	for _, t := range turns {
 		if slices.Contains(m.Sources, t.ID) {
-			v.turns[t.ID], sources = newVoice(t), append(sources, t.ID)
+			v.turns[t.ID], sources = newVoice(t, false), append(sources, t.ID)
 		}
 	}
 	own, others := v.tellers(sources, m.Content, "")
@@ -205,7 +210,7 @@ func (v voices) assistants(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].assistant })
 }
 
-// tellers counts the words of a statement that the user says for themself, and those that only others say; what stood there before and
+// tellers counts the different words of a statement that the user says for themself, and those that only others say; what stood there before and
 // the speakers' names are not counted.
 func (v voices) tellers(sources []string, content, before string) (own, others int) {
 	known := text.StemSet(before)
@@ -213,6 +218,7 @@ func (v voices) tellers(sources []string, content, before string) (own, others i
 		if known[stem] || v.speakers[stem] {
 			continue
 		}
+		known[stem] = true
 		said := func(by func(voice) map[string]bool) bool {
 			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
 		}
@@ -236,9 +242,13 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || own < ownLimit)
 }
 
-// passedOn reports whether a statement is others' word: it has none of the user's own, or at least as many that are claimed of "the user".
+// passedOn reports whether a statement is others' word: it has fewer words of the user's own than of others, or not more than are claimed
+// of "the user".
 func (v voices) passedOn(sources []string, content string) bool {
 	if v.othersTell(sources, content, "", 1) {
+		return true
+	}
+	if own, others := v.tellers(sources, content, ""); others > own {
 		return true
 	}
 	own, claimed := 0, 0

@@ -28,6 +28,8 @@ var (
 	spelled = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL[ .-]){3,}\pL(?:$|[^\pL\pN])`)
 	joints  = strings.NewReplacer("-", "", ".", "")
 	gaps    = regexp.MustCompile(`(\pL) (\pL)`)
+	// spaced are three words or more whose letters stand apart.
+	spaced = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL(?: \pL)+[ /|]{2,}){2,}\pL(?: \pL)+(?:$|[^\pL\pN])`)
 	// encodedWord is text in base64 or in hexadecimal digits, which blanks may part.
 	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_=-]{20,}`)
 )
@@ -162,16 +164,7 @@ func readings(said string) []string {
 			}
 		}
 	}
-	for _, w := range encodedWord.FindAllString(said, 4) {
-		w = strings.ReplaceAll(w, " ", "")
-		for _, decode := range []func(string) ([]byte, error){
-			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
-		} {
-			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
-				all = append(all, string(raw))
-			}
-		}
-	}
+	all = append(all, decoded(said)...)
 	if !slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return text.IsStopWord(w.Lower) }) {
 		backwards := []rune(plain)
 		slices.Reverse(backwards)
@@ -189,3 +182,41 @@ func rot13(r rune) rune {
 	}
 	return r
 }
+
+// decoded are the texts that words in base64 or in hexadecimal digits stand for.
+func decoded(said string) []string {
+	var out []string
+	for _, w := range encodedWord.FindAllString(said, 4) {
+		w = strings.ReplaceAll(w, " ", "")
+		for _, decode := range []func(string) ([]byte, error){
+			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
+		} {
+			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
+				out = append(out, string(raw))
+			}
+		}
+	}
+	return out
+}
+
+// leastDecoded is how many words behind an encoding are a message.
+const leastDecoded = 4
+
+// isDisguised reports whether a text hides words from a reader, whatever they say: who has something to be remembered
+// writes it plainly.
+func isDisguised(said string) bool {
+	if spaced.MatchString(said) {
+		return true
+	}
+	return slices.ContainsFunc(decoded(said), func(d string) bool {
+		words := 0
+		for _, w := range text.Words(d) {
+			if strings.ContainsFunc(w.Lower, unicode.IsLetter) {
+				words++
+			}
+		}
+		return words >= leastDecoded && !strings.ContainsFunc(d, isControl)
+	})
+}
+
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -20,9 +21,11 @@ type Model struct {
 	Version string `json:"version"`
 	// Training says what it was made from and by which options; scoring does not need it.
 	Training json.RawMessage `json:"training,omitempty"`
-	// Bias is the log odds of a sentence without known terms, Threshold is what an attack has at least.
+	// Bias is the log odds of a sentence without known terms, Threshold is what an attack has at least. A sentence of at least Doubt
+	// may be one.
 	Bias      float32 `json:"bias"`
 	Threshold float32 `json:"threshold"`
+	Doubt     float32 `json:"doubt"`
 	// Step is what one unit of a weight stands for.
 	Step float32 `json:"step"`
 	// Weights are of the bins, Bins of them.
@@ -36,8 +39,8 @@ func ParseModel(data []byte) (*Model, error) {
 	if err := json.Unmarshal(head, &m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	if m.Version == "" || len(weights) != Bins || !(m.Step > 0) {
-		return nil, fmt.Errorf("%w: version %q, %d weights, step %v", ErrModel, m.Version, len(weights), m.Step)
+	if m.Version == "" || len(weights) != Bins || !(m.Step > 0) || !(m.Doubt <= m.Threshold) {
+		return nil, fmt.Errorf("%w: version %q, %d weights, step %v, doubt %v", ErrModel, m.Version, len(weights), m.Step, m.Doubt)
 	}
 	m.Weights = make([]int8, Bins)
 	for i, w := range weights {
@@ -122,6 +125,25 @@ func learnedIn(said string, all []sentence) []span {
 		out = append(out, s)
 	}
 	return out
+}
+
+// Doubted parts a text into sentences without doubt and those that may be an attack. A doubted sentence has no power over
+// what the speaker said before: it counts as passed on. Beside an attack, only what is said in the first person is without
+// doubt.
+func Doubted(said string, besideAttack bool) (plain, doubted string) {
+	m := Shipped()
+	rest, all := []byte(said), sentences(said)
+	for i, c := range clauses(all) {
+		score, _ := m.Score(c)
+		if score < m.Doubt && !(besideAttack && all[i].all&(self|own) == 0) {
+			continue
+		}
+		doubted += said[c.From:c.To] + "\n"
+		for i := c.From; i < c.To; i++ {
+			rest[i] = ' '
+		}
+	}
+	return strings.TrimSpace(string(rest)), strings.TrimSpace(doubted)
 }
 
 // attackFrom returns where the attack of a sentence begins, behind a clause in the first person that is harmless alone.

@@ -84,7 +84,9 @@ var (
 		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
 		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
 		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
-	storied = anyOf(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
+	// corrected is a fact of the speaker's own that an order names: "delete that I work at Tesco from what you know".
+	corrected = anyOf(`^[^.!?]{0,40}?\bthat (?:i|i['’]m|i['’]ve|my|we|our) [^.!?]* (?:from|in|of) (?:what|everything|all)(?: that)? you\b`)
+	storied   = anyOf(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 	// framed lines begin with a role that commands.
 	commanding = regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:system|developer|admin|root)(?: \pL+){0,2}[^\pL\pN\n]*:(.*)$`)
 )
@@ -324,7 +326,7 @@ func (s *sentence) suspect() (at int, reason string) {
 		if begin, reason = s.from, Order; isPlain(s.text) && len(s.tokens) > 0 {
 			begin = s.start(s.tokenAt(s.from + place))
 		}
-	} else if slices.ContainsFunc(s.readings(), isOrder) {
+	} else if slices.ContainsFunc(s.readings(), isOrder) || isDisguised(s.text) {
 		return s.from, Encoded
 	}
 	if reason == "" {
@@ -365,7 +367,7 @@ func english(said string) int {
 	if at := told.FindStringIndex(s); at != nil {
 		return at[0]
 	}
-	if at := begins(undoing, s); at >= 0 && mine.MatchString(s) {
+	if at := begins(undoing, s); at >= 0 && mine.MatchString(s) && !corrected.MatchString(s[at:]) {
 		return at
 	}
 	if at := begins(keeping, s); at >= 0 && theirs.MatchString(s) {
