@@ -45,7 +45,8 @@ func (c *cli) runTrainQuarantine(o training.QuarantineOptions, file string) erro
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)
 	}
-	fmt.Fprintf(c.out, "learned from %d turns, %d with an attack; thresholds %.4f and %.4f\n", r.Turns, r.Attacks, model.Threshold, model.Doubt)
+	fmt.Fprintf(c.out, "learned from %d turns, %d with an attack; thresholds %.4f and %.4f\n",
+		r.Turns, r.Attacks, model.Threshold, model.Doubt)
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "left out\thostile clauses\tnot held\tneither held nor doubted\tharmless turns\theld\tdoubted")
 	row := func(name string, f training.AttackFigures) {

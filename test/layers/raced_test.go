@@ -14,7 +14,7 @@ import (
 // unraced are folders whose tests run without the race detector although they have goroutines or locks, and the reason.
 var unraced = map[string]string{
 	"evaluation":              "its goroutines share a list of results behind one lock; the detector makes training 5 to 13 times slower",
-	"shared/formation":        "its locks guard models that are loaded once; test/e2e and workflows/consolidation run formation with the detector",
+	"shared/formation":        "its locks guard models that are loaded once; test/e2e runs formation with the detector",
 	"local/servers":           "its goroutines wait for child processes; test/e2e runs it with the detector",
 	"deploy/embedded":         "it is linked into servers of others, which are built without the detector",
 	"test/bench":              "it measures",

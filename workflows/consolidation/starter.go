@@ -33,16 +33,28 @@ func startOptions(scope memory.Scope) client.StartWorkflowOptions {
 	}
 }
 
+// startAttempts is how often Signal begins a run that ends before its signal comes.
+const startAttempts = 5
+
 // Signal hands events to the user's workflow. They are durable when it returns nil. They must be small enough for one
-// payload (2 MB).
+// payload (2 MB). It never begins a run with events: a run that the server fails to begin leaves its first events in the
+// database, where no erasure finds them.
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
 	in := Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
-	_, err := s.Client.SignalWithStartWorkflow(ctx, WorkflowID(p.Scope), SignalEvents, in, startOptions(p.Scope), WorkflowName, p)
-	if err != nil {
-		return fmt.Errorf("signal consolidation: %w", err)
+	for attempt := 1; ; attempt++ {
+		err := s.Client.SignalWorkflow(ctx, WorkflowID(p.Scope), "", SignalEvents, in)
+		var absent *serviceerror.NotFound
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &absent) || attempt > startAttempts:
+			return fmt.Errorf("signal consolidation: %w", err)
+		}
+		if _, err := s.Client.ExecuteWorkflow(ctx, startOptions(p.Scope), WorkflowName, p); err != nil {
+			return fmt.Errorf("start consolidation: %w", err)
+		}
 	}
-	return nil
 }
 
 // ErrPending says that a request was taken, but that it was not worked off in the time there was.

@@ -3,6 +3,7 @@ package consolidation_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -25,6 +26,21 @@ type server struct {
 	err     error
 	updates []client.UpdateWorkflowOptions
 	asked   *client.QueryWorkflowWithOptionsRequest
+	// absent is how many signals find no run; begun are the inputs of the runs that begin, signals counts signals.
+	absent, signals int
+	begun           [][]any
+}
+
+func (s *server) SignalWorkflow(_ context.Context, _, _, _ string, _ any) error {
+	if s.signals++; s.signals <= s.absent {
+		return serviceerror.NewNotFound("no such run")
+	}
+	return s.err
+}
+
+func (s *server) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any, in ...any) (client.WorkflowRun, error) {
+	s.begun = append(s.begun, in)
+	return nil, s.started
 }
 
 func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any, ...any) client.WithStartWorkflowOperation {
@@ -52,6 +68,35 @@ type update struct {
 }
 
 func (u update) Get(ctx context.Context, _ any) error { return u.ended(ctx) }
+
+func TestARunBeginsWithoutEvents(t *testing.T) {
+	unreachable := serviceerror.NewUnavailable("connection refused")
+	for name, c := range map[string]struct {
+		server  server
+		signals int
+		ok      bool
+	}{
+		"it runs":                   {server{}, 1, true},
+		"it does not run":           {server{absent: 1}, 2, true},
+		"it ends before the signal": {server{absent: 3}, 4, true},
+		"it always ends":            {server{absent: 99}, 6, false},
+		"nobody takes the signal":   {server{err: unreachable}, 1, false},
+		"nobody begins a run":       {server{absent: 99, started: unreachable}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := []consolidation.Event{turn("s1", 1)}
+			err := consolidation.Starter{Client: &c.server}.Signal(t.Context(), params(), text)
+			if (err == nil) != c.ok || c.server.signals != c.signals {
+				t.Errorf("got %v after %d signals", err, c.server.signals)
+			}
+			for _, in := range c.server.begun {
+				if p, ok := in[0].(consolidation.Params); !ok || len(in) != 1 || !reflect.DeepEqual(p.State, consolidation.State{}) {
+					t.Errorf("a run begins with %+v", in)
+				}
+			}
+		})
+	}
+}
 
 func TestHowARequestEnds(t *testing.T) {
 	in, edit := consolidation.Retraction{ID: "r1", MemoryID: "m1"}, consolidation.Edit{ID: "e1", MemoryID: "m1"}

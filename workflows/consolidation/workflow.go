@@ -11,7 +11,7 @@ import (
 const maxSignals = 5000
 
 // Workflow is the entity workflow of one user. It ends when nothing has waited for
-// Tuning.Linger, and stays while a session waits for its idle end; a later signal-with-start or update-with-start begins a new run.
+// Tuning.Linger, and stays while a session waits for its idle end; a later event or request begins a new run.
 func Workflow(ctx workflow.Context, p Params) error {
 	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {

@@ -98,6 +98,10 @@ func persistence(file string) config.Persistence {
 	}
 }
 
+// orphanAge is how old the beginning of a run is that the server failed to begin, when its scanner deletes it. The scanner runs every
+// twelve hours.
+const orphanAge = time.Hour
+
 // tuning is the dynamic configuration of a server that serves one machine.
 func tuning() dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
@@ -108,6 +112,8 @@ func tuning() dynamicconfig.StaticClient {
 
 		dynamicconfig.TransferProcessorUpdateAckInterval.Key():   ackInterval,
 		dynamicconfig.VisibilityProcessorUpdateAckInterval.Key(): ackInterval,
+
+		dynamicconfig.HistoryScannerDataMinAge.Key(): orphanAge,
 	}
 }
 

@@ -210,8 +210,8 @@ func (v voices) assistants(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].assistant })
 }
 
-// tellers counts the different words of a statement that the user says for themself, and those that only others say; what stood there before and
-// the speakers' names are not counted.
+// tellers counts the different words of a statement that the user says for themself, and those that only others say. It leaves out what
+// stood there before, and the speakers' names.
 func (v voices) tellers(sources []string, content, before string) (own, others int) {
 	known := text.StemSet(before)
 	for _, stem := range text.ContentStems(content) {
