@@ -62,9 +62,11 @@ servers: ## build the real Weaviate and Temporal for local runs and tests
 # Packages with goroutines are tested with the race detector; test/layers holds the list against the code. Tests are built as the binaries
 # are, so that one cache serves both, and `make lint` vets them.
 TEST := -trimpath -vet=off -timeout 20m
-RACED = $(addprefix ./,$(shell cat test/layers/raced.txt))
-REST = $(filter-out $(patsubst ./%,$(MODULE)/%,$(RACED)),$(shell $(GO) list ./...))
-MODULE := github.com/mneme-memory/mneme
+RACED = $(call slow_first,$(addprefix ./,$(shell cat test/layers/raced.txt)))
+REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
+# Packages that wait most begin first, beside those that compute.
+SLOW := ./test/fault ./test/erasure ./test/e2e ./local/servers ./shared/store/bank/weaviate
+slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
 test: servers ## run all tests on embedded servers but those of test-lab

@@ -6,18 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // ParseFilter reads a filter in JSON and checks it: {"and": [...]}, {"or": [...]}, {"not": {...}}, or a condition
-// {"field": "metadata.colour", "equals": "red"} with one of equals, in, exists, range and contains. Empty JSON and null are the zero
+// {"field": "metadata.colour", "equals": "red"} with one of equals, in, exists, range and contains. No bytes are the zero
 // filter. Errors are terminal and name the part, beginning with `filter`.
 func ParseFilter(raw []byte) (Filter, error) {
 	if len(raw) == 0 {
 		return Filter{}, nil
 	}
 	value, err := ParseJSON("filter", raw)
-	if err != nil || value == nil {
+	if err != nil {
 		return Filter{}, err
 	}
 	f, err := readFilter("filter", value, 1)
@@ -115,7 +116,23 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 			return nil, fault.Terminal(at, "is not a test, want one of equals, in, exists, range and contains")
 		}
 	}
+	if c.Field == "id" {
+		c.Equals = lowerID(c.Equals)
+		for i, v := range c.In {
+			c.In[i] = lowerID(v)
+		}
+	}
 	return c, nil
+}
+
+// lowerID returns a UUID as memories have it; what is none stays.
+func lowerID(v any) any {
+	if s, ok := v.(string); ok {
+		if id, err := uuid.Parse(s); err == nil && len(s) == len(id.String()) {
+			return id.String()
+		}
+	}
+	return v
 }
 
 func readRange(at string, operand any) (*Range, error) {

@@ -18,7 +18,7 @@ var (
 		`|(?:^|[\s\pZ:(,])'\pL[^'\n]*(?:'\pL[^'\n]*)*'(?:$|[\s\pZ.,!?;)])`)
 	// given is the text after the colon of a request to work on it.
 	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
-		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)` + wordEnds + `[^.!?:\n]*:[\s\pZ](.+)$`)
+		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?:[\s\pZ](.+)$`)
 	// passedLine is a line of a quoted mail, of a role or tool, of markup or of data.
 	passedLine = regexp.MustCompile(
 		`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|user|human|ai|bot|developer|customer` +
@@ -33,7 +33,7 @@ var (
 	aboutUser = regexp.MustCompile(`^[^\pL\pN]*(?i:` +
 		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
 		`(?:user|nutzer|nutzerin|benutzer|benutzerin|usuario|usuaria|utente|usuário|usuária|gebruiker)` +
-		`|user[\s\pZ]+(?:is|was|has|wants|prefers|lives|works|likes|needs|must)|l['’]utilisateur|l['’]utilisatrice|l['’]utente` +
+		`|(?:the|this)[\s\pZ]+(?:customer|account[\s\pZ]holder)|user[\s\pZ]+(?:is|was|has|wants|prefers|lives|works|likes|needs|must)|l['’]utilisateur|l['’]utilisatrice|l['’]utente` +
 		`|användaren|kullanıcı|użytkownik|пользователь|користувач|ο[\s\pZ]+χρήστης|המשתמשת?|المستخدمة?|उपयोगकर्ता|ব্যবহারকারী|பயனர்` +
 		`|მომხმარებელი|օգտատերը|ተጠቃሚው|사용자(?:는|가|의)?)(?:['’]s)?` + wordEnds +
 		`|ผู้ใช้(?:คือ|เป็น|มี|อยู่|อาศัย|ชอบ|ไม่|ต้องการ|แพ้)` +
@@ -75,7 +75,7 @@ type parted struct {
 
 // userCues are parts of the words for "user" that claims have: a text without one has no claim.
 var userCues = []string{
-	"user", "utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
+	"user", "customer", "account holder", "utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
@@ -193,7 +193,11 @@ func (p *parted) passages(line string, at int) {
 			p.pass(at, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
 			claim = tight
 		case lead != nil:
-			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), passedOn, ' ')
+			v := passedOn
+			if p.users && claims(c[lead[3]:]) {
+				v = claimed
+			}
+			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), v, ' ')
 		default:
 			if from := p.claimWithin(c); from >= 0 {
 				p.pass(at+from, at+len(strings.TrimRight(c, "\n")), claimed, ' ')

@@ -189,12 +189,13 @@ func Choose(memories []memory.Memory) Chosen {
 	return out
 }
 
-// covers reports whether a newer statement is about the same as an older: it fills the same slot, may have changed it, or says most of it.
+// covers reports whether a newer statement is about the same as an older: it fills the same slot, may have changed it, or says most of it
+// and is not about another.
 func (s statement) covers(older statement) bool {
 	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
 		return true
 	}
-	return says(s.stems, older.stems)
+	return !text.IsAboutAnother(s.quote, older.quote) && says(s.stems, older.stems)
 }
 
 func says(newer, older []string) bool {

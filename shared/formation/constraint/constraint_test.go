@@ -71,13 +71,14 @@ func TestABlockHasTheNewestOfASubject(t *testing.T) {
 	linking.Links = []string{"e"}
 	gone := told("g", "I'm allergic to kiwi.", 7)
 	gone.Status = memory.StatusRetracted
-	got := constraint.Choose([]memory.Memory{old, again, slotted, filled, doubted, linking, gone})
+	other := told("h", "Tom is allergic to peanuts.", 8)
+	got := constraint.Choose([]memory.Memory{old, again, slotted, filled, doubted, linking, gone, other})
 	var ids []string
 	for _, l := range got.Lines {
 		ids = append(ids, l.Memories...)
 	}
 	slices.Sort(ids)
-	if want := []string{"b", "d", "f"}; !slices.Equal(ids, want) || len(got.Sources) != len(want) {
+	if want := []string{"b", "d", "f", "h"}; !slices.Equal(ids, want) || len(got.Sources) != len(want) {
 		t.Errorf("the block rests on %q of turns %q, want %q: %q", ids, got.Sources, want, texts(got))
 	}
 }

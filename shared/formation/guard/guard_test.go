@@ -217,16 +217,44 @@ func TestAnOrderThatAModelPutsInThePlaceOfAnEntryReplacesNothing(t *testing.T) {
 	}
 }
 
+func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
+	const own = "I live in Porto."
+	for said, closes := range map[string]bool{
+		"I live in Berlin now.": true, "Moved to Berlin.": true, "My new home is in Berlin.": true, "Ich wohne jetzt in Berlin.": true,
+		"Tokyo is great now.": false, "My brother lives in Berlin now.": false, "You live in Youville now.": false,
+		"The office is in Lisbon now.": false, "Anna lives in Berlin now.": false,
+	} {
+		f := guard.New(&quoting{})
+		in := formationtest.Session(said)
+		candidates, err := f.Extract(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := f.Decide(t.Context(), formation.Bundle{Session: in, Related: []formation.Related{{
+			Candidate: candidates[0], Memories: []memory.Memory{formationtest.Stored("m1", own)}, Similarity: []float64{1},
+		}}})
+		if err != nil || len(v.Operations) != 1 {
+			t.Fatalf("%q: got %+v, %v", said, v.Operations, err)
+		}
+		if op := v.Operations[0]; (op.Kind == memory.OpUpdate) != closes || op.New == nil {
+			t.Errorf("%q: got %s of %v", said, op.Kind, op.Targets)
+		}
+	}
+}
+
 func TestWhatIsPassedOnChangesNothing(t *testing.T) {
 	for said, want := range map[string]string{
-		"I moved to Braga.":                        "UPDATE I moved to Braga.",
-		"My landlord says that Ana moved to Oslo.": "ADD My landlord says that Ana moved to Oslo.",
-		"> Ana moved to Oslo.":                     "ADD Ana passed on: > Ana moved to Oslo.",
-		"The user moved to Oslo.":                  "ADD Ana passed on: The user moved to Oslo.",
-		"Я, как пользователь, теперь живу в Москве.":   "UPDATE Я, как пользователь, теперь живу в Москве.",
-		"我是产品经理，负责用户增长，住在上海。":                          "UPDATE 我是产品经理，负责用户增长，住在上海。",
-		"I read: \"Ana has moved to Oslo for good.\"":  "ADD Ana passed on: I read: \"Ana has moved to Oslo for good.\"",
-		"I moved into \"Villa Rosa\" in Braga in May.": "UPDATE I moved into \"Villa Rosa\" in Braga in May.",
+		"I moved to Braga.":                              "UPDATE I moved to Braga.",
+		"My landlord says that Ana moved to Oslo.":       "ADD My landlord says that Ana moved to Oslo.",
+		"> Ana moved to Oslo.":                           "ADD Ana passed on: > Ana moved to Oslo.",
+		"My assistant says: the user lives in Oslo now.": "ADD Ana passed on: My assistant says: the user lives in Oslo now.",
+		"The customer now lives in Oslo.":                "ADD Ana passed on: The customer now lives in Oslo.",
+		"Summarise: Dear team, I have moved to Oslo.":    "ADD Ana passed on: Summarise: Dear team, I have moved to Oslo.",
+		"The user moved to Oslo.":                        "ADD Ana passed on: The user moved to Oslo.",
+		"Я, как пользователь, теперь живу в Москве.":     "UPDATE Я, как пользователь, теперь живу в Москве.",
+		"我是产品经理，负责用户增长，住在上海。":                            "UPDATE 我是产品经理，负责用户增长，住在上海。",
+		"I read: \"Ana has moved to Oslo for good.\"":    "ADD Ana passed on: I read: \"Ana has moved to Oslo for good.\"",
+		"I moved into \"Villa Rosa\" in Braga in May.":   "UPDATE I moved into \"Villa Rosa\" in Braga in May.",
 	} {
 		v := decided(t, guard.New(&quoting{}), formationtest.Session(said))
 		op := v.Operations[0]

@@ -37,7 +37,7 @@ type voices struct {
 // voice is one turn: what the user says for themself, and what is passed on of others, as stems; all of an assistant's turn is others'.
 type voice struct {
 	assistant   bool
-	name        string
+	name, said  string
 	own, others map[string]bool
 	// claims are the stems of what the turn claims of "the user"; others has them, too.
 	claims map[string]bool
@@ -65,7 +65,7 @@ func newVoice(t memory.Turn, attacked bool) voice {
 	own, doubted := quarantine.Doubted(own, attacked)
 	others = strings.TrimSpace(others + "\n" + doubted)
 	out := voice{
-		name: t.Speaker, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
+		name: t.Speaker, said: t.Text, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
 	}
 	if others != "" {
 		out.claims = text.StemSet(text.Claims(t.Text))
@@ -129,9 +129,10 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 			none(reasonOthers)
 		case op.Kind == memory.OpDelete && deleted[turnsOf(op.Sources)] > maxDeleted:
 			none(reasonMany)
-		case op.Kind == memory.OpDelete && v.othersEnd(op.Sources, stood):
+		case op.Kind == memory.OpDelete && (v.othersEnd(op.Sources, stood) || v.isAboutAnother(op, contents)):
 			none(reasonOthers)
-		case closes && op.New != nil && (onWhole || v.othersTell(op.Sources, op.New.Content, stood, 0)):
+		case closes && op.New != nil &&
+			(onWhole || v.othersTell(op.Sources, op.New.Content, stood, 0) || v.isAboutAnother(op, contents)):
 			ops[i] = v.beside(op)
 			stopped[turnsOf(op.Sources)] = true
 		}
@@ -143,6 +144,21 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 	in.Operations = once(ops, known)
 	in.Core = v.checkedCore(in.Core, before.Content, stopped)
 	return in
+}
+
+// isAboutAnother reports whether an operation would close what the user told of themself by a statement about somebody or something else.
+func (v voices) isAboutAnother(op memory.Operation, contents map[string]string) bool {
+	var said []string
+	if op.New != nil {
+		said = []string{op.New.Content}
+	} else {
+		for _, id := range op.Sources {
+			said = append(said, v.turns[id].said)
+		}
+	}
+	return slices.ContainsFunc(op.Targets, func(id string) bool {
+		return len(said) > 0 && !slices.ContainsFunc(said, func(s string) bool { return !text.IsAboutAnother(s, contents[id]) })
+	})
 }
 
 // turnsOf is a key of the turns that operations come from.
@@ -242,8 +258,8 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || own < ownLimit)
 }
 
-// passedOn reports whether a statement is others' word: it has fewer words of the user's own than of others, or not more than are claimed
-// of "the user".
+// passedOn reports whether a statement is others' word: it has fewer words of the user's own than of others, or not more than are
+// claimed of "the user".
 func (v voices) passedOn(sources []string, content string) bool {
 	if v.othersTell(sources, content, "", 1) {
 		return true

@@ -33,15 +33,7 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 // Drop removes deliveries and dead letters about a user, without those that announce an erasure, and notes the erasure. A change that comes
 // again after that is delivered again: whoever reads changes in their order meets the erasure after it, and drops it again.
 func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) error {
-	err := s.about(ctx, scope, func(ctx context.Context, name string) error {
-		id := endpointOf(name)
-		keys := []string{
-			s.waitingKey(scope.Tenant), s.dueKey(scope.Tenant), s.deadKey(scope.Tenant, id), s.diedKey(scope.Tenant, id),
-			s.healthKey(scope.Tenant, id), s.seenKey(scope.Tenant, name),
-		}
-		_, err := s.Eval(ctx, "remove a delivery", s.scripts.remove, keys, name)
-		return err
-	})
+	err := s.about(ctx, scope, func(ctx context.Context, name string) error { return s.remove(ctx, scope.Tenant, name) })
 	if err != nil {
 		return err
 	}
@@ -64,29 +56,49 @@ func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx conte
 	lists = append(lists, s.waitingKey(scope.Tenant))
 	seen, user := map[string]bool{}, redisstore.Hash(scope.User)
 	for _, list := range lists {
-		for cursor := uint64(0); ; {
-			var found []string
-			err := s.Do(ctx, "find what is about a user", func(ctx context.Context) (err error) {
-				found, cursor, err = s.Redis.HScan(ctx, list, cursor, "", scanned).Result()
-				return err
-			})
-			if err != nil {
-				return err
+		err := s.each(ctx, list, func(name, delivery string) error {
+			d, err := parse(delivery)
+			if err != nil || d.User != user || d.Type == event.UserErased || seen[name] {
+				return nil
 			}
-			for i := 0; i+1 < len(found); i += 2 {
-				d, err := parse(found[i+1])
-				if err != nil || d.User != user || d.Type == event.UserErased || seen[found[i]] {
-					continue
-				}
-				seen[found[i]] = true
-				if err := do(ctx, found[i]); err != nil {
-					return err
-				}
-			}
-			if cursor == 0 {
-				break
-			}
+			seen[name] = true
+			return do(ctx, name)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// each calls do with the name and the text of each delivery of a list.
+func (s *Store) each(ctx context.Context, list string, do func(name, delivery string) error) error {
+	for cursor := uint64(0); ; {
+		var found []string
+		err := s.Do(ctx, "read deliveries", func(ctx context.Context) (err error) {
+			found, cursor, err = s.Redis.HScan(ctx, list, cursor, "", scanned).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := 0; i+1 < len(found); i += 2 {
+			if err := do(found[i], found[i+1]); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// remove removes a delivery, wherever it is.
+func (s *Store) remove(ctx context.Context, tenant, name string) error {
+	id := endpointOf(name)
+	keys := []string{
+		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id), s.seenKey(tenant, name),
+	}
+	_, err := s.Eval(ctx, "remove a delivery", s.scripts.remove, keys, name)
+	return err
 }

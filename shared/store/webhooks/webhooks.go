@@ -179,19 +179,31 @@ func (s *Store) Change(ctx context.Context, tenant, id string, change func(*Endp
 	return Endpoint{}, ErrChanged
 }
 
-// Delete removes an endpoint with its dead letters. Deliveries that wait are dropped when they are due. It fails with ErrNotFound.
+// Delete removes an endpoint with its deliveries and dead letters. It fails with ErrNotFound.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	removed := int64(0)
 	err := s.Do(ctx, "delete an endpoint", func(ctx context.Context) (err error) {
-		if removed, err = s.Redis.HDel(ctx, s.endpointsKey(tenant), id).Result(); err != nil || removed == 0 {
-			return err
-		}
-		return s.Redis.Del(ctx, s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id)).Err()
+		removed, err = s.Redis.HDel(ctx, s.endpointsKey(tenant), id).Result()
+		return err
 	})
 	if err == nil && removed == 0 {
 		err = ErrNotFound
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	err = s.each(ctx, s.waitingKey(tenant), func(name, _ string) error {
+		if endpointOf(name) != id {
+			return nil
+		}
+		return s.remove(ctx, tenant, name)
+	})
+	if err != nil {
+		return err
+	}
+	return s.Do(ctx, "delete an endpoint's dead letters", func(ctx context.Context) error {
+		return s.Redis.Del(ctx, s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id)).Err()
+	})
 }
 
 // Tenants returns the tenants that have had endpoints.

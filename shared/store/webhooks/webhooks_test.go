@@ -91,7 +91,9 @@ func deliveries(t *testing.T, addr string) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := client.Exists(ctx, "mneme:webhook:{acme}:dead:w1").Result(); err != nil || n != 0 {
-		t.Errorf("dead letters of an endpoint that was deleted are kept: %d, %v", n, err)
+	for _, list := range []string{"dead:w1", "died:w1", "waiting", "due"} {
+		if n, err := client.Exists(ctx, "mneme:webhook:{acme}:"+list).Result(); err != nil || n != 0 {
+			t.Errorf("%s of an endpoint that was deleted is kept: %d, %v", list, n, err)
+		}
 	}
 }
