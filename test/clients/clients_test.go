@@ -24,7 +24,7 @@ import (
 
 // Longest that installing a client, and running it, may take.
 const (
-	installWithin = 5 * time.Minute
+	installWithin = 15 * time.Minute
 	runWithin     = 5 * time.Minute
 )
 

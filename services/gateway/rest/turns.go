@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,11 +43,23 @@ type NewTurn struct {
 // newTurns are turns that are accepted one by one: a value that is not accepted leaves its turn out.
 type newTurns []NewTurn
 
-// Schema implements huma.SchemaProvider.
+// Schema implements huma.SchemaProvider. An optional text of a turn may be empty, which counts as left out.
 func (newTurns) Schema(known huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		Type: huma.TypeArray, Items: known.Schema(reflect.TypeFor[NewTurn](), true, ""), Extensions: map[string]any{oneByOne: true},
+	items := known.Schema(reflect.TypeFor[NewTurn](), true, "")
+	turn, none := known.SchemaFromRef(items.Ref), 0
+	for name, p := range turn.Properties {
+		if p.MinLength == nil || slices.Contains(turn.Required, name) {
+			continue
+		}
+		optional := *p
+		optional.MinLength = &none
+		if optional.Pattern != "" {
+			optional.Pattern = "^$|" + p.Pattern
+		}
+		optional.PrecomputeMessages()
+		turn.Properties[name] = &optional
 	}
+	return &huma.Schema{Type: huma.TypeArray, Items: items, Extensions: map[string]any{oneByOne: true}}
 }
 
 type putTurns struct {
@@ -55,7 +68,7 @@ type putTurns struct {
 	Session textID `path:"session" doc:"The session."`
 	Body    struct {
 		Turns     newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
-		IdleAfter int      `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Closes the session when nothing is added to it for so long, as closing it does. It holds for the session until turns bring another value. Without it only a call closes the session."`
+		IdleAfter count    `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Closes the session when nothing is added to it for so long, as closing it does. It holds for the session until turns bring another value. Without it only a call closes the session."`
 	}
 }
 

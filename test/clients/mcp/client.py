@@ -127,7 +127,7 @@ async def errors(client):
     await refused(client, "search_memories", "limit: is -1", user_id=USER, query="q", limit=-1)
     await refused(client, "get_memory", "memory_id", user_id=USER, memory_id="../x")
     await refused(client, "get_memory", "not found", user_id=USER, memory_id=str(uuid.uuid4()))
-    await refused(client, "add_memory", "agent_id", user_id=USER, text="x", agent_id="y")
+    await refused(client, "add_memory", "enable_graph", user_id=USER, text="x", enable_graph=True)
     await refused(client, "delete_all_memories", "confirm", user_id=USER, confirm=False)
     await refused(client, "list_entities", "no list of users")
 
