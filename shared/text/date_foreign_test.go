@@ -222,7 +222,7 @@ func TestDatesAskLittleOfTheLibrary(t *testing.T) {
 		}
 		began := time.Now()
 		text.Dates(said, thursday)
-		if took := time.Since(began); took > time.Second/2 {
+		if took := time.Since(began); took > 20*time.Second { // without the bound it takes minutes
 			t.Errorf("%q: %v", part, took)
 		} else {
 			t.Log(part, took)

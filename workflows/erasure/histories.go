@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,13 +51,11 @@ func (h Histories) Erase(ctx context.Context, r Request) error {
 		return err
 	}
 	now := time.Now()
+	runs = slices.DeleteFunc(runs, func(run *workflowpb.WorkflowExecutionInfo) bool { return !h.due(run, r.Deletions, now) })
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookups)
 	var mu sync.Mutex
 	for _, run := range runs {
-		if !h.due(run, r.Deletions, now) {
-			continue
-		}
 		g.Go(func() error {
 			_, err := h.Client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 				Namespace: h.Namespace, WorkflowExecution: run.GetExecution(),
