@@ -83,7 +83,7 @@ test-rest:
 
 .PHONY: test-lab
 test-lab: ## train models and policies at test sizes, and repeat experiments
-	CGO_ENABLED=0 $(GOTEST) $(TEST) -tags lab $(TESTFLAGS) -run "$$(grep -l '^//go:build lab' $(LAB) | xargs grep -ho '^func Test[A-Za-z]*' | sed 's/func /^/; s/$$/$$$$/' | paste -sd'|')" $(sort $(dir $(LAB)))
+	CGO_ENABLED=0 $(GOTEST) $(TEST) -tags lab $(TESTFLAGS) -run "$$(grep -l '^//go:build lab' $(LAB) | xargs grep -ho '^func Test[A-Za-z]*' | sed 's/func /^/; s/$$/$$/' | paste -sd'|')" $(sort $(dir $(LAB)))
 
 LAB = $(shell grep -rl --include=*_test.go '^//go:build lab' evaluation local | sed 's|^|./|')
 
