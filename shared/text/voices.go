@@ -33,7 +33,8 @@ var (
 	aboutUser = regexp.MustCompile(`^[^\pL\pN]*(?i:` +
 		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
 		`(?:user|nutzer|nutzerin|benutzer|benutzerin|usuario|usuaria|utente|usuário|usuária|gebruiker)` +
-		`|(?:the|this)[\s\pZ]+(?:customer|account[\s\pZ]holder)|user[\s\pZ]+(?:is|was|has|wants|prefers|lives|works|likes|needs|must)|l['’]utilisateur|l['’]utilisatrice|l['’]utente` +
+		`|(?:the|this)[\s\pZ]+(?:customer|account[\s\pZ]holder)` +
+		`|user[\s\pZ]+(?:is|was|has|wants|prefers|lives|works|likes|needs|must)|l['’]utilisateur|l['’]utilisatrice|l['’]utente` +
 		`|användaren|kullanıcı|użytkownik|пользователь|користувач|ο[\s\pZ]+χρήστης|המשתמשת?|المستخدمة?|उपयोगकर्ता|ব্যবহারকারী|பயனர்` +
 		`|მომხმარებელი|օգտատերը|ተጠቃሚው|사용자(?:는|가|의)?)(?:['’]s)?` + wordEnds +
 		`|ผู้ใช้(?:คือ|เป็น|มี|อยู่|อาศัย|ชอบ|ไม่|ต้องการ|แพ้)` +
@@ -75,7 +76,8 @@ type parted struct {
 
 // userCues are parts of the words for "user" that claims have: a text without one has no claim.
 var userCues = []string{
-	"user", "customer", "account holder", "utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
+	"user", "customer", "account holder",
+	"utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 

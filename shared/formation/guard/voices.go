@@ -65,7 +65,8 @@ func newVoice(t memory.Turn, attacked bool) voice {
 	own, doubted := quarantine.Doubted(own, attacked)
 	others = strings.TrimSpace(others + "\n" + doubted)
 	out := voice{
-		name: t.Speaker, said: t.Text, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
+		name: t.Speaker, said: t.Text, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others),
+		alone: others != "" && own+t.Caption == "",
 	}
 	if others != "" {
 		out.claims = text.StemSet(text.Claims(t.Text))
