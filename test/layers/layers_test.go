@@ -98,7 +98,7 @@ var domain = []string{
 
 // drivers are the clients of the systems behind the ports.
 var drivers = []string{
-	"github.com/segmentio/kafka-go", "github.com/redis/go-redis", "go.temporal.io", "github.com/weaviate", "github.com/openai/openai-go",
+	"github.com/segmentio/kafka-go", "github.com/redis/go-redis", "go.temporal.io", "github.com/weaviate",
 }
 
 // standIns are servers for a laptop and for tests.

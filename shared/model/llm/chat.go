@@ -10,10 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
@@ -65,13 +61,13 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 		op.end(ctx, 0, err)
 		return "", err
 	}
-	ask := func(ctx context.Context, r Request, rejected *exchange, guess int64) (*openai.ChatCompletion, error) {
+	ask := func(ctx context.Context, r Request, rejected *exchange, guess int64) (*completion, error) {
 		res, err := c.send(ctx, model, r, rejected)
 		if err != nil {
 			return nil, err
 		}
 		if res != nil { // a body of null is no answer, see readChoice
-			input, output := res.Usage.PromptTokens, res.Usage.CompletionTokens
+			input, output := int64(res.Usage.Prompt), int64(res.Usage.Completion)
 			op.used(ctx, input, output)
 			count(ctx, input, output)
 			c.rate.use(r.Scope.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
@@ -84,7 +80,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 			return err
 		}
 		if res != nil {
-			c.length.learn(model, raw, res.Usage.PromptTokens)
+			c.length.learn(model, raw, int64(res.Usage.Prompt))
 		}
 		text, err = readChoice(res)
 		return err
@@ -118,11 +114,11 @@ func (c *Client) whose(ctx context.Context, role Role, tenant string, err error,
 // send makes one attempt. A server that does not take a field of the request is asked again at once
 // without it; each field can be dropped only once, so this ends. Where it does not take the request without the field either, it was not
 // about the field: servers quote requests in their messages.
-func (c *Client) send(ctx context.Context, model string, r Request, rejected *exchange) (*openai.ChatCompletion, error) {
+func (c *Client) send(ctx context.Context, model string, r Request, rejected *exchange) (*completion, error) {
 	var before *quirks // of what is learned here
 	for {
 		q := c.quirksOf(model)
-		res, err := c.chat.New(ctx, c.params(model, r, rejected, q), c.options(r.Role)...)
+		res, err := post[completion](ctx, c.endpoint, r.Role, "chat/completions", c.request(model, r, rejected, q))
 		var se *StatusError
 		if errors.As(err, &se) && c.learn(model, q, se) {
 			if before == nil {
@@ -137,43 +133,37 @@ func (c *Client) send(ctx context.Context, model string, r Request, rejected *ex
 	}
 }
 
-// options are what a role's requests have beside their parameters.
-func (c *Client) options(r Role) []option.RequestOption {
-	out := []option.RequestOption{option.WithHeader(RoleHeader, string(r))}
-	for name, value := range c.cfg.BodyFor(r) {
-		out = append(out, option.WithJSONSet(plainPath.Replace(name), value))
-	}
-	return out
-}
-
-// plainPath has the SDK take a name for that of one field, whatever is in it.
-var plainPath = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`, "?", `\?`, "|", `\|`, "#", `\#`, "@", `\@`, ":", `\:`)
-
-func (c *Client) params(model string, r Request, rejected *exchange, q quirks) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: model}
+// request is what is sent to a model, with what the settings add for the role.
+func (c *Client) request(model string, r Request, rejected *exchange, q quirks) fields {
 	system := r.System
 	if r.Schema != nil && (q.noSchema || q.loose) {
 		system += "\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n" + r.Schema.String()
 	}
-	if r.Schema != nil && !q.noSchema {
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: r.Schema.Name, Strict: param.NewOpt(true), Schema: *r.Schema},
-		}
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
 	}
-	p.Messages = []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(r.User)}
+	messages := []message{{"system", system}, {"user", r.User}}
 	if rejected != nil {
-		p.Messages = append(p.Messages, openai.AssistantMessage(rejected.answer), openai.UserMessage(repairMessage(rejected.fault)))
+		messages = append(messages, message{"assistant", rejected.answer}, message{"user", repairMessage(rejected.fault)})
+	}
+	p := fields{"model": model, "messages": messages}
+	if r.Schema != nil && !q.noSchema {
+		p["response_format"] = fields{"type": "json_schema", "json_schema": fields{"name": r.Schema.Name, "strict": true, "schema": *r.Schema}}
 	}
 	if !q.noTemperature {
-		p.Temperature = param.NewOpt(c.cfg.TemperatureFor(r.Role))
+		p["temperature"] = c.cfg.TemperatureFor(r.Role)
 	}
 	if !q.noSeed {
-		p.Seed = param.NewOpt(c.cfg.Seed)
+		p["seed"] = c.cfg.Seed
 	}
 	if q.newTokenLimit {
-		p.MaxCompletionTokens = param.NewOpt(c.cfg.MaxOutputTokensFor(r.Role))
+		p["max_completion_tokens"] = c.cfg.MaxOutputTokensFor(r.Role)
 	} else {
-		p.MaxTokens = param.NewOpt(c.cfg.MaxOutputTokensFor(r.Role))
+		p["max_tokens"] = c.cfg.MaxOutputTokensFor(r.Role)
+	}
+	for name, value := range c.cfg.BodyFor(r.Role) {
+		p[name] = value
 	}
 	return p
 }
@@ -193,7 +183,7 @@ func (e *answerError) Error() string { return e.err.Error() }
 func (e *answerError) Unwrap() error { return e.err }
 
 // readChoice returns the text of the first choice, or why there is none.
-func readChoice(res *openai.ChatCompletion) (string, error) {
+func readChoice(res *completion) (string, error) {
 	if res == nil || len(res.Choices) == 0 {
 		return "", &answerError{fmt.Errorf("%w: no choices", ErrEmpty)}
 	}
@@ -214,13 +204,17 @@ func readChoice(res *openai.ChatCompletion) (string, error) {
 }
 
 // written is the text of a message. Some servers answer with a list of parts, thoughts among them, of which those of type text count.
-func written(m openai.ChatCompletionMessage) string {
+func written(a answer) string {
+	var said string
+	if json.Unmarshal(a.Content, &said) == nil {
+		return said
+	}
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if raw := m.JSON.Content.Raw(); !strings.HasPrefix(raw, "[") || json.Unmarshal([]byte(raw), &parts) != nil {
-		return m.Content
+	if json.Unmarshal(a.Content, &parts) != nil {
+		return ""
 	}
 	var out strings.Builder
 	for _, p := range parts {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -35,20 +33,19 @@ type Deps struct {
 
 // Client calls one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg        Config
-	chat       openai.ChatCompletionService
-	embeddings openai.EmbeddingService
-	queue      *fairQueue
-	places     map[Role]*fairQueue // of roles that have a limit of their own
-	rate       *tokenRate
-	asked      *pauses
-	breaker    *breaker
-	length     *promptLength
-	tel        *telemetry
-	log        *slog.Logger
-	record     func(ctx context.Context, r Record)
-	allowed    func(ctx context.Context, tenant string) bool
-	owned      *http.Transport // nil when the transport was given
+	cfg      Config
+	endpoint endpoint
+	queue    *fairQueue
+	places   map[Role]*fairQueue // of roles that have a limit of their own
+	rate     *tokenRate
+	asked    *pauses
+	breaker  *breaker
+	length   *promptLength
+	tel      *telemetry
+	log      *slog.Logger
+	record   func(ctx context.Context, r Record)
+	allowed  func(ctx context.Context, tenant string) bool
+	owned    *http.Transport // nil when the transport was given
 
 	mu     sync.Mutex
 	quirks map[string]quirks // by model
@@ -80,28 +77,17 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if c.tel, err = newTelemetry(deps, server); err != nil {
 		return nil, fmt.Errorf("llm metrics: %w", err)
 	}
-	c.connect(deps.Transport)
+	c.connect(server, deps.Transport)
 	return c, nil
 }
 
-// connect sets up the SDK. Its services are made directly because openai.NewClient reads the environment, and
-// would send OPENAI_API_KEY to whatever server is configured here.
-func (c *Client) connect(transport http.RoundTripper) {
+// connect makes the client of the server. Retries are ours: bounded, fair and measured.
+func (c *Client) connect(server *url.URL, transport http.RoundTripper) {
 	if transport == nil {
 		c.owned = newTransport(c.cfg.Concurrency)
 		transport = c.owned
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(c.cfg.BaseURL),
-		option.WithHTTPClient(&http.Client{Transport: transport}),
-		option.WithMaxRetries(0), // retries are ours: bounded, fair and measured
-		option.WithMiddleware(statusAsError(c.cfg.Key)),
-	}
-	if c.cfg.Key != "" {
-		opts = append(opts, option.WithAPIKey(c.cfg.Key.Reveal()))
-	}
-	c.chat = openai.NewChatCompletionService(opts...)
-	c.embeddings = openai.NewEmbeddingService(opts...)
+	c.endpoint = endpoint{base: server, key: c.cfg.Key, http: &http.Client{Transport: transport}}
 }
 
 func newTransport(idle int) *http.Transport {

@@ -3,9 +3,8 @@ package llm
 import (
 	"context"
 	"fmt"
+	"maps"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -18,22 +17,22 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	if err != nil {
 		return nil, err
 	}
-	p := openai.EmbeddingNewParams{
-		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
-		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat, // every server has it
-	}
+	p := fields{"model": model, "input": texts, "encoding_format": "float"} // every server has this format
 	if dimensions > 0 {
-		p.Dimensions = param.NewOpt(int64(dimensions))
+		p["dimensions"] = dimensions
+	}
+	for name, value := range c.cfg.BodyFor(RoleEmbedding) {
+		p[name] = value
 	}
 	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Scope: memory.Scope{Tenant: tenant}})
-	ask := func(ctx context.Context, p openai.EmbeddingNewParams) (*openai.CreateEmbeddingResponse, error) {
-		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)
+	ask := func(ctx context.Context, p fields) (*vectors, error) {
+		res, err := post[vectors](ctx, c.endpoint, RoleEmbedding, "embeddings", p)
 		if err != nil {
 			return nil, err
 		}
 		if res != nil {
-			op.used(ctx, res.Usage.PromptTokens, 0)
-			c.rate.use(tenant, res.Usage.PromptTokens)
+			op.used(ctx, int64(res.Usage.Prompt), 0)
+			c.rate.use(tenant, int64(res.Usage.Prompt))
 		}
 		return res, nil
 	}
@@ -50,8 +49,8 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 		return err
 	})
 	err = c.whose(ctx, RoleEmbedding, tenant, err, func(ctx context.Context) error {
-		plain := p
-		plain.Input.OfArrayOfStrings = []string{nothing}
+		plain := maps.Clone(p)
+		plain["input"] = []string{nothing}
 		_, err := ask(ctx, plain)
 		return err
 	})
@@ -63,13 +62,13 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 }
 
 // inOrder puts the vectors at their index; each must be there once.
-func inOrder(data []openai.Embedding, want int) ([][]float64, error) {
+func inOrder(data []vector, want int) ([][]float64, error) {
 	if len(data) != want {
 		return nil, &answerError{fmt.Errorf("%w: %d vectors, want %d", ErrMalformed, len(data), want)}
 	}
 	out := make([][]float64, want)
 	for _, d := range data {
-		i := int(d.Index)
+		i := d.Index
 		if i < 0 || i >= want || out[i] != nil {
 			return nil, &answerError{fmt.Errorf("%w: vector indices are not 0 to %d", ErrMalformed, want-1)}
 		}

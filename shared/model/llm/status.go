@@ -3,13 +3,8 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"strings"
-	"time"
-
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
@@ -19,27 +14,6 @@ const maxAnswerBytes = 64 << 20
 
 // maxErrorBytes bounds how much of an error's body is read.
 const maxErrorBytes = 64 << 10
-
-// statusAsError turns every status other than success into a StatusError before the SDK sees it,
-// because the SDK loses the status of an error whose body is not in OpenAI's form.
-func statusAsError(key config.Secret) option.Middleware {
-	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		res, err := next(req)
-		if err != nil {
-			return res, err
-		}
-		if res.StatusCode < 300 {
-			res.Body = http.MaxBytesReader(nil, res.Body, maxAnswerBytes)
-			return res, nil
-		}
-		defer res.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what came is enough to tell the fault
-		e := parseStatus(body, key)
-		e.Status = res.StatusCode
-		e.RetryAfter = retryAfter(res.Header, time.Now())
-		return nil, e
-	}
-}
 
 // parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, {"detail":...}, and text. Of the message it
 // keeps what the server says, not what it quotes of the request.

@@ -1,0 +1,136 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// endpoint is a server with OpenAI's API, of which two calls are needed.
+type endpoint struct {
+	base *url.URL
+	key  config.Secret
+	http *http.Client
+}
+
+// fields are those of a request's JSON object.
+type fields map[string]any
+
+// post sends one request and reads the answer; nil where the answer is null. A status other than success is a *StatusError.
+func post[T any](ctx context.Context, e endpoint, role Role, path string, in fields) (*T, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set(RoleHeader, string(role))
+	if e.key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.key.Reveal())
+	}
+	res, err := e.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return nil, readStatus(res, e.key)
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxAnswerBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	var out *T
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("the answer is not in OpenAI's form: %w", err)
+	}
+	return out, nil
+}
+
+// readStatus reads an answer that is no success.
+func readStatus(res *http.Response, key config.Secret) *StatusError {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what came is enough to tell the fault
+	e := parseStatus(body, key)
+	e.Status = res.StatusCode
+	e.RetryAfter = retryAfter(res.Header, time.Now())
+	return e
+}
+
+// tokens is a count that a server may leave out, or give in another form, which counts as 0.
+type tokens int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *tokens) UnmarshalJSON(data []byte) error {
+	var n float64
+	if json.Unmarshal(data, &n) == nil {
+		*t = tokens(n)
+	}
+	return nil
+}
+
+// usage is what a call cost, as the server counts it.
+type usage struct {
+	Prompt     tokens `json:"prompt_tokens"`
+	Completion tokens `json:"completion_tokens"`
+}
+
+// completion is the answer of a model.
+type completion struct {
+	Choices []struct {
+		Message      answer `json:"message"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage usage `json:"usage"`
+}
+
+// answer is the message of a choice. Content is a text, or a list of parts.
+type answer struct {
+	Content json.RawMessage `json:"content"`
+	Refusal string          `json:"refusal"`
+}
+
+// vectors are the answer of an embedder.
+type vectors struct {
+	Data  []vector `json:"data"`
+	Usage usage    `json:"usage"`
+}
+
+// vector is one of them, of the text at the index.
+type vector struct {
+	Index     int     `json:"index"`
+	Embedding numbers `json:"embedding"`
+}
+
+// numbers are a list, or base64 of 32-bit numbers, the lowest byte first, as some servers answer whatever they are asked for.
+type numbers []float64
+
+// UnmarshalJSON implements json.Unmarshaler. Base64 that is none has no numbers.
+func (n *numbers) UnmarshalJSON(data []byte) error {
+	var encoded string
+	if json.Unmarshal(data, &encoded) != nil {
+		return json.Unmarshal(data, (*[]float64)(n))
+	}
+	*n = nil
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(raw)%4 != 0 {
+		return nil // inOrder refuses a vector without numbers
+	}
+	for ; len(raw) > 0; raw = raw[4:] {
+		*n = append(*n, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw))))
+	}
+	return nil
+}
