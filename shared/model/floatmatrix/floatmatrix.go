@@ -1,6 +1,6 @@
-// Package floatmatrix multiplies matrices of numbers whose rows may be apart in memory, such as one head's part of the queries of an
-// attention: libraries take matrices whose rows follow each other, and are slow where those are a few dozen numbers long. It has code
-// for AVX-512 and for AVX2; a library multiplies few rows, and on other processors.
+// Package floatmatrix multiplies matrices whose rows may be apart in memory, such as one head's part of the queries of an attention.
+// Libraries take matrices whose rows follow each other, and are slow where a row has a few dozen numbers. This package has code for AVX-512
+// and for AVX2. A library multiplies few rows, and on other processors.
 package floatmatrix
 
 import (
