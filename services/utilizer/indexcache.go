@@ -66,7 +66,9 @@ type cachedIndex struct {
 	// core is the core block with the memories that it rests on: it changes with them, and is announced like them.
 	core         memory.Core
 	coreMemories []memory.Memory
-	bytes        int
+	// owner tells the user's turns from those of other speakers.
+	owner memory.Owner
+	bytes int
 
 	mu sync.Mutex
 	// projected has the encoded vectors that the reranker gets, by memory, as far as they were needed.
@@ -191,7 +193,7 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 		return nil, err
 	}
 	index := features.New(s.table, withoutUnusable(memories), turns)
-	e := &cachedIndex{index: index, outdated: outdated(memories), core: core, projected: map[string][]byte{}}
+	e := &cachedIndex{index: index, outdated: outdated(memories), core: core, owner: memory.OwnerOf(scope, turns), projected: map[string][]byte{}}
 	for _, l := range core.Lines {
 		if at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID == l.Memories[0] }); at >= 0 {
 			m := memories[at]

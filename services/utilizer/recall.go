@@ -156,7 +156,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 			q.Filter,
 			withoutSaid(found.turns, q.Messages),
 		), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
-		Support: found.support, Best: found.best, Request: found.request,
+		Support: found.support, Best: found.best, Request: found.request, Owner: found.owner,
 	}
 	out.Scores = make(map[string]float64, len(shown))
 	for i, s := range shown {

@@ -43,6 +43,8 @@ type found struct {
 	// core is the core block, coreMemories are those that it rests on.
 	core         memory.Core
 	coreMemories []memory.Memory
+	// owner tells the user's turns from those of other speakers.
+	owner memory.Owner
 	// turnsErr says why the turns of the candidates are missing.
 	turnsErr error
 }
@@ -183,7 +185,7 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 		}
 		known = made
 	}
-	f.from = known
+	f.from, f.owner = known, known.owner
 	r.choose(known.index, q, h, f)
 	return nil
 }
@@ -233,6 +235,7 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	slices.Sort(sources)
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
+	f.owner = memory.OwnerOf(scope, turns)
 	r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f)
 }
 

@@ -32,6 +32,8 @@ type Evidence struct {
 	Best float64
 	// Request says that a user asks an assistant for something, and not for what was told: no fact, and nobody by name.
 	Request bool
+	// Owner tells the user from other speakers; it knows nobody where that is not known.
+	Owner memory.Owner
 	// Window is working memory, oldest first.
 	Window []memory.Turn
 	// Core is the user's core block; zero where there is none, or it says nothing about the time asked for. CoreMemories are those that its

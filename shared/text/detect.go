@@ -56,12 +56,15 @@ const (
 	thaiLanguage
 )
 
-// languages are those of the Snowball project that have a list of stop words, too, and those without spaces, which have no stems.
-var languages = [...]struct {
+// languageEntry is a language by its code of ISO 639-1, with its stems and stop words where it has them.
+type languageEntry struct {
 	code  string
 	stem  func(*snowballstem.Env) bool
 	stops func() analysis.TokenMap
-}{
+}
+
+// languages are those of the Snowball project that have a list of stop words, too, and those without spaces, which have no stems.
+var languages = [...]languageEntry{
 	English:          {code: "en"},
 	arabicLanguage:   {"ar", arabic.Stem, ar.StopWords},
 	russianLanguage:  {"ru", russian.Stem, ru.StopWords},

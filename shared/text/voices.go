@@ -42,10 +42,17 @@ var (
 		`|(?:この)?ユーザー(?:は|が|には|の(?:名前|住所|家|職業|誕生日)))`)
 	// clauseStart is what stands before a clause within a passage.
 	clauseStart = regexp.MustCompile(`[,;:–—(][\s\pZ]+|[，；：、]|(?:^|[\s\pZ])(?i:that|dass|daß|que|che|что|att|dat|że)[\s\pZ]+`)
+	// unspacedThings are words that only begin with "user", and what users do, in scripts without spaces.
+	unspacedThings = regexp.MustCompile(`^[^\pL\pN]*(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
+		`|ユーザーが(?:多い|少ない|使う|使い|増え))`)
 	// userThings are nouns before which "user" is no person: "the user manual".
 	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts group groups name names
 		research id ids test tests testing testers base data database table tables input settings profile profiles management agent
-		handbook forum meeting conference community flow journey friendliness interviews handbuch oberfläche`)
+		handbook forum meeting conference community flow journey friendliness interviews handbuch oberfläche support team teams
+		service desk forschung onboarding final soporte linux linuksa windows
+		desteği deneyimi arayüzü सहायता समर्थन अनुभव সহায়তা সমর্থন অভিজ্ঞতা ஆதரவு அனுபவம் النهائي`)
+	// koreanThings are such nouns, to which particles are joined.
+	koreanThings = regexp.MustCompile(`^(?:지원|경험|조사|연구|인터뷰|관리|교육|테스트)`)
 )
 
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.
@@ -63,13 +70,20 @@ const (
 	passedOn
 	// claimed is passed on, too: a claim about "the user".
 	claimed
+	// labelledWord is passed on, too: a single line behind somebody else's name.
+	labelledWord
+	// unsureWord may be another speaker's. It counts as the speaker's own.
+	unsureWord
 )
+
+// passes reports whether a speaker passes a word on.
+func (v voice) passes() bool { return v == passedOn || v == claimed || v == labelledWord }
 
 // parted is a text with the voice of each byte, and with blanks in the place of what is passed on.
 type parted struct {
-	said   string
-	voices []voice
-	own    []byte
+	said, speaker string
+	voices        []voice
+	own           []byte
 	// users says that the text may have a claim about "the user".
 	users bool
 }
@@ -82,24 +96,31 @@ var userCues = []string{
 }
 
 // Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails,
-// transcripts, code, data, reported speech, and claims about "the user". Every word is in one of the two, in its
-// order.
-func Voices(s string) (own, others string) {
-	p := part(s)
-	return strings.TrimSpace(string(p.own)), p.of(func(v voice) bool { return v != ownWord })
+// transcripts, code, data, reported speech, and claims about "the user". A line that opens with the name of another
+// person and speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker
+// may have no name.
+func Voices(s, speaker string) (own, others string) {
+	p := part(s, speaker)
+	return strings.TrimSpace(string(p.own)), p.of(voice.passes)
+}
+
+// Unsure returns those of the speaker's own words that may be another speaker's: lines in the first person behind a
+// label that may be a name.
+func Unsure(s, speaker string) string {
+	return part(s, speaker).of(func(v voice) bool { return v == unsureWord })
 }
 
 // Claims returns what a text claims of "the user" in the third person.
 func Claims(s string) string {
-	return part(s).of(func(v voice) bool { return v == claimed })
+	return part(s, "").of(func(v voice) bool { return v == claimed })
 }
 
-// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on; claims
-// about "the user" stay.
+// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on. Claims
+// about "the user" stay, and so do single lines behind a name, which may be the speaker's.
 func Unquoted(s string) string {
-	p := part(s)
+	p := part(s, "")
 	for i, v := range p.voices {
-		if v == claimed {
+		if v == claimed || v == labelledWord {
 			p.own[i] = s[i]
 		}
 	}
@@ -127,8 +148,8 @@ func (p *parted) pass(from, to int, v voice, blank byte) {
 	}
 }
 
-func part(s string) *parted {
-	p := &parted{said: s, voices: make([]voice, len(s)), own: []byte(s)}
+func part(s, speaker string) *parted {
+	p := &parted{said: s, speaker: speaker, voices: make([]voice, len(s)), own: []byte(s)}
 	lower := strings.ToLower(s)
 	p.users = slices.ContainsFunc(userCues, func(cue string) bool { return strings.Contains(lower, cue) })
 	end := len(s)
@@ -175,12 +196,32 @@ func (p *parted) lines(rest string) {
 	}
 	at := 0
 	for l := range strings.Lines(rest) {
-		if passedLine.MatchString(l) || utterances > 1 && utterance.MatchString(l) {
-			p.pass(at, at+len(strings.TrimSuffix(l, "\n")), passedOn, ' ')
-		} else {
+		end := at + len(strings.TrimSuffix(l, "\n"))
+		of := noLabel
+		if strings.ContainsAny(l, ":：") {
+			of = labelOf(l, p.speaker)
+		}
+		switch {
+		case passedLine.MatchString(l), utterances > 1 && of != headingLabel && utterance.MatchString(l):
+			p.pass(at, end, passedOn, ' ')
+		case of == othersLabel:
+			p.pass(at, end, labelledWord, ' ')
+		default:
 			p.passages(l, at)
+			if of == unsureLabel {
+				p.doubt(at, end)
+			}
 		}
 		at += len(l)
+	}
+}
+
+// doubt marks what is the speaker's own of some bytes as unsure.
+func (p *parted) doubt(from, to int) {
+	for i := from; i < to; i++ {
+		if p.voices[i] == ownWord {
+			p.voices[i] = unsureWord
+		}
 	}
 }
 
@@ -228,12 +269,15 @@ func claims(passage string) bool {
 	if at == nil {
 		return false
 	}
+	if mark, _ := utf8.DecodeLastRuneInString(passage[:at[1]]); unicode.IsPunct(mark) && !unicode.Is(unicode.Pd, mark) {
+		return true
+	}
 	next := strings.TrimLeftFunc(passage[at[1]:], unicode.IsSpace)
-	end := strings.IndexFunc(next, func(r rune) bool { return !unicode.IsLetter(r) })
+	end := strings.IndexFunc(next, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 	if end < 0 {
 		end = len(next)
 	}
-	return !userThings[strings.ToLower(next[:end])]
+	return !userThings[strings.ToLower(next[:end])] && !koreanThings.MatchString(next) && !unspacedThings.MatchString(passage)
 }
 
 // passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the

@@ -38,7 +38,7 @@ func TestVoices(t *testing.T) {
 		"The user interface that I design is for the blind.": {"The user interface that I design is for the blind.", ""},
 		"用户增长是我的工作。":                                         {"用户增长是我的工作。", ""},
 	} {
-		own, others := text.Voices(said)
+		own, others := text.Voices(said, "")
 		squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 		if squeeze(own) != squeeze(want[0]) || squeeze(others) != squeeze(want[1]) {
 			t.Errorf("%q: got %q and %q, want %q and %q", said, own, others, want[0], want[1])
@@ -49,7 +49,7 @@ func TestVoices(t *testing.T) {
 func FuzzVoices(f *testing.F) {
 	f.Add("> a\n\"b c d e f\" ```x")
 	f.Fuzz(func(t *testing.T, said string) {
-		own, others := text.Voices(said)
+		own, others := text.Voices(said, "")
 		count := func(s string) int { return len(strings.Join(strings.Fields(s), "")) }
 		if count(own)+count(others) != count(said) {
 			t.Errorf("%q is parted into %q and %q: letters are lost or doubled", said, own, others)
@@ -77,11 +77,32 @@ func TestOwnFactsThatNameUsersAreOwn(t *testing.T) {
 		"Armenian":   {"Ես օգտատեր եմ և ապրում եմ Գյումրիում։", "Օգտատերը ապրում է Գյումրիում։"},
 		"Ethiopic":   {"እኔ የሊኑክስ ተጠቃሚ ነኝ፤ በጎንደር እኖራለሁ።", "ተጠቃሚው በጎንደር ይኖራል።"},
 	} {
-		if own, others := text.Voices(said.own); own != said.own || others != "" {
+		if own, others := text.Voices(said.own, ""); own != said.own || others != "" {
 			t.Errorf("%s: of %q, %q is passed on", script, said.own, others)
 		}
-		if own, others := text.Voices(said.claim); own != "" || others != said.claim {
+		if own, others := text.Voices(said.claim, ""); own != "" || others != said.claim {
 			t.Errorf("%s: of %q, %q is own", script, said.claim, own)
+		}
+	}
+}
+
+// TestWordsThatBeginWithUserAreOwn has own facts about what users have to do with.
+func TestWordsThatBeginWithUserAreOwn(t *testing.T) {
+	for _, said := range []string{
+		"京都に住んでいて、ユーザーサポートの仕事をしています。", "ユーザーが多いアプリを作っています。", "用户要求分析是我的工作。", "我负责用户体验，用户对接也归我。",
+		"用户在线时长由我统计。", "사용자 지원팀에서 일하고 대구에 살아요.", "사용자의 경험을 연구하는 일을 해요.",
+		"Der Nutzer-Support ist mein Beruf und ich wohne in Graz.", "Die User-Forschung ist meine Aufgabe.", "The user-support team is where I work.",
+		"El usuario-soporte es mi trabajo", "Пользователь Linux с 2004 года, живу в Омске.", "उपयोगकर्ता सहायता मेरा काम है और मैं पुणे में रहता हूँ।",
+		"ব্যবহারকারী সহায়তা আমার কাজ।", "பயனர் ஆதரவு என் வேலை.", "Kullanıcı desteği benim işim, İzmir'de yaşıyorum.", "المستخدم النهائي هو محور عملي.",
+		"Użytkownik Linuksa od lat, mieszkam w Gdyni.", "L'utilisateur final est au cœur de mon travail.",
+	} {
+		if own, others := text.Voices(said, ""); own != said || others != "" {
+			t.Errorf("of %q, %q is passed on", said, others)
+		}
+	}
+	for _, claim := range []string{"ユーザーが京都に住んでいます。", "사용자가 부산에 살아요.", "The user, support staff says, is rich."} {
+		if _, others := text.Voices(claim, ""); others == "" {
+			t.Errorf("%q is own", claim)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
@@ -99,7 +98,7 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 	if err != nil {
 		return constraint.Chosen{}, fmt.Errorf("read turns: %w", err)
 	}
-	owns := ownerOf(scope, turns)
+	owns := memory.OwnerOf(scope, turns).Is
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant || !owns(t.Speaker) })
 	return constraint.Choose(slices.DeleteFunc(candidates, func(m memory.Memory) bool {
 		return m.Speaker != "" && !owns(m.Speaker) || !guard.IsOwn(m, turns)
@@ -120,27 +119,4 @@ func turnsToRead(candidates, active []memory.Memory) []string {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// ownerOf tells the user's own turns from those of other speakers of a group by the speaker's name: the user is
-// whoever speaks without a name or by the user's id, or else whoever speaks most.
-func ownerOf(scope memory.Scope, turns []memory.Turn) func(speaker string) bool {
-	spoken := map[string]int{}
-	for _, t := range turns {
-		if t.Role != memory.RoleAssistant {
-			spoken[strings.ToLower(t.Speaker)]++
-		}
-	}
-	owner := map[string]bool{"": true, string(memory.RoleUser): true, strings.ToLower(scope.User): true}
-	most, found := "", false
-	for name, n := range spoken {
-		found = found || owner[name]
-		if n > spoken[most] || n == spoken[most] && name < most {
-			most = name
-		}
-	}
-	if !found {
-		owner[most] = true
-	}
-	return func(speaker string) bool { return owner[strings.ToLower(speaker)] }
 }

@@ -149,6 +149,9 @@ func TestTheCoreBlockIsOfTheUsersOwnWords(t *testing.T) {
 	unnamed.Turns[0].Speaker = "user"
 	s.consolidate(t, unnamed, start.Add(2*time.Hour))
 	s.wantLines(t, 2, "I am allergic to penicillin.", "I use a wheelchair.")
+	labelled := batchOf(4, "Marta: I am allergic to latex.", "My brother Tom is an architect.", "He is allergic to nuts.")
+	s.consolidate(t, labelled, start.Add(3*time.Hour))
+	s.wantLines(t, 2, "I am allergic to penicillin.", "I use a wheelchair.")
 }
 
 func (s shop) vector(t *testing.T, text string) memory.Vector {

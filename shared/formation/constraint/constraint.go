@@ -43,7 +43,7 @@ var shipped = sync.OnceValue(func() model {
 // Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another
 // version
 // is chosen anew.
-func Version() string { return shipped().version + "+own" }
+func Version() string { return shipped().version + "+own+named" }
 
 // Score is how much a statement binds, 0 to 1. What is in words that the model cannot know binds nothing, as far as it can tell.
 func Score(said string) float64 {
@@ -87,8 +87,8 @@ func Quote(content string) (string, float64) {
 	}
 	best, most := "", 0.0
 	consider := func(s string) {
-		if s = strings.TrimSpace(s); len(s) > maxLineBytes {
-			return
+		if s = strings.TrimSpace(s); len(s) > maxLineBytes || text.SubjectOf(s).IsUnnamed() {
+			return // nobody could tell whom "he" is
 		}
 		if score := Score(s); score >= least && score > most {
 			best, most = s, score

@@ -222,7 +222,11 @@ func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
 	for said, closes := range map[string]bool{
 		"I live in Berlin now.": true, "Moved to Berlin.": true, "My new home is in Berlin.": true, "Ich wohne jetzt in Berlin.": true,
 		"Tokyo is great now.": false, "My brother lives in Berlin now.": false, "You live in Youville now.": false,
-		"The office is in Lisbon now.": false, "Anna lives in Berlin now.": false,
+		"The office is in Lisbon now.": false, "Anna lives in Berlin now.": false, "He lives in Berlin now.": false,
+		"Mein Bruder wohnt jetzt in Berlin.": false, "Er wohnt jetzt in Berlin.": false, "Mi hermano vive ahora en Berlín.": false,
+		"Él vive ahora en Berlín.": false, "Mon frère habite à Berlin.": false, "Il habite maintenant à Berlin.": false,
+		"O meu irmão mora em Berlim.": false, "Ele mora agora em Berlim.": false, "Mio fratello abita a Berlino.": false,
+		"Lui abita adesso a Berlino.": false, "Mein Bruder und ich wohnen jetzt in Berlin.": true, "Mi hermano y yo vivimos en Berlín.": true,
 	} {
 		f := guard.New(&quoting{})
 		in := formationtest.Session(said)
@@ -448,5 +452,39 @@ func TestOwnWordsBehindOthersAreKept(t *testing.T) {
 	want := []string{"Ana passed on: According to HR I no longer work at Siemens", "I eat meat again.", "I'm vegan. I work at Siemens."}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestALineBehindANameClosesNothing has one user tell of a move, as another person's line and as what may be one.
+func TestALineBehindANameClosesNothing(t *testing.T) {
+	for said, want := range map[string]string{
+		"Marta: I live in Braga now.":   "ADD Ana passed on: Marta: I live in Braga now.",
+		"Xochitl: I live in Braga now.": "ADD Xochitl: I live in Braga now.",
+		"Ana: I live in Braga now.":     "UPDATE Ana: I live in Braga now.",
+		"Update: I live in Braga now.":  "UPDATE Update: I live in Braga now.",
+		"Me: I live in Braga now.":      "UPDATE Me: I live in Braga now.",
+		"京都に住んでいて、ユーザーサポートの仕事をしています。":          "UPDATE 京都に住んでいて、ユーザーサポートの仕事をしています。",
+		"大阪に住んでいて、ユーザーサポートは夜勤です。":              "UPDATE 大阪に住んでいて、ユーザーサポートは夜勤です。",
+		"ユーザーサポート担当で、京都に住んでいます。":               "UPDATE ユーザーサポート担当で、京都に住んでいます。",
+		"ユーザーは京都に住んでいます。":                      "ADD Ana passed on: ユーザーは京都に住んでいます。",
+		"I am tired.\nMarta: I live in Braga.": "ADD Ana passed on: I am tired.\nMarta: I live in Braga.",
+	} {
+		op := decided(t, guard.New(&quoting{}), formationtest.Session(said)).Operations[0]
+		if got := string(op.Kind) + " " + op.New.Content; got != want || (op.Kind == memory.OpUpdate) != (len(op.Targets) == 1) {
+			t.Errorf("%q: got %q with %v, want %q", said, got, op.Targets, want)
+		}
+	}
+}
+
+// TestADoubtfulLineIsNoOwnWord has lines behind names and headings, as the sources of a core block.
+func TestADoubtfulLineIsNoOwnWord(t *testing.T) {
+	for said, own := range map[string]bool{
+		"I am allergic to cats.": true, "Update: I am allergic to cats.": true, "Ana: I am allergic to cats.": true,
+		"Marta: I am allergic to cats.": false, "Xochitl: I am allergic to cats.": false,
+	} {
+		m := memory.Memory{Content: said, Sources: []string{"turn-a"}}
+		if got := guard.IsOwn(m, formationtest.Turns(said)); got != own {
+			t.Errorf("%q: got %t", said, got)
+		}
 	}
 }

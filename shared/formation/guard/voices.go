@@ -39,9 +39,13 @@ type voice struct {
 	assistant   bool
 	name, said  string
 	own, others map[string]bool
+	// firm are the stems of own words that are surely the user's. Only they close entries and enter the core block.
+	firm map[string]bool
 	// claims are the stems of what the turn claims of "the user"; others has them, too.
 	claims map[string]bool
 	alone  bool // there are no words of the user's own
+	// unsure says that some own words may be another speaker's, infirm that all may.
+	unsure, infirm bool
 }
 
 // newVoices parts the turns of a bundle; beside are the turns that an attack was taken out of.
@@ -59,14 +63,19 @@ func newVoices(in formation.Bundle, beside map[string]quarantine.Found) voices {
 
 func newVoice(t memory.Turn, attacked bool) voice {
 	if t.Role == memory.RoleAssistant {
-		return voice{assistant: true, name: t.Speaker, alone: true}
+		return voice{assistant: true, name: t.Speaker, alone: true, infirm: true}
 	}
-	own, others := text.Voices(t.Text)
+	own, others := text.Voices(t.Text, t.Speaker)
 	own, doubted := quarantine.Doubted(own, attacked)
 	others = strings.TrimSpace(others + "\n" + doubted)
 	out := voice{
 		name: t.Speaker, said: t.Text, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others),
 		alone: others != "" && own+t.Caption == "",
+	}
+	out.firm, out.infirm = out.own, out.alone
+	if unsure := text.Unsure(t.Text, t.Speaker); unsure != "" {
+		out.unsure, out.firm = true, text.StemSet(withoutLines(own, unsure)+" "+t.Caption)
+		out.infirm = len(out.firm) == 0
 	}
 	if others != "" {
 		out.claims = text.StemSet(text.Claims(t.Text))
@@ -74,7 +83,19 @@ func newVoice(t memory.Turn, attacked bool) voice {
 	return out
 }
 
-// IsOwn reports whether a memory of these turns is the users' own word: no assistant said it, and most of it was not passed on.
+// withoutLines is a text without the lines of another.
+func withoutLines(said, lines string) string {
+	for l := range strings.Lines(lines) {
+		said = strings.ReplaceAll(said, strings.TrimSpace(l), " ")
+	}
+	return said
+}
+
+// own returns the stems of the user's own words in a turn, firm those that are surely theirs.
+func own(v voice) map[string]bool  { return v.own }
+func firm(v voice) map[string]bool { return v.firm }
+
+// IsOwn reports whether a memory of these turns is surely the users' own word: no assistant said it, and most of it was not passed on.
 func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(turns)}
 	var sources []string
@@ -83,8 +104,8 @@ func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 			v.turns[t.ID], sources = newVoice(t, false), append(sources, t.ID)
 		}
 	}
-	own, others := v.tellers(sources, m.Content, "")
-	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || own > others)
+	sure, others := v.tellers(sources, m.Content, "", firm)
+	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || sure > others)
 }
 
 // checked has a verdict do only what the voices behind it may.
@@ -208,8 +229,8 @@ func (v voices) checkedCore(ops []memory.CoreOperation, before string, stopped m
 	var out []memory.CoreOperation
 	block := before
 	for i, op := range ops {
-		own, _ := v.tellers(op.Sources, op.New, before)
-		takes := op.Kind != memory.OpAppend && own == 0 && stopped[turnsOf(op.Sources)]
+		sure, _ := v.tellers(op.Sources, op.New, before, firm)
+		takes := op.Kind != memory.OpAppend && sure == 0 && stopped[turnsOf(op.Sources)]
 		if len(op.Sources) > 0 && (takes || v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before, 1)) {
 			continue
 		}
@@ -227,9 +248,9 @@ func (v voices) assistants(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].assistant })
 }
 
-// tellers counts the different words of a statement that the user says for themself, and those that only others say. It leaves out what
-// stood there before, and the speakers' names.
-func (v voices) tellers(sources []string, content, before string) (own, others int) {
+// tellers counts the different words of a statement that the user says for themself, and those that only others say or may have said. mine
+// chooses what counts as the user's. It leaves out what stood there before, and the speakers' names.
+func (v voices) tellers(sources []string, content, before string, mine func(voice) map[string]bool) (users, others int) {
 	known := text.StemSet(before)
 	for _, stem := range text.ContentStems(content) {
 		if known[stem] || v.speakers[stem] {
@@ -240,57 +261,58 @@ func (v voices) tellers(sources []string, content, before string) (own, others i
 			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
 		}
 		switch {
-		case said(func(t voice) map[string]bool { return t.own }):
-			own++
-		case said(func(t voice) map[string]bool { return t.others }):
+		case said(mine):
+			users++
+		case said(own), said(func(t voice) map[string]bool { return t.others }):
 			others++
 		}
 	}
-	return own, others
+	return users, others
 }
 
-// othersTell reports whether what is new in a statement is others' word, with at most so many words of the user's own in it where the
-// limit is not 0.
+// othersTell reports whether what is new in a statement is, or may be, others' word, with at most so many words that are surely the user's
+// in it where the limit is not 0.
 func (v voices) othersTell(sources []string, content, before string, ownLimit int) bool {
-	if !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone }) {
+	if !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].infirm }) {
 		return true
 	}
-	own, others := v.tellers(sources, content, before)
-	return others > 0 && (ownLimit == 0 || own < ownLimit)
+	sure, others := v.tellers(sources, content, before, firm)
+	return others > 0 && (ownLimit == 0 || sure < ownLimit)
 }
 
 // passedOn reports whether a statement is others' word: it has fewer words of the user's own than of others, or not more than are
 // claimed of "the user".
 func (v voices) passedOn(sources []string, content string) bool {
-	if v.othersTell(sources, content, "", 1) {
+	alone := !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone })
+	if users, others := v.tellers(sources, content, "", own); alone || others > users {
 		return true
 	}
-	if own, others := v.tellers(sources, content, ""); others > own {
-		return true
-	}
-	own, claimed := 0, 0
+	users, claimed := 0, 0
 	for _, stem := range text.ContentStems(content) {
 		switch said := func(by func(voice) map[string]bool) bool {
 			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
 		}; {
 		case v.speakers[stem]:
-		case said(func(t voice) map[string]bool { return t.own }):
-			own++
+		case said(own):
+			users++
 		case said(func(t voice) map[string]bool { return t.claims }):
 			claimed++
 		}
 	}
-	return claimed > 0 && claimed >= own
+	return claimed > 0 && claimed >= users
 }
 
 // othersEnd reports whether the end of an entry is others' word: the sources pass something on, and the user's own words name nothing
 // of it.
 func (v voices) othersEnd(sources []string, before string) bool {
-	if !slices.ContainsFunc(sources, func(id string) bool { return len(v.turns[id].others) > 0 || v.turns[id].alone }) {
+	if !slices.ContainsFunc(sources, func(id string) bool {
+		t := v.turns[id]
+		return len(t.others) > 0 || t.alone || t.unsure
+	}) {
 		return false
 	}
 	for _, stem := range text.ContentStems(before) {
-		if !v.speakers[stem] && slices.ContainsFunc(sources, func(id string) bool { return v.turns[id].own[stem] }) {
+		if !v.speakers[stem] && slices.ContainsFunc(sources, func(id string) bool { return v.turns[id].firm[stem] }) {
 			return false
 		}
 	}

@@ -66,13 +66,13 @@ func (b *block) trait(m memory.Memory, turn memory.Turn) string {
 	if !lasting || m.EventTime.Expression != "" || strings.Contains(m.Content, "[") {
 		return ""
 	}
-	own, others := text.Voices(turn.Text)
+	own, others := text.Voices(turn.Text, turn.Speaker)
 	mine, theirs := text.StemSet(own), text.StemSet(others)
 	passed := func(stem string) bool { return theirs[stem] && !mine[stem] }
 	var kept []string
 	for _, said := range b.sentences(m.Content) {
 		first, _, _ := strings.Cut(text.Words(said)[0].Lower, "'")
-		if _, quoted := text.Voices(said); quoted == "" && firstPerson[first] && !passing.MatchString(said) &&
+		if _, quoted := text.Voices(said, turn.Speaker); quoted == "" && firstPerson[first] && !passing.MatchString(said) &&
 			!slices.ContainsFunc(text.ContentStems(said), passed) &&
 			(m.Kind == memory.KindPreference || b.alone(formation.Candidate{Content: said, Speaker: m.Speaker})) {
 			kept = append(kept, said)

@@ -118,12 +118,20 @@ func (s *sentence) unspaced(l *lexicon, run string, from int, opens bool) {
 	at = append(at, len(run))
 	for i := 0; i < len(runes); {
 		n, of := l.longest(runes[i:])
-		n = max(n, 1)
+		if n = max(n, 1); isPartOfWord(runes[i:], n) {
+			of &^= user
+		}
 		s.tokens = append(s.tokens, token{
 			from: from + at[i], to: from + at[i+n], word: string(runes[i : i+n]), begins: of, has: of, opens: opens,
 		})
 		i, opens = i+n, false
 	}
+}
+
+// isPartOfWord reports whether a longer word in Katakana begins with the first n characters: "user support".
+func isPartOfWord(runes []rune, n int) bool {
+	katakana := func(r rune) bool { return unicode.Is(unicode.Katakana, r) || r == 'ー' }
+	return n < len(runes) && katakana(runes[n-1]) && katakana(runes[n])
 }
 
 func runEnd(s string, i int, in func(rune) bool) int {

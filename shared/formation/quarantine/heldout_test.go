@@ -59,7 +59,7 @@ func TestAttacksOfTurnsKeptApartAreHeld(t *testing.T) {
 			held, distrusted := 0, 0
 			if ok && has(found.Held, c) {
 				held, distrusted = 1, 1
-			} else if own, others := text.Voices(h.Text); has(others, c) || has(doubtedIn(own), c) {
+			} else if own, others := text.Voices(h.Text, ""); has(others, c) || has(doubtedIn(own), c) {
 				distrusted = 1
 			}
 			for _, at := range []struct {

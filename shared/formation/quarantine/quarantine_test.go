@@ -26,7 +26,7 @@ func reasons(texts ...string) []string {
 func TestOrdersOfTheCorpusAreRecognised(t *testing.T) {
 	asked := 0
 	for _, a := range adversarial.Attacks() {
-		own, _ := text.Voices(a.Text)
+		own, _ := text.Voices(a.Text, "")
 		if a.Role == memory.RoleAssistant || own == "" || a.Category == adversarial.Claim || a.Category == adversarial.Quoted {
 			continue
 		}

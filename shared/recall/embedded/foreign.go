@@ -61,6 +61,9 @@ func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
 		said := a.language.Plain(p.Text)
 		words := text.Words(said)
 		for k, w := range words {
+			if text.NamesUser(words, k) { // every memory is of the user
+				continue
+			}
 			for _, t := range a.language.WordTerms(said, words, k) {
 				name, ok := names[t]
 				if ok && (w.Capital || text.IsUnspaced(name)) {

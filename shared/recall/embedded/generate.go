@@ -89,9 +89,6 @@ type scored struct {
 func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory.Memory) []scored {
 	// What a request needs, such as an allergy for a place to dine, is often told in none of its words: the ranker knows better than they.
 	request := e.Request && a.person == "" && !a.blank
-	if e.Support < 0 && !request {
-		return nil
-	}
 	least := a.support()
 	if e.Support > 0 {
 		least = min(least, supported)
@@ -100,9 +97,9 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	var best [foreign + 1]float64
 	shared := 0.0
 	for i, m := range cited {
-		whose := a.standing(m)
-		tells, has := a.cover(g.table, m)
-		if request || len(a.words) == 0 && a.person != "" {
+		whose := a.standing(m, e.Owner)
+		tells, has := a.answers(g.table, m)
+		if (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed()) {
 			tells = 1 // or no more is asked than who it is about
 		}
 		best[whose] = max(best[whose], tells)
@@ -120,7 +117,11 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	if len(out) == 0 {
 		out = passed
 	}
-	if e.Support == 0 && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
+	told := a.user && shared >= support // the user said it in the question's words, whatever others say
+	if e.Support < 0 && !request && !told {
+		return nil
+	}
+	if e.Support == 0 && !told && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
 		return nil
 	}
 	if a.language == text.English && (a.fact || !request) && e.Best != 0 && e.Best < related && shared < support {
@@ -149,7 +150,7 @@ func passedOn(m memory.Memory) bool {
 	if guard.IsMarked(m.Content) {
 		return true
 	}
-	ownWords, others := text.Voices(m.Content)
+	ownWords, others := text.Voices(m.Content, m.Speaker)
 	return others != "" && len(text.ContentStems(ownWords)) <= len(text.ContentStems(others))
 }
 

@@ -23,6 +23,8 @@ type asked struct {
 	words    []wanted
 	// person is the one asked about; empty where the question names none, or several.
 	person string
+	// user says that it asks about the user, and about nobody who is related to the user.
+	user bool
 	// blank says that it has no word at all, fact that it asks for what is, and not for something to be done.
 	blank, fact bool
 }
@@ -32,7 +34,7 @@ type asked struct {
 func readAsked(r conversation.Reading, when bool, known map[string]bool, usual text.Language) asked {
 	a := asked{
 		language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0,
-		fact: text.AsksWhatIs(text.Words(r.Question)),
+		fact: text.AsksWhatIs(text.Words(r.Question)), user: text.AsksAboutUser(r.Question),
 	}
 	if a.language != text.English {
 		a.readForeign(r.Parts, known)
@@ -48,7 +50,7 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 			switch {
 			case text.IsFiller(p.Text, words, k), known[lower] && w.Capital, when && text.WhenNoun(lower), i > 0 && seen[stem]:
 				continue
-			case namesOwner(words, k): // every memory is of the user
+			case text.NamesUser(words, k): // every memory is of the user
 				continue
 			case weakWords[lower]:
 				weight *= weakWeight
@@ -61,12 +63,6 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 		a.person = onePerson(r.People, known)
 	}
 	return a
-}
-
-// namesOwner reports whether word k, behind an article, names the user whose memories are asked: "the user", "the user's".
-func namesOwner(words []text.Word, k int) bool {
-	lower := strings.TrimSuffix(words[k].Lower, "'s")
-	return lower == "user" && k > 0 && (words[k-1].Lower == "the" || words[k-1].Lower == "this")
 }
 
 // onePerson is the only one that a text names of those who are known; empty where it names none, or several.
@@ -133,7 +129,10 @@ const (
 	foreign
 )
 
-func (a asked) standing(m memory.Memory) standing {
+func (a asked) standing(m memory.Memory, owner memory.Owner) standing {
+	if a.person == "" && a.user && m.Speaker != "" && owner.Known() && !owner.Is(m.Speaker) {
+		return foreign
+	}
 	if a.person == "" || subject(m) == a.person {
 		return own
 	}
@@ -147,6 +146,17 @@ func (a asked) standing(m memory.Memory) standing {
 		return aside
 	}
 	return foreign
+}
+
+// answers is how much of the question a memory tells, as cover has it. A statement about another person tells of the user only who that
+// is to them.
+func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has float64) {
+	if a.user && m.Speaker != "" && !passedOn(m) {
+		if s := text.SubjectOf(recall.Plain(m.Content)); s.Person {
+			return a.cover(table, memory.Memory{Content: s.Relation})
+		}
+	}
+	return a.cover(table, m)
 }
 
 // cover is how much of the question a memory tells, 0 to 1: for each word, by its weight, 1 where the memory has it or another word for it,

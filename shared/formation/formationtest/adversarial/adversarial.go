@@ -247,7 +247,7 @@ func (a Attack) Attributed(content string) bool {
 	if a.Role == memory.RoleAssistant {
 		return strings.Contains(strings.ToLower(content), "assistant")
 	}
-	own, _ := text.Voices(a.Text)
+	own, _ := text.Voices(a.Text, "")
 	has := text.StemSet(content)
 	leads := func(stem string) bool { return has[stem] && !text.StemSet(Victim)[stem] }
 	return strings.Contains(content, "passed on") || a.passesOn() && slices.ContainsFunc(text.ContentStems(own), leads)

@@ -1,0 +1,48 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// allCompanions are the words for companions of all languages.
+var allCompanions = sync.OnceValue(func() map[string]bool {
+	out := companions
+	for _, r := range readers() {
+		out = Union(out, r.companions)
+	}
+	return out
+})
+
+// AsksAboutUser reports whether a question is about the user whose memory is asked: it speaks in the first person, or of "the user", and
+// names no companion of theirs.
+func AsksAboutUser(question string) bool {
+	words := Words(question)
+	about := Detect(question, English).SaysI(question, words)
+	for i, w := range words {
+		if allCompanions()[strings.TrimSuffix(w.Lower, "'s")] {
+			return false
+		}
+		about = about || NamesUser(words, i)
+	}
+	return about
+}
+
+// NamesUser reports whether word i of a question is "the user", in some language, and no part of another noun.
+func NamesUser(words []Word, i int) bool {
+	lower := strings.TrimSuffix(words[i].Lower, "'s")
+	if i+1 < len(words) && userThings[words[i+1].Lower] {
+		return false
+	}
+	if lower == "user" {
+		return i > 0 && (words[i-1].Lower == "the" || words[i-1].Lower == "this")
+	}
+	return userNouns[lower] || slices.ContainsFunc(unspacedUsers, func(cue string) bool { return strings.HasPrefix(lower, cue) })
+}
+
+var (
+	userNouns = WordSet(`nutzer nutzerin nutzers benutzer benutzerin benutzers usuario usuaria utente usuário usuária utilisateur utilisatrice
+		l'utilisateur l'utilisatrice l'utente gebruiker användaren kullanıcı użytkownik użytkownika пользователь пользователя пользователю`)
+	unspacedUsers = []string{"用户", "用戶", "ユーザー", "사용자", "ผู้ใช้"}
+)
