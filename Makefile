@@ -42,6 +42,11 @@ demo: $(BIN)/mneme ## run the whole way once on embedded servers, and stop
 up: $(BIN)/mneme ## run everything on this machine until interrupted
 	@$(BIN)/mneme up
 
+.PHONY: lab
+lab: ## build bin/mneme-lab, which trains models and repeats experiments
+	@echo "building $(BIN)/mneme-lab"
+	@$(BUILD) -o $(BIN)/mneme-lab ./lab/cmd/mneme-lab
+
 .PHONY: build
 build: $(BIN)/mneme $(addprefix $(BIN)/,$(SERVICES)) ## build all binaries into bin/
 
@@ -62,14 +67,14 @@ servers: ## build the real Weaviate and Temporal for local runs and tests
 # Packages with goroutines are tested with the race detector; test/layers holds the list against the code. Tests are built as the binaries
 # are, so that one cache serves both, and `make lint` vets them.
 TEST := -trimpath -vet=off -timeout 20m
-RACED = $(call slow_first,$(addprefix ./,$(shell cat test/layers/raced.txt)))
+RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
 # Packages that wait most begin first, beside those that compute.
 SLOW := ./test/fault ./test/erasure ./test/e2e ./local/servers ./shared/store/bank/weaviate
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
-test: servers ## run all tests on embedded servers but those of test-lab
+test: servers ## test the product on embedded servers
 	@[ -n "$(RACE)" ] || echo "no C compiler found: testing without the race detector"
 	@$(MAKE) -j2 --no-print-directory test-raced test-rest
 
@@ -81,11 +86,20 @@ test-raced:
 test-rest:
 	CGO_ENABLED=0 $(GOTEST) $(TEST) $(TESTFLAGS) $(REST)
 
-.PHONY: test-lab
-test-lab: ## train models and policies at test sizes, and repeat experiments
-	CGO_ENABLED=0 $(GOTEST) $(TEST) -tags lab $(TESTFLAGS) -run "$$(grep -l '^//go:build lab' $(LAB) | xargs grep -ho '^func Test[A-Za-z]*' | sed 's/func /^/; s/$$/$$/' | paste -sd'|')" $(sort $(dir $(LAB)))
+LAB = $(filter-out $(LAB_RACED),$(addprefix ./lab/,$(shell $(GO) list -f '{{with slice .ImportPath (len .Module.Path)}}{{slice . 1}}{{end}}' ./lab/...)))
+LAB_RACED = $(addprefix ./,$(filter lab/%,$(shell cat test/layers/raced.txt)))
 
-LAB = $(shell grep -rl --include=*_test.go '^//go:build lab' evaluation local | sed 's|^|./|')
+.PHONY: test-lab
+test-lab: servers ## test the laboratory: train models and policies at test sizes, and repeat experiments
+	@$(MAKE) -j2 --no-print-directory test-lab-raced test-lab-rest
+
+.PHONY: test-lab-raced
+test-lab-raced:
+	$(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(LAB_RACED)
+
+.PHONY: test-lab-rest
+test-lab-rest:
+	CGO_ENABLED=0 $(GOTEST) $(TEST) $(TESTFLAGS) $(LAB)
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
@@ -194,9 +208,9 @@ LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.
 lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
-	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s,lab ./...
-	$(TOOLS)/staticcheck ./...
-	$(TOOLS)/revive -config revive.toml ./...
+	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./... ./lab/...
+	$(TOOLS)/staticcheck ./... ./lab/...
+	$(TOOLS)/revive -config revive.toml ./... ./lab/...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf breaking --against proto/released.binpb
@@ -219,7 +233,7 @@ $(PYTHON): shared/model/wordvector/requirements.txt
 .PHONY: word-vectors
 word-vectors: $(PYTHON) ## distil word and sentence vectors again (Python 3; downloads about 250 MB, takes half an hour)
 	$(PYTHON)/bin/python shared/model/wordvector/distill_words.py shared/model/wordvector/vectors.bin
-	$(GO) run ./cmd/mneme train texts > $(PYTHON)/texts.jsonl
+	$(GO) run ./lab/cmd/mneme-lab train texts > $(PYTHON)/texts.jsonl
 	$(PYTHON)/bin/python shared/model/wordvector/distill_sentences.py \
 		$(PYTHON)/texts.jsonl shared/model/wordvector/vectors.bin shared/model/wordvector/sentences.bin
 
@@ -227,14 +241,15 @@ CROSSENCODER = shared/formation/relation/crossencoder
 
 .PHONY: cross-encoder
 cross-encoder: $(PYTHON) ## train the encoders of relations again (Python 3; downloads about 250 MB, takes four hours)
-	$(GO) run ./cmd/mneme train statements > $(PYTHON)/statements.jsonl
+	$(GO) run ./lab/cmd/mneme-lab train statements > $(PYTHON)/statements.jsonl
 	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python $(CROSSENCODER)/train.py \
 		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx $(CROSSENCODER)/tokenizer.json
-	$(GO) run ./cmd/mneme train judge --out $(CROSSENCODER)/choice.json
+	$(GO) run ./lab/cmd/mneme-lab train judge --out $(CROSSENCODER)/choice.json
 
 .PHONY: histories
 histories: servers ## record the histories that the workflows' replay tests use
 	$(GO) run ./test/histories
+	$(GO) run ./lab/cmd/histories
 
 .PHONY: clean
 clean: ## remove binaries and caches

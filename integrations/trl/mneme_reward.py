@@ -40,7 +40,7 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None, **_)
     """veRL's custom_reward_function: ground_truth is the episode, extra_info has the request (id, sessionId, role), data_source is
     mneme/REWARD, such as mneme/transition. veRL knows no answer without a reward: one whose session has none is an error."""
     if not data_source.startswith("mneme/"):
-        raise ValueError(f"data_source is {data_source!r}, want mneme/REWARD: rows of `mneme train export` have no episode to score in")
+        raise ValueError(f"data_source is {data_source!r}, want mneme/REWARD: rows of `mneme-lab export` have no episode to score in")
     got = score(ground_truth, extra_info["request"], [solution_str], data_source.removeprefix("mneme/"))[0]
     if "reward" not in got:
         raise ValueError(f"{data_source}: nothing is asked about session {extra_info['request']['sessionId']}, so that it has no reward")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/evaluation/modelcheck"
+	"github.com/mneme-memory/mneme/local/command"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -19,7 +20,7 @@ import (
 
 func (c *cli) check() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "Check what Mneme is to work with", Args: args(cobra.NoArgs),
+		Use: "check", Short: "Check what Mneme is to work with", Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.checkModel(), c.checkGateway())
@@ -52,7 +53,7 @@ func (c *cli) checkModel() *cobra.Command {
 			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
 			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
 			"but the endpoint. Where this is not reached, or grants no more, it stops after a few cases.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
@@ -71,7 +72,7 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window, PriceIn: a.priceIn, PriceOut: a.priceUp}
 	for _, name := range a.roles {
 		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
-			return o, usageError{fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles()))}
+			return o, command.Usage(fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles())))
 		}
 		o.Roles = append(o.Roles, llm.Role(name))
 	}
@@ -80,13 +81,13 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 	}
 	switch {
 	case a.minRight < 0 || a.minRight > 1:
-		return o, usageError{fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight)}
+		return o, command.Usage(fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight))
 	case a.parallel < 1 || a.parallel > 64:
-		return o, usageError{fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel)}
+		return o, command.Usage(fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel))
 	case a.window < 0:
-		return o, usageError{fmt.Errorf("--window-probe is %d, want 0 or more", a.window)}
+		return o, command.Usage(fmt.Errorf("--window-probe is %d, want 0 or more", a.window))
 	case a.priceIn < 0 || a.priceUp < 0:
-		return o, usageError{errors.New("--price-in or --price-out is less than 0")}
+		return o, command.Usage(errors.New("--price-in or --price-out is less than 0"))
 	}
 	return o, nil
 }
@@ -107,10 +108,10 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	}
 	settings, err := config.Load[modelSettings](config.Environ())
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	o.Formation, o.Recall = settings.Formation, settings.Recall
-	bar := c.bar(modelcheck.Cases(o.Roles), "cases")
+	bar := command.NewBar(c.err, modelcheck.Cases(o.Roles), "cases")
 	o.Done = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no error
 	report, err := modelcheck.Run(ctx, settings.Endpoint, o)
 	_ = bar.Finish()
@@ -118,10 +119,10 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("check the model: %w", err)
 	case err != nil:
-		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
+		return command.Usage(fmt.Errorf("the model of MNEME_LLM_*: %w", err))
 	}
 	if c.json {
-		err = writeJSON(c.out, report)
+		err = command.WriteJSON(c.out, report)
 	} else {
 		c.printModel(report, a)
 	}
@@ -143,7 +144,7 @@ func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
 		"tokens in", "out", "cost")
 	for _, r := range report.Roles {
 		t.AppendRow(table.Row{
-			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
 			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
 			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
 		})
@@ -155,7 +156,7 @@ func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
 		}
 		for _, line := range r.Wrong {
 			if a.wrong {
-				fmt.Fprintf(c.out, "%s: wrong: %s\n", r.Role, printable(line))
+				fmt.Fprintf(c.out, "%s: wrong: %s\n", r.Role, command.Printable(line))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/evaluation/modelcheck"
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
@@ -16,7 +16,7 @@ func TestCheckModel(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "scripted")
 	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0", "--price-in", "1", "--price-out", "4")
 	var r modelcheck.Report
-	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
+	if err := json.Unmarshal([]byte(out), &r); code != command.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
 		r.Roles[0].Form != modelcheck.FormNone || r.Roles[0].Window == nil || r.Roles[0].Window.Configured != 32768 {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
 	}
@@ -26,7 +26,7 @@ func TestCheckModel(t *testing.T) {
 		}
 	}
 	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
-	if code != cli.ExitFailed || !strings.Contains(errOut, "--min-right") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "--min-right") {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
 	for _, want := range []string{
@@ -46,7 +46,7 @@ func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 	for _, flags := range [][]string{
 		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"--window-probe", "-1"}, {"more"},
 	} {
-		if code, _, errOut := run(t, append([]string{"check", "model"}, flags...)...); code != cli.ExitUsage {
+		if code, _, errOut := run(t, append([]string{"check", "model"}, flags...)...); code != command.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", flags, code, errOut)
 		}
 	}
@@ -66,8 +66,8 @@ func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
 		words    string
 		requests int // at most: a client may heed a Retry-After for all cases
 	}{
-		"away":    {server: away, code: cli.ExitUnreachable, words: "not reached"},
-		"limited": {server: limited, code: cli.ExitFailed, words: "rate limit", requests: 3 + 4},
+		"away":    {server: away, code: command.ExitUnreachable, words: "not reached"},
+		"limited": {server: limited, code: command.ExitFailed, words: "rate limit", requests: 3 + 4},
 	} {
 		t.Setenv("MNEME_LLM_BASE_URL", c.server.Config().BaseURL)
 		code, out, errOut := run(t, "check", "model", "--min-right", "0")

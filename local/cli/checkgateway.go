@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/client"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -27,7 +28,7 @@ func (c *cli) checkGateway() *cobra.Command {
 		Short: "Find out whether what is said through a gateway is remembered, and recalled",
 		Long: "gateway puts a session of a new user in, ends it, and waits until a memory made of it is recalled; then it erases the\n" +
 			"user. The key needs the scopes ingest and recall, and erase, unless the user is to stay.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, err := c.target.gateway(gateway, c.dir)
 			if err != nil {
@@ -35,7 +36,7 @@ func (c *cli) checkGateway() *cobra.Command {
 			}
 			g, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 			if err != nil {
-				return usageError{err}
+				return command.Usage(err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
@@ -72,7 +73,7 @@ func TestCheckGateway(t *testing.T) {
 		never bool
 		code  int
 		out   string
-	}{"formed": {false, cli.ExitOK, "recalled after"}, "never formed": {true, cli.ExitFailed, "ingested after"}} {
+	}{"formed": {false, command.ExitOK, "recalled after"}, "never formed": {true, command.ExitFailed, "ingested after"}} {
 		t.Run(name, func(t *testing.T) {
 			f := &remembering{never: tt.never}
 			var out, errOut bytes.Buffer

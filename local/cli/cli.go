@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
@@ -17,17 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
-)
-
-// Exit codes.
-const (
-	ExitOK          = 0
-	ExitFailed      = 1 // the operation failed
-	ExitUsage       = 2 // wrong flags, arguments or input files
-	ExitUnreachable = 3 // nothing runs there, or it does not answer
 )
 
 // cli is what all commands share.
@@ -38,66 +30,25 @@ type cli struct {
 	target   target
 }
 
-// usageError marks what the caller can correct.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
 // Execute runs the command line and returns the exit code. Results go to out, everything else to errOut.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	c := &cli{out: out, err: errOut}
-	root := c.root()
-	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintf(errOut, "mneme: %s\n", strings.Join(mapped(strings.Split(err.Error(), "\n"), printable), "\n"))
-		if hint := hintFor(err); hint != "" {
-			fmt.Fprintf(errOut, "       %s\n", hint)
-		}
-	}
+	err := command.Execute(ctx, c.root(), args, out, errOut, hintFor)
 	return exitCode(err)
 }
 
 func (c *cli) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "mneme",
-		Short: "Long-term memory for multi-tenant assistants",
-		Long: "mneme runs Mneme on a laptop (up, demo) and talks to a running one (everything else).\n\n" +
-			"Exit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
-		Version:       runner.Version(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args: func(_ *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return usageError{fmt.Errorf("there is no command %q: see mneme --help", given[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root := command.NewRoot("mneme", "Long-term memory for multi-tenant assistants",
+		"mneme runs Mneme on a laptop (up, demo) and talks to a running one (everything else).")
 	f := root.PersistentFlags()
 	f.BoolVar(&c.json, "json", false, "print JSON instead of tables")
-	f.StringVar(&c.dir, "data", defaultDir, "data folder of the local Mneme (up), where its address is found")
+	f.StringVar(&c.dir, "data", command.DefaultDir, "data folder of the local Mneme (up), where its address is found")
 	c.target.flags(f)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
 	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
 		c.replay(), c.erase(), c.erasures(), c.export(), c.importUser(), c.reranker(), c.keys(), c.tenants(), c.usage(), c.records(),
-		c.mcp(), c.trace(), c.train(), c.eval(), c.check(), c.migrate())
+		c.mcp(), c.trace(), c.eval(), c.check(), c.migrate())
 	return root
-}
-
-// args makes wrong arguments usage errors.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if err := check(cmd, given); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
 }
 
 // texts are the flags whose values are sent as text; those that name files may be any bytes.
@@ -108,7 +59,7 @@ func checkTexts(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(texts, f.Name) && !utf8.ValidString(f.Value.String()) {
-			err = usageError{fmt.Errorf("--%s is not valid UTF-8", f.Name)}
+			err = command.Usage(fmt.Errorf("--%s is not valid UTF-8", f.Name))
 		}
 	})
 	return err
@@ -116,7 +67,7 @@ func checkTexts(cmd *cobra.Command) error {
 
 // oneID wants one argument, an id.
 func oneID() cobra.PositionalArgs {
-	return args(cobra.MatchAll(cobra.ExactArgs(1), func(_ *cobra.Command, given []string) error {
+	return command.Args(cobra.MatchAll(cobra.ExactArgs(1), func(_ *cobra.Command, given []string) error {
 		if !utf8.ValidString(given[0]) {
 			return errors.New("ID is not valid UTF-8")
 		}
@@ -125,16 +76,15 @@ func oneID() cobra.PositionalArgs {
 }
 
 func exitCode(err error) int {
-	var usage usageError
 	switch {
 	case err == nil:
-		return ExitOK
-	case errors.As(err, &usage), errors.Is(err, dataset.ErrFormat), connect.CodeOf(err) == connect.CodeInvalidArgument:
-		return ExitUsage
+		return command.ExitOK
+	case command.IsUsage(err), errors.Is(err, dataset.ErrFormat), connect.CodeOf(err) == connect.CodeInvalidArgument:
+		return command.ExitUsage
 	case errors.Is(err, standalone.ErrNotRunning), errors.Is(err, errModelUnreachable), isUnreachable(err):
-		return ExitUnreachable
+		return command.ExitUnreachable
 	default:
-		return ExitFailed
+		return command.ExitFailed
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
@@ -201,88 +202,76 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"help", []string{"--help"}, cli.ExitOK, ""},
-		{"an unknown command", []string{"remember"}, cli.ExitUsage, `"remember"`},
-		{"an unknown flag", []string{"recall", "--colour"}, cli.ExitUsage, "--colour"},
-		{"a flag without its value", []string{"memories", "--user"}, cli.ExitUsage, "--user"},
-		{"a user that is missing", []string{"memories"}, cli.ExitUsage, "--user is missing"},
-		{"a query that is missing", []string{"recall", "--user", "ana"}, cli.ExitUsage, "--query is missing"},
-		{"arguments too many", []string{"memories", "--user", "ana", "more"}, cli.ExitUsage, "more"},
+		{"help", []string{"--help"}, command.ExitOK, ""},
+		{"an unknown command", []string{"remember"}, command.ExitUsage, `"remember"`},
+		{"an unknown flag", []string{"recall", "--colour"}, command.ExitUsage, "--colour"},
+		{"a flag without its value", []string{"memories", "--user"}, command.ExitUsage, "--user"},
+		{"a user that is missing", []string{"memories"}, command.ExitUsage, "--user is missing"},
+		{"a query that is missing", []string{"recall", "--user", "ana"}, command.ExitUsage, "--query is missing"},
+		{"arguments too many", []string{"memories", "--user", "ana", "more"}, command.ExitUsage, "more"},
 		{
 			"a query that is no text",
 			at(good, key, "recall", "--user", "ana", "--query", "\xff\xfe"),
-			cli.ExitUsage,
+			command.ExitUsage,
 			"--query is not valid UTF-8",
 		},
-		{"a user that is no text", at(good, key, "memories", "--user", "\xff"), cli.ExitUsage, "--user is not valid UTF-8"},
+		{"a user that is no text", at(good, key, "memories", "--user", "\xff"), command.ExitUsage, "--user is not valid UTF-8"},
 		{
 			"a turn that is no text",
 			at(good, key, "why", "--user", "ana", "--query", "?", "--expect", "t1", "--expect", "\xff"),
-			cli.ExitUsage,
+			command.ExitUsage,
 			"--expect is not valid UTF-8",
 		},
-		{"words that are no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect-text", "\xff"), cli.ExitUsage,
+		{"words that are no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect-text", "\xff"), command.ExitUsage,
 			"--expect-text is not valid UTF-8"},
-		{"an id that is no text", at(good, key, "delete", "--user", "ana", "\xff"), cli.ExitUsage, "ID is not valid UTF-8"},
-		{"a tenant that is no text", at(good, key, "memories", "--user", "ana", "--tenant", "\xff"), cli.ExitUsage,
+		{"an id that is no text", at(good, key, "delete", "--user", "ana", "\xff"), command.ExitUsage, "ID is not valid UTF-8"},
+		{"a tenant that is no text", at(good, key, "memories", "--user", "ana", "--tenant", "\xff"), command.ExitUsage,
 			"--tenant is not valid UTF-8"},
-		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), cli.ExitUsage, "--prefix is not valid UTF-8"},
-		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"), cli.ExitUsage,
+		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), command.ExitUsage, "--prefix is not valid UTF-8"},
+		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"), command.ExitUsage,
 			"--active and --quarantined"},
-		{"an id that is missing", []string{"history", "--user", "ana"}, cli.ExitUsage, "1 arg"},
-		{"a trace id that is none", []string{"trace", "42"}, cli.ExitUsage, "32 hexadecimal digits"},
-		{"a policy that is none", []string{"up", "--policy", "magic"}, cli.ExitUsage, `"magic"`},
-		{"a policy of no version", []string{"up", "--policy", "embedded@"}, cli.ExitUsage, `--policy: is "embedded@"`},
-		{"a model that is trained here", []string{"up", "--policy", "llm@transition-3"}, cli.ExitUsage, "--policy: is"},
-		{"a policy of another strategy", []string{"up", "--strategy", "rmm", "--policy", "embedded@transition-3"}, cli.ExitUsage,
+		{"an id that is missing", []string{"history", "--user", "ana"}, command.ExitUsage, "1 arg"},
+		{"a trace id that is none", []string{"trace", "42"}, command.ExitUsage, "32 hexadecimal digits"},
+		{"a policy that is none", []string{"up", "--policy", "magic"}, command.ExitUsage, `"magic"`},
+		{"a policy of no version", []string{"up", "--policy", "embedded@"}, command.ExitUsage, `--policy: is "embedded@"`},
+		{"a model that is trained here", []string{"up", "--policy", "llm@transition-3"}, command.ExitUsage, "--policy: is"},
+		{"a policy of another strategy", []string{"up", "--strategy", "rmm", "--policy", "embedded@transition-3"}, command.ExitUsage,
 			"strategy salimory"},
-		{"a version that there is none of", []string{"up", "--policy", "embedded@typo", "--data", t.TempDir()}, cli.ExitUsage,
+		{"a version that there is none of", []string{"up", "--policy", "embedded@typo", "--data", t.TempDir()}, command.ExitUsage,
 			"tenant local: policy"},
-		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, cli.ExitUsage,
+		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, command.ExitUsage,
 			filepath.Join(folder, "tenants.yaml")},
-		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, cli.ExitUsage,
+		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, command.ExitUsage,
 			filepath.Join(folder, "tenants.yaml")},
-		{"a strategy that is empty", []string{"up", "--strategy", ""}, cli.ExitUsage, "--strategy"},
-		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), cli.ExitUsage, "--timeout is 0s"},
+		{"a strategy that is empty", []string{"up", "--strategy", ""}, command.ExitUsage, "--strategy"},
+		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), command.ExitUsage, "--timeout is 0s"},
 		{
 			"less than no time to erase",
 			at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"),
-			cli.ExitUsage,
+			command.ExitUsage,
 			"--timeout is -1s",
 		},
-		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
-		{"a reward that is none", []string{"train", "policy", "--reward", "magic"}, cli.ExitUsage, "reward: is"},
-		{"a weak start with a layer", []string{"train", "policy", "--weak", "--hidden", "8"}, cli.ExitUsage, "hidden: is 8"},
-		{"a rate without end", []string{"train", "policy", "--rate", "Inf"}, cli.ExitUsage, "rate +Inf"},
-		{"more people to measure on than may be", []string{"train", "policy", "--held", "100000"}, cli.ExitUsage, "--held is 100000"},
-		{"more people of an experiment than may be", []string{"eval", "training", "--held", "100000"}, cli.ExitUsage, "held: is 100000"},
-		{"an option of another reward", []string{"train", "policy", "--contrast"}, cli.ExitUsage, "--contrast is for --reward stages"},
-		{"a store for nobody", []string{"train", "policy", "--redis", "r:1"}, cli.ExitUsage, "--redis is for --temporal"},
-		{"more drawn than memory holds", []string{"train", "policy", "--together", "2000", "--persons", "2000"}, cli.ExitUsage,
-			"together: is 2000"},
-		{"a group of one", []string{"train", "policy", "--group", "1"}, cli.ExitUsage, "group: is 1"},
-		{"a data set for nobody", []string{"train", "export", "--tenant", "acme", "--out", "x"}, cli.ExitUsage, "--for"},
-		{"records of a tenant that is none", []string{"records", "--tenant", "a/b"}, cli.ExitUsage, "tenant"},
-		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage,
+		{"records of a tenant that is none", []string{"records", "--tenant", "a/b"}, command.ExitUsage, "tenant"},
+		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, command.ExitUsage,
 			`"magic"`},
-		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"}, cli.ExitUsage,
+		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"}, command.ExitUsage,
 			`--saliency is "magic", want one of ["gate" "mark" "off"]`},
-		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), cli.ExitUsage, "nowhere.jsonl"},
-		{"a bad file", at(good, key, "ingest", bad), cli.ExitUsage, "line 2"},
-		{"no brokers", at(good, key, "replay"), cli.ExitUsage, "--brokers"},
-		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), cli.ExitUsage, "query: is empty"},
-		{"what is not there", at(missing, key, "history", "--user", "ana", memID), cli.ExitFailed, "not found"},
-		{"an id that several users have", at(several, key, "history", memID), cli.ExitUsage, "with --user"},
-		{"a user that is refused", at(several, key, "history", "--user", "x", memID), cli.ExitUsage, "user_id: is"},
-		{"nothing running", []string{"memories", "--user", "ana"}, cli.ExitUnreachable, "mneme up"},
-		{"nothing listening", at(stopped.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
+		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), command.ExitUsage, "nowhere.jsonl"},
+		{"a bad file", at(good, key, "ingest", bad), command.ExitUsage, "line 2"},
+		{"no brokers", at(good, key, "replay"), command.ExitUsage, "--brokers"},
+		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), command.ExitUsage, "query: is empty"},
+		{"what is not there", at(missing, key, "history", "--user", "ana", memID), command.ExitFailed, "not found"},
+		{"an id that several users have", at(several, key, "history", memID), command.ExitUsage, "with --user"},
+		{"a user that is refused", at(several, key, "history", "--user", "x", memID), command.ExitUsage, "user_id: is"},
+		{"nothing running", []string{"memories", "--user", "ana"}, command.ExitUnreachable, "mneme up"},
+		{"nothing listening", at(stopped.URL, key, "memories", "--user", "ana"), command.ExitUnreachable, "is it running?"},
 		{
 			"no broker listening",
 			append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")),
-			cli.ExitUnreachable,
+			command.ExitUnreachable,
 			"kafka",
 		},
-		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), cli.ExitUnreachable, "MNEME_API_KEY"},
+		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), command.ExitUnreachable, "MNEME_API_KEY"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -312,7 +301,7 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key)...)
-			if code != cli.ExitOK || strings.ContainsFunc(out+errOut, control) {
+			if code != command.ExitOK || strings.ContainsFunc(out+errOut, control) {
 				t.Errorf("exit code %d, printed %q, %q", code, out, errOut)
 			}
 			if name != "delete" && name != "release" && !strings.Contains(out, "Porto") {
@@ -335,7 +324,7 @@ func TestJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key, "--json")...)
 			var got map[string]json.RawMessage
-			if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || errOut != "" {
+			if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || errOut != "" {
 				t.Fatalf("exit code %d, %v, %q", code, err, errOut)
 			}
 			for _, f := range fields[name] {
@@ -369,12 +358,12 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	addr := serve(t, fake{})
 	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
 		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--addr", addr, "--key", key)
-		if code != cli.ExitOK || strings.Contains(out, "quarantined: order") != want || strings.Contains(out, "window") == want ||
+		if code != command.ExitOK || strings.Contains(out, "quarantined: order") != want || strings.Contains(out, "window") == want ||
 			strings.Contains(out, "core") == want {
 			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
 		}
 	}
-	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != cli.ExitOK ||
+	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != command.ExitOK ||
 		strings.TrimSpace(out) != memID+" is active" {
 		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
 	}
@@ -394,13 +383,13 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 		"--key",
 		key,
 	)
-	if code != cli.ExitOK || !strings.Contains(out, "metadata.colour is red") || strings.Contains(out, "window") {
+	if code != command.ExitOK || !strings.Contains(out, "metadata.colour is red") || strings.Contains(out, "window") {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
-	for _, command := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {
-		code, _, errOut := run(t, append(command, "--filter", `{"field":"colour","equals":"red"}`, "--addr", addr, "--key", key)...)
-		if code != cli.ExitUsage || !strings.Contains(errOut, "--filter.field: is not a field") {
-			t.Errorf("%v: exit code %d, %q", command, code, errOut)
+	for _, given := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {
+		code, _, errOut := run(t, append(given, "--filter", `{"field":"colour","equals":"red"}`, "--addr", addr, "--key", key)...)
+		if code != command.ExitUsage || !strings.Contains(errOut, "--filter.field: is not a field") {
+			t.Errorf("%v: exit code %d, %q", given, code, errOut)
 		}
 	}
 }
@@ -408,7 +397,7 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 func TestMemoriesAreShownWithWhoSaidThemWhen(t *testing.T) {
 	code, out, errOut := run(t, "memories", "--user", "ana", "--quarantined", "--addr", serve(t, fake{}), "--key", key)
 	for _, want := range []string{"SPEAKER", "SAID", "Ana", "2026-04-09", "2026-03"} {
-		if code != cli.ExitOK || !strings.Contains(out, want) {
+		if code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %s: there is no %s in %s", code, errOut, want, out)
 		}
 	}
@@ -423,15 +412,15 @@ func TestTheLocalMnemeIsFoundInItsFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != cli.ExitOK || !strings.Contains(out, "Porto") {
+	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != command.ExitOK || !strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	if code, _, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme"); code != cli.ExitUsage ||
+	if code, _, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme"); code != command.ExitUsage ||
 		!strings.Contains(errOut, "--key") {
 		t.Errorf("another tenant without its key: exit code %d, %q", code, errOut)
 	}
 	code, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir)
-	if code != cli.ExitUsage || !strings.Contains(errOut, "local Mneme") {
+	if code != command.ExitUsage || !strings.Contains(errOut, "local Mneme") {
 		t.Errorf("without trace viewer: exit code %d, %q", code, errOut)
 	}
 }
@@ -446,20 +435,20 @@ func TestAnotherTenantOfTheLocalMnemeIsServedWithItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme", "--key", key)
-	if code != cli.ExitOK || !strings.Contains(out, "Porto") {
+	if code != command.ExitOK || !strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--key", key); code != cli.ExitOK {
+	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--key", key); code != command.ExitOK {
 		t.Errorf("a key of a tenant that is not named: exit code %d, %q, %q", code, out, errOut)
 	}
 	code, out, errOut = run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "globex", "--key", key)
-	if code != cli.ExitFailed || out != "" || !strings.Contains(errOut, "not of the tenant") {
+	if code != command.ExitFailed || out != "" || !strings.Contains(errOut, "not of the tenant") {
 		t.Errorf("a key of another tenant than is named: exit code %d, %q, %q", code, out, errOut)
 	}
 	t.Setenv("MNEME_API_KEY", "mneme_of_local")
 	for _, args := range [][]string{{"erase", "--user", "ana", "--yes"}, {"memories", "--user", "ana"}} {
 		code, out, errOut := run(t, append(args, "--data", dir, "--tenant", "acme")...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errOut, `"local"`) {
+		if code != command.ExitUsage || out != "" || !strings.Contains(errOut, `"local"`) {
 			t.Errorf("%s with the key of another tenant: exit code %d, %q, %q", args[0], code, out, errOut)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/cli/sample"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/local/traceview"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -56,7 +57,7 @@ func (c *cli) demo() *cobra.Command {
 		Short: "Show everything once: sessions in, memories formed, profiles out",
 		Long: "demo starts everything on loopback with a data folder of its own, publishes a bundled sample of two users with six sessions\n" +
 			"each, waits until their memories are formed, shows them, asks five questions, and stops everything.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context()) },
 	}
 }
@@ -82,7 +83,7 @@ func (c *cli) runDemo(ctx context.Context) (err error) {
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, result)
+		return command.WriteJSON(c.out, result)
 	}
 	return c.printTraces(ctx, stack.Traces, result.Questions)
 }

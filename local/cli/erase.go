@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -31,10 +32,10 @@ func (c *cli) erase() *cobra.Command {
 		Long: "erase removes bank, working window, dead letters and workflow histories of a user, in the order of what the user said: what is\n" +
 			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left. With\n" +
 			"--erasure it asks for nothing, and waits for an erasure that was asked for before.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {
-				return usageError{fmt.Errorf("--timeout is %s, want more than 0s", wait)}
+				return command.Usage(fmt.Errorf("--timeout is %s, want more than 0s", wait))
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("%s have passed", wait))
 			defer cancel()
@@ -45,7 +46,7 @@ func (c *cli) erase() *cobra.Command {
 	cmd.Flags().StringVar(&begun, "erasure", "", "wait for this erasure, and ask for no new one")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the erasure; it goes on afterwards all the same")
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
@@ -91,9 +92,9 @@ func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Rea
 // confirm asks whoever sits before the terminal.
 func (c *cli) confirm(user string, objects uint64, in io.Reader) error {
 	if !isInteractive(in) {
-		return usageError{errors.New("erase asks before it erases: say --yes where nobody can answer")}
+		return command.Usage(errors.New("erase asks before it erases: say --yes where nobody can answer"))
 	}
-	fmt.Fprintf(c.err, "Erase all %d objects that are kept of %s? This cannot be undone. Type yes: ", objects, printable(user))
+	fmt.Fprintf(c.err, "Erase all %d objects that are kept of %s? This cannot be undone. Type yes: ", objects, command.Printable(user))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read answer: %w", err)
@@ -106,7 +107,7 @@ func (c *cli) confirm(user string, objects uint64, in io.Reader) error {
 
 func isInteractive(in io.Reader) bool {
 	f, ok := in.(io.Writer)
-	return ok && isTerminal(f)
+	return ok && command.IsTerminal(f)
 }
 
 func (s *session) scan(ctx context.Context, user string) (*mnemev1.ScanUserResponse, error) {
@@ -148,7 +149,7 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mn
 		err = cause
 	}
 	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
-		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, err, waitsFor(last), printable(user), id)
+		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, err, waitsFor(last), command.Printable(user), id)
 }
 
 // waitsFor says what an erasure waits for.
@@ -223,7 +224,7 @@ func poll(ctx context.Context, every time.Duration, ask func() (done bool, err e
 
 func (c *cli) printErased(user, id string, proved *mnemev1.GetErasureResponse, before, after *mnemev1.ScanUserResponse) error {
 	if c.json {
-		return writeJSON(c.out, map[string]any{
+		return command.WriteJSON(c.out, map[string]any{
 			"user": user, "erasure_id": id, "erasure": raw(proved), "before": raw(before), "after": raw(after),
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
@@ -133,7 +133,7 @@ func serveData(t *testing.T, d *data) []string {
 func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	d := &data{}
 	code, out, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
-	if code != cli.ExitOK || !d.erased || d.asked < 2 {
+	if code != command.ExitOK || !d.erased || d.asked < 2 {
 		t.Fatalf("exit code %d, %s", code, errOut)
 	}
 	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 1h0m0s", "ids only, kept for ever", "x1"} {
@@ -147,7 +147,7 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 		Erasure       struct{ State string } `json:"erasure"`
 		Before, After struct{ Counts []struct{ Count string } }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || got.Before.Counts[0].Count != "42" ||
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || got.Before.Counts[0].Count != "42" ||
 		got.After.Counts[0].Count != "0" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
@@ -158,7 +158,7 @@ const waited = "workflow histories (2), recall traces (unavailable)"
 func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	d := &data{stuck: true}
 	code, _, errOut := run(t, append([]string{"erase", "--yes", "--timeout", "1s"}, serveData(t, d)...)...)
-	if code != cli.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
+	if code != command.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 	for _, want := range []string{"1s have passed", "it waits for " + waited, "mneme erase --user ana --erasure x1", "mneme erasures"} {
@@ -168,7 +168,7 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	}
 	d.stuck, d.erased = false, false
 	code, out, errOut := run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
-	if d.erased || code != cli.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
+	if d.erased || code != command.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
 		t.Errorf("exit code %d, asked for a new one %t, %q, %q", code, d.erased, out, errOut)
 	}
 }
@@ -177,7 +177,7 @@ func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 	at := serveData(t, &data{})[2:] // no --user
 	code, out, errOut := run(t, append([]string{"erasures"}, at...)...)
 	for _, want := range []string{"ana", "x1", "1h0m0s", "9", waited, "There are more."} {
-		if code != cli.ExitOK || !strings.Contains(out, want) {
+		if code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %q is missing in %q, %q", code, want, out, errOut)
 		}
 	}
@@ -188,7 +188,7 @@ func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 			ErasureID string `json:"erasure_id"`
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || !got.More || got.Erasures[0].ErasureID != "x1" {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || !got.More || got.Erasures[0].ErasureID != "x1" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
 }
@@ -196,7 +196,7 @@ func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 func TestEraseFailsWhereSomethingIsLeft(t *testing.T) {
 	d := &data{left: 3}
 	code, out, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
-	if code != cli.ExitFailed || !strings.Contains(errOut, "something is left") || !strings.Contains(out, "3") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "something is left") || !strings.Contains(out, "3") {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
 }
@@ -212,7 +212,7 @@ func TestEraseAsksFirst(t *testing.T) {
 	os.Stdin = null
 	defer func() { os.Stdin = stdin }()
 	code, _, errOut := run(t, append([]string{"erase"}, serveData(t, d)...)...)
-	if code != cli.ExitUsage || d.erased || !strings.Contains(errOut, "--yes") {
+	if code != command.ExitUsage || d.erased || !strings.Contains(errOut, "--yes") {
 		t.Errorf("exit code %d, erased %t without an answer: %q", code, d.erased, errOut)
 	}
 }
@@ -222,23 +222,23 @@ func TestExportAndImportOfAFile(t *testing.T) {
 	at := serveData(t, d)
 	file := filepath.Join(t.TempDir(), "ana.jsonl")
 	want := exported + "swim" // the fake says it after every part
-	if code, out, errOut := run(t, append([]string{"export"}, at...)...); code != cli.ExitOK || out != want {
+	if code, out, errOut := run(t, append([]string{"export"}, at...)...); code != command.ExitOK || out != want {
 		t.Fatalf("exit code %d, %q, %q", code, errOut, out)
 	}
-	if code, _, errOut := run(t, append([]string{"export", "--out", file}, at...)...); code != cli.ExitOK {
+	if code, _, errOut := run(t, append([]string{"export", "--out", file}, at...)...); code != command.ExitOK {
 		t.Fatalf("exit code %d, %q", code, errOut)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%v, wrote %q", err, got)
 	}
-	if code, _, _ := run(t, append([]string{"export", "--out", file}, at...)...); code != cli.ExitUsage {
+	if code, _, _ := run(t, append([]string{"export", "--out", file}, at...)...); code != command.ExitUsage {
 		t.Errorf("exit code %d for a file that is there", code)
 	}
 	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, append([]string{"import", file}, at...)...)
-	if code != cli.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out, "embedded anew") {
+	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out, "embedded anew") {
 		t.Errorf("exit code %d, %q, %q, imported %q", code, out, errOut, d.imported)
 	}
 }
@@ -246,7 +246,7 @@ func TestExportAndImportOfAFile(t *testing.T) {
 func TestHalfAnExportLeavesNoFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ana.jsonl")
 	code, _, _ := run(t, append([]string{"export", "--out", file}, serveData(t, &data{cut: true})...)...)
-	if _, err := os.Stat(file); code != cli.ExitFailed || !os.IsNotExist(err) {
+	if _, err := os.Stat(file); code != command.ExitFailed || !os.IsNotExist(err) {
 		t.Errorf("exit code %d, and the file: %v", code, err)
 	}
 }
@@ -264,7 +264,7 @@ func TestABrokenImportSaysWhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{})...)...)
-			if code != cli.ExitUsage || !strings.Contains(errOut, c.says) {
+			if code != command.ExitUsage || !strings.Contains(errOut, c.says) {
 				t.Errorf("exit code %d, %q", code, errOut)
 			}
 		})
@@ -282,13 +282,13 @@ func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
 		says    string
 		named   bool
 	}{
-		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), cli.ExitUsage,
+		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), command.ExitUsage,
 			"line 2: turn.text: is empty", true},
-		"the user": {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), cli.ExitUsage,
+		"the user": {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), command.ExitUsage,
 			"user_id", false},
-		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), cli.ExitFailed, "not empty",
+		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), command.ExitFailed, "not empty",
 			false},
-		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), cli.ExitUnreachable, "try again", false},
+		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), command.ExitUnreachable, "try again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{refusal: c.refusal})...)...)

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -17,7 +18,7 @@ func (c *cli) erasures() *cobra.Command {
 		Long: "erasures lists the erasures that have emptied a user's memory and are not yet proved, " +
 			"the oldest first, with the stores in which\n" +
 			"the last scan found something. Erasures that wait for the user's writer are not among them.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.connect(cmd.Context())
 			if err != nil {
@@ -35,12 +36,12 @@ func (c *cli) erasures() *cobra.Command {
 
 func (c *cli) printErasures(list *mnemev1.ListErasuresResponse, now time.Time) error {
 	if c.json {
-		return writeJSON(c.out, map[string]any{"erasures": raws(list.GetErasures()), "more": list.GetMore()})
+		return command.WriteJSON(c.out, map[string]any{"erasures": raws(list.GetErasures()), "more": list.GetMore()})
 	}
 	t := c.table("user", "erasure", "runs for", "rounds", "waits for")
 	for _, e := range list.GetErasures() {
 		t.AppendRow([]any{
-			printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second), e.GetRounds(),
+			command.Printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second), e.GetRounds(),
 			remainderText(e.GetRemaining()),
 		})
 	}

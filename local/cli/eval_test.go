@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 func TestAStrategyIsMeasuredOnce(t *testing.T) {
@@ -17,9 +17,9 @@ func TestAStrategyIsMeasuredOnce(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errOut := run(t, "eval", "formation", "--data", file, "--persons", "0", "--strategy", "rmm,salimory,rmm", "--strategy",
+	code, _, errOut := run(t, "eval", "formation", "--data", file, "--strategy", "rmm,salimory,rmm", "--strategy",
 		"salimory")
-	if code != cli.ExitOK || strings.Count(errOut, "rmm, embedded") != 1 || strings.Count(errOut, "salimory, embedded") != 1 {
+	if code != command.ExitOK || strings.Count(errOut, "rmm, embedded") != 1 || strings.Count(errOut, "salimory, embedded") != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 	if strings.Index(errOut, "rmm,") > strings.Index(errOut, "salimory,") {
@@ -43,7 +43,7 @@ func TestStrategiesAreMeasuredInTheirModes(t *testing.T) {
 		"mark": {"salimory": {"mark", 0}, "rmm": {"mark", 0}},
 		"off":  {"salimory": {"off", 0}, "rmm": {"off", 0}},
 	} {
-		args := []string{"eval", "formation", "--json", "--data", file, "--persons", "0", "--strategy", "rmm,salimory"}
+		args := []string{"eval", "formation", "--json", "--data", file, "--strategy", "rmm,salimory"}
 		if mode != "" {
 			args = append(args, "--saliency", mode)
 		}
@@ -55,7 +55,7 @@ func TestStrategiesAreMeasuredInTheirModes(t *testing.T) {
 			}
 		}
 		err := json.Unmarshal([]byte(out), &report)
-		if code != cli.ExitOK || err != nil || report.Strategies == nil || !maps.Equal(*report.Strategies, want) {
+		if code != command.ExitOK || err != nil || report.Strategies == nil || !maps.Equal(*report.Strategies, want) {
 			t.Errorf("%q: exit code %d, %s, %v, %s, want %v", mode, code, out, err, errOut, want)
 		}
 	}

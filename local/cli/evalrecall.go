@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/evaluation/recall"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 // recallArgs are the flags of eval recall.
@@ -42,7 +43,7 @@ func (c *cli) evalRecall() *cobra.Command {
 			"user's turns, where there is an assistant), the whole history, and times beside those of a bare query of the bank.\n" +
 			"--sweep adds recall by the number of candidates. Several files are measured one after the other, and a table of all follows.\n" +
 			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's. With --json, several files make a list of reports.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalRecall(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
@@ -73,7 +74,7 @@ func (c *cli) evalRecall() *cobra.Command {
 		"measure what parts are worth: the weights of each are set to zero in turn, those of the others stay as they are")
 	f.BoolVar(&a.sweep, "sweep", false, "measure recall by candidates, too, with residual maps and without where the weights have them")
 	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "how often the others are learned from with --learn")
-	require(cmd, "data")
+	command.Require(cmd, "data")
 	return cmd
 }
 
@@ -87,20 +88,20 @@ func (a recallArgs) check() error {
 		{"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000}, {"words", a.words, 0, 10_000}, {"passes", a.passes, 1, 100},
 	} {
 		if n.value < n.min || n.value > n.max {
-			return usageError{fmt.Errorf("--%s is %d, want %d to %d", n.flag, n.value, n.min, n.max)}
+			return command.Usage(fmt.Errorf("--%s is %d, want %d to %d", n.flag, n.value, n.min, n.max))
 		}
 	}
 	if a.extractor != "" && a.extractor != extractorObservations {
-		return usageError{fmt.Errorf("--extractor is %q, want %s or nothing", a.extractor, extractorObservations)}
+		return command.Usage(fmt.Errorf("--extractor is %q, want %s or nothing", a.extractor, extractorObservations))
 	}
 	if a.connect && a.ablate {
-		return usageError{errors.New("--ablate is for a Mneme that is started: what is left out is left out of another one beside it")}
+		return command.Usage(errors.New("--ablate is for a Mneme that is started: what is left out is left out of another one beside it"))
 	}
 	if a.connect && (a.strategy != "" || a.policy != "") {
-		return usageError{errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own")}
+		return command.Usage(errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own"))
 	}
 	if a.strategy != "" || a.policy != "" {
-		return checkFormation(first(a.strategy, strategyNames()[0]), first(a.policy, "embedded"))
+		return command.CheckFormation(first(a.strategy, command.StrategyNames()[0]), first(a.policy, "embedded"))
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
 	}
 	for _, file := range a.files {
 		if _, err := os.Stat(file); err != nil {
-			return usageError{err}
+			return command.Usage(err)
 		}
 	}
 	m, err := c.openMeasured(ctx, a)
@@ -130,9 +131,9 @@ func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
 	}
 	if c.json {
 		if len(reports) == 1 {
-			return writeJSON(c.out, reports[0])
+			return command.WriteJSON(c.out, reports[0])
 		}
-		return writeJSON(c.out, reports)
+		return command.WriteJSON(c.out, reports)
 	}
 	for _, r := range reports {
 		if len(reports) > 1 {

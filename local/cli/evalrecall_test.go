@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 // What is wrong with the command line is said before anything is started.
@@ -29,7 +29,7 @@ func TestEvalRecallRefusesWrongFlags(t *testing.T) {
 		"--passes":     {"--data", file, "--learn", "--passes", "0"},
 	} {
 		code, out, errOut := run(t, append([]string{"eval", "recall"}, flags...)...)
-		if code != cli.ExitUsage || out != "" || !strings.Contains(errOut, names) {
+		if code != command.ExitUsage || out != "" || !strings.Contains(errOut, names) {
 			t.Errorf("%v: exit code %d, %q, want usage and %s", flags, code, errOut, names)
 		}
 	}
@@ -41,7 +41,7 @@ func TestEvalRecallSaysThatNothingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errOut := run(t, "eval", "recall", "--data", file, "--connect", "--data-dir", t.TempDir())
-	if code != cli.ExitUnreachable || !strings.Contains(errOut, "mneme up") {
+	if code != command.ExitUnreachable || !strings.Contains(errOut, "mneme up") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }

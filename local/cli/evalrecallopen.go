@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/baseline"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/recall"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -83,30 +84,24 @@ func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 		}
 	}
 	if a.extractor != "" {
-		o.Observed, err = m.observed(first(a.strategy, strategyNames()[0]))
+		o.Observed, err = m.observed(first(a.strategy, command.StrategyNames()[0]))
 	}
 	return o, err
 }
 
-// judgeSettings say where the model is that answers from the whole history, and where the one that marks: the same where it has no name.
-type judgeSettings struct {
-	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
-	Judge    llm.Config `envPrefix:"MNEME_JUDGE_"`
-}
-
 func (m *measured) openJudge() (*recall.Judge, error) {
-	settings, err := config.Load[judgeSettings](config.Environ())
+	settings, err := config.Load[command.JudgeSettings](config.Environ())
 	if err != nil {
-		return nil, usageError{err}
+		return nil, command.Usage(err)
 	}
 	answers, err := m.openModel(settings.Endpoint)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--judge needs a model (MNEME_LLM_*): %w", err)}
+		return nil, command.Usage(fmt.Errorf("--judge needs a model (MNEME_LLM_*): %w", err))
 	}
 	judge := answers
 	if settings.Judge.Model != "" {
 		if judge, err = m.openModel(settings.Judge); err != nil {
-			return nil, usageError{fmt.Errorf("MNEME_JUDGE_*: %w", err)}
+			return nil, command.Usage(fmt.Errorf("MNEME_JUDGE_*: %w", err))
 		}
 	}
 	return recall.NewJudge(judge, answers, m.Tenant)
@@ -197,7 +192,7 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.err, Strategy: a.strategy, Policy: a.policy,
 		Environ: environ})
 	if errors.Is(err, standalone.ErrOtherTenant) {
-		return nil, usageError{err}
+		return nil, command.Usage(err)
 	}
 	if err != nil {
 		return nil, err
@@ -218,7 +213,7 @@ type bareSettings struct {
 func (m *measured) openBare(ctx context.Context, environ map[string]string) error {
 	settings, err := config.Load[bareSettings](environ)
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	embedder, free, err := settings.Embedding.Open(ctx, settings.Model, m.tel)
 	if err != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 
 	"github.com/mneme-memory/mneme/evaluation/recall"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -33,11 +35,11 @@ func (m *measured) vary(a recallArgs, o *recall.Options) error {
 	}
 	settings, err := config.Load[wiring.Prior](m.stack.Settings())
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	prior, err := settings.Open()
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	prior.Weights.FeatureSet = features.FeatureSet // and not of the file that it came from
 	ablations := []recall.Ablation{recall.Cold()}
@@ -84,7 +86,11 @@ func (m *measured) without(a recall.Ablation, prior ranking.Prior, number int) (
 	}
 	file := filepath.Join(m.dir, fmt.Sprintf("prior-%d.json", number))
 	settings["MNEME_RERANKER_PRIOR"] = file
-	return settings, writePrior(without, file)
+	data, err := ranking.EncodePrior(without)
+	if err != nil {
+		return nil, err
+	}
+	return settings, os.WriteFile(file, data, 0o600)
 }
 
 func (m *measured) openBeside(

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 // ingested is the result of ingest.
@@ -40,7 +41,7 @@ func (c *cli) ingest() *cobra.Command {
 			"role (user, assistant or tool) may be left out, caption describes an image, metadata (a JSON object), agent_id, app_id and\n" +
 			"run_id are kept with the memories. A turn's text has 32,768 bytes at most.\n" +
 			"Or it is a LoCoMo file, a JSON list of samples: each becomes a user. Publishing a file again has no effect.",
-		Args: args(cobra.ExactArgs(1)),
+		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is published")
@@ -81,7 +82,7 @@ func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout tim
 
 func (c *cli) printIngested(result ingested, wait bool) error {
 	if c.json {
-		return writeJSON(c.out, result)
+		return command.WriteJSON(c.out, result)
 	}
 	state := "formed"
 	if !wait {
@@ -106,7 +107,7 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 		}
 		defer dead.log.Close()
 	}
-	bar := c.bar(total, "publishing turns")
+	bar := command.NewBar(c.err, total, "publishing turns")
 	out, err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) })
 	if err != nil {
 		return out, err
@@ -117,7 +118,7 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	bar = c.bar(len(out.awaited), "forming sessions")
+	bar = command.NewBar(c.err, len(out.awaited), "forming sessions")
 	if err := s.awaitFormed(ctx, out.awaited, dead, func() { _ = bar.Add(1) }); err != nil {
 		return out, err
 	}
@@ -130,7 +131,7 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 func readFile(name string) ([]dataset.Session, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{err}
+		return nil, command.Usage(err)
 	}
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/servers"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
@@ -74,7 +74,7 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, "ingest", file, "--json", "--addr", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
-	if code != cli.ExitFailed || !strings.Contains(errOut, "2999") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "2999") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 	var got struct {
@@ -155,7 +155,7 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, printed, errOut := run(t, "ingest", file, "--json", "--addr", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
-	if code != cli.ExitFailed || !strings.Contains(errOut, "2 turns became dead letters") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "2 turns became dead letters") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 	var got struct {

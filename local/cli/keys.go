@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 )
@@ -20,7 +21,7 @@ func (c *cli) keys() *cobra.Command {
 		"keys works on the keys that the gateway finds in Redis, for any tenant: it is for whoever runs Mneme. Keys of the tenants file are\n"+
 			"changed there. A tenant manages its own keys through the gateway's API.",
 		c.keysCreate(&redis), c.keysList(&redis), c.keysRevoke(&redis))
-	redisFlag(cmd.PersistentFlags(), &redis)
+	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
 }
 
@@ -35,9 +36,9 @@ type wantedKey struct {
 func (w wantedKey) expiry(now time.Time) (time.Time, error) {
 	switch {
 	case w.expiresIn < 0:
-		return time.Time{}, usageError{fmt.Errorf("--expires-in is %s, want more than 0s", w.expiresIn)}
+		return time.Time{}, command.Usage(fmt.Errorf("--expires-in is %s, want more than 0s", w.expiresIn))
 	case w.expiresIn > 0 && w.expiresAt != "":
-		return time.Time{}, usageError{errors.New("--expires-in and --expires-at exclude each other")}
+		return time.Time{}, command.Usage(errors.New("--expires-in and --expires-at exclude each other"))
 	case w.expiresIn > 0:
 		return now.Add(w.expiresIn), nil
 	case w.expiresAt == "":
@@ -45,7 +46,7 @@ func (w wantedKey) expiry(now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, w.expiresAt)
 	if err != nil {
-		return time.Time{}, usageError{fmt.Errorf("--expires-at is %q, want a time such as 2031-01-02T15:04:05Z", w.expiresAt)}
+		return time.Time{}, command.Usage(fmt.Errorf("--expires-at is %q, want a time such as 2031-01-02T15:04:05Z", w.expiresAt))
 	}
 	return at, nil
 }
@@ -57,10 +58,10 @@ func (c *cli) keysCreate(redis *[]string) *cobra.Command {
 		Short: "Make a key, and print it this once",
 		Long: "create prints the key alone on standard output, and what it is on standard error. The key is kept nowhere: only its hash is.\n" +
 			"Without --scopes it has all but admin, and with --user all but admin and erase.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("user") && w.user == "" { // as of a script's variable that is not set
-				return usageError{errors.New("--user is empty, want a user; without --user the key is for all of the tenant")}
+				return command.Usage(errors.New("--user is empty, want a user; without --user the key is for all of the tenant"))
 			}
 			expires, err := w.expiry(time.Now())
 			if err != nil {
@@ -97,13 +98,13 @@ func (c *cli) createKey(ctx context.Context, o *operator, k access.Key) error {
 	if !o.filed {
 		if _, err := o.Directory.Tenant(ctx, tenantID); errors.Is(err, directory.ErrNotFound) {
 			fmt.Fprintf(c.err, "note: %s was not made at run time, and the tenants file is not known here (%s): unless it has the tenant, the "+
-				"gateway refuses the key\n", printable(tenantID), envTenantsFile)
+				"gateway refuses the key\n", command.Printable(tenantID), envTenantsFile)
 		}
 	}
 	if c.json {
 		shown := showKey(k)
 		shown.Key = text
-		return writeJSON(c.out, shown)
+		return command.WriteJSON(c.out, shown)
 	}
 	fmt.Fprintf(c.err, "key %s of tenant %s, which may %s; it is not shown again:\n", k.ID, k.Tenant, scopeNames(k.Scopes))
 	fmt.Fprintln(c.out, text)
@@ -114,7 +115,7 @@ func (c *cli) keysList(redis *[]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list --tenant TENANT",
 		Short: "List a tenant's keys, the oldest first",
-		Args:  args(cobra.NoArgs),
+		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				tenantID, err := c.ofTenant(o)
@@ -146,9 +147,9 @@ func (c *cli) keysRevoke(redis *[]string) *cobra.Command {
 					return err
 				}
 				if c.json {
-					return writeJSON(c.out, map[string]string{"tenant": tenantID, "revoked": given[0]})
+					return command.WriteJSON(c.out, map[string]string{"tenant": tenantID, "revoked": given[0]})
 				}
-				fmt.Fprintf(c.out, "key %s of tenant %s is revoked\n", printable(given[0]), tenantID)
+				fmt.Fprintf(c.out, "key %s of tenant %s is revoked\n", command.Printable(given[0]), tenantID)
 				return nil
 			})
 		},
@@ -181,7 +182,7 @@ func (c *cli) printKeys(tenantID string, all []access.Key) error {
 		for i, k := range all {
 			shown[i] = showKey(k)
 		}
-		return writeJSON(c.out, map[string]any{"tenant": tenantID, "keys": shown})
+		return command.WriteJSON(c.out, map[string]any{"tenant": tenantID, "keys": shown})
 	}
 	t := c.table("id", "name", "user", "scopes", "made", "expires", "last used")
 	for _, k := range all {
@@ -190,7 +191,7 @@ func (c *cli) printKeys(tenantID string, all []access.Key) error {
 			expires += " (over)"
 		}
 		t.AppendRow(table.Row{
-			printable(k.ID), printable(k.Name), printable(k.User), scopeNames(k.Scopes), at(k.CreatedAt, ""), expires, at(k.LastUsedAt, "never"),
+			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes), at(k.CreatedAt, ""), expires, at(k.LastUsedAt, "never"),
 		})
 	}
 	t.Render()
@@ -208,7 +209,7 @@ func at(t time.Time, none string) string {
 func scopeNames(scopes []access.Scope) string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
-		names[i] = printable(string(s))
+		names[i] = command.Printable(string(s))
 	}
 	return strings.Join(names, ", ")
 }

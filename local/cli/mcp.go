@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/client"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
@@ -31,11 +32,11 @@ func (c *cli) mcp() *cobra.Command {
 			"gateway serves them at /mcp over HTTP. It asks the gateway with the API key. --user is meant where a call names nobody.\n\n" +
 			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
 			`    "env": {"` + envGateway + `": "http://127.0.0.1:8400", "` + envKey + `": "mneme_..."}}}}`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if user != "" {
 				if err := memory.ValidUser(user); err != nil {
-					return usageError{fmt.Errorf("--user: %w", err)}
+					return command.Usage(fmt.Errorf("--user: %w", err))
 				}
 			}
 			conn, err := c.target.gateway(gateway, c.dir)
@@ -67,7 +68,7 @@ func (t target) gateway(flag, dir string) (standalone.Connection, error) {
 		}
 	}
 	if c.APIKey == "" {
-		return c, usageError{fmt.Errorf("--gateway (or %s) needs --key (or %s)", envGateway, envKey)}
+		return c, command.Usage(fmt.Errorf("--gateway (or %s) needs --key (or %s)", envGateway, envKey))
 	}
 	c.Utilizer, c.Reranker = c.Gateway, c.Gateway // it passes calls of the services on
 	return c, nil
@@ -82,7 +83,7 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 	defer s.close(ctx)
 	gateway, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	server := mcp.NewServer(mcp.Parts{
 		Services: upstream.Services{

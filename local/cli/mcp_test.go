@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
@@ -293,11 +294,11 @@ func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"mcp"}, cli.ExitUnreachable, "no gateway"},
-		{[]string{"mcp", "--gateway", addr}, cli.ExitUsage, "--gateway (or MNEME_GATEWAY_URL) needs --key"},
-		{[]string{"mcp", "--data", older}, cli.ExitFailed, "runs without a gateway"},
-		{[]string{"mcp", "--user", strings.Repeat("x", 300)}, cli.ExitUsage, "--user"},
-		{[]string{"mcp", "now"}, cli.ExitUsage, "now"},
+		{[]string{"mcp"}, command.ExitUnreachable, "no gateway"},
+		{[]string{"mcp", "--gateway", addr}, command.ExitUsage, "--gateway (or MNEME_GATEWAY_URL) needs --key"},
+		{[]string{"mcp", "--data", older}, command.ExitFailed, "runs without a gateway"},
+		{[]string{"mcp", "--user", strings.Repeat("x", 300)}, command.ExitUsage, "--user"},
+		{[]string{"mcp", "now"}, command.ExitUsage, "now"},
 	} {
 		if code, out, errOut := run(t, c.args...); code != c.code || !strings.Contains(errOut, c.says) || out != "" {
 			t.Errorf("%q: exit code %d, %q, want %d, %q", c.args, code, errOut, c.code, c.says)

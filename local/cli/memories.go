@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -24,10 +25,10 @@ func (c *cli) memories() *cobra.Command {
 		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
 			"is known, then the core block and the working window. With --quarantined or --filter it lists the memories alone:\n\n" +
 			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if active && quarantined {
-				return usageError{errors.New("--active and --quarantined exclude each other: " + cmd.UseLine())}
+				return command.Usage(errors.New("--active and --quarantined exclude each other: " + cmd.UseLine()))
 			}
 			req := &mnemev1.ListMemoriesRequest{UserId: user}
 			switch {
@@ -52,7 +53,7 @@ func (c *cli) memories() *cobra.Command {
 	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
 	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
 	filterFlag(cmd, &chosen)
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func filterFlag(cmd *cobra.Command, chosen *string) {
 func filterOf(chosen string) (*mnemev1.Filter, error) {
 	f, err := memory.ParseFilter([]byte(chosen))
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--%w", err)}
+		return nil, command.Usage(fmt.Errorf("--%w", err))
 	}
 	return contract.FilterToProto(f), nil
 }
@@ -79,7 +80,7 @@ func (c *cli) showMemories(ctx context.Context, s *session, req *mnemev1.ListMem
 	}
 	if alone {
 		if c.json {
-			return writeJSON(c.out, map[string]any{"user": user, "memories": raws(ms)})
+			return command.WriteJSON(c.out, map[string]any{"user": user, "memories": raws(ms)})
 		}
 		c.printMemories(ms)
 		return nil
@@ -93,7 +94,7 @@ func (c *cli) showMemories(ctx context.Context, s *session, req *mnemev1.ListMem
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{
+		return command.WriteJSON(c.out, map[string]any{
 			"user": user, "memories": raws(ms), "window": raws(window.Msg.GetTurns()), "core": raw(core.Msg.GetCore()),
 		})
 	}
@@ -111,13 +112,13 @@ func (c *cli) printCore(block *mnemev1.CoreBlock) {
 	}
 	fmt.Fprintf(c.out, "core block, v%d:\n", block.GetVersion())
 	for _, l := range block.GetLines() {
-		fmt.Fprintf(c.out, "  %s (%s)\n", printable(l.GetText()), strings.Join(l.GetMemoryIds(), ", "))
+		fmt.Fprintf(c.out, "  %s (%s)\n", command.Printable(l.GetText()), strings.Join(l.GetMemoryIds(), ", "))
 	}
 	if len(block.GetLines()) > 0 {
 		return
 	}
 	for line := range strings.Lines(block.GetContent()) {
-		fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(printable(line)))
+		fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(command.Printable(line)))
 	}
 }
 
@@ -160,7 +161,7 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 	var refused *connect.Error
 	if user == "" && errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument &&
 		strings.HasPrefix(refused.Message(), "user_id") {
-		return usageError{errors.New("several users have this memory: name the user with --user")}
+		return command.Usage(errors.New("several users have this memory: name the user with --user"))
 	}
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{
+		return command.WriteJSON(c.out, map[string]any{
 			"user": res.Msg.GetUserId(), "versions": raws(res.Msg.GetVersions()), "sources": raws(sources),
 		})
 	}
@@ -210,7 +211,7 @@ func (c *cli) forget() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
@@ -234,14 +235,14 @@ func (c *cli) release() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
 // printChanged says what became of a memory.
 func (c *cli) printChanged(answer proto.Message, m *mnemev1.Memory) error {
 	if c.json {
-		return writeJSON(c.out, raw(answer))
+		return command.WriteJSON(c.out, raw(answer))
 	}
 	fmt.Fprintf(c.out, "%s is %s\n", m.GetId(), statusName(m.GetStatus()))
 	return nil

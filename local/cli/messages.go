@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -33,7 +34,7 @@ func setMessages(req *mnemev1.RecallRequest, file string, stdin io.Reader) error
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	if err != nil {
 		return err
@@ -79,15 +80,15 @@ func readMessages(req *mnemev1.RecallRequest, name string, from io.Reader) error
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxMessagesFile {
-		return usageError{fmt.Errorf("%s is longer than %d bytes", name, maxMessagesFile)}
+		return command.Usage(fmt.Errorf("%s is longer than %d bytes", name, maxMessagesFile))
 	}
 	if err := json.Unmarshal(data, &messages); err != nil {
-		return usageError{fmt.Errorf(`%s: want a JSON list such as [{"role":"user","content":"Hello"}]: %w`, name, err)}
+		return command.Usage(fmt.Errorf(`%s: want a JSON list such as [{"role":"user","content":"Hello"}]: %w`, name, err))
 	}
 	for i, one := range messages {
 		var m chatMessage
 		if err := json.Unmarshal(one, &m); err != nil {
-			return usageError{fmt.Errorf("%s: messages[%d]: %w", name, i, err)}
+			return command.Usage(fmt.Errorf("%s: messages[%d]: %w", name, i, err))
 		}
 		if m.Content != "" && m.Role != "system" && m.Role != "developer" {
 			req.Messages = append(req.Messages, &mnemev1.Message{Role: m.Role, Content: string(m.Content)})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -27,7 +27,7 @@ func TestMessagesAreReadAsForChatCompletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, _, errOut := run(t, "recall", "--user", "ana", "--query", "and for her?", "--messages", file, "--addr", addr, "--key", key)
-		if code != cli.ExitOK {
+		if code != command.ExitOK {
 			t.Fatalf("%s: exit code %d, %s", content, code, errOut)
 		}
 		var got []string
@@ -50,15 +50,15 @@ func TestMessagesThatAreNoneAreRefused(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"recall", "why"} {
-			code, _, errOut := run(t, command, "--user", "ana", "--query", "?", "--messages", file, "--addr", addr, "--key", key)
-			if code != cli.ExitUsage || !strings.Contains(errOut, says) || !strings.Contains(errOut, file) {
-				t.Errorf("%s of %s: exit code %d, %q, want %q", command, content, code, errOut, says)
+		for _, given := range []string{"recall", "why"} {
+			code, _, errOut := run(t, given, "--user", "ana", "--query", "?", "--messages", file, "--addr", addr, "--key", key)
+			if code != command.ExitUsage || !strings.Contains(errOut, says) || !strings.Contains(errOut, file) {
+				t.Errorf("%s of %s: exit code %d, %q, want %q", given, content, code, errOut, says)
 			}
 		}
 	}
 	code, _, errOut := run(t, "recall", "--user", "ana", "--query", "?", "--messages", "nowhere.json", "--addr", addr, "--key", key)
-	if code != cli.ExitUsage || !strings.Contains(errOut, "nowhere.json") {
+	if code != command.ExitUsage || !strings.Contains(errOut, "nowhere.json") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }

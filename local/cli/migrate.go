@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -32,7 +33,7 @@ func (c *cli) migrate() *cobra.Command {
 			"MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: " +
 			"topics keep their\n" +
 			"partitions and replicas, and nothing is deleted.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -49,7 +50,7 @@ func (c *cli) migrate() *cobra.Command {
 func (c *cli) runMigration(ctx context.Context, skip []string, retention time.Duration) error {
 	m, err := config.Load[wiring.Migration](config.Environ())
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{LogLevel: "warn", LogFormat: "text"}, c.err)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *cli) runMigration(ctx context.Context, skip []string, retention time.Du
 	}
 	for _, name := range skip {
 		if !slices.ContainsFunc(parts, func(p migrated) bool { return p.Part == name }) {
-			return usageError{fmt.Errorf("--skip is %q, want some of kafka, weaviate, temporal", name)}
+			return command.Usage(fmt.Errorf("--skip is %q, want some of kafka, weaviate, temporal", name))
 		}
 	}
 	return c.migrateParts(ctx, parts, skip)
@@ -76,7 +77,7 @@ func (c *cli) migrateParts(ctx context.Context, parts []migrated, skip []string)
 		if p.Done = !slices.Contains(skip, p.Part); p.Done {
 			outcome = p.Made
 			if err := p.run(ctx); fault.IsTerminal(err) {
-				return usageError{err}
+				return command.Usage(err)
 			} else if err != nil {
 				return err
 			}
@@ -90,7 +91,7 @@ func (c *cli) migrateParts(ctx context.Context, parts []migrated, skip []string)
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, parts)
+		return command.WriteJSON(c.out, parts)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/shared/access"
 	directoryredis "github.com/mneme-memory/mneme/shared/store/directory/redis"
@@ -36,7 +36,7 @@ func must(t *testing.T, args ...string) (out, errOut string) {
 	t.Helper()
 	t.Setenv("MNEME_REDIS_ADDRS", "")
 	code, out, errOut := run(t, args...)
-	if code != cli.ExitOK {
+	if code != command.ExitOK {
 		t.Fatalf("%q: exit code %d, %q", args, code, errOut)
 	}
 	return out, errOut
@@ -179,7 +179,7 @@ func TestOperatorsSeeTheTenantsFile(t *testing.T) {
 	must(t, "keys", "list", "--tenant", "both", "--redis", addr)
 	for _, args := range [][]string{{"keys", "create", "--tenant", "nobody"}, {"keys", "list", "--tenant", "nobody"}} {
 		code, out, errOut := run(t, append(args, "--redis", addr)...)
-		if code != cli.ExitFailed || out != "" || !strings.Contains(errOut, "no such tenant") {
+		if code != command.ExitFailed || out != "" || !strings.Contains(errOut, "no such tenant") {
 			t.Errorf("%q: exit code %d, prints %q, says %q", args, code, out, errOut)
 		}
 	}
@@ -197,30 +197,30 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 		code int
 		says string
 	}{
-		{"an unknown command", []string{"keys", "steal"}, cli.ExitUsage, "mneme keys --help"},
-		{"a tenant that is missing", []string{"keys", "list"}, cli.ExitUsage, "--tenant"},
-		{"keys of a tenant that nobody knows", []string{"keys", "list", "--tenant", "nobody"}, cli.ExitFailed, "no such tenant"},
-		{"a tenant that is none", []string{"keys", "list", "--tenant", "A"}, cli.ExitUsage, "tenant_id"},
-		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, cli.ExitUsage, "--user is empty"},
-		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, cli.ExitUsage, "scopes"},
-		{"a user's key that may all", []string{"keys", "create", "--tenant", "acme", "--user", "ana", "--scopes", "admin"}, cli.ExitUsage,
+		{"an unknown command", []string{"keys", "steal"}, command.ExitUsage, "mneme keys --help"},
+		{"a tenant that is missing", []string{"keys", "list"}, command.ExitUsage, "--tenant"},
+		{"keys of a tenant that nobody knows", []string{"keys", "list", "--tenant", "nobody"}, command.ExitFailed, "no such tenant"},
+		{"a tenant that is none", []string{"keys", "list", "--tenant", "A"}, command.ExitUsage, "tenant_id"},
+		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, command.ExitUsage, "--user is empty"},
+		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, command.ExitUsage, "scopes"},
+		{"a user's key that may all", []string{"keys", "create", "--tenant", "acme", "--user", "ana", "--scopes", "admin"}, command.ExitUsage,
 			"single user"},
-		{"a name that is no text", []string{"keys", "create", "--tenant", "acme", "--name", "\xff"}, cli.ExitUsage, "name"},
-		{"an end that is past", []string{"keys", "create", "--tenant", "acme", "--expires-at", "2001-01-01T00:00:00Z"}, cli.ExitUsage,
+		{"a name that is no text", []string{"keys", "create", "--tenant", "acme", "--name", "\xff"}, command.ExitUsage, "name"},
+		{"an end that is past", []string{"keys", "create", "--tenant", "acme", "--expires-at", "2001-01-01T00:00:00Z"}, command.ExitUsage,
 			"expires_at"},
-		{"an end that is none", []string{"keys", "create", "--tenant", "acme", "--expires-at", "soon"}, cli.ExitUsage, "--expires-at"},
-		{"less than no time", []string{"keys", "create", "--tenant", "acme", "--expires-in", "-1h"}, cli.ExitUsage, "--expires-in"},
+		{"an end that is none", []string{"keys", "create", "--tenant", "acme", "--expires-at", "soon"}, command.ExitUsage, "--expires-at"},
+		{"less than no time", []string{"keys", "create", "--tenant", "acme", "--expires-in", "-1h"}, command.ExitUsage, "--expires-in"},
 		{"two ends", []string{"keys", "create", "--tenant", "acme", "--expires-in", "1h", "--expires-at", "2999-01-01T00:00:00Z"},
-			cli.ExitUsage, "exclude"},
-		{"a key that is not there", []string{"keys", "revoke", "--tenant", "acme", "k1"}, cli.ExitFailed, "no such key"},
-		{"a key without its id", []string{"keys", "revoke", "--tenant", "acme"}, cli.ExitUsage, "1 arg"},
-		{"a tenant again", []string{"tenants", "create", "acme"}, cli.ExitFailed, "already"},
-		{"a tenant's id that is none", []string{"tenants", "create", "Not Valid"}, cli.ExitUsage, "a-z"},
-		{"a strategy that is none", []string{"tenants", "create", "beta", "--strategy", "magic"}, cli.ExitUsage, "salimory"},
-		{"a change to one that is none", []string{"tenants", "change", "acme", "--policy", "magic"}, cli.ExitUsage, "embedded, llm"},
-		{"no change", []string{"tenants", "change", "acme"}, cli.ExitUsage, "nothing to change"},
-		{"a tenant that is not there", []string{"tenants", "suspend", "nobody"}, cli.ExitFailed, "made at run time"},
-		{"nothing listening", []string{"tenants", "list", "--redis", away}, cli.ExitUnreachable, "redis"},
+			command.ExitUsage, "exclude"},
+		{"a key that is not there", []string{"keys", "revoke", "--tenant", "acme", "k1"}, command.ExitFailed, "no such key"},
+		{"a key without its id", []string{"keys", "revoke", "--tenant", "acme"}, command.ExitUsage, "1 arg"},
+		{"a tenant again", []string{"tenants", "create", "acme"}, command.ExitFailed, "already"},
+		{"a tenant's id that is none", []string{"tenants", "create", "Not Valid"}, command.ExitUsage, "a-z"},
+		{"a strategy that is none", []string{"tenants", "create", "beta", "--strategy", "magic"}, command.ExitUsage, "salimory"},
+		{"a change to one that is none", []string{"tenants", "change", "acme", "--policy", "magic"}, command.ExitUsage, "embedded, llm"},
+		{"no change", []string{"tenants", "change", "acme"}, command.ExitUsage, "nothing to change"},
+		{"a tenant that is not there", []string{"tenants", "suspend", "nobody"}, command.ExitFailed, "made at run time"},
+		{"nothing listening", []string{"tenants", "list", "--redis", away}, command.ExitUnreachable, "redis"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := tt.args
@@ -237,16 +237,16 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 
 func TestTheRedisOfOperators(t *testing.T) {
 	t.Setenv("MNEME_REDIS_ADDRS", "")
-	if code, _, errOut := run(t, "tenants", "list"); code != cli.ExitUnreachable || !strings.Contains(errOut, "--redis") {
+	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUnreachable || !strings.Contains(errOut, "--redis") {
 		t.Errorf("none: exit code %d, %q", code, errOut)
 	}
 	addr, d := operators(t)
 	t.Setenv("MNEME_REDIS_ADDRS", addr)
-	if code, _, errOut := run(t, "tenants", "create", "acme"); code != cli.ExitOK {
+	if code, _, errOut := run(t, "tenants", "create", "acme"); code != command.ExitOK {
 		t.Errorf("of the environment: exit code %d, %q", code, errOut)
 	}
 	t.Setenv("MNEME_REDIS_DB", "many")
-	if code, _, errOut := run(t, "tenants", "list"); code != cli.ExitUsage || !strings.Contains(errOut, "MNEME_REDIS_DB") {
+	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUsage || !strings.Contains(errOut, "MNEME_REDIS_DB") {
 		t.Errorf("a wrong setting: exit code %d, %q", code, errOut)
 	}
 	t.Setenv("MNEME_REDIS_DB", "")
@@ -263,14 +263,14 @@ func TestTheRedisOfOperators(t *testing.T) {
 		}
 	}
 	leave(standalone.Connection{Utilizer: "http://127.0.0.1:1", Tenant: "local"})
-	if code, _, errOut := run(t, "keys", "list", "--data", dir); code != cli.ExitUsage || !strings.Contains(errOut, "--redis") {
+	if code, _, errOut := run(t, "keys", "list", "--data", dir); code != command.ExitUsage || !strings.Contains(errOut, "--redis") {
 		t.Errorf("a folder without: exit code %d, %q", code, errOut)
 	}
 	leave(standalone.Connection{Utilizer: "http://127.0.0.1:1", Tenant: "local", Redis: []string{addr}})
 	if err := os.WriteFile(standalone.TenantsFile(dir), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errOut := run(t, "keys", "create", "--data", dir); code != cli.ExitOK || strings.Contains(errOut, "note") {
+	if code, _, errOut := run(t, "keys", "create", "--data", dir); code != command.ExitOK || strings.Contains(errOut, "note") {
 		t.Errorf("of the folder: exit code %d, %q", code, errOut)
 	}
 	if all, err := d.Keys(t.Context(), "local"); err != nil || len(all) != 1 {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -60,7 +61,7 @@ func (s *session) publish(ctx context.Context, sessions []dataset.Session, done 
 
 func (s *session) openBus(ctx context.Context) (*wiring.BusClient, error) {
 	if len(s.Brokers) == 0 || s.Tenant == "" {
-		return nil, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
+		return nil, command.Usage(errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")"))
 	}
 	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
 	if err != nil {

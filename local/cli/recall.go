@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
 )
@@ -24,7 +25,7 @@ func (c *cli) recall() *cobra.Command {
 			"the query, so that \"and for her?\" is understood: a JSON list as for chat completions, oldest first. What system and\n" +
 			"developer say is left out; of user, assistant and tool, 20 messages of 4,096 bytes may be sent. They are not kept:\n\n" +
 			`  [{"role":"user","content":"What can I cook for my sister?"},{"role":"assistant","content":"For when?"}]`,
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req, asOf); err != nil {
 				return err
@@ -49,7 +50,7 @@ func (c *cli) recall() *cobra.Command {
 	messagesFlag(cmd, &messages)
 	filterFlag(cmd, &chosen)
 	f.BoolVar(&answer, "answer", false, "have the query answered, too")
-	require(cmd, "user", "query")
+	command.Require(cmd, "user", "query")
 	return cmd
 }
 
@@ -60,23 +61,10 @@ func setAsOf(req *mnemev1.RecallRequest, day string) error {
 	}
 	t, err := time.Parse(time.DateOnly, day)
 	if err != nil {
-		return usageError{fmt.Errorf("--as-of is %q, want YYYY-MM-DD", day)}
+		return command.Usage(fmt.Errorf("--as-of is %q, want YYYY-MM-DD", day))
 	}
 	req.AsOf = timestamppb.New(t.AddDate(0, 0, 1).Add(-time.Nanosecond))
 	return nil
-}
-
-// require makes flags mandatory, as usage errors.
-func require(cmd *cobra.Command, names ...string) {
-	check := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		for _, name := range names {
-			if v, err := cmd.Flags().GetString(name); err == nil && v == "" {
-				return usageError{fmt.Errorf("--%s is missing: %s", name, cmd.UseLine())}
-			}
-		}
-		return check(cmd, given)
-	}
 }
 
 func (c *cli) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer bool) error {
@@ -91,10 +79,10 @@ func (c *cli) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer 
 			return err
 		}
 		if c.json {
-			return writeJSON(c.out, raw(res.Msg))
+			return command.WriteJSON(c.out, raw(res.Msg))
 		}
 		c.printRecall(res.Msg.GetRecall(), s.Traces)
-		fmt.Fprintf(c.out, "\nanswer: %s\n", printable(res.Msg.GetAnswer()))
+		fmt.Fprintf(c.out, "\nanswer: %s\n", command.Printable(res.Msg.GetAnswer()))
 		return nil
 	}
 	res, err := s.Recall(ctx, connect.NewRequest(req))
@@ -102,7 +90,7 @@ func (c *cli) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer 
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, raw(res.Msg))
+		return command.WriteJSON(c.out, raw(res.Msg))
 	}
 	c.printRecall(res.Msg, s.Traces)
 	return nil
@@ -113,7 +101,7 @@ func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
 	for _, section := range r.GetSections() {
 		fmt.Fprintf(c.out, "%s\n", section.GetName())
 		for _, line := range section.GetLines() {
-			fmt.Fprintf(c.out, "  - %s\n", printable(line))
+			fmt.Fprintf(c.out, "  - %s\n", command.Printable(line))
 		}
 	}
 	if len(r.GetSections()) == 0 {

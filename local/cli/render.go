@@ -3,41 +3,18 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
-
-// bar is a progress bar on the error output; where that is no terminal it says nothing.
-func (c *cli) bar(total int, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions(total, progressbar.OptionSetWriter(c.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionSetVisibility(isTerminal(c.err)), progressbar.OptionOnCompletion(func() { fmt.Fprintln(c.err) }))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) // not any character device: /dev/null is one
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
 
 // raw is a message as JSON, field names as in proto/ and enumerations in the words of the documentation
 // ("fact", "active") instead of the contracts' constants.
@@ -65,11 +42,7 @@ func raws[M proto.Message](ms []M) []json.RawMessage {
 }
 
 func (c *cli) table(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(c.out)
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(header)
-	return t
+	return command.NewTable(c.out, header...)
 }
 
 // printMemories prints entries as a table.
@@ -80,8 +53,8 @@ func (c *cli) printMemories(ms []*mnemev1.Memory) {
 	})
 	for _, m := range ms {
 		t.AppendRow(table.Row{
-			kindName(m.GetKind()), printable(m.GetContent()), printable(m.GetSpeaker()), said(m), when(m), state(m), m.GetVersion(),
-			printable(strings.Join(m.GetSourceTurnIds(), " ")), m.GetId(),
+			kindName(m.GetKind()), command.Printable(m.GetContent()), command.Printable(m.GetSpeaker()), said(m), when(m), state(m), m.GetVersion(),
+			command.Printable(strings.Join(m.GetSourceTurnIds(), " ")), m.GetId(),
 		})
 	}
 	t.Render()
@@ -93,28 +66,10 @@ func (c *cli) printWindow(turns []*mnemev1.Turn) {
 	t.SetColumnConfigs([]table.ColumnConfig{{Name: "turn", WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	for _, turn := range turns {
 		t.AppendRow(table.Row{
-			turn.GetTime().AsTime().Format("2006-01-02 15:04"), printable(turn.GetSpeaker()), printable(turn.GetText()), printable(turn.GetTurnId()),
+			turn.GetTime().AsTime().Format("2006-01-02 15:04"), command.Printable(turn.GetSpeaker()), command.Printable(turn.GetText()), command.Printable(turn.GetTurnId()),
 		})
 	}
 	t.Render()
-}
-
-func mapped(lines []string, f func(string) string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = f(l)
-	}
-	return out
-}
-
-// printable keeps control characters of users' text away from the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) { // Cf: what reorders or hides text
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 func kindName(k mnemev1.Kind) string { return strings.ToLower(strings.TrimPrefix(k.String(), "KIND_")) }
@@ -126,7 +81,7 @@ func statusName(s mnemev1.Status) string {
 // state is an entry's state, with the reason of what is in quarantine.
 func state(m *mnemev1.Memory) string {
 	if m.GetStatus() == mnemev1.Status_STATUS_QUARANTINED {
-		return "quarantined: " + printable(m.GetQuarantine())
+		return "quarantined: " + command.Printable(m.GetQuarantine())
 	}
 	return statusName(m.GetStatus())
 }

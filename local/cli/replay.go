@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
@@ -25,7 +26,7 @@ func (c *cli) replay() *cobra.Command {
 		Short: "Put dead letters back where they came from, or list them",
 		Long: "replay puts the records that could not be processed back on their topics, after what was wrong has been repaired. A record\n" +
 			"that is still wrong becomes a dead letter again. --list shows what waits, and why, and changes nothing.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
@@ -42,7 +43,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	}
 	defer s.close(ctx)
 	if len(s.Brokers) == 0 {
-		return usageError{errors.New("replay needs --brokers (or " + envBrokers + ")")}
+		return command.Usage(errors.New("replay needs --brokers (or " + envBrokers + ")"))
 	}
 	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-replay", s.tel)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]int{
+		return command.WriteJSON(c.out, map[string]int{
 			"replayed": result.Replayed, "kept": result.Kept, "refused": result.Refused, "unreadable": result.Unreadable,
 		})
 	}
@@ -92,11 +93,11 @@ func (c *cli) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, source 
 	for i, l := range waiting {
 		listed[i] = listedDeadLetter{
 			ID: l.GetId(), Time: l.GetTime().AsTime(), Handler: l.GetHandler(), Topic: l.GetTopic(),
-			Key: printable(string(l.GetKey())), Field: l.GetField(), Reason: printable(l.GetReason()),
+			Key: command.Printable(string(l.GetKey())), Field: l.GetField(), Reason: command.Printable(l.GetReason()),
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"dead_letters": listed})
+		return command.WriteJSON(c.out, map[string]any{"dead_letters": listed})
 	}
 	slices.SortStableFunc(listed, func(a, b listedDeadLetter) int { return a.Time.Compare(b.Time) })
 	t := c.table("time", "handler", "topic", "key", "reason")

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -18,7 +19,7 @@ func (c *cli) reranker() *cobra.Command {
 		Short: "Look at what the reranker has learned for the tenant, and take it back",
 		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) > 0 {
-				return usageError{fmt.Errorf("there is no command %q: see mneme reranker --help", given[0])}
+				return command.Usage(fmt.Errorf("there is no command %q: see mneme reranker --help", given[0]))
 			}
 			return nil
 		},
@@ -32,7 +33,7 @@ func (c *cli) rerankerVersions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "versions",
 		Short: "List the versions of the tenant's weights, and the features by weight",
-		Args:  args(cobra.NoArgs),
+		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.connectReranker(cmd.Context())
 			if err != nil {
@@ -44,7 +45,7 @@ func (c *cli) rerankerVersions() *cobra.Command {
 				return err
 			}
 			if c.json {
-				return writeJSON(c.out, raw(res.Msg))
+				return command.WriteJSON(c.out, raw(res.Msg))
 			}
 			c.printWeights(res.Msg)
 			return nil
@@ -62,9 +63,9 @@ func (c *cli) rerankerRollback() *cobra.Command {
 			"part of one is forgotten. Learning goes on from there.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed(flag) {
-				return usageError{fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine())}
+				return command.Usage(fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine()))
 			}
-			return args(cobra.NoArgs)(cmd, given)
+			return command.Args(cobra.NoArgs)(cmd, given)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.connectReranker(cmd.Context())
@@ -77,7 +78,7 @@ func (c *cli) rerankerRollback() *cobra.Command {
 				return err
 			}
 			if c.json {
-				return writeJSON(c.out, raw(res.Msg))
+				return command.WriteJSON(c.out, raw(res.Msg))
 			}
 			fmt.Fprintf(c.out, "version %d has the weights of version %d, and is in use\n", res.Msg.GetVersion().GetVersion(), to)
 			return nil
@@ -91,14 +92,14 @@ func (c *cli) rerankerRollback() *cobra.Command {
 func (c *cli) connectReranker(ctx context.Context) (*session, error) {
 	named := first(c.target.reranker, os.Getenv(envReranker))
 	if named != "" && first(c.target.key, os.Getenv(envKey)) == "" {
-		return nil, usageError{fmt.Errorf("--reranker (or %s) needs --key (or %s)", envReranker, envKey)}
+		return nil, command.Usage(fmt.Errorf("--reranker (or %s) needs --key (or %s)", envReranker, envKey))
 	}
 	conn, err := c.target.resolve(c.dir)
 	if err != nil && named == "" {
 		return nil, err
 	}
 	if conn.Reranker == "" {
-		return nil, usageError{fmt.Errorf("the address of the reranker is not known: name it with --reranker (or %s)", envReranker)}
+		return nil, command.Usage(fmt.Errorf("the address of the reranker is not known: name it with --reranker (or %s)", envReranker))
 	}
 	return c.open(ctx, conn)
 }
@@ -126,10 +127,10 @@ func (c *cli) printWeights(l *mnemev1.ListWeightsResponse) {
 		t.AppendRow(table.Row{v.GetVersion(), made, v.GetLearned(), fmt.Sprintf("%.3f", v.GetDistance()), what})
 	}
 	t.Render()
-	fmt.Fprintf(c.out, "features %s:\n", printable(l.GetFeatureSet()))
+	fmt.Fprintf(c.out, "features %s:\n", command.Printable(l.GetFeatureSet()))
 	f := c.table("feature", "weight", "at the start")
 	for _, w := range l.GetFeatures() {
-		f.AppendRow(table.Row{printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
+		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
 	}
 	f.Render()
 }

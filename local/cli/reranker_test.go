@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
@@ -69,19 +69,19 @@ func TestRerankerCommands(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"versions", at("reranker", "versions"), cli.ExitOK,
+		{"versions", at("reranker", "versions"), command.ExitOK,
 			[]string{"back to 1, in use", "0.250", "what every tenant starts from", "test/1", "0.5000", "0.2500"}},
-		{"a rollback", at("reranker", "rollback", "--to", "0"), cli.ExitOK, []string{"version 8 has the weights of version 0"}},
-		{"a rollback beside the utilizer", at("reranker", "rollback", "--to", "6", "--addr", utilizer), cli.ExitOK, []string{"of version 6"}},
-		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), cli.ExitUsage, []string{"version: is not kept"}},
-		{"no version", at("reranker", "rollback"), cli.ExitUsage, []string{"--to is missing"}},
-		{"less than no version", at("reranker", "rollback", "--to", "-1"), cli.ExitUsage, []string{"--to"}},
-		{"no command", at("reranker", "forget"), cli.ExitUsage, []string{`"forget"`}},
-		{"no address", []string{"reranker", "versions", "--addr", utilizer, "--key", key}, cli.ExitUsage, []string{"--reranker"}},
-		{"no key", []string{"reranker", "versions", "--reranker", url}, cli.ExitUsage, []string{"needs --key"}},
-		{"another key", []string{"reranker", "versions", "--reranker", url, "--key", "mneme_other"}, cli.ExitUnreachable,
+		{"a rollback", at("reranker", "rollback", "--to", "0"), command.ExitOK, []string{"version 8 has the weights of version 0"}},
+		{"a rollback beside the utilizer", at("reranker", "rollback", "--to", "6", "--addr", utilizer), command.ExitOK, []string{"of version 6"}},
+		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), command.ExitUsage, []string{"version: is not kept"}},
+		{"no version", at("reranker", "rollback"), command.ExitUsage, []string{"--to is missing"}},
+		{"less than no version", at("reranker", "rollback", "--to", "-1"), command.ExitUsage, []string{"--to"}},
+		{"no command", at("reranker", "forget"), command.ExitUsage, []string{`"forget"`}},
+		{"no address", []string{"reranker", "versions", "--addr", utilizer, "--key", key}, command.ExitUsage, []string{"--reranker"}},
+		{"no key", []string{"reranker", "versions", "--reranker", url}, command.ExitUsage, []string{"needs --key"}},
+		{"another key", []string{"reranker", "versions", "--reranker", url, "--key", "mneme_other"}, command.ExitUnreachable,
 			[]string{"MNEME_API_KEY"}},
-		{"nothing running", []string{"reranker", "versions"}, cli.ExitUnreachable, []string{"mneme up"}},
+		{"nothing running", []string{"reranker", "versions"}, command.ExitUnreachable, []string{"mneme up"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, out, errOut := run(t, tt.args...)

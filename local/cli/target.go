@@ -11,14 +11,13 @@ import (
 	"connectrpc.com/otelconnect"
 	"github.com/spf13/pflag"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
-
-const defaultDir = "data"
 
 // Environment variables that name a Mneme elsewhere.
 const (
@@ -68,7 +67,7 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 	if c.Utilizer != "" {
 		// The local folder's key is for the local address alone.
 		if c.APIKey == "" {
-			return c, usageError{fmt.Errorf("--addr (or %s) needs --key (or %s)", envAddr, envKey)}
+			return c, command.Usage(fmt.Errorf("--addr (or %s) needs --key (or %s)", envAddr, envKey))
 		}
 		return c, nil
 	}
@@ -79,8 +78,8 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 	if c.Tenant != "" && c.Tenant != local.Tenant {
 		// The folder's key is that of its own tenant, also where the environment names it: nothing may happen to that one's users instead.
 		if c.APIKey == "" || c.APIKey == local.APIKey {
-			return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
-				envTenant, c.Tenant, local.Tenant, envKey)}
+			return c, command.Usage(fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
+				envTenant, c.Tenant, local.Tenant, envKey))
 		}
 	}
 	if c.APIKey != "" && c.APIKey != local.APIKey {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -22,7 +23,7 @@ func (c *cli) tenants() *cobra.Command {
 		"tenants works on the tenants that services find in Redis where MNEME_TENANTS_DIRECTORY is true: it is for whoever runs Mneme. Changes\n"+
 			"are in effect everywhere within seconds. Tenants of the tenants file are changed there.",
 		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false), c.tenantsList(&redis))
-	redisFlag(cmd.PersistentFlags(), &redis)
+	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
 }
 
@@ -82,7 +83,7 @@ func (c *cli) tenantsChange(redis *[]string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, given []string) error {
 			change, some := w.change(cmd.Flags())
 			if !some {
-				return usageError{errors.New("nothing to change is named: " + cmd.UseLine())}
+				return command.Usage(errors.New("nothing to change is named: " + cmd.UseLine()))
 			}
 			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				t, err := o.ChangeTenant(ctx, given[0], change)
@@ -114,7 +115,7 @@ func (c *cli) tenantsList(redis *[]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tenants, of the tenants file and made at run time",
-		Args:  args(cobra.NoArgs),
+		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				all, err := o.Tenants(ctx)
@@ -180,9 +181,9 @@ func (c *cli) printTenant(t tenant.Tenant, err error, done string) error {
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, showTenant(t))
+		return command.WriteJSON(c.out, showTenant(t))
 	}
-	fmt.Fprintf(c.out, "tenant %s %s\n", printable(t.ID), done)
+	fmt.Fprintf(c.out, "tenant %s %s\n", command.Printable(t.ID), done)
 	return nil
 }
 
@@ -192,7 +193,7 @@ func (c *cli) printTenants(o *operator, made []tenant.Tenant) error {
 		fmt.Fprintf(c.err, "note: tenants of the tenants file are not shown: it is not known here (%s)\n", envTenantsFile)
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"tenants": shown})
+		return command.WriteJSON(c.out, map[string]any{"tenants": shown})
 	}
 	t := c.table("id", "name", "strategy", "policy", "saliency", "explore", "from", "")
 	for _, s := range shown {
@@ -201,8 +202,8 @@ func (c *cli) printTenants(o *operator, made []tenant.Tenant) error {
 			state = "suspended"
 		}
 		t.AppendRow(table.Row{
-			printable(s.ID), printable(s.Name), printable(string(s.Strategy)), printable(string(s.Policy)), printable(string(s.Saliency)),
-			printable(string(s.Explore)), s.From, state,
+			command.Printable(s.ID), command.Printable(s.Name), command.Printable(string(s.Strategy)), command.Printable(string(s.Policy)), command.Printable(string(s.Saliency)),
+			command.Printable(string(s.Explore)), s.From, state,
 		})
 	}
 	t.Render()

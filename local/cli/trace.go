@@ -8,6 +8,8 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -16,21 +18,21 @@ func (c *cli) trace() *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace ID",
 		Short: "Print a trace of the local Mneme as a tree",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  command.Args(cobra.ExactArgs(1)),
 		RunE:  func(cmd *cobra.Command, a []string) error { return c.runTrace(cmd.Context(), a[0]) },
 	}
 }
 
 func (c *cli) runTrace(ctx context.Context, id string) error {
 	if !traceID.MatchString(id) {
-		return usageError{fmt.Errorf("trace id %q: want 32 hexadecimal digits", id)}
+		return command.Usage(fmt.Errorf("trace id %q: want 32 hexadecimal digits", id))
 	}
 	conn, err := c.target.resolve(c.dir)
 	if err != nil {
 		return err
 	}
 	if conn.Traces == "" {
-		return usageError{fmt.Errorf("only a local Mneme (mneme up) keeps traces itself; elsewhere ask the collector")}
+		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) keeps traces itself; elsewhere ask the collector"))
 	}
 	path := "/api/traces/" + id
 	if !c.json {

@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -22,12 +23,12 @@ func (c *cli) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --user USER",
 		Short: "Write a user's bank as JSON lines",
-		Args:  args(cobra.NoArgs),
+		Args:  command.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runExport(cmd.Context(), user, file) },
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	cmd.Flags().StringVar(&file, "out", "", "file to write; empty for the standard output")
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
@@ -41,7 +42,7 @@ func (c *cli) runExport(ctx context.Context, user, file string) (err error) {
 	if file != "" {
 		f, opened := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 		if opened != nil {
-			return usageError{opened}
+			return command.Usage(opened)
 		}
 		defer func() {
 			if closed := f.Close(); err == nil {
@@ -83,18 +84,18 @@ func (c *cli) importUser() *cobra.Command {
 		Long: "import writes what export wrote into the bank of a user who has none. Under the user it was exported from the bank is the same\n" +
 			"again; under another one the memories keep their ids. An import that ends half-way leaves what it wrote: erase the user\n" +
 			"before another try.",
-		Args: args(cobra.ExactArgs(1)),
+		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runImport(cmd.Context(), user, a[0]) },
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	require(cmd, "user")
+	command.Require(cmd, "user")
 	return cmd
 }
 
 func (c *cli) runImport(ctx context.Context, user, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	defer f.Close()
 	s, err := c.connect(ctx)
@@ -107,7 +108,7 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 		return inFile(file, err)
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"user": user, "imported": counts, "embedded_anew": anew})
+		return command.WriteJSON(c.out, map[string]any{"user": user, "imported": counts, "embedded_anew": anew})
 	}
 	fmt.Fprintf(c.out, "imported %d memories, %d turns, %d sessions and %d core block\n",
 		counts.Memories, counts.Turns, counts.Sessions, counts.Core)
@@ -121,10 +122,10 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 func inFile(file string, err error) error {
 	var refused *connect.Error
 	if errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && !strings.HasPrefix(refused.Message(), "user_id") {
-		return usageError{fmt.Errorf("%s: %s", file, refused.Message())}
+		return command.Usage(fmt.Errorf("%s: %s", file, refused.Message()))
 	}
 	if fault.IsTerminal(err) {
-		return usageError{fmt.Errorf("%s: %w", file, err)}
+		return command.Usage(fmt.Errorf("%s: %w", file, err))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -24,9 +25,9 @@ func (c *cli) up() *cobra.Command {
 			"server that dies again, and ends when that does not help. The folder remembers the ports and the API key:\n" +
 			"the gateway's port is 8400 if that is free at the first start.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormation(strategy, policy); err != nil {
+			if err := command.CheckFormation(strategy, policy); err != nil {
 				return err
 			}
 			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
@@ -40,31 +41,8 @@ func (c *cli) up() *cobra.Command {
 	cmd.Flags().StringVar(&policy, "policy", "embedded",
 		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs MNEME_LLM_MODEL)")
 	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
-		"how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
+		"how memory is formed for the local tenant of a new data folder: "+strings.Join(command.StrategyNames(), ", "))
 	return cmd
-}
-
-// strategyNames are the strategies by name.
-func strategyNames() []string {
-	var out []string
-	for _, s := range tenant.Strategies() {
-		out = append(out, string(s))
-	}
-	return out
-}
-
-// checkFormation refuses a strategy or policy that there is none of, and what does not go together.
-func checkFormation(strategy, policy string) error {
-	for flag, value := range map[string]string{"strategy": strategy, "policy": policy} {
-		if value == "" {
-			return usageError{fmt.Errorf("--%s is empty", flag)}
-		}
-	}
-	_, err := tenant.Check(tenant.Tenant{ID: standalone.LocalTenant, Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
-	if err != nil {
-		return usageError{fmt.Errorf("--%w", err)}
-	}
-	return nil
 }
 
 // gatewayPort is the port of up's gateway in a new data folder, if that is free.
@@ -75,7 +53,7 @@ func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), GatewayPort: gatewayPort,
 	})
 	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
-		return usageError{err}
+		return command.Usage(err)
 	}
 	if err != nil {
 		return err
@@ -84,7 +62,7 @@ func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	if c.json {
 		shown := stack.Connection
 		shown.APIKey = "" // stands in the data folder, file api-key
-		if err := writeJSON(c.out, shown); err != nil {
+		if err := command.WriteJSON(c.out, shown); err != nil {
 			return err
 		}
 	} else {
@@ -119,7 +97,7 @@ func ways(gateway, key string) string {
 }
 
 func dataFlag(dir string) string {
-	if dir == defaultDir {
+	if dir == command.DefaultDir {
 		return ""
 	}
 	return " --data " + dir

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/client"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 func (c *cli) usage() *cobra.Command {
@@ -18,10 +19,10 @@ func (c *cli) usage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [--day 2026-11-25]",
 		Short: "Show what the tenant did on a day, as the gateway counted it",
-		Args:  args(cobra.NoArgs),
+		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-				return usageError{fmt.Errorf("--day is %q, want a day such as 2026-11-25", day)}
+				return command.Usage(fmt.Errorf("--day is %q, want a day such as 2026-11-25", day))
 			}
 			conn, err := c.target.gateway(gateway, c.dir)
 			if err != nil {
@@ -29,7 +30,7 @@ func (c *cli) usage() *cobra.Command {
 			}
 			gateway, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 			if err != nil {
-				return usageError{err}
+				return command.Usage(err)
 			}
 			return c.printUsage(cmd.Context(), gateway, day)
 		},
@@ -45,11 +46,11 @@ func (c *cli) printUsage(ctx context.Context, gateway *client.Client, day string
 		return fmt.Errorf("usage: %w", told(err))
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"day": day, "counts": counts})
+		return command.WriteJSON(c.out, map[string]any{"day": day, "counts": counts})
 	}
 	t := c.table("on "+day+" (UTC)", "number")
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		t.AppendRow(table.Row{printable(what), counts[what]})
+		t.AppendRow(table.Row{command.Printable(what), counts[what]})
 	}
 	t.Render()
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/diagnosis"
@@ -26,7 +27,7 @@ func (c *cli) why() *cobra.Command {
 		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every\n" +
 			"stage: ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer.\n" +
 			"What is expected is named by the turns that tell it, or in words that all have to be there.",
-		Args: args(cobra.NoArgs),
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req.Recall, asOf); err != nil {
 				return err
@@ -48,7 +49,7 @@ func (c *cli) why() *cobra.Command {
 	f.StringVar(&req.RecallId, "recall", "", "the recall that is asked about, by its id: what was left to chance in it is drawn alike")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
 	messagesFlag(cmd, &messages)
-	require(cmd, "user", "query")
+	command.Require(cmd, "user", "query")
 	return cmd
 }
 
@@ -63,7 +64,7 @@ func (c *cli) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, raw(res.Msg))
+		return command.WriteJSON(c.out, raw(res.Msg))
 	}
 	memories, err := s.memoriesOf(ctx, req.GetRecall().GetUserId(), res.Msg)
 	if err != nil {
@@ -113,9 +114,9 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 	for _, f := range w.GetFindings() {
 		what := "the text"
 		if f.GetTurnId() != "" {
-			what = "turn " + printable(f.GetTurnId())
+			what = "turn " + command.Printable(f.GetTurnId())
 		}
-		fmt.Fprintf(c.out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), printable(f.GetReason()))
+		fmt.Fprintf(c.out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), command.Printable(f.GetReason()))
 		for _, id := range f.GetMemoryIds() {
 			expected[id] = true
 		}
@@ -126,7 +127,7 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 	for _, d := range w.GetAnswer().GetRecall().GetDegraded() {
 		fmt.Fprintf(c.out, "! %s\n", utilizer.Degradation(d))
 	}
-	fmt.Fprintf(c.out, "answer: %s\n", printable(w.GetAnswer().GetAnswer()))
+	fmt.Fprintf(c.out, "answer: %s\n", command.Printable(w.GetAnswer().GetAnswer()))
 }
 
 // printCandidates prints what the search brought up, in its order.
@@ -140,7 +141,7 @@ func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[
 		}
 		t.AppendRow(table.Row{
 			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(v.GetExplored()), mark(expected[v.GetMemoryId()]),
-			printable(memories[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
+			command.Printable(memories[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
 		})
 	}
 	t.Render()
@@ -178,7 +179,7 @@ func advice(s diagnosis.Stage) string {
 	case diagnosis.NotIngested:
 		return "Check that the turn was published, look for it among the dead letters (mneme replay), or wait until its session is consolidated."
 	case diagnosis.DroppedByFilter:
-		return "Lower the filter's threshold, or train the filter on turns like this one (mneme train filter)."
+		return "Lower the filter's threshold, or train the filter on turns like this one (mneme-lab train filter)."
 	case diagnosis.NotExtracted:
 		return "Compare strategies and policies on turns like this one (mneme eval formation), and choose one that keeps it."
 	case diagnosis.LostInUpdate:

@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
@@ -42,7 +42,7 @@ func TestWhyTellsTheStageAndWhatToDo(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			code, out, errOut := run(t, "why", "--user", "ana", "--query", "Where?", "--expect", stage, "--addr", addr, "--key", key)
 			lines := strings.Split(out, "\n")
-			if code != cli.ExitOK || len(lines) < 4 || strings.ContainsFunc(out+errOut, control) {
+			if code != command.ExitOK || len(lines) < 4 || strings.ContainsFunc(out+errOut, control) {
 				t.Fatalf("exit code %d, %q, %q", code, out, errOut)
 			}
 			if told[lines[1]] || len(lines[1]) < 20 || !strings.HasPrefix(lines[2], "- turn "+stage+": "+lines[0]+": scored 0.1") {
@@ -61,11 +61,11 @@ func TestWhyTellsTheStageAndWhatToDo(t *testing.T) {
 func TestWhyWithoutAnythingExpectedShowsTheCandidates(t *testing.T) {
 	addr := serve(t, fake{})
 	code, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--addr", addr, "--key", key)
-	if code != cli.ExitOK || !strings.Contains(out, "--expect") || !strings.Contains(out, "Porto") || !strings.Contains(out, memID) {
+	if code != command.ExitOK || !strings.Contains(out, "--expect") || !strings.Contains(out, "Porto") || !strings.Contains(out, memID) {
 		t.Errorf("exit code %d, %q", code, out)
 	}
 	code, out, _ = run(t, "why", "--user", "ana", "--query", "Where?", "--expect-text", "Porto", "--addr", addr, "--key", key)
-	if code != cli.ExitOK || !strings.Contains(out, "- the text: answered: the answer uses it") {
+	if code != command.ExitOK || !strings.Contains(out, "- the text: answered: the answer uses it") {
 		t.Errorf("exit code %d, %q", code, out)
 	}
 }

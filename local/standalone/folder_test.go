@@ -14,7 +14,6 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -178,8 +177,8 @@ func TestATenantsPolicyNeedsWhatItIsMadeBy(t *testing.T) {
 
 func trainedPolicy(t *testing.T, version string) []byte {
 	t.Helper()
-	head := learning.NewHead(len(decision.Features(decision.Change)), 0, nil)
-	data, err := (&decision.Policy{Version: version, Heads: map[decision.Role]learning.Head{decision.Change: head}}).Encode()
+	head := decision.NewHead(len(decision.Features(decision.Change)), 0, nil)
+	data, err := (&decision.Policy{Version: version, Heads: map[decision.Role]decision.Head{decision.Change: head}}).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

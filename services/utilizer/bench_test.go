@@ -2,11 +2,13 @@ package utilizer_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
-	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
@@ -39,27 +41,21 @@ func (l local) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, e
 // life is a user of whom so much is remembered, and what may be asked.
 func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 	tb.Helper()
-	people, err := synthesis.Generate(synthesis.Options{Seed: 1, Sessions: 30, Beats: 10})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var w memory.Write
 	var texts []string
-	for _, s := range people[0].Sessions {
-		for _, turn := range s.Turns {
-			if len(w.Turns) == n {
-				break
+	sessions := slices.Concat(formationtest.People(tb)...)
+	for round := 0; len(w.Turns) < n; round++ {
+		for _, s := range sessions {
+			for _, turn := range s.Turns[:min(len(s.Turns), n-len(w.Turns))] {
+				turn.ID = fmt.Sprintf("%s:%d", turn.ID, len(w.Turns))
+				content := fmt.Sprintf("%s says: %s (%d)", turn.Speaker, turn.Text, round)
+				texts, w.Turns = append(texts, content), append(w.Turns, turn)
+				w.Put = append(w.Put, memory.Memory{
+					ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
+					RecordedAt: turn.Time, ValidFrom: turn.Time, Sources: []string{turn.ID}, SessionID: s.ID,
+				})
 			}
-			content := turn.Speaker + " says: " + turn.Text
-			texts, w.Turns = append(texts, content), append(w.Turns, turn.Turn)
-			w.Put = append(w.Put, memory.Memory{
-				ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
-				RecordedAt: turn.Time, ValidFrom: turn.Time, Sources: []string{turn.ID}, SessionID: s.ID,
-			})
 		}
-	}
-	if len(w.Turns) != n {
-		tb.Fatalf("the user says %d turns, want %d", len(w.Turns), n)
 	}
 	vectors, err := builtin.New().Embed(tb.Context(), texts)
 	if err != nil {
@@ -68,8 +64,8 @@ func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 	for i := range w.Put {
 		w.Put[i].Vector = vectors[i]
 	}
-	for _, q := range people[0].Questions {
-		questions = append(questions, q.Text)
+	for i := range 20 {
+		questions = append(questions, "When did "+w.Turns[i].Speaker+" say this: "+w.Turns[i].Text+"?")
 	}
 	b = bankinmem.New(builtin.Dimension)
 	if err := b.Write(tb.Context(), ana, w); err != nil {

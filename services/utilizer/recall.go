@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -22,10 +27,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/text"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Policies finds the query-time policies of a tenant's policy name.

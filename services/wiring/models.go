@@ -196,7 +196,7 @@ func (f Filters) Keep(keeping func(formation.Filter) formation.Filter) {
 
 // Decisions are the trained policies of decisions.
 type Decisions struct {
-	Folder string `env:"MNEME_DECISION_POLICIES" desc:"folder of policies that mneme train policy made, beside those that the program comes with, for tenants whose policy is embedded@VERSION: their filter, their profiles, and what is formed of them; one that is put there is found at once"`
+	Folder string `env:"MNEME_DECISION_POLICIES" desc:"folder of policies that mneme-lab train policy made, beside those that the program comes with, for tenants whose policy is embedded@VERSION: their filter, their profiles, and what is formed of them; one that is put there is found at once"`
 }
 
 // FormationOptions adapt the policies of formation.

@@ -11,8 +11,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
-	"github.com/mneme-memory/mneme/shared/store/checkpoint"
-	checkpointredis "github.com/mneme-memory/mneme/shared/store/checkpoint/redis"
 )
 
 // Redis says how to reach Redis.
@@ -51,24 +49,11 @@ var quiet = sync.OnceFunc(logging.Disable)
 
 // client makes a client; it does not wait for Redis.
 func (r Redis) client(tel *telemetry.Telemetry) (goredis.UniversalClient, error) {
-	return r.clientWithin(tel, 2*time.Second)
+	return r.OpenWithin(tel, 2*time.Second)
 }
 
-// OpenCheckpoints opens the checkpoints of long computations, which are kept for ttl. It does not wait for Redis.
-func (r Redis) OpenCheckpoints(ttl time.Duration, tel *telemetry.Telemetry) (checkpoint.Store, func() error, error) {
-	c, err := r.clientWithin(tel, time.Minute) // for megabytes
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := checkpointredis.New(c, checkpointredis.Options{TTL: ttl})
-	if err != nil {
-		return nil, nil, errors.Join(err, c.Close())
-	}
-	return s, c.Close, nil
-}
-
-// clientWithin makes a client whose calls read and write within a time.
-func (r Redis) clientWithin(tel *telemetry.Telemetry, timeout time.Duration) (goredis.UniversalClient, error) {
+// OpenWithin makes a client whose calls read and write within a time; it does not wait for Redis. Close it when done.
+func (r Redis) OpenWithin(tel *telemetry.Telemetry, timeout time.Duration) (goredis.UniversalClient, error) {
 	quiet()
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
 		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,

@@ -17,7 +17,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -148,9 +147,9 @@ func TestWithoutAModelNothingIsCounted(t *testing.T) {
 }
 
 func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
-	p := &decision.Policy{Version: "trained-1", Heads: map[decision.Role]learning.Head{}}
+	p := &decision.Policy{Version: "trained-1", Heads: map[decision.Role]decision.Head{}}
 	for _, r := range decision.Roles() {
-		p.Heads[r] = learning.NewHead(len(decision.Features(r)), 0, nil)
+		p.Heads[r] = decision.NewHead(len(decision.Features(r)), 0, nil)
 	}
 	data, err := p.Encode()
 	if err != nil {

@@ -48,7 +48,7 @@ func (w Weights) Open(tel *telemetry.Telemetry) (weights.Store, func() error, er
 
 // Prior says what every tenant's ranking starts from.
 type Prior struct {
-	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of weights that every tenant's ranking starts from, as mneme train reranker fits them to the embedding in use; the utilizer needs the reranker's; empty means the binary's"`
+	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of weights that every tenant's ranking starts from, as mneme-lab train reranker fits them to the embedding in use; the utilizer needs the reranker's; empty means the binary's"`
 }
 
 // Open reads the prior. One from a file has features of a name of its own, made of what is in it: services that were given different
@@ -75,7 +75,7 @@ func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
 	if err == nil && prior.Embedding != "" && prior.Embedding != e.Model() {
 		err = fault.Terminal(
 			"MNEME_RERANKER_PRIOR",
-			"is %s, which was fitted to the embedder %s, want one for %s: fit it with mneme train reranker",
+			"is %s, which was fitted to the embedder %s, want one for %s: fit it with mneme-lab train reranker",
 			p.File,
 			prior.Embedding,
 			e.Model(),

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// How much the talk counts beside a query. The numbers were chosen on the choose half of evaluation/corpus/talks.
+// How much the talk counts beside a query. The numbers were chosen on the choose half of lab/corpus/talks.
 const (
 	// pointing and plain are what the last user message counts for a query that has no words of its own: one that points out of itself
 	// ("her", "the second", "others"), and one that does not.

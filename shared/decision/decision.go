@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -75,7 +74,7 @@ func Roles() []Role { return slices.Sorted(maps.Keys(features)) }
 // Chooser decides. Implementations are safe for concurrent use where they say so.
 type Chooser interface {
 	// Choose returns the place of the option that is taken; there is at least one.
-	Choose(r Role, options []learning.Option) int
+	Choose(r Role, options []Option) int
 }
 
 // Either has a chooser decide between two options, and returns whether it takes the second: that has the log-odds base and the features,
@@ -84,8 +83,8 @@ func Either(choose Chooser, r Role, about string, base float64, features func() 
 	if _, plain := choose.(Rules); plain {
 		return base > 0
 	}
-	second := learning.Option{Features: features(), Base: base}
-	return choose.Choose(r, []learning.Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
+	second := Option{Features: features(), Base: base}
+	return choose.Choose(r, []Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
 }
 
 // Odds are the log-odds of a probability, within bounds.
@@ -102,7 +101,7 @@ func Above(p, threshold float64) float64 { return Odds(p) - Odds(threshold) + 1e
 type Rules struct{}
 
 // Choose implements Chooser.
-func (Rules) Choose(_ Role, options []learning.Option) int {
+func (Rules) Choose(_ Role, options []Option) int {
 	best := 0
 	for i, o := range options {
 		if o.Base > options[best].Base {
@@ -117,16 +116,16 @@ func (Rules) Choose(_ Role, options []learning.Option) int {
 type Policy struct {
 	// Version is what tenants name it by, and is kept with the memories that it made: one that tenant.ValidVersion accepts.
 	Version string
-	Heads   map[Role]learning.Head
+	Heads   map[Role]Head
 }
 
 // Choose implements Chooser.
-func (p *Policy) Choose(r Role, options []learning.Option) int {
+func (p *Policy) Choose(r Role, options []Option) int {
 	h, ok := p.Heads[r]
 	if !ok {
 		return Rules{}.Choose(r, options)
 	}
-	return learning.Best(h.LogProbabilities(options))
+	return Best(h.LogProbabilities(options))
 }
 
 // file is a policy as it is kept. The features' names say which program it is for.
@@ -137,8 +136,8 @@ type file struct {
 }
 
 type fileRole struct {
-	Features []string      `json:"features"`
-	Head     learning.Head `json:"head"`
+	Features []string `json:"features"`
+	Head     Head     `json:"head"`
 }
 
 const format = 1
@@ -170,7 +169,7 @@ func Decode(data []byte) (*Policy, error) {
 	case tenant.ValidVersion(f.Version) != nil:
 		return nil, fmt.Errorf("policy.%w", tenant.ValidVersion(f.Version))
 	}
-	out := &Policy{Version: f.Version, Heads: map[Role]learning.Head{}}
+	out := &Policy{Version: f.Version, Heads: map[Role]Head{}}
 	for _, r := range slices.Sorted(maps.Keys(f.Roles)) {
 		role, known := f.Roles[r], features[r]
 		if known == nil {
@@ -198,16 +197,16 @@ type Sampler struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	choices map[Role][]learning.Choice
+	choices map[Role][]Choice
 }
 
 // NewSampler makes a sampler of its own randomness.
 func NewSampler(p *Policy, random *rand.Rand) *Sampler {
-	return &Sampler{policy: p, random: random, choices: map[Role][]learning.Choice{}}
+	return &Sampler{policy: p, random: random, choices: map[Role][]Choice{}}
 }
 
 // Choose implements Chooser.
-func (s *Sampler) Choose(r Role, options []learning.Option) int {
+func (s *Sampler) Choose(r Role, options []Option) int {
 	h, ok := s.policy.Heads[r]
 	if !ok {
 		return Rules{}.Choose(r, options)
@@ -215,16 +214,16 @@ func (s *Sampler) Choose(r Role, options []learning.Option) int {
 	p := h.LogProbabilities(options)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := learning.Draw(p, s.random)
-	s.choices[r] = append(s.choices[r], learning.Choice{Options: options, Chosen: i, LogProbability: p[i]})
+	i := Draw(p, s.random)
+	s.choices[r] = append(s.choices[r], Choice{Options: options, Chosen: i, LogProbability: p[i]})
 	return i
 }
 
 // Taken returns what was drawn since the last time, by role, and forgets it.
-func (s *Sampler) Taken() map[Role][]learning.Choice {
+func (s *Sampler) Taken() map[Role][]Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.choices
-	s.choices = map[Role][]learning.Choice{}
+	s.choices = map[Role][]Choice{}
 	return out
 }

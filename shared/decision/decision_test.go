@@ -9,20 +9,19 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/learning"
 )
 
 // options of the filter, of which the rules keep nothing and the first feature speaks for the second.
-func options() []learning.Option {
+func options() []decision.Option {
 	keep := make([]float64, len(decision.Features(decision.Filter)))
 	keep[0] = 1
-	return []learning.Option{{Features: make([]float64, len(keep))}, {Features: keep, Base: -1}}
+	return []decision.Option{{Features: make([]float64, len(keep))}, {Features: keep, Base: -1}}
 }
 
 func policy() *decision.Policy {
-	h := learning.NewHead(len(decision.Features(decision.Filter)), 0, nil)
+	h := decision.NewHead(len(decision.Features(decision.Filter)), 0, nil)
 	h.Weights[0] = 3
-	return &decision.Policy{Version: "test-1", Heads: map[decision.Role]learning.Head{decision.Filter: h}}
+	return &decision.Policy{Version: "test-1", Heads: map[decision.Role]decision.Head{decision.Filter: h}}
 }
 
 func TestAPolicyMovesWhatTheRulesSay(t *testing.T) {
@@ -122,7 +121,7 @@ func FuzzPolicyFiles(f *testing.F) {
 }
 
 func TestASamplerNotesWhatItDraws(t *testing.T) {
-	draw := func() (taken []int, noted []learning.Choice) {
+	draw := func() (taken []int, noted []decision.Choice) {
 		s := decision.NewSampler(policy(), rand.New(rand.NewPCG(1, 2)))
 		for range 200 {
 			taken = append(taken, s.Choose(decision.Filter, options()))

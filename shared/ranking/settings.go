@@ -29,7 +29,7 @@ type Settings struct {
 
 // DefaultSettings are those of RMM (appendix A.1), with bounds and a rate of feature weights that the paper, which has no
 // features, does not give. That rate was chosen on made-up conversations of two tenants
-// (`mneme eval learning`), where 400 steps from untrained weights come within three points of supervised training.
+// (`mneme-lab eval learning`), where 400 steps from untrained weights come within three points of supervised training.
 func DefaultSettings() Settings {
 	return Settings{
 		LearningRate: 1e-3, FeatureRate: 0.15, Baseline: 0.5, Temperature: 0.5, Spread: DefaultSpread, Batch: 4,

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/test/histories/recorder"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
@@ -43,7 +44,7 @@ func (e erased) live(ctx context.Context, c client.Client) (*historypb.History, 
 	if err := c.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
 		return nil, err
 	}
-	return historyOf(ctx, c, id, "")
+	return recorder.Fetch(ctx, c, id, "")
 }
 
 // recordedStore loses one object with every erasure.

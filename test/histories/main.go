@@ -6,27 +6,21 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
-	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/test/histories/recorder"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
@@ -76,76 +70,21 @@ func main() {
 	out := flag.String("out", "workflows", "folder of the workflows, below which the histories are written")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := record(ctx, *out)
+	var all []recorder.Life
+	for _, l := range lives() {
+		all = append(all, recorder.Life{Workflow: "consolidation", Name: l.name, Version: "v1", Live: func(ctx context.Context, c client.Client) (*historypb.History, error) {
+			return live(ctx, c, l)
+		}})
+	}
+	for _, l := range erasures() {
+		all = append(all, recorder.Life{Workflow: "erasure", Name: l.name, Version: "v2", Live: l.live})
+	}
+	err := recorder.Record(ctx, *out, all)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
-}
-
-func record(ctx context.Context, out string) (err error) {
-	dir, err := os.MkdirTemp("", "mneme-record-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	server, err := servers.StartTemporal(ctx, servers.Options{Dir: dir, Log: os.Stderr})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
-	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{
-		HostPort: server.Addr(), Identity: "recorder", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-	}))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	of := func(workflow string) string { return filepath.Join(out, workflow, folder) }
-	for _, l := range lives() {
-		if err := write(of("consolidation"), l.name, "v1", func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
-			return err
-		}
-	}
-	for _, l := range trainings() {
-		if err := write(of("training"), l.name, "v1", func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
-			return err
-		}
-	}
-	for _, l := range erasures() {
-		if err := write(of("erasure"), l.name, "v2", func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// folder is where a workflow's package has its histories.
-const folder = "testdata/histories"
-
-// write records a life where its file is not there. The version is that of the workflow's steps.
-func write(dir, name, version string, live func() (*historypb.History, error)) error {
-	file := filepath.Join(dir, name+"."+version+".json")
-	if _, err := os.Stat(file); err == nil {
-		return nil
-	}
-	history, err := live()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	data, err := protojson.MarshalOptions{Indent: " "}.Marshal(history)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // public test data
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d events\n", name, len(history.GetEvents()))
-	return nil
 }
 
 // live lets a workflow live and returns its history.
@@ -192,19 +131,7 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 	if err := c.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
 		return nil, err
 	}
-	return historyOf(ctx, c, id, "")
-}
-
-func historyOf(ctx context.Context, c client.Client, id, run string) (*historypb.History, error) {
-	history := &historypb.History{}
-	for it := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
-		event, err := it.Next()
-		if err != nil {
-			return nil, err
-		}
-		history.Events = append(history.Events, event)
-	}
-	return history, nil
+	return recorder.Fetch(ctx, c, id, "")
 }
 
 // steps stand in for the activities: a history holds what they were asked and what they said.

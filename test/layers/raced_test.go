@@ -13,7 +13,14 @@ import (
 
 // unraced are folders whose tests run without the race detector although they have goroutines or locks, and the reason.
 var unraced = map[string]string{
-	"evaluation":              "its goroutines share a list of results behind one lock; the detector makes training 5 to 13 times slower",
+	"evaluation":              "its goroutines share a list of results behind one lock",
+	"lab/cli":                 "it only wires",
+	"lab/cmd":                 "it only wires",
+	"lab/reinforcement":       "the detector makes training 5 to 13 times slower",
+	"lab/practice":            "the detector makes training 5 to 13 times slower",
+	"lab/rehearsal":           "its goroutines share a list of results behind one lock",
+	"lab/training":            "the detector makes training 5 to 13 times slower",
+	"lab/trainer":             "its locks guard whole episodes, and the detector makes them 5 to 13 times slower",
 	"shared/formation":        "its locks guard models that are loaded once; test/e2e runs formation with the detector",
 	"local/servers":           "its goroutines wait for child processes; test/e2e runs it with the detector",
 	"deploy/embedded":         "it is linked into servers of others, which are built without the detector",

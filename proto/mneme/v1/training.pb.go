@@ -628,7 +628,7 @@ func (x *EndRequest) GetEpisode() []byte {
 // EndResponse has the measures.
 type EndResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name, as `mneme eval training` reports them, such as answered: the share of questions at the end that the memory answers.
+	// By name, as `mneme-lab eval training` reports them, such as answered: the share of questions at the end that the memory answers.
 	Measures      map[string]float64 `protobuf:"bytes,1,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,7 +4,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -19,14 +18,14 @@ const never = -20
 
 // changes are the options of what a statement does to an entry - nothing, to be linked as uncertain, to replace it - with the odds that the
 // thresholds give them. whole is the probability that the statement changes any entry, may says that this one can be it.
-func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool) []learning.Option {
+func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool) []decision.Option {
 	change := r.Change()
 	link := decision.Above(change, f.links)
 	replace := float64(never)
 	if may {
 		replace = max(0, link) + decision.Above(whole, f.closes)
 	}
-	out := []learning.Option{{}, {Base: link}, {Base: replace}}
+	out := []decision.Option{{}, {Base: link}, {Base: replace}}
 	if _, plain := f.choose.(decision.Rules); plain {
 		return out // nobody reads the features
 	}

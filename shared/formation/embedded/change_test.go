@@ -10,7 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -18,10 +17,10 @@ import (
 type asking struct {
 	role  decision.Role
 	place int
-	asked [][]learning.Option
+	asked [][]decision.Option
 }
 
-func (a *asking) Choose(r decision.Role, options []learning.Option) int {
+func (a *asking) Choose(r decision.Role, options []decision.Option) int {
 	if r != a.role {
 		return decision.Rules{}.Choose(r, options)
 	}
@@ -145,9 +144,9 @@ func TestWhatAModelScoresIsTheChoosersToDecide(t *testing.T) {
 
 // fresh is a policy with a head for each role that has not learned.
 func fresh() *decision.Policy {
-	p := &decision.Policy{Version: "fresh-1", Heads: map[decision.Role]learning.Head{}}
+	p := &decision.Policy{Version: "fresh-1", Heads: map[decision.Role]decision.Head{}}
 	for _, r := range decision.Roles() {
-		p.Heads[r] = learning.NewHead(len(decision.Features(r)), 0, nil)
+		p.Heads[r] = decision.NewHead(len(decision.Features(r)), 0, nil)
 	}
 	return p
 }
@@ -175,7 +174,7 @@ func told(operations []memory.Operation) string {
 // leaving is a chooser that takes the first option of a role, and leaves the others to the rules.
 type leaving decision.Role
 
-func (l leaving) Choose(r decision.Role, options []learning.Option) int {
+func (l leaving) Choose(r decision.Role, options []decision.Option) int {
 	if r == decision.Role(l) {
 		return 0
 	}
@@ -195,7 +194,7 @@ func TestWhatIsLookedUpIsTheChoosersToDecide(t *testing.T) {
 // sharing has every statement that is looked up share a search where it may, and leaves other roles to the rules.
 type sharing struct{}
 
-func (sharing) Choose(r decision.Role, options []learning.Option) int {
+func (sharing) Choose(r decision.Role, options []decision.Option) int {
 	if r == decision.Share {
 		return 1
 	}

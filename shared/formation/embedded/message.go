@@ -8,7 +8,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -174,11 +173,11 @@ func (d *decider) alone(later relation.Statement, sentences []string, m memory.M
 // teller is the content of the candidate that says most of what a message changes, by the rules the one of which a sentence would most
 // likely change the entry alone, with how likely it would.
 func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
-	changes, options := make([]float64, len(of)), make([]learning.Option, len(of))
+	changes, options := make([]float64, len(of)), make([]decision.Option, len(of))
 	for i, r := range of {
 		c := r.Candidate
 		changes[i] = d.alone(later, d.sentences(c), m).Change()
-		options[i] = learning.Option{
+		options[i] = decision.Option{
 			Base: math.Log(max(changes[i], math.SmallestNonzeroFloat64)), About: string(c.Kind),
 			Features: []float64{decision.Odds(changes[i]) / 5, memory.Cosine(c.Vector, m.Vector), lengthOf(text.CountWords(c.Content))},
 		}

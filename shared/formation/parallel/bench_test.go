@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
@@ -62,16 +62,17 @@ func BenchmarkBooster(b *testing.B) {
 	}
 }
 
-// longSession has n salient turns of one life.
+// longSession has n salient turns: those of made-up people, again and again.
 func longSession(b *testing.B, n int) formation.Session {
 	b.Helper()
-	people, err := synthesis.Generate(synthesis.Options{Seed: 3, Sessions: 200})
-	if err != nil {
-		b.Fatal(err)
-	}
-	in := sessionOf(people[0], people[0].Sessions, false)
-	if len(in.Turns) < n {
-		b.Fatalf("only %d salient turns", len(in.Turns))
+	in := formation.Session{Scope: scope, ID: "long"}
+	for len(in.Turns) < n {
+		for _, session := range slices.Concat(formationtest.People(b)...) {
+			for _, turn := range session.Turns {
+				turn.ID, turn.SessionID = fmt.Sprintf("%s:%d", turn.ID, len(in.Turns)), in.ID
+				in.Turns = append(in.Turns, turn)
+			}
+		}
 	}
 	in.Turns = in.Turns[:n]
 	return in

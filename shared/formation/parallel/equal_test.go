@@ -152,13 +152,11 @@ func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 	for name, f := range formers() {
 		t.Run(name, func(t *testing.T) {
 			c := compare(t, f)
-			for seed := range uint64(3) {
-				for _, p := range people(t, 100+seed) {
-					l := formationtest.NewLife(c)
-					for i := range p.Sessions {
-						if _, _, err := l.Form(t.Context(), sessionOf(p, p.Sessions[i:i+1], false)); err != nil {
-							t.Fatal(err)
-						}
+			for _, sessions := range formationtest.People(t) {
+				l := formationtest.NewLife(c)
+				for _, session := range sessions {
+					if _, _, err := l.Form(t.Context(), session); err != nil {
+						t.Fatal(err)
 					}
 				}
 			}

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
@@ -100,30 +99,6 @@ func (f *fake) count(note func()) (done func()) {
 // over counts how a former is used.
 func over(f formation.Former) *fake {
 	return &fake{division: formation.Division{Extract: true, Decide: true}, extract: f.Extract, decide: f.Decide}
-}
-
-// people are made-up persons of ten sessions.
-func people(t testing.TB, seed uint64) []synthesis.Person {
-	t.Helper()
-	out, err := synthesis.Generate(synthesis.Options{Seed: seed, Sessions: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// sessionOf joins sessions of a person to one, with their salient turns or all.
-func sessionOf(p synthesis.Person, sessions []synthesis.Session, all bool) formation.Session {
-	in := formation.Session{Scope: scope, ID: p.ID + sessions[0].ID}
-	for _, s := range sessions {
-		for _, turn := range s.Turns {
-			if turn.Salient || all {
-				turn.SessionID = in.ID
-				in.Turns = append(in.Turns, turn.Turn)
-			}
-		}
-	}
-	return in
 }
 
 // told is a session of Ana's and Bea's, one text each a turn.

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
@@ -219,14 +218,9 @@ func TestADenialTakesThePlaceOfWhatItDenies(t *testing.T) {
 func TestNothingIsLostInTopics(t *testing.T) {
 	quotes := formationtest.Quoting(rmm.Name)
 	former := quoting()
-	people, err := synthesis.Generate(synthesis.Options{Seed: 11, Persons: 3, Sessions: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
 	checked := 0
-	for _, p := range people {
-		for _, s := range p.Sessions {
-			in := sessionOf(p, s)
+	for _, sessions := range formationtest.People(t) {
+		for _, in := range sessions {
 			statements, err := quotes.Extract(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
@@ -304,18 +298,6 @@ func TestTheDialogueOfATopicIsKeptWhole(t *testing.T) {
 			t.Errorf("the dialogue is %q", got)
 		}
 	}
-}
-
-// sessionOf is a session of a made-up person as the filter would pass it on.
-func sessionOf(p synthesis.Person, s synthesis.Session) formation.Session {
-	in := formation.Session{Scope: scope, ID: p.ID + s.ID}
-	for _, turn := range s.Turns {
-		if turn.Salient {
-			turn.SessionID = in.ID
-			in.Turns = append(in.Turns, turn.Turn)
-		}
-	}
-	return in
 }
 
 // Whatever is said in whatever order, the operations can be applied, no two active entries say the same, and no entry is merged

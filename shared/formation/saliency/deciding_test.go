@@ -6,7 +6,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -32,9 +31,9 @@ func TestAChooserDecidesOnWhatTheModelScores(t *testing.T) {
 			t.Errorf("%q: %+v by the rules, %+v without", turns[i].Text, ruled[i], plain[i])
 		}
 	}
-	head := learning.NewHead(len(decision.Features(decision.Filter)), 0, nil)
+	head := decision.NewHead(len(decision.Features(decision.Filter)), 0, nil)
 	head.Weights[0] = 100 // keeps whatever it is asked about
-	policy := &decision.Policy{Version: "keeper-1", Heads: map[decision.Role]learning.Head{decision.Filter: head}}
+	policy := &decision.Policy{Version: "keeper-1", Heads: map[decision.Role]decision.Head{decision.Filter: head}}
 	kept, err := f.Deciding(policy, policy.Version).Filter(t.Context(), scope, turns, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
@@ -158,7 +157,7 @@ func TestTheEmbeddedPolicyRoutesWhatIsOfTheMoment(t *testing.T) {
 // storing is a chooser that takes one option of the store, and leaves the others to the rules.
 type storing int
 
-func (s storing) Choose(r decision.Role, options []learning.Option) int {
+func (s storing) Choose(r decision.Role, options []decision.Option) int {
 	if r == decision.Store {
 		return int(s)
 	}

@@ -3,7 +3,7 @@
 
     python3 distill_sentences.py texts.jsonl vectors.bin sentences.bin
 
-texts.jsonl has a JSON string a line (`mneme train texts`). The file made is: magic "MSV1", uint32 words, uint32 dimension (little endian), a
+texts.jsonl has a JSON string a line (`mneme-lab train texts`). The file made is: magic "MSV1", uint32 words, uint32 dimension (little endian), a
 float32 for each word, how long its row is, and words x dimension signed bytes, row by row.
 
 A text is its distinct words that are no stop words. The row of a word begins as the encoder's vector of the word alone, in the directions that

@@ -10,7 +10,7 @@ import (
 //go:embed prior.json
 var prior []byte
 
-// Prior is what all tenants' weights start from: trained on made-up conversations by `mneme train reranker`. See
+// Prior is what all tenants' weights start from: trained on made-up conversations by `mneme-lab train reranker`. See
 // docs/reranker-model-card.md.
 func Prior() (ranking.Prior, error) {
 	p, err := ranking.DecodePrior(prior, FeatureSet, Names())

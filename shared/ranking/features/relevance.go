@@ -26,7 +26,7 @@ type Relevance struct {
 	model ranking.Weights
 }
 
-// ShippedRelevance is learned on dialogues with an assistant by `mneme train relevance`, with the shipped prior that it rests on. See
+// ShippedRelevance is learned on dialogues with an assistant by `mneme-lab train relevance`, with the shipped prior that it rests on. See
 // docs/reranker-model-card.md.
 func ShippedRelevance() (Relevance, error) {
 	prior, err := Prior()

@@ -37,7 +37,7 @@ type Support struct {
 	model ranking.Weights
 }
 
-// ShippedSupport is learned on made-up conversations by `mneme train support`, with the shipped prior that it rests on. See
+// ShippedSupport is learned on made-up conversations by `mneme-lab train support`, with the shipped prior that it rests on. See
 // docs/reranker-model-card.md.
 func ShippedSupport() (Support, error) {
 	prior, err := Prior()

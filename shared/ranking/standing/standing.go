@@ -1,5 +1,5 @@
 // Package standing tells how likely it is that requests of another day have to respect what a user says: preferences, habits, limits, what
-// the user has and uses. It is a linear model of words, trained by `mneme train standing` (docs/reranker-model-card.md).
+// the user has and uses. It is a linear model of words, trained by `mneme-lab train standing` (docs/reranker-model-card.md).
 package standing
 
 import (

@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
@@ -309,7 +308,7 @@ func TestAnAuxiliaryIsNobody(t *testing.T) {
 // leaver is a chooser that shows nothing.
 type leaver struct{}
 
-func (leaver) Choose(decision.Role, []learning.Option) int { return 0 }
+func (leaver) Choose(decision.Role, []decision.Option) int { return 0 }
 
 // What a policy leaves out has no line; what stands in the core block has one whatever it says.
 func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {

@@ -3,7 +3,7 @@
 
     python3 train.py statements.jsonl model.onnx tokenizer.json
 
-statements.jsonl (`mneme train statements`) has an object a line: `later`, a message; `stored`, those it is among; `of`, the index of the
+statements.jsonl (`mneme-lab train statements`) has an object a line: `later`, a message; `stored`, those it is among; `of`, the index of the
 one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `facts`, what it tells, where that is
 several things; `change`, the linear model's larger logit of a change for each stored one; `made_up`, whether a made-up person says it. Where nothing is stored it is small
 talk, which changes nothing, and which some of the other messages are shown amid.

@@ -1,9 +1,0 @@
-// Command trainer runs the service that trainers of large models roll out against. `trainer --help` lists its settings.
-package main
-
-import (
-	"github.com/mneme-memory/mneme/evaluation/trainer"
-	"github.com/mneme-memory/mneme/shared/platform/runner"
-)
-
-func main() { runner.Main(trainer.Service) }

@@ -1,0 +1,99 @@
+package learning
+
+import (
+	"math"
+
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// UpdateOptions are how a batch of choices is learned from.
+type UpdateOptions struct {
+	Surrogate SurrogateOptions
+	Adam      AdamOptions
+	// Epochs is how often the batch is gone through; an epoch ends the update where the mean divergence from the policy that made the
+	// batch is more than Slack times Target (SaliMory, B.2: 1.5 times a target that the paper does not name).
+	Epochs        int
+	Target, Slack float64
+}
+
+// UpdateDefaults returns SaliMory's values, but for the optimizer's and Target, which is ours.
+func UpdateDefaults() UpdateOptions {
+	return UpdateOptions{Surrogate: SurrogateDefaults(), Adam: AdamDefaults(), Epochs: 4, Target: 0.02, Slack: 1.5}
+}
+
+// Validate reports a setting that is out of range.
+func (o UpdateOptions) Validate() error {
+	if o.Epochs < 1 || !(o.Target > 0) || !(o.Slack > 0) || math.IsInf(o.Target+o.Slack, 1) {
+		return fault.Terminal("update", "has %d epochs, target %v and slack %v, want more than 0, and finite", o.Epochs, o.Target, o.Slack)
+	}
+	if err := o.Surrogate.Validate(); err != nil {
+		return err
+	}
+	return o.Adam.Validate()
+}
+
+// Batch is what a policy is updated by.
+type Batch struct {
+	Credits []Credit
+	// Pairs are contrasted by Contrast.
+	Pairs    []Pair
+	Contrast ContrastOptions
+}
+
+// Updated says how an update went.
+type Updated struct {
+	// Epochs is how many were gone through, Loss that of the last, Contrast what of it the pairs have.
+	Epochs         int
+	Loss, Contrast float64
+	// Divergence is the mean one from the reference, Moved the mean one from the policy that made the batch, after the last epoch.
+	Divergence, Moved float64
+}
+
+// Update learns from a batch, in place. The batch must not be empty. The loss is the mean over its credits by their shares, and the mean
+// over its pairs: neither depends on how many there are.
+func Update(h *decision.Head, adam *Adam, b Batch, o UpdateOptions) Updated {
+	var out Updated
+	before, whole := h.Clone(), 0.0
+	for _, c := range b.Credits {
+		whole += c.share()
+	}
+	for out.Epochs < o.Epochs {
+		gradient := make([]float64, len(h.Weights))
+		out.Loss, out.Divergence, out.Contrast = 0, 0, 0
+		for _, c := range b.Credits {
+			loss, divergence, byScore := o.Surrogate.Surrogate(*h, c)
+			share := c.share() / whole
+			out.Loss += share * loss
+			out.Divergence += share * divergence
+			for i := range byScore {
+				byScore[i] *= share
+			}
+			h.Accumulate(c.Options, byScore, gradient)
+		}
+		contrast := b.Contrast
+		contrast.Weight /= float64(max(1, len(b.Pairs)))
+		for _, p := range b.Pairs {
+			out.Contrast += contrast.Loss(*h, p, gradient)
+		}
+		out.Loss += out.Contrast
+		adam.Apply(h.Weights, gradient, o.Adam)
+		out.Epochs++
+		out.Moved = meanDivergence(*h, before, b.Credits, whole)
+		if out.Moved > o.Slack*o.Target {
+			break
+		}
+	}
+	return out
+}
+
+func meanDivergence(h, from decision.Head, credits []Credit, whole float64) float64 {
+	sum := 0.0
+	for _, c := range credits {
+		p, q := h.LogProbabilities(c.Options), from.LogProbabilities(c.Options)
+		for i := range p {
+			sum += c.share() / whole * math.Exp(p[i]) * (p[i] - q[i])
+		}
+	}
+	return sum
+}

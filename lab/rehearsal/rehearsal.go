@@ -1,0 +1,182 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+)
+
+// Rehearsed is a question with what could be shown for it.
+type Rehearsed struct {
+	// Question has each turn of its evidence once; Vector is its embedding.
+	Question dataset.Question
+	Vector   []float32
+	// Candidates are what could be shown, in the order that they were retrieved in.
+	Candidates []features.Candidate
+	// Example has the candidates as training takes them: relevant are those that rest on a turn of evidence.
+	Example ranking.Example
+	// Groups are those of the candidates.
+	Groups []uint32
+	// Covers has, for each candidate, the turns of evidence that it rests on, as places in the question's Evidence.
+	Covers [][]int
+}
+
+// Rehearse forms the memories of subjects by the embedded policy behind the trained filter, in the process and with the vectors of an
+// embedder, and retrieves what could be shown for their questions: the first k by the weights of features, or everything where k is 0.
+// It returns, for each subject, what keep makes of its questions. Questions without evidence are left out. Evidence that the filter drops
+// stays in the question, but no candidate covers it.
+func Rehearse[T any](
+	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, weights []float32, k int,
+	keep func(dataset.Subject, Rehearsed) (T, error),
+) ([][]T, error) {
+	out := make([][]T, len(subjects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range subjects {
+		group.Go(func() error {
+			err := rehearse(ctx, embedder, s, weights, k, func(r Rehearsed) error {
+				kept, err := keep(s, r)
+				out[i] = append(out[i], kept)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("user %s: %w", s.Scope.User, err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+func rehearse(
+	ctx context.Context, embedder embedding.Embedder, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+) error {
+	store := bankinmem.New(embedder.Dimension())
+	p := formation.Pipeline{
+		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder, Bank: store,
+	}
+	formed, err := p.Form(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := formed.Complete(); err != nil {
+		return err
+	}
+	return Retrieve(ctx, embedder, store, s, weights, k, keep)
+}
+
+// Retrieve hands over what could be shown of a bank for each of a subject's questions that have evidence, as Rehearse does.
+func Retrieve(
+	ctx context.Context, embedder embedding.Embedder, store bank.Bank, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+) error {
+	index, err := Index(ctx, store, s.Scope)
+	if err != nil {
+		return err
+	}
+	if k == 0 {
+		k = index.Len()
+	}
+	for _, q := range s.Questions {
+		if !q.HasEvidence() {
+			continue
+		}
+		vectors, err := embedder.Embed(ctx, []string{q.Text})
+		if err != nil {
+			return fmt.Errorf("embed question: %w", err)
+		}
+		now := q.AskedAt
+		if now.IsZero() {
+			now = s.End()
+		}
+		q.Evidence = q.EvidenceTurns()
+		r := Rehearsed{Question: q, Vector: vectors[0]}
+		r.Candidates = index.Candidates(features.Query{Text: q.Text, Vector: vectors[0], Now: now}, weights, k)
+		for _, c := range r.Candidates {
+			covers, e := covered(c, q.Evidence), &r.Example
+			r.Covers, r.Groups = append(r.Covers, covers), append(r.Groups, c.Group)
+			e.Features, e.Cosine = append(e.Features, c.Features), append(e.Cosine, c.Cosine)
+			e.Relevant = append(e.Relevant, len(covers) > 0)
+		}
+		if err := keep(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covered are the places of the evidence that a candidate rests on, with the memories that come along with it.
+func covered(c features.Candidate, evidence []string) (places []int) {
+	for i, id := range evidence {
+		tells := func(m memory.Memory) bool { return slices.Contains(m.Sources, id) }
+		if tells(c.Memory) || slices.ContainsFunc(c.Siblings, tells) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// Index indexes all that a bank has of a user, as services do for recalls.
+func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Index, error) {
+	var memories []memory.Memory
+	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
+		if err != nil {
+			return nil, err
+		}
+		memories = append(memories, m)
+	}
+	var turns []memory.Turn
+	for t, err := range bank.EachTurn(ctx, b, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, t)
+	}
+	return features.New(wordvector.Shipped(), memories, turns), nil
+}
+
+// RecallAt is the share of the evidence that the first candidates cover, for each number of them, in the order of the weights, spread as
+// the reranker does.
+func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
+	candidates := make([]ranking.Candidate, len(r.Covers))
+	for i := range candidates {
+		candidates[i] = ranking.Candidate{Features: r.Example.Features[i], Cosine: r.Example.Cosine[i]}
+	}
+	scores, err := w.Scores(nil, candidates)
+	if err != nil {
+		return nil, fmt.Errorf("score candidates: %w", err)
+	}
+	ranking.Spread(candidates, scores, r.Groups, ranking.DefaultSpread)
+	order := ranking.Top(candidates, scores, len(candidates))
+	out := make([]float64, len(ks))
+	for i, k := range ks {
+		out[i] = score.Share(Covered(r.Covers, order[:min(k, len(order))]), len(r.Question.Evidence))
+	}
+	return out, nil
+}
+
+// Covered counts the pieces of evidence that candidates cover, each once. covers has the pieces of each candidate, places are candidates.
+func Covered(covers [][]int, places []int) int {
+	found := map[int]bool{}
+	for _, place := range places {
+		for _, piece := range covers[place] {
+			found[piece] = true
+		}
+	}
+	return len(found)
+}

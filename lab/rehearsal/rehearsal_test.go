@@ -1,0 +1,58 @@
+package rehearsal_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/synthesis/questions"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+)
+
+// A made-up conversation is formed: most evidence is remembered, and weights that know the answer find all that is.
+func TestRehearsalKnowsTheEvidence(t *testing.T) {
+	g, err := questions.New(questions.Options{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects := g.Subjects("acme")
+	s, weights := subjects[0], make([]float32, len(features.Names()))
+	rehearsed, err := rehearsal.Rehearse(t.Context(), builtin.New(), subjects, weights, 0,
+		func(_ dataset.Subject, r rehearsal.Rehearsed) (rehearsal.Rehearsed, error) { return r, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rehearsed[0]
+	// Questions about what was never told have no evidence to find.
+	answered := slices.DeleteFunc(slices.Clone(s.Questions), func(q dataset.Question) bool { return !q.HasEvidence() })
+	if len(answered) == 0 || len(answered) == len(s.Questions) {
+		t.Fatalf("%d questions of %d have evidence", len(answered), len(s.Questions))
+	}
+	if len(all) != len(answered) {
+		t.Fatalf("%d questions of %d", len(all), len(answered))
+	}
+	found := 0.0
+	for _, r := range all {
+		oracle := ranking.Weights{FeatureSet: features.FeatureSet, W: []float32{1}}
+		for i, relevant := range r.Example.Relevant {
+			r.Example.Features[i], r.Example.Cosine[i] = []float32{0}, 0
+			if relevant {
+				r.Example.Features[i] = []float32{1}
+			}
+		}
+		at, err := r.RecallAt(oracle, 1, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at[0] > at[1] || slices.Contains(r.Example.Relevant, true) != (at[0] > 0) {
+			t.Errorf("%q: recall %v with %d turns of evidence", r.Question.Text, at, len(r.Question.Evidence))
+		}
+		found += at[1] / float64(len(all))
+	}
+	if found < 0.9 {
+		t.Errorf("%.2f of the evidence is remembered", found)
+	}
+}

@@ -1,0 +1,198 @@
+package reinforcement
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/reward"
+	"github.com/mneme-memory/mneme/lab/synthesis"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
+)
+
+// question asks for what a target set. It can be asked as soon as that was told, and as long as it holds.
+type question struct {
+	text   string
+	vector memory.Vector
+	// value is what is right, stale what the target took the place of.
+	value string
+	stale []string
+	// session is when it was told.
+	session int
+}
+
+const (
+	// found is how many entries an answer is read from, best first.
+	found = 5
+	// profileWords is how long a profile may be.
+	profileWords = 120
+	// perSession is how many questions are asked of a session (MemBuilder, 3.4.1).
+	perSession = 5
+)
+
+// makeQuestions makes a question for each target that set something that its turns tell.
+func (p *person) makeQuestions(ctx context.Context) error {
+	said := map[string]string{}
+	for _, s := range p.Sessions {
+		for _, t := range s.Turns {
+			said[t.ID] = t.Text
+		}
+	}
+	p.questions = make([]question, len(p.Targets))
+	var texts []string
+	var at []int
+	for i, target := range p.Targets {
+		if target.Question == "" {
+			continue
+		}
+		var turns strings.Builder
+		for _, id := range target.Turns {
+			turns.WriteString(said[id] + "\n")
+		}
+		value := target.Value
+		if !tells(turns.String(), value) {
+			value = target.Keywords[0]
+		}
+		if !tells(turns.String(), value) {
+			continue // nobody could know
+		}
+		p.likes[target.Question] = p.likes[target.Question] || target.Domain == preference
+		q := question{text: target.Question, value: value, session: target.Session}
+		if target.Evolution != synthesis.EvolutionExpand {
+			for j := target.Predecessor; j >= 0; j = p.Targets[j].Predecessor {
+				if !tells(value, p.Targets[j].Value) {
+					q.stale = append(q.stale, p.Targets[j].Value)
+				}
+			}
+		}
+		p.questions[i] = q
+		texts, at = append(texts, q.text), append(at, i)
+	}
+	vectors, err := p.embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embed questions: %w", err)
+	}
+	for i, v := range vectors {
+		p.questions[at[i]].vector = v
+	}
+	return nil
+}
+
+func tells(text, value string) bool { return reward.Coverage([]string{value}, []string{text}) > 0.99 }
+
+// about are the questions about what was told in some sessions and holds when the last of them is over, at most so many a session.
+func (p *person) about(from, to, most int) (out []int) {
+	holds, asked := p.holds(to-1), map[int]int{}
+	for i, q := range p.questions {
+		if q.text != "" && q.session >= from && q.session < to && holds[i] && asked[q.session] < most {
+			asked[q.session]++
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// answers is what a bank says to questions.
+type answers struct {
+	// score of each question, 0 or 1.
+	scores []float64
+	// kinds are how often memories of a kind were found for a question, whatever came of it (MemBuilder, Eq. 9).
+	kinds map[string]int
+}
+
+func (a answers) right() (n int) {
+	for _, s := range a.scores {
+		n += int(s)
+	}
+	return n
+}
+
+// ask asks what a life remembers: a question is answered by the first of the entries found that tells the value, or one that it took the
+// took the place of. It is asked when a session is over.
+func (p *person) ask(ctx context.Context, l *formation.Life, questions []int, session int) (answers, error) {
+	out := answers{kinds: map[string]int{}}
+	if len(questions) == 0 {
+		return out, nil
+	}
+	index, err := rehearsal.Index(ctx, l.Bank(), p.subject.Scope)
+	if err != nil {
+		return out, err
+	}
+	for _, i := range questions {
+		score, read := 0.0, false
+		for _, m := range p.search(index, i, session) {
+			out.kinds[string(m.Kind)]++
+			right := tells(m.Content, p.questions[i].value)
+			if !read && right {
+				score = 1
+			}
+			read = read || right || p.isStale(i, m.Content)
+		}
+		out.scores = append(out.scores, score)
+	}
+	return out, nil
+}
+
+func (p *person) isStale(question int, text string) bool {
+	for _, v := range p.questions[question].stale {
+		if tells(text, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// search finds what is remembered for a question, the active entries, best first, by the shipped weights.
+func (p *person) search(index *features.Index, question, session int) (out []memory.Memory) {
+	q := p.questions[question]
+	asked := features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}
+	for _, c := range index.Candidates(asked, prior().W, found) {
+		out = append(out, c.Memory)
+	}
+	return out
+}
+
+// prior are the shipped weights.
+var prior = sync.OnceValue(func() ranking.Weights {
+	p, err := features.Prior()
+	if err != nil {
+		panic(err) // the file is part of the program, and a test reads it
+	}
+	return p.Weights
+})
+
+// show writes profile and answer for a question when a session is over, as a service does by a chooser.
+func (p *person) show(
+	ctx context.Context, index *features.Index, bank []reward.BankEntry, choose decision.Chooser, question, session int,
+) (reward.Answered, error) {
+	q := p.questions[question]
+	e := recall.Evidence{
+		Query: q.text, Now: p.subject.Sessions[session].End(), Memories: p.search(index, question, session), WordBudget: profileWords,
+	}
+	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
+	if err != nil {
+		return reward.Answered{}, fmt.Errorf("profile: %w", err)
+	}
+	answer, err := generator.Answer(ctx, p.subject.Scope, e, profile)
+	if err != nil {
+		return reward.Answered{}, fmt.Errorf("answer: %w", err)
+	}
+	out := reward.Answered{Question: q.text, Memory: bank, Answer: answer.Text, Golden: q.value, Outdated: q.stale}
+	for _, s := range profile.Sections {
+		out.Profile = append(out.Profile, s.Lines...)
+	}
+	return out, nil
+}
+
+var (
+	profiler  = embedded.NewProfiler()
+	generator = embedded.NewGenerator()
+)

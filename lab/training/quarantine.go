@@ -1,0 +1,387 @@
+package training
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-memory/mneme/lab/corpus"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// QuarantineVersion names the models of attacks that this package makes.
+const QuarantineVersion = "attack/1"
+
+// QuarantineOptions are what a model of attacks is made from. They are recorded in it.
+type QuarantineOptions struct {
+	// Seed draws the order of learning.
+	Seed uint64 `json:"seed"`
+	// Alarms is the share of harmless turns, of folds left out, that the threshold takes for an attack.
+	Alarms float64 `json:"alarms"`
+	// Doubts is the same share for the lower threshold, above which a sentence counts as passed on.
+	Doubts float64 `json:"doubts"`
+	// Plain is how many turns and requests of users in other corpora are added as harmless turns.
+	Plain int `json:"plain"`
+	// Epochs, Rate and Decay are as in FilterOptions.
+	Epochs int     `json:"epochs"`
+	Rate   float64 `json:"rate"`
+	Decay  float64 `json:"decay"`
+}
+
+// QuarantineDefaults are the options of the model that the binary carries.
+func QuarantineDefaults() QuarantineOptions {
+	return QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 25, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
+}
+
+func (o QuarantineOptions) check() error {
+	switch {
+	case !(o.Alarms > 0 && o.Alarms < 1):
+		return fault.Terminal("alarms", "is %v, want more than 0 and less than 1", o.Alarms)
+	case !(o.Doubts >= o.Alarms && o.Doubts < 1):
+		return fault.Terminal("doubts", "is %v, want at least the alarms, %v, and less than 1", o.Doubts, o.Alarms)
+	case o.Plain < 0:
+		return fault.Terminal("plain", "is %d, want 0 or more", o.Plain)
+	case o.Epochs < 1:
+		return fault.Terminal("epochs", "is %d, want 1 or more", o.Epochs)
+	case !(o.Rate > 0):
+		return fault.Terminal("rate", "is %v, want more than 0", o.Rate)
+	case !(o.Decay >= 0):
+		return fault.Terminal("decay", "is %v, want 0 or more", o.Decay)
+	}
+	return nil
+}
+
+// QuarantineRecord says what a model was made from and what came out; it stands in the model's file.
+type QuarantineRecord struct {
+	Options QuarantineOptions `json:"options"`
+	// Turns and Attacks count what was learned from, Digest is of it.
+	Turns   int    `json:"turns"`
+	Attacks int    `json:"attacks"`
+	Digest  string `json:"digest"`
+	// Mixed is measured on five folds of all writers, on which the threshold was chosen.
+	Mixed AttackFigures `json:"mixed"`
+	// Writers and Languages are measured at the same threshold by models that did not see the writer, or the language.
+	Writers   map[string]AttackFigures `json:"writers"`
+	Languages map[string]AttackFigures `json:"languages"`
+}
+
+// AttackFigures are what a model does with labelled turns.
+type AttackFigures struct {
+	// Hostile counts hostile clauses, Missed those of which less than half is held.
+	Hostile int `json:"hostile"`
+	Missed  int `json:"missed"`
+	// Trusted counts those of which less than half is held or doubted.
+	Trusted int `json:"trusted"`
+	// Harmless counts harmless turns, Taken those that are taken for an attack, Doubted those with a doubted sentence.
+	Harmless int `json:"harmless"`
+	Taken    int `json:"taken"`
+	Doubted  int `json:"doubted"`
+}
+
+// thresholds are two scores: of a sentence that is held, and of one that is doubted.
+type thresholds struct{ held, doubted float32 }
+
+// judgedTurn is a labelled turn with its sentences; labels has 1 for an attack, 0 for none and -1 for neither.
+type judgedTurn struct {
+	turn    corpus.Attack
+	clauses []quarantine.Clause
+	labels  []int
+}
+
+// leastHostile is how many bytes of a hostile clause make a sentence an attack.
+const leastHostile = 8
+
+func newJudgedTurn(a corpus.Attack) judgedTurn {
+	t := judgedTurn{turn: a, clauses: quarantine.Clauses(a.Text)}
+	hostile, harmless := placesOf(a.Text, a.Hostile), placesOf(a.Text, a.Harmless)
+	for _, c := range t.clauses {
+		label := -1
+		switch n := sharedBytes(c, hostile); {
+		case len(hostile) == 0, n == 0 && sharedBytes(c, harmless) > 0:
+			label = 0
+		case n >= leastHostile, 2*n > c.To-c.From:
+			label = 1
+		}
+		t.labels = append(t.labels, label)
+	}
+	return t
+}
+
+// placesOf are the first and last bytes of parts of a text.
+func placesOf(text string, parts []string) [][2]int {
+	var out [][2]int
+	for _, p := range parts {
+		if i := strings.Index(text, p); i >= 0 {
+			out = append(out, [2]int{i, i + len(p)})
+		}
+	}
+	return out
+}
+
+// sharedBytes counts the bytes that a clause shares with places.
+func sharedBytes(c quarantine.Clause, with [][2]int) int {
+	n := 0
+	for _, p := range with {
+		n += max(0, min(c.To, p[1])-max(c.From, p[0]))
+	}
+	return n
+}
+
+// learnAttacks fits the weights by AdaGrad. Of a sentence's readings, the one with the highest score teaches.
+func learnAttacks(turns []judgedTurn, o QuarantineOptions) *quarantine.Model {
+	type lesson struct {
+		clause quarantine.Clause
+		label  float64
+	}
+	var lessons []lesson
+	for _, t := range turns {
+		for i, c := range t.clauses {
+			if t.labels[i] >= 0 {
+				lessons = append(lessons, lesson{c, float64(t.labels[i])})
+			}
+		}
+	}
+	weights, squares, bias, biasSquares := make([]float64, quarantine.Bins), make([]float64, quarantine.Bins), 0., 1.
+	draw := rand.New(rand.NewPCG(o.Seed, o.Seed+1))
+	for range o.Epochs {
+		draw.Shuffle(len(lessons), func(i, j int) { lessons[i], lessons[j] = lessons[j], lessons[i] })
+		for _, l := range lessons {
+			best, most := l.clause.Readings[0], math.Inf(-1)
+			for _, r := range l.clause.Readings {
+				sum := bias
+				for _, f := range r {
+					sum += weights[f.Bin] * float64(f.Value)
+				}
+				if sum > most {
+					best, most = r, sum
+				}
+			}
+			slope := 1/(1+math.Exp(-most)) - l.label
+			if math.Abs(slope) < 1e-3 {
+				continue
+			}
+			for _, f := range best {
+				d := slope*float64(f.Value) + o.Decay*weights[f.Bin]
+				squares[f.Bin] += d * d
+				weights[f.Bin] -= o.Rate * d / math.Sqrt(squares[f.Bin]+1e-4)
+			}
+			biasSquares += slope * slope
+			bias -= o.Rate * slope / math.Sqrt(biasSquares)
+		}
+	}
+	m := &quarantine.Model{Version: QuarantineVersion, Bias: float32(bias)}
+	exact := make([]float32, len(weights))
+	for i, w := range weights {
+		exact[i] = float32(w)
+	}
+	m.SetWeights(exact)
+	return m
+}
+
+// scoredTurn has the scores of a labelled turn's sentences.
+type scoredTurn struct {
+	judgedTurn
+	scores []float32
+}
+
+func newScoredTurn(m *quarantine.Model, t judgedTurn) scoredTurn {
+	out := scoredTurn{judgedTurn: t}
+	for _, c := range t.clauses {
+		score, _ := m.Score(c)
+		out.scores = append(out.scores, score)
+	}
+	return out
+}
+
+// scoredApart scores the turns of each fold by a model of the other folds.
+func scoredApart(turns, plain []judgedTurn, o QuarantineOptions, fold func(i int) string) map[string][]scoredTurn {
+	out := map[string][]scoredTurn{}
+	for i := range turns {
+		out[fold(i)] = nil
+	}
+	for name := range out {
+		learned := slices.Clone(plain)
+		for i, t := range turns {
+			if fold(i) != name {
+				learned = append(learned, t)
+			}
+		}
+		m := learnAttacks(learned, o)
+		for i, t := range turns {
+			if fold(i) == name {
+				out[name] = append(out[name], newScoredTurn(m, t))
+			}
+		}
+	}
+	return out
+}
+
+func (f *AttackFigures) count(t scoredTurn, at thresholds) {
+	if len(t.turn.Hostile) == 0 && len(t.scores) > 0 {
+		worst := slices.Max(t.scores)
+		f.Harmless++
+		f.Taken += count(worst >= at.held)
+		f.Doubted += count(worst >= at.doubted)
+	}
+	for _, p := range placesOf(t.turn.Text, t.turn.Hostile) {
+		f.Hostile++
+		f.Missed += count(t.misses(p, at.held))
+		f.Trusted += count(t.misses(p, at.doubted))
+	}
+}
+
+// misses reports whether sentences with at least a score are less than half of a place.
+func (t scoredTurn) misses(place [2]int, score float32) bool {
+	found := 0
+	for i, c := range t.clauses {
+		if t.scores[i] >= score {
+			found += sharedBytes(c, [][2]int{place})
+		}
+	}
+	return 2*found < place[1]-place[0]
+}
+
+func attackFigures(folds map[string][]scoredTurn, at thresholds) map[string]AttackFigures {
+	out := map[string]AttackFigures{}
+	for name, turns := range folds {
+		var f AttackFigures
+		for _, t := range turns {
+			f.count(t, at)
+		}
+		out[name] = f
+	}
+	return out
+}
+
+// thresholdFor is the least score that takes at most a share of the harmless turns for attacks.
+func thresholdFor(folds map[string][]scoredTurn, alarms float64) float32 {
+	var worst []float32
+	for _, turns := range folds {
+		for _, t := range turns {
+			if len(t.turn.Hostile) == 0 && len(t.scores) > 0 {
+				worst = append(worst, slices.Max(t.scores))
+			}
+		}
+	}
+	slices.SortFunc(worst, func(a, b float32) int { return cmp.Compare(b, a) })
+	return float32(rounded(float64(worst[int(alarms*float64(len(worst)))]) + 1e-3))
+}
+
+// mixedFolds is how many folds of all writers there are.
+const mixedFolds = 5
+
+// Quarantine makes a model. Its errors are terminal: an option out of range.
+func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error) {
+	fail := func(err error) (*quarantine.Model, QuarantineRecord, error) { return nil, QuarantineRecord{}, err }
+	if err := o.check(); err != nil {
+		return fail(err)
+	}
+	r, turns, plain, err := quarantineTurns(o)
+	if err != nil {
+		return fail(err)
+	}
+	mixed := scoredApart(turns, plain, o, func(i int) string { return strconv.Itoa(i % mixedFolds) })
+	at := thresholds{thresholdFor(mixed, o.Alarms), thresholdFor(mixed, o.Doubts)}
+	r.Mixed = attackFigures(map[string][]scoredTurn{"": slices.Concat(slices.Collect(maps.Values(mixed))...)}, at)[""]
+	r.Writers = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Batch }), at)
+	r.Languages = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Lang }), at)
+	m := learnAttacks(append(slices.Clone(turns), plain...), o)
+	m.Threshold, m.Doubt = at.held, at.doubted
+	if m.Training, err = json.Marshal(r); err != nil {
+		return fail(fmt.Errorf("record training: %w", err))
+	}
+	return m, r, nil
+}
+
+// quarantineTurns are the labelled turns, and plain ones.
+func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []judgedTurn, err error) {
+	labelled, err := corpus.Attacks()
+	if err != nil {
+		return r, nil, nil, err
+	}
+	said, err := plainTalk()
+	if err != nil {
+		return r, nil, nil, err
+	}
+	h := sha256.New()
+	add := func(to *[]judgedTurn, a corpus.Attack) {
+		*to = append(*to, newJudgedTurn(a))
+		fmt.Fprintf(h, "%q %q %q\n", a.Text, a.Hostile, a.Harmless)
+		r.Turns++
+		r.Attacks += count(len(a.Hostile) > 0)
+	}
+	for _, a := range labelled {
+		add(&turns, a)
+	}
+	some := min(o.Plain, len(said))
+	for i := range some {
+		add(&plain, corpus.Attack{Text: said[i*len(said)/some]})
+	}
+	r.Options, r.Digest = o, hex.EncodeToString(h.Sum(nil)[:8])
+	return r, turns, plain, nil
+}
+
+// plainTalk are turns, requests and questions of users in the other corpora, of the parts for training.
+func plainTalk() ([]string, error) {
+	dialogues, err := corpus.Dialogues()
+	if err != nil {
+		return nil, err
+	}
+	var said []string
+	for _, d := range dialogues {
+		if d.Split() != corpus.Train {
+			continue
+		}
+		for _, t := range d.Turns {
+			if t.Role != memory.RoleAssistant {
+				said = append(said, t.Text)
+			}
+		}
+		for _, r := range d.Requests {
+			said = append(said, r.Text)
+		}
+	}
+	chats, err := corpus.Chats(corpus.Train)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chats {
+		for _, s := range c.Sessions {
+			for _, t := range s.Turns {
+				said = append(said, t.Text)
+			}
+		}
+	}
+	questions, err := corpus.Questions(corpus.Train)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range questions {
+		said = append(said, q.Text)
+	}
+	foreign, err := corpus.Languages()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		if f.Split != corpus.Train {
+			continue
+		}
+		for _, s := range f.Subject.Sessions {
+			for _, t := range s.Turns {
+				said = append(said, t.Text)
+			}
+		}
+	}
+	return said, nil
+}

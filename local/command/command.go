@@ -1,0 +1,88 @@
+// Package command has the parts that the command lines mneme and mneme-lab share: exit codes, usage errors, checks of flags and output.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1 // the operation failed
+	ExitUsage       = 2 // wrong flags, arguments or input files
+	ExitUnreachable = 3 // nothing runs there, or it does not answer
+)
+
+// UsageError is an error that the caller can correct. Usage makes one.
+type UsageError struct{ error }
+
+// Unwrap returns the cause.
+func (u UsageError) Unwrap() error { return u.error }
+
+// Usage marks an error as one that the caller can correct.
+func Usage(err error) error { return UsageError{err} }
+
+// NewRoot makes the root command of a command line.
+func NewRoot(name, short, long string) *cobra.Command {
+	root := &cobra.Command{
+		Use: name, Short: short,
+		Long:          long + "\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
+		Version:       runner.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return Usage(fmt.Errorf("there is no command %q: see %s --help", given[0], name))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	return root
+}
+
+// Execute runs a command line. Results go to out, everything else to errOut; hint says what to do next after an error, or nothing.
+func Execute(ctx context.Context, root *cobra.Command, given []string, out, errOut io.Writer, hint func(error) string) error {
+	root.SetArgs(given)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	fmt.Fprintf(errOut, "%s: %s\n", root.Name(), strings.Join(lines, "\n"))
+	if next := hint(err); next != "" {
+		fmt.Fprintf(errOut, "       %s\n", next)
+	}
+	return err
+}
+
+// IsUsage reports whether an error is a UsageError.
+func IsUsage(err error) bool {
+	var usage UsageError
+	return errors.As(err, &usage)
+}
+
+// Args makes wrong arguments usage errors.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if err := check(cmd, given); err != nil {
+			return Usage(err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,112 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// DefaultDir is the data folder of a local Mneme.
+const DefaultDir = "data"
+
+// EnvRedis names the Redis that operators' commands work on. The other settings of Redis come from the environment, too.
+const EnvRedis = "MNEME_REDIS_ADDRS"
+
+// dialTimeout bounds the wait for a connection.
+const dialTimeout = 3 * time.Second
+
+// Require makes text flags mandatory, as usage errors.
+func Require(cmd *cobra.Command, names ...string) {
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		for _, name := range names {
+			if v, err := cmd.Flags().GetString(name); err == nil && v == "" {
+				return Usage(fmt.Errorf("--%s is missing: %s", name, cmd.UseLine()))
+			}
+		}
+		return check(cmd, given)
+	}
+}
+
+// StrategyNames returns the names of all strategies.
+func StrategyNames() []string {
+	var out []string
+	for _, s := range tenant.Strategies() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// CheckFormation refuses an unknown strategy or policy, and a pair that does not go together.
+func CheckFormation(strategy, policy string) error {
+	for flag, value := range map[string]string{"strategy": strategy, "policy": policy} {
+		if value == "" {
+			return Usage(fmt.Errorf("--%s is empty", flag))
+		}
+	}
+	_, err := tenant.Check(tenant.Tenant{
+		ID: standalone.LocalTenant, Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy),
+	})
+	if err != nil {
+		return Usage(fmt.Errorf("--%w", err))
+	}
+	return nil
+}
+
+// RedisFlag adds the flag of commands for operators.
+func RedisFlag(f *pflag.FlagSet, addrs *[]string) {
+	f.StringSliceVar(addrs, "redis", nil,
+		"Redis, host:port; several mean a cluster, or Sentinels where MNEME_REDIS_SENTINEL_MASTER is set (or "+EnvRedis+")")
+}
+
+// FindRedis finds the Redis and connects once: by the flag, by the environment, or by the data folder of `mneme up`. Then it returns the
+// folder's tenant, too.
+func FindRedis(ctx context.Context, addrs []string, dir string) (cfg wiring.Redis, local string, err error) {
+	environ := config.Environ()
+	switch {
+	case len(addrs) > 0:
+		environ[EnvRedis] = strings.Join(addrs, ",")
+	case environ[EnvRedis] == "":
+		conn, err := standalone.LoadConnection(dir)
+		if err != nil {
+			return cfg, "", fmt.Errorf("no address of Redis: %w (looked for --redis, %s, and in the folder %q)", err, EnvRedis, dir)
+		}
+		if len(conn.Redis) == 0 {
+			return cfg, "", Usage(fmt.Errorf("the address of Redis is not known: name it with --redis (or %s)", EnvRedis))
+		}
+		environ[EnvRedis], local = strings.Join(conn.Redis, ","), conn.Tenant
+	}
+	if cfg, err = config.Load[wiring.Redis](environ); err != nil {
+		return cfg, "", Usage(err)
+	}
+	if err := reach(ctx, cfg.Addrs); err != nil {
+		return cfg, "", runner.Need("redis", err)
+	}
+	return cfg, local, nil
+}
+
+// reach connects to one of the addresses, so that a closed port is an error at once.
+func reach(ctx context.Context, addrs []string) error {
+	var errs []error
+	dialer := net.Dialer{Timeout: dialTimeout}
+	for _, addr := range addrs {
+		conn, err := dialer.DialContext(ctx, "tcp", addr)
+		if err == nil {
+			return conn.Close()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
