@@ -10,7 +10,7 @@ import (
 //go:embed shipped/*.json
 var shipped embed.FS
 
-// Shipped returns, by version, the trained policies that the program comes with; docs/training.md says of each what it was trained on, and
+// Shipped returns, by version, the trained policies that the program comes with; lab/docs/training.md says of each what it was trained on, and
 // what it gains and costs. They are shared: nobody changes them.
 var Shipped = sync.OnceValue(func() map[string]*Policy {
 	out := map[string]*Policy{}
