@@ -76,8 +76,10 @@ func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format a
 	cfg := p.cfg
 	cfg.MaxOutputTokens = min(probeOutput, cfg.MaxOutputTokensFor(role))
 	cfg.Window += int64(len(prompt)) // whether it fits is for the endpoint to say
-	cfg.ByRole.MaxOutputTokens, cfg.ByRole.Window = nil, nil
-	cfg.Body, cfg.Bodies = maps.Clone(cfg.BodyFor(role)), llm.Bodies{}
+	cfg.Body = maps.Clone(cfg.BodyFor(role))
+	own := cfg.Roles[role]
+	own.MaxOutputTokens, own.Window, own.Body = nil, nil, nil
+	cfg.Roles = llm.Roles{role: own}
 	if format != nil {
 		raw, err := json.Marshal(format)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/llm"
@@ -151,7 +150,7 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	for _, f := range []struct{ name, what string }{
 		{failUnreachable, "the endpoint was not reached, or not in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
 		{failLimited, "the endpoint's rate limit is reached (429), which says nothing of the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
-			"MNEME_LLM_CONCURRENCY_BY_ROLE to what it grants, and check with --parallel 1"},
+			"the concurrency of the role in MNEME_LLM_ROLES to what it grants, and check with --parallel 1"},
 		{failForeign, "what answers does not speak chat completions, as a login page or another server: look at MNEME_LLM_BASE_URL"},
 		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
@@ -204,4 +203,4 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 }
 
 // setting names the model of a role.
-func setting(role llm.Role) string { return "MNEME_LLM_MODEL_" + strings.ToUpper(string(role)) }
+func setting(role llm.Role) string { return "the model of " + string(role) + " in MNEME_LLM_ROLES" }

@@ -17,26 +17,33 @@ type Config struct {
 	Weights wiring.Weights
 	Prior   wiring.Prior
 	Learn   Settings
-	Group   string `env:"MNEME_RERANKER_GROUP" envDefault:"mneme-reranker" desc:"consumer group of the reranker"`
+	// Group: consumer group of the reranker.
+	Group string `envDefault:"mneme-reranker"`
 }
 
 // Settings say how an order is found and learned.
 type Settings struct {
-	Explore      float64       `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
-	ExploreLast  float64       `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls whose last place explores"`
-	Temperature  float64       `env:"MNEME_RERANKER_TEMPERATURE" envDefault:"0.5" desc:"how far drawn orders leave the scores"`
-	Spread       float64       `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"what each better memory of its session takes off a score where a query needs several things; 0 spreads nothing"`
-	LearningRate float64       `env:"MNEME_RERANKER_LEARNING_RATE" envDefault:"0.001" desc:"step of the embeddings' maps; 0 learns none"`
-	FeatureRate  float64       `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
-	Baseline     float64       `env:"MNEME_RERANKER_BASELINE" envDefault:"0.5" desc:"what rewards, 1 or -1, of drawn orders are compared with"`
-	Batch        int           `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of weights"`
-	Radius       float64       `env:"MNEME_RERANKER_RADIUS" envDefault:"1" desc:"how far weights of features, and maps, may leave the prior"`
-	UserRate     int           `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of one user learned from in an hour at most"`
-	TenantRate   int           `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of one tenant learned from in an hour"`
-	Tenants      int           `env:"MNEME_RERANKER_TENANTS" envDefault:"1000" desc:"tenants with cached weights; 16 without count as 1"`
-	Refresh      time.Duration `env:"MNEME_RERANKER_REFRESH" envDefault:"1s" desc:"how old cached weights may be before they are asked for"`
-	LoadTimeout  time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for fresh weights"`
-	TraceQueue   int           `env:"MNEME_RERANKER_TRACE_QUEUE" envDefault:"1024" desc:"traces that may wait to be written; more are dropped"`
+	Explore     float64 `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
+	ExploreLast float64 `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls whose last place explores"`
+	// Temperature: how far drawn orders leave the scores.
+	Temperature float64 `envDefault:"0.5"`
+	Spread      float64 `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"what each better memory of its session takes off a score where a query needs several things; 0 spreads nothing"`
+	// LearningRate: step of the embeddings' maps; 0 learns none.
+	LearningRate float64 `envDefault:"0.001"`
+	FeatureRate  float64 `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
+	// Baseline: what rewards, 1 or -1, of drawn orders are compared with.
+	Baseline float64 `envDefault:"0.5"`
+	Batch    int     `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of weights"`
+	// Radius: how far weights of features, and maps, may leave the prior.
+	Radius     float64 `envDefault:"1"`
+	UserRate   int     `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of one user learned from in an hour at most"`
+	TenantRate int     `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of one tenant learned from in an hour"`
+	// Tenants: tenants with cached weights; 16 without count as 1.
+	Tenants int `envDefault:"1000"`
+	// Refresh: how old cached weights may be before they are asked for.
+	Refresh     time.Duration `envDefault:"1s"`
+	LoadTimeout time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for fresh weights"`
+	TraceQueue  int           `envDefault:"1024"`
 }
 
 // Validate checks what the types do not.
@@ -44,19 +51,12 @@ func (s Settings) Validate() error {
 	return errors.Join(
 		config.Require(s.Explore >= 0 && s.Explore <= 1, "MNEME_RERANKER_EXPLORE", s.Explore, "0 to 1"),
 		config.Require(s.ExploreLast >= 0 && s.ExploreLast <= 1, "MNEME_RERANKER_EXPLORE_LAST", s.ExploreLast, "0 to 1"),
-		config.Require(s.Temperature >= 1e-3 && s.Temperature <= 1e3, "MNEME_RERANKER_TEMPERATURE", s.Temperature, "0.001 to 1000"),
 		config.Require(s.Spread >= 0 && s.Spread <= 1e3, "MNEME_RERANKER_SPREAD", s.Spread, "0 to 1000"),
-		config.Require(s.LearningRate >= 0 && s.LearningRate <= 1, "MNEME_RERANKER_LEARNING_RATE", s.LearningRate, "0 to 1"),
 		config.Require(s.FeatureRate >= 0 && s.FeatureRate <= 1, "MNEME_RERANKER_FEATURE_RATE", s.FeatureRate, "0 to 1"),
-		config.Require(s.Baseline >= -1 && s.Baseline <= 1, "MNEME_RERANKER_BASELINE", s.Baseline, "-1 to 1"),
 		config.Require(s.Batch >= 1 && s.Batch <= 1024, "MNEME_RERANKER_BATCH", s.Batch, "1 to 1024"),
-		config.Require(s.Radius >= 0 && s.Radius <= 1e3, "MNEME_RERANKER_RADIUS", s.Radius, "0 to 1000"),
 		config.Require(s.UserRate > 0, "MNEME_RERANKER_USER_RATE", s.UserRate, "more than zero"),
 		config.Require(s.TenantRate > 0, "MNEME_RERANKER_TENANT_RATE", s.TenantRate, "more than zero"),
-		config.Require(s.Tenants > 0, "MNEME_RERANKER_TENANTS", s.Tenants, "more than zero"),
-		config.Require(s.Refresh > 0, "MNEME_RERANKER_REFRESH", s.Refresh, "more than zero"),
 		config.Require(s.LoadTimeout > 0, "MNEME_RERANKER_LOAD_TIMEOUT", s.LoadTimeout, "more than zero"),
-		config.Require(s.TraceQueue > 0, "MNEME_RERANKER_TRACE_QUEUE", s.TraceQueue, "more than zero"),
 	)
 }
 

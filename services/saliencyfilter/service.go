@@ -11,7 +11,6 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
@@ -26,12 +25,7 @@ type Config struct {
 	Decided   decisions.Options
 	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
 	// Gather is there because a call of a model about three turns costs little more than one about one.
-	Gather time.Duration `env:"MNEME_FILTER_GATHER" envDefault:"200ms" desc:"how long a turn waits for the user's next ones before a model is asked about them together; 0 for not at all"`
-}
-
-// Validate reports every setting that is out of range.
-func (c Config) Validate() error {
-	return config.Require(c.Gather >= 0 && c.Gather <= time.Minute, "MNEME_FILTER_GATHER", c.Gather, "0 to 1m")
+	Gather time.Duration `envDefault:"200ms"`
 }
 
 const name = "saliency-filter"

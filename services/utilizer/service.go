@@ -33,17 +33,18 @@ import (
 
 // Config is what can be set.
 type Config struct {
-	Bus           wiring.Bus
-	Tenants       wiring.Tenants
-	Inside        wiring.Inside
-	Window        wiring.Window
-	Workflows     wiring.Workflows
-	Bank          weaviate.Config
-	Model         wiring.Model
-	Recall        wiring.RecallOptions
-	Embedding     wiring.Embedding
-	Prior         wiring.Prior
-	Group         string        `env:"MNEME_UTILIZER_GROUP" envDefault:"mneme-utilizer" desc:"beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it keeps of users"`
+	Bus       wiring.Bus
+	Tenants   wiring.Tenants
+	Inside    wiring.Inside
+	Window    wiring.Window
+	Workflows wiring.Workflows
+	Bank      weaviate.Config
+	Model     wiring.Model
+	Recall    wiring.RecallOptions
+	Embedding wiring.Embedding
+	Prior     wiring.Prior
+	// Group: beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it keeps of users.
+	Group         string        `envDefault:"mneme-utilizer"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
 	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.2" desc:"relevance floor of what a user asks an assistant: the least likely memories, each less than half as likely as one drawn at random, are not shown as long as the chance that any of them is needed comes to no more than this, 0 to 1; 0 leaves none out"`
@@ -51,12 +52,16 @@ type Config struct {
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
 	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
-	IndexEntries  int           `env:"MNEME_RECALL_INDEX_ENTRIES" envDefault:"20000" desc:"memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank"`
-	IndexFresh    time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
-	IndexTimeout  time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
-	WeightsAge    time.Duration `env:"MNEME_RECALL_WEIGHTS_AGE" envDefault:"30s" desc:"how old a tenant's learned weights may be to choose candidates; they are read in the background, and where older ones are all there is, the shared prior chooses"`
-	Reserve       time.Duration `env:"MNEME_RECALL_RESERVE" envDefault:"50ms" desc:"what is left of a caller's deadline when a profile by a model is given up for one without"`
-	AnswerTime    time.Duration `env:"MNEME_RECALL_ANSWER_TIME" envDefault:"10s" desc:"time that a caller's deadline has to leave for a model to write the profile of an answer, too, which is a call more; it may take half of it"`
+	// IndexEntries: memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank.
+	IndexEntries int           `envDefault:"20000"`
+	IndexFresh   time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
+	IndexTimeout time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
+	// WeightsAge: how old a tenant's learned weights may be to choose candidates; they are read in the background, and where older ones are all there is, the shared prior chooses.
+	WeightsAge time.Duration `envDefault:"30s"`
+	// Reserve: what is left of a caller's deadline when a profile by a model is given up for one without.
+	Reserve time.Duration `envDefault:"50ms"`
+	// AnswerTime: time that a caller's deadline has to leave for a model to write the profile of an answer, too, which is a call more; it may take half of it.
+	AnswerTime time.Duration `envDefault:"10s"`
 }
 
 // Validate checks what the types do not.
@@ -68,12 +73,8 @@ func (c Config) Validate() error {
 		config.Require(c.OwnPlaces >= 0 && c.OwnPlaces <= 20, "MNEME_RECALL_OWN_PLACES", c.OwnPlaces, "0 to 20"),
 		config.Require(c.RankTimeout > 0, "MNEME_RECALL_RERANK_TIMEOUT", c.RankTimeout, "more than zero"),
 		config.Require(c.WindowTimeout > 0, "MNEME_RECALL_WINDOW_TIMEOUT", c.WindowTimeout, "more than zero"),
-		config.Require(c.IndexEntries >= 0, "MNEME_RECALL_INDEX_ENTRIES", c.IndexEntries, "zero or more"),
 		config.Require(c.IndexFresh > 0, "MNEME_RECALL_INDEX_FRESH", c.IndexFresh, "more than zero"),
 		config.Require(c.IndexTimeout > 0, "MNEME_RECALL_INDEX_TIMEOUT", c.IndexTimeout, "more than zero"),
-		config.Require(c.WeightsAge > 0, "MNEME_RECALL_WEIGHTS_AGE", c.WeightsAge, "more than zero"),
-		config.Require(c.AnswerTime >= 0, "MNEME_RECALL_ANSWER_TIME", c.AnswerTime, "zero or more"),
-		config.Require(c.Reserve >= 0, "MNEME_RECALL_RESERVE", c.Reserve, "zero or more"),
 	)
 }
 

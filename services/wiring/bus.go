@@ -37,7 +37,8 @@ type Bus struct {
 	// Retention is a topic's, since only some hold what users said.
 	Retention map[string]time.Duration `env:"MNEME_KAFKA_RETENTION" desc:"how long topics keep records, such as mneme.session-events:168h; of new topics, and of existing ones by mneme migrate; the broker's default where not named"`
 	Workers   int                      `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
-	MaxBatch  int                      `env:"MNEME_BUS_MAX_BATCH" envDefault:"256" desc:"records of one user handled together at most"`
+	// MaxBatch: records of one user handled together at most.
+	MaxBatch int `envDefault:"256"`
 }
 
 // Validate checks what the types do not.
@@ -50,7 +51,6 @@ func (b Bus) Validate() error {
 			"zero or more, and no more than MNEME_KAFKA_REPLICAS"),
 		b.checkRetention(),
 		config.Require(b.Workers > 0, "MNEME_BUS_WORKERS", b.Workers, "more than zero"),
-		config.Require(b.MaxBatch > 0, "MNEME_BUS_MAX_BATCH", b.MaxBatch, "more than zero"),
 		config.Require((b.User == "") == (b.Password == ""), "MNEME_KAFKA_USER", b.User, "a user and MNEME_KAFKA_PASSWORD, or neither"),
 	)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 	"github.com/mneme-memory/mneme/shared/contract"
-	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -26,12 +25,8 @@ import (
 
 // Webhooks names the consumer group that delivers changes of memory, so that an erasure can wait for it.
 type Webhooks struct {
-	Group string `env:"MNEME_WEBHOOK_GROUP" envDefault:"mneme-webhooks" desc:"consumer group that reads memory changes for webhooks; an erasure waits for it, so that it is the same in all services"`
-}
-
-// Validate checks what the types do not.
-func (w Webhooks) Validate() error {
-	return config.Require(w.Group != "", "MNEME_WEBHOOK_GROUP", w.Group, "a name")
+	// Group: consumer group that reads memory changes for webhooks; an erasure waits for it, so that it is the same in all services.
+	Group string `envDefault:"mneme-webhooks"`
 }
 
 // Groups are the consumer groups that an erasure waits for. Who only counts has no need of them.

@@ -96,7 +96,7 @@ func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error
 }
 
 func (m Model) configured() bool {
-	return m.Endpoint.Model != "" || m.Endpoint.Models != (llm.Models{})
+	return m.Endpoint.HasModel()
 }
 
 // nothing is what closes what needs no closing.
@@ -135,7 +135,8 @@ type Embedding struct {
 	Folder string `env:"MNEME_EMBEDDING_FOLDER" desc:"folder of the sentence encoder: model.onnx, tokenizer.json, config.json, as sentence-transformers lays them out"`
 
 	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
-	Cache    int              `env:"MNEME_EMBEDDING_CACHE" envDefault:"10000" desc:"texts whose vectors are remembered in the process"`
+	// Cache: texts whose vectors are remembered in the process.
+	Cache int `envDefault:"10000"`
 }
 
 // Open makes the embedder.

@@ -25,7 +25,7 @@ type Redis struct {
 	SentinelUser     string        `env:"MNEME_REDIS_SENTINEL_USER" desc:"user of the Sentinels; empty for the default one"`
 	SentinelPassword config.Secret `env:"MNEME_REDIS_SENTINEL_PASSWORD" desc:"password of the Sentinels; empty for none"`
 	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
-	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of weights and traces"`
+	WeightsPrefix string `envDefault:"mneme:weights:"`
 	// DirectoryPrefix is the same in every service, too.
 	DirectoryPrefix string `env:"MNEME_REDIS_DIRECTORY_PREFIX" envDefault:"mneme:directory:" desc:"beginning of the keys of tenants and API keys"`
 }

@@ -44,7 +44,8 @@ func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, te
 // Window says where working memory is and how much of it is kept.
 type Window struct {
 	Redis
-	Prefix string        `env:"MNEME_REDIS_PREFIX" envDefault:"mneme:window:" desc:"beginning of the keys"`
+	// Prefix: beginning of the keys.
+	Prefix string        `envDefault:"mneme:window:"`
 	Words  int           `env:"MNEME_WINDOW_WORDS" envDefault:"600" desc:"words of salient turns in a user's window; what is of the moment only has as many to itself"`
 	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"72h" desc:"how much older than the user's newest turn a turn of the window may be"`
 	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"after how long without a write a user's window is forgotten"`
@@ -77,14 +78,16 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 // Workflows says how to reach Temporal and when the users' workflows work. MaxTurns are also the most that are consolidated
 // together of an open session. A session whose model answers cannot be used so often goes to the dead letters.
 type Workflows struct {
-	Addr       string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
-	Namespace  string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
-	TLS        bool          `env:"MNEME_TEMPORAL_TLS" envDefault:"false" desc:"whether Temporal speaks TLS; certificates are verified"`
-	Cert       string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of a certificate to show to Temporal; empty for none"`
-	Key        string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of its key"`
-	APIKey     config.Secret `env:"MNEME_TEMPORAL_API_KEY" desc:"Temporal API key; empty for none"`
-	MaxTurns   int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"waiting turns that start a consolidation"`
-	BatchTurns int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of an ended session consolidated together"`
+	Addr      string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
+	Namespace string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
+	TLS       bool          `env:"MNEME_TEMPORAL_TLS" envDefault:"false" desc:"whether Temporal speaks TLS; certificates are verified"`
+	Cert      string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of a certificate to show to Temporal; empty for none"`
+	Key       string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of its key"`
+	APIKey    config.Secret `env:"MNEME_TEMPORAL_API_KEY" desc:"Temporal API key; empty for none"`
+	// MaxTurns: waiting turns that start a consolidation.
+	MaxTurns int `envDefault:"32"`
+	// BatchTurns: turns of an ended session consolidated together.
+	BatchTurns int           `envDefault:"200"`
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
 	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
 
@@ -101,8 +104,6 @@ func (w Workflows) Validate() error {
 		config.Require((w.Cert == "") == (w.Key == "") && (w.Cert == "" || w.TLS), "MNEME_TEMPORAL_TLS_CERT", w.Cert,
 			"a file beside MNEME_TEMPORAL_TLS_KEY where MNEME_TEMPORAL_TLS is true, or neither"),
 		config.Require(w.APIKey == "" || w.TLS, "MNEME_TEMPORAL_API_KEY", w.APIKey, "a key only where MNEME_TEMPORAL_TLS is true"),
-		config.Require(w.MaxTurns > 0 && w.MaxTurns <= 200, "MNEME_CONSOLIDATION_MAX_TURNS", w.MaxTurns, "1 to 200"),
-		config.Require(w.BatchTurns > 0 && w.BatchTurns <= 400, "MNEME_CONSOLIDATION_BATCH_TURNS", w.BatchTurns, "1 to 400"),
 		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
 		config.Require(w.Linger > 0, "MNEME_CONSOLIDATION_LINGER", w.Linger, "more than zero"),
 		config.Require(w.DeleteAfter >= 0, "MNEME_TEMPORAL_DELETE_AFTER", w.DeleteAfter, "0 or more"),

@@ -22,7 +22,8 @@ import (
 // Weights says where the reranker's weights and the traces of recalls are, and how much of them is kept.
 type Weights struct {
 	Redis
-	Versions int           `env:"MNEME_RERANKER_VERSIONS" envDefault:"100" desc:"versions of weights kept to roll back to"`
+	// Versions: versions of weights kept to roll back to.
+	Versions int           `envDefault:"100"`
 	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that wait for citations at most"`
 	TraceTTL time.Duration `env:"MNEME_RERANKER_TRACE_TTL" envDefault:"24h" desc:"how long a recall waits for its citations"`
 }
@@ -30,7 +31,6 @@ type Weights struct {
 // Validate checks what the types do not.
 func (w Weights) Validate() error {
 	return errors.Join(
-		config.Require(w.Versions > 0, "MNEME_RERANKER_VERSIONS", w.Versions, "more than zero"),
 		config.Require(w.Traces > 0, "MNEME_RERANKER_TRACES", w.Traces, "more than zero"),
 		config.Require(w.TraceTTL >= time.Millisecond, "MNEME_RERANKER_TRACE_TTL", w.TraceTTL, "at least 1ms"),
 	)

@@ -56,7 +56,6 @@ func TestWeightsSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*wiring.Weights){
-		"no versions": func(w *wiring.Weights) { w.Versions = 0 },
 		"no traces":   func(w *wiring.Weights) { w.Traces = 0 },
 		"no TTL":      func(w *wiring.Weights) { w.TraceTTL = 0 },
 	} {

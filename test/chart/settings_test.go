@@ -77,15 +77,15 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 		want   string
 	}{
 		"nothing": {env("MNEME_KAFKA_BROKER"), "extraEnv.MNEME_KAFKA_BROKER: there is no such setting"},
-		"not of the binary": {map[string]any{"components": map[string]any{"gateway": env("MNEME_BOOSTER_WORKERS")}},
-			"components.gateway.extraEnv.MNEME_BOOSTER_WORKERS: there is no such setting"},
+		"not of the binary": {map[string]any{"components": map[string]any{"gateway": env("MNEME_BOOSTER_MODEL_PARALLEL")}},
+			"components.gateway.extraEnv.MNEME_BOOSTER_MODEL_PARALLEL: there is no such setting"},
 		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
 		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
 
 		"a secret of all":   {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
 		"the chart's":       {of("defaults", "MNEME_HTTP_ADDR"), "defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
 		"a secret of a job": {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
-		"not of the job":    {pod("migration", "MNEME_BOOSTER_WORKERS"), "migration.pod.extraEnv.MNEME_BOOSTER_WORKERS: there is no such"},
+		"not of the job":    {pod("migration", "MNEME_BOOSTER_MODEL_PARALLEL"), "migration.pod.extraEnv.MNEME_BOOSTER_MODEL_PARALLEL: there is no such"},
 		"not of the test":   {pod("test", "MNEME_GATEWAY_URL"), "test.pod.extraEnv.MNEME_GATEWAY_URL: there is no such setting"},
 		"Kubernetes' unit": {map[string]any{"defaults": map[string]any{"extraEnv": map[string]any{"GOMEMLIMIT": "400Mi"}}},
 			"defaults.extraEnv.GOMEMLIMIT: is 400Mi, want"},

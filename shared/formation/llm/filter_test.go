@@ -128,7 +128,7 @@ func TestTheModelReadsTurnsWithThoseBeforeAndOneSessionAtATime(t *testing.T) {
 func TestOptionsAndModelsAreChecked(t *testing.T) {
 	s := llmtest.New(t)
 	cfg := s.Config()
-	cfg.Model, cfg.Models.Embedding = "", "only-embeds"
+	cfg.Model, cfg.EmbeddingModel = "", "only-embeds"
 	c, err := model.NewClient(cfg, model.Deps{})
 	if err != nil {
 		t.Fatal(err)

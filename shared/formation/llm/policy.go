@@ -29,11 +29,13 @@ type Options struct {
 	// PromptDir holds files that take the place of built-in prompts of the same name; empty for none.
 	PromptDir string `env:"PROMPT_DIR" desc:"directory of prompt files that replace built-in ones of the same name"`
 	// Threshold is the least score of a salient turn, 0 to 1. It is low because a missed turn is worse than an extra one.
-	Threshold float64 `env:"FILTER_THRESHOLD" envDefault:"0.3" desc:"least score of a salient turn, 0 to 1"`
+	Threshold float64 `envDefault:"0.3"`
 	// FilterBatch is how many turns are rated in one call.
-	FilterBatch int `env:"FILTER_BATCH" envDefault:"40" desc:"turns rated in one call"`
+	// FilterBatch: turns rated in one call.
+	FilterBatch int `envDefault:"40"`
 	// Related is how many of a candidate's related memories the manager is shown, nearest first.
-	Related int `env:"RELATED" envDefault:"10" desc:"related memories shown for each candidate, at most 20"`
+	// Related: related memories shown for each candidate, at most 20.
+	Related int `envDefault:"10"`
 }
 
 // DefaultOptions returns the settings that apply where nothing is set.

@@ -23,11 +23,12 @@ import (
 // Options are the sizes of the parts. A session within both is given to the former as a whole.
 type Options struct {
 	// ChunkTurns is how many turns are extracted at a time at most.
-	ChunkTurns int `env:"CHUNK_TURNS" envDefault:"40" desc:"turns of a session extracted at a time; the chunks of longer ones concurrently"`
+	ChunkTurns int `envDefault:"40"`
 	// GroupCandidates is how many candidates are decided at a time. Candidates that belong together stay together, however many they are.
-	GroupCandidates int `env:"GROUP_CANDIDATES" envDefault:"40" desc:"candidates decided at a time; of more, groups apart, concurrently"`
+	// GroupCandidates: candidates decided at a time; of more, groups apart, concurrently.
+	GroupCandidates int `envDefault:"40"`
 	// Workers is how many parts of one session are worked on at once.
-	Workers int `env:"WORKERS" envDefault:"4" desc:"parts of one session worked on at once"`
+	Workers int `envDefault:"4"`
 }
 
 // DefaultOptions returns the settings that apply where nothing is set.

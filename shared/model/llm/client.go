@@ -56,7 +56,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("llm configuration: %w", err)
 	}
-	if cfg.Model == "" && cfg.Models == (Models{}) {
+	if !cfg.HasModel() {
 		return nil, errors.New("llm configuration: MODEL: is not set, want the name of a model")
 	}
 	server, err := url.Parse(cfg.BaseURL)
@@ -69,8 +69,10 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.rate, c.length, c.places = newTokenRate(cfg.TokensPerMinute), newPromptLength(), map[Role]*fairQueue{}
-	for role, n := range cfg.ByRole.Concurrency {
-		c.places[Role(role)] = newFairQueue(n, n, cfg.TenantWeights)
+	for role, s := range cfg.Roles {
+		if s.Concurrency != nil {
+			c.places[role] = newFairQueue(*s.Concurrency, *s.Concurrency, cfg.TenantWeights)
+		}
 	}
 	c.asked = &pauses{until: map[string]time.Time{}}
 	c.breaker = newBreaker(cfg.Breaker, c.log)

@@ -89,7 +89,7 @@ func TestRequestCarriesSettingsAndSchema(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleManager, llmtest.Text(good))
 	cfg := s.Config()
-	cfg.Models.Manager, cfg.Seed, cfg.MaxOutputTokens = "big", 7, 99
+	cfg.Roles, cfg.Seed, cfg.MaxOutputTokens = llm.Roles{llm.RoleManager: {Model: "big"}}, 7, 99
 	if _, err := ask(t.Context(), client(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestConfigurationLoadsFromTheEnvironment(t *testing.T) {
 		LLM llm.Config `envPrefix:"MNEME_LLM_"`
 	}
 	cfg, err := config.Load[service](map[string]string{
-		"MNEME_LLM_API_KEY": "sk-x", "MNEME_LLM_MODEL": "m", "MNEME_LLM_MODEL_FILTER": "small", "MNEME_LLM_TENANT_WEIGHTS": "acme:3,other:1",
+		"MNEME_LLM_API_KEY": "sk-x", "MNEME_LLM_MODEL": "m", "MNEME_LLM_ROLES": "filter: {model: small}", "MNEME_LLM_TENANT_WEIGHTS": "acme:3,other:1",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -236,8 +236,8 @@ func TestFurtherFieldsOfRequests(t *testing.T) {
 	s := llmtest.New(t)
 	environ := map[string]string{
 		"MODEL": "scripted", "BASE_URL": s.Config().BaseURL,
-		"EXTRA_BODY":         `{"chat_template_kwargs":{"enable_thinking":false},"a.b|c":1}`,
-		"EXTRA_BODY_MANAGER": `{"top_k":20,"max_tokens":7}`, "EXTRA_BODY_FILTER": `{}`,
+		"EXTRA_BODY": `{"chat_template_kwargs":{"enable_thinking":false},"a.b|c":1}`,
+		"ROLES":      `{manager: {extra_body: {top_k: 20, max_tokens: 7}}, filter: {extra_body: {}}}`,
 	}
 	cfg, err := config.Load[llm.Config](environ)
 	if err != nil {

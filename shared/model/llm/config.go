@@ -1,12 +1,10 @@
 package llm
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -46,8 +44,10 @@ type Config struct {
 	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty where it wants none"`
 	// Model serves every role that has no model of its own.
 	Model string `env:"MODEL" desc:"model of the roles that have none of their own"`
-	// Models are the models by role.
-	Models Models `envPrefix:"MODEL_"`
+	// EmbeddingModel is the model that embeds.
+	EmbeddingModel string `env:"MODEL_EMBEDDING" desc:"model that embeds, where MNEME_EMBEDDING is endpoint"`
+	// Roles has the settings of roles that differ.
+	Roles Roles `env:"ROLES" desc:"settings of roles that differ, as YAML: {filter: {model: small, temperature: 0.3, timeout: 20s, concurrency: 4, window: 8192, max_output_tokens: 2048, extra_body: {top_k: 20}}}; roles are filter, extractor, manager, utilizer, generator, embedding"`
 	// Timeout bounds one attempt.
 	Timeout time.Duration `env:"TIMEOUT" envDefault:"2m" desc:"longest time one request may take"`
 	// Retry says how failed requests are repeated.
@@ -67,53 +67,15 @@ type Config struct {
 	MaxOutputTokens int64 `env:"MAX_OUTPUT_TOKENS" envDefault:"4096" desc:"longest answer, in tokens"`
 	// Temperature is the sampling temperature.
 	Temperature float64 `env:"TEMPERATURE" envDefault:"0" desc:"sampling temperature, 0 to 2"`
-	// ByRole are the roles' own settings.
-	ByRole ByRole
 	// Breaker says when an endpoint that fails is left alone.
 	Breaker Breaker `envPrefix:"BREAKER_"`
 	// SchemaIn is where the form of an answer is shown: in the field of the request for it, in the prompt, in both, or, as is found out, in
 	// the request until the server does not take it or answers have another form.
 	SchemaIn string `env:"SCHEMA" envDefault:"auto" oneof:"auto|request|prompt|both" desc:"where the form of answers is shown: in response_format (request), in the prompt, in both, or as the server turns out to need it (auto)"`
 	// Seed makes servers that heed it repeatable.
-	Seed int64 `env:"SEED" envDefault:"1" desc:"sampling seed, for servers that heed it"`
+	Seed int64 `envDefault:"1"`
 	// Body is what every request has beside what OpenAI's API knows, such as a switch for thinking.
 	Body Body `env:"EXTRA_BODY" desc:"JSON object of further fields of requests, such as {\"chat_template_kwargs\":{\"enable_thinking\":false}}"`
-	// Bodies are what the requests of a role have instead, where that is set.
-	Bodies Bodies `envPrefix:"EXTRA_BODY_"`
-}
-
-// ByRole are settings that a role has instead of everybody's, by the role's name: filter, extractor, manager, utilizer, generator or
-// embedding.
-type ByRole struct {
-	Timeout         map[string]time.Duration `env:"TIMEOUT_BY_ROLE" desc:"roles with a timeout of their own, such as generator:20s"`
-	Concurrency     map[string]int           `env:"CONCURRENCY_BY_ROLE" desc:"most requests of a role running at once, such as filter:4"`
-	Window          map[string]int64         `env:"WINDOW_BY_ROLE" desc:"roles whose model has another window, such as filter:8192"`
-	MaxOutputTokens map[string]int64         `env:"MAX_OUTPUT_TOKENS_BY_ROLE" desc:"roles with a limit of answers of their own, such as filter:2048"`
-	Temperature     map[string]float64       `env:"TEMPERATURE_BY_ROLE" desc:"roles with a temperature of their own, such as generator:0.3"`
-}
-
-// own is what a role has by itself, or else everybody's.
-func own[V any](r Role, byRole map[string]V, everybody V) V {
-	if v, ok := byRole[string(base(r))]; ok {
-		return v
-	}
-	return everybody
-}
-
-// TimeoutFor bounds one attempt of a role.
-func (c Config) TimeoutFor(r Role) time.Duration { return own(r, c.ByRole.Timeout, c.Timeout) }
-
-// WindowFor is the window of a role's model, in tokens.
-func (c Config) WindowFor(r Role) int64 { return own(r, c.ByRole.Window, c.Window) }
-
-// MaxOutputTokensFor bounds an answer of a role, in tokens.
-func (c Config) MaxOutputTokensFor(r Role) int64 {
-	return own(r, c.ByRole.MaxOutputTokens, c.MaxOutputTokens)
-}
-
-// TemperatureFor is a role's sampling temperature.
-func (c Config) TemperatureFor(r Role) float64 {
-	return own(r, c.ByRole.Temperature, c.Temperature)
 }
 
 // Breaker leaves an endpoint alone for a while that failed many times in a row: calls fail at once then, with ErrUnavailable, instead of
@@ -122,19 +84,11 @@ type Breaker struct {
 	// Failures are how many attempts have to fail in a row; 0 for a client that always asks. An answer, whatever its worth, and a 4xx
 	// show that the endpoint is there; a 429 shows nothing. A caller's own deadline counts once a tenth of the role's timeout has been
 	// waited without anything of an answer, by one caller or by several in a row.
-	Failures uint32 `env:"FAILURES" envDefault:"10" desc:"attempts that fail in a row before the endpoint is left alone; 0 for never"`
+	// Failures: attempts that fail in a row before the endpoint is left alone; 0 for never.
+	Failures uint32 `envDefault:"10"`
 	// Pause is how long it is left alone.
-	Pause time.Duration `env:"PAUSE" envDefault:"10s" desc:"how long an endpoint that fails is left alone"`
-}
-
-// Bodies are further fields of requests by role; an empty one stands for Config.Body.
-type Bodies struct {
-	Filter    Body `env:"FILTER" desc:"further fields of the saliency filter's requests"`
-	Extractor Body `env:"EXTRACTOR" desc:"further fields of the requests that extract memories"`
-	Manager   Body `env:"MANAGER" desc:"further fields of the requests that decide operations"`
-	Utilizer  Body `env:"UTILIZER" desc:"further fields of the requests that write profiles"`
-	Generator Body `env:"GENERATOR" desc:"further fields of the requests that answer"`
-	Embedding Body `env:"EMBEDDING" desc:"further fields of the requests that embed"`
+	// Pause: how long an endpoint that fails is left alone.
+	Pause time.Duration `envDefault:"10s"`
 }
 
 // Body are further fields of a request: a JSON object's. What Mneme sets itself cannot be among them.
@@ -158,16 +112,6 @@ func (b *Body) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Models names a model per role; an empty one stands for Config.Model.
-type Models struct {
-	Filter    string `env:"FILTER" desc:"model of the saliency filter"`
-	Extractor string `env:"EXTRACTOR" desc:"model that extracts memories"`
-	Manager   string `env:"MANAGER" desc:"model that decides operations"`
-	Utilizer  string `env:"UTILIZER" desc:"model that writes profiles"`
-	Generator string `env:"GENERATOR" desc:"model that answers"`
-	Embedding string `env:"EMBEDDING" desc:"model that embeds"`
-}
-
 // Retry is exponential back-off with full jitter.
 type Retry struct {
 	// Max is how many times a request is repeated; 0 means never.
@@ -178,7 +122,8 @@ type Retry struct {
 	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
 	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
 	// once, with a fault.LaterError, and so do others of the model until the time is over.
-	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails, and those to the model until then"`
+	// MaxServerWait: longest Retry-After that is waited for; beyond it the call fails, and those to the model until then.
+	MaxServerWait time.Duration `envDefault:"60s"`
 }
 
 // DefaultConfig returns the settings that apply where nothing is set.
@@ -203,41 +148,15 @@ func (c Config) Validate() error {
 		config.Require(c.TokensPerMinute >= 0, "TENANT_TOKENS_PER_MINUTE", c.TokensPerMinute, "0 or more"),
 		config.Require(c.MaxOutputTokens > 0, "MAX_OUTPUT_TOKENS", c.MaxOutputTokens, "more than 0"),
 		config.Require(c.Window > c.MaxOutputTokens, "WINDOW", c.Window, "more than MAX_OUTPUT_TOKENS"),
-		config.Require(c.Breaker.Failures == 0 || c.Breaker.Pause > 0, "BREAKER_PAUSE", c.Breaker.Pause, "more than 0"),
 		config.Require(r.Max >= 0, "RETRY_MAX", r.Max, "0 or more"),
 		config.Require(r.Base > 0, "RETRY_BASE", r.Base, "more than 0"),
 		config.Require(r.Cap >= r.Base, "RETRY_CAP", r.Cap, "not below RETRY_BASE"),
-		config.Require(r.MaxServerWait >= 0, "RETRY_MAX_SERVER_WAIT", r.MaxServerWait, "0 or more"),
 		config.Require(c.Temperature >= 0 && c.Temperature <= 2, "TEMPERATURE", c.Temperature, "0 to 2"),
 	}
 	for tenant, w := range c.TenantWeights {
 		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w), "weights from 1 to 1000"))
 	}
-	errs = append(errs,
-		eachRole("TIMEOUT_BY_ROLE", c.ByRole.Timeout, "more than 0", func(_ Role, d time.Duration) bool { return d > 0 }),
-		eachRole("CONCURRENCY_BY_ROLE", c.ByRole.Concurrency, "more than 0", func(_ Role, n int) bool { return n > 0 }),
-		eachRole("MAX_OUTPUT_TOKENS_BY_ROLE", c.ByRole.MaxOutputTokens, "more than 0, and less than the role's window",
-			func(r Role, n int64) bool { return n > 0 && n < c.WindowFor(r) }),
-		eachRole("WINDOW_BY_ROLE", c.ByRole.Window, "more than the role's longest answer",
-			func(r Role, n int64) bool { return n > c.MaxOutputTokensFor(r) }),
-		eachRole("TEMPERATURE_BY_ROLE", c.ByRole.Temperature, "0 to 2", func(_ Role, t float64) bool { return t >= 0 && t <= 2 }),
-	)
-	return errors.Join(errs...)
-}
-
-// roles are those that have settings of their own.
-var roles = []Role{RoleFilter, RoleExtractor, RoleManager, RoleUtilizer, RoleGenerator, RoleEmbedding}
-
-// eachRole holds the values by role against what is wanted of them.
-func eachRole[V any](name string, values map[string]V, want string, fine func(Role, V) bool) error {
-	var errs []error
-	for role, v := range values {
-		if !slices.Contains(roles, Role(role)) {
-			errs = append(errs, config.Require(false, name, role, fmt.Sprintf("roles among %q", roles)))
-			continue
-		}
-		errs = append(errs, config.Require(fine(Role(role), v), name, fmt.Sprintf("%s:%v", role, v), want))
-	}
+	errs = append(errs, c.checkRoles()...)
 	return errors.Join(errs...)
 }
 
@@ -250,27 +169,4 @@ func base(r Role) Role {
 		return RoleManager
 	}
 	return r
-}
-
-// ModelFor is the model of a role; empty when none is set.
-func (c Config) ModelFor(r Role) string {
-	m := c.Models
-	own := map[Role]string{
-		RoleFilter: m.Filter, RoleExtractor: m.Extractor, RoleManager: m.Manager, RoleUtilizer: m.Utilizer, RoleGenerator: m.Generator,
-		RoleEmbedding: m.Embedding,
-	}
-	return cmp.Or(own[base(r)], c.Model)
-}
-
-// BodyFor are the further fields of a role's requests.
-func (c Config) BodyFor(r Role) Body {
-	b := c.Bodies
-	own := map[Role]Body{
-		RoleFilter: b.Filter, RoleExtractor: b.Extractor, RoleManager: b.Manager, RoleUtilizer: b.Utilizer, RoleGenerator: b.Generator,
-		RoleEmbedding: b.Embedding,
-	}
-	if body := own[base(r)]; body != nil {
-		return body
-	}
-	return c.Body
 }

@@ -23,8 +23,8 @@ func TestRolesHaveSettingsOfTheirOwn(t *testing.T) {
 	s := llmtest.New(t)
 	s.Always(llmtest.Text(good))
 	cfg := s.Config()
-	cfg.ByRole.Temperature = map[string]float64{"manager": 0.7}
-	cfg.ByRole.MaxOutputTokens = map[string]int64{"manager": 55}
+	temperature, most := 0.7, int64(55)
+	cfg.Roles = llm.Roles{llm.RoleManager: {Temperature: &temperature, MaxOutputTokens: &most}}
 	c := client(t, cfg)
 	for _, role := range []llm.Role{llm.RoleManager, llm.RoleFactManager, llm.RoleFilter} {
 		r := request()
@@ -41,26 +41,29 @@ func TestRolesHaveSettingsOfTheirOwn(t *testing.T) {
 
 func TestSettingsOfRolesAreChecked(t *testing.T) {
 	for setting, want := range map[string]string{
-		"TEMPERATURE_BY_ROLE=boss:1":         "roles among",
-		"TEMPERATURE_BY_ROLE=filter:3":       "0 to 2",
-		"TIMEOUT_BY_ROLE=filter:0s":          "more than 0",
-		"TIMEOUT_BY_ROLE=filter":             "TIMEOUT_BY_ROLE",
-		"CONCURRENCY_BY_ROLE=filter:0":       "more than 0",
-		"MAX_OUTPUT_TOKENS_BY_ROLE=filter:0": "more than 0",
-		"WINDOW_BY_ROLE=filter:100":          "longest answer",
-		"WINDOW=4096":                        "MAX_OUTPUT_TOKENS",
-		"TENANT_TOKENS_PER_MINUTE=-1":        "0 or more",
-		"BREAKER_PAUSE=0s":                   "more than 0",
+		"ROLES=boss: {temperature: 1}":         "roles among",
+		"ROLES=filter: {temperature: 3}":       "0 to 2",
+		"ROLES=filter: {timeout: 0s}":          "more than 0",
+		"ROLES=filter: {heat: 1}":              "ROLES",
+		"ROLES=filter":                         "ROLES",
+		"ROLES=filter: {concurrency: 0}":       "more than 0",
+		"ROLES=filter: {max_output_tokens: 0}": "more than 0",
+		"ROLES=filter: {window: 100}":          "longest answer",
+		"ROLES=filter: {extra_body: {n: 2}}":   "ROLES",
+		"WINDOW=4096":                          "MAX_OUTPUT_TOKENS",
+		"TENANT_TOKENS_PER_MINUTE=-1":          "0 or more",
 	} {
 		name, value, _ := strings.Cut(setting, "=")
 		if _, err := config.Load[llm.Config](map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", setting, err, want)
 		}
 	}
-	cfg, err := config.Load[llm.Config](map[string]string{"TIMEOUT_BY_ROLE": "generator:20s,filter:2m", "WINDOW_BY_ROLE": "filter:8192"})
+	cfg, err := config.Load[llm.Config](map[string]string{
+		"ROLES": "generator: {timeout: 20s}\nfilter: {timeout: 2m, window: 8192}\n",
+	})
 	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second || cfg.TimeoutFor(llm.RoleManager) != 2*time.Minute ||
 		cfg.WindowFor(llm.RoleFilter) != 8192 {
-		t.Errorf("%+v, %v", cfg.ByRole, err)
+		t.Errorf("%+v, %v", cfg.Roles, err)
 	}
 }
 
@@ -69,7 +72,8 @@ func TestARoleRunsNoMoreRequestsAtOnceThanItMay(t *testing.T) {
 	release := make(chan struct{})
 	s.Always(llmtest.Hold(release, llmtest.Text(good)))
 	cfg := s.Config()
-	cfg.ByRole.Concurrency = map[string]int{"manager": 1}
+	one := 1
+	cfg.Roles = llm.Roles{llm.RoleManager: {Concurrency: &one}}
 	c := client(t, cfg)
 	var all sync.WaitGroup
 	put := func(role llm.Role) {
@@ -273,7 +277,7 @@ func TestAnEndpointThatAsksToWaitIsLeftAlone(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleManager, llmtest.RateLimited("120"))
 	cfg := s.Config()
-	cfg.Models.Filter = "another"
+	cfg.Roles = llm.Roles{llm.RoleFilter: {Model: "another"}}
 	c := client(t, cfg)
 	for range 2 {
 		_, err := ask(t.Context(), c)

@@ -34,7 +34,7 @@ func Describe[T any]() []Row {
 		if !known {
 			rows = append(rows, f.row())
 		}
-	}, func(reflect.Value, string) {})
+	}, func(field) {}, func(reflect.Value, string) {})
 	return rows
 }
 
@@ -62,7 +62,7 @@ func Values[T any](cfg T) []Value {
 		if !slices.ContainsFunc(values, func(v Value) bool { return v.Name == f.name }) {
 			values = append(values, Value{Name: f.name, Text: f.text()})
 		}
-	}, func(reflect.Value, string) {})
+	}, func(field) {}, func(reflect.Value, string) {})
 	return values
 }
 

@@ -47,9 +47,11 @@ func (f field) secret() bool {
 	return t == reflect.TypeFor[Secret]()
 }
 
-// walk calls visit for every setting in declaration order, and leave for every struct after its
-// settings, inner structs first.
-func walk(v reflect.Value, prefix string, visit func(field), leave func(v reflect.Value, prefix string)) {
+// walk calls visit for every setting in declaration order, constant for every field that has a default and no variable, and leave for
+// every struct after its fields, inner structs first.
+func walk(
+	v reflect.Value, prefix string, visit, constant func(field), leave func(v reflect.Value, prefix string),
+) {
 	for i := range v.NumField() {
 		tag := v.Type().Field(i)
 		if !tag.IsExported() {
@@ -60,8 +62,12 @@ func walk(v reflect.Value, prefix string, visit func(field), leave func(v reflec
 			visit(field{name: prefix + name, tag: tag, value: v.Field(i)})
 			continue
 		}
+		if _, ok := tag.Tag.Lookup("envDefault"); ok {
+			constant(field{tag: tag, value: v.Field(i)})
+			continue
+		}
 		if v.Field(i).Kind() == reflect.Struct {
-			walk(v.Field(i), prefix+tag.Tag.Get("envPrefix"), visit, leave)
+			walk(v.Field(i), prefix+tag.Tag.Get("envPrefix"), visit, constant, leave)
 		}
 	}
 	leave(v, prefix)

@@ -14,7 +14,8 @@ import (
 // Environ is the environment of the process as a map.
 func Environ() map[string]string { return env.ToMap(os.Environ()) }
 
-// Load reads the settings of T, a struct, from environ. Its error lists every problem, wraps
+// Load reads the settings of T, a struct, from environ. A field with an envDefault and no env is a constant: it gets its default, and
+// only tests change it. Its error lists every problem, wraps
 // ErrInvalid and is terminal. Variables that T does not have are left alone, because services share
 // an environment; see Unrecognized.
 func Load[T any](environ map[string]string) (T, error) {
@@ -32,7 +33,7 @@ func Load[T any](environ map[string]string) (T, error) {
 			problems = append(problems, validate(v, prefix)...)
 		}
 	}
-	walk(reflect.ValueOf(&cfg).Elem(), "", visit, leave)
+	walk(reflect.ValueOf(&cfg).Elem(), "", visit, visit, leave)
 	return cfg, invalid(problems)
 }
 

@@ -25,7 +25,7 @@ type Base struct {
 	// MaxBody bounds a request.
 	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
 	// HeaderTimeout bounds how long a client may take to send the headers.
-	HeaderTimeout time.Duration `env:"MNEME_HTTP_HEADER_TIMEOUT" envDefault:"5s" desc:"longest time a client may take to send its request headers"`
+	HeaderTimeout time.Duration `envDefault:"5s"`
 	// BodyTimeout bounds how long a client may take to send a body, from the end of its headers.
 	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time a client may take to send a request's body; answers and streams may take longer"`
 	// DrainDelay is waited between losing readiness and refusing connections.
@@ -44,7 +44,6 @@ func (b Base) Validate() error {
 		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
 		config.Require(b.MetricsAddr == "" || isAddr(b.MetricsAddr), MetricsAddrVariable, b.MetricsAddr, "host:port, or nothing"),
 		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
-		config.Require(b.HeaderTimeout > 0, "MNEME_HTTP_HEADER_TIMEOUT", b.HeaderTimeout, "more than zero"),
 		config.Require(b.BodyTimeout > 0, "MNEME_HTTP_BODY_TIMEOUT", b.BodyTimeout, "more than zero"),
 		config.Require(b.DrainDelay >= 0, "MNEME_DRAIN_DELAY", b.DrainDelay, "zero or more"),
 		config.Require(b.StopTimeout > 0, "MNEME_SHUTDOWN_TIMEOUT", b.StopTimeout, "more than zero"),

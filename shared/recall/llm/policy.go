@@ -20,7 +20,7 @@ type Options struct {
 	// PromptDir holds files that take the place of built-in prompts of the same name; empty for none.
 	PromptDir string `env:"PROMPT_DIR" desc:"directory of prompt files that replace built-in ones of the same name"`
 	// WordBudget is how many words a profile may have where the evidence names no budget.
-	WordBudget int `env:"WORD_BUDGET" envDefault:"200" desc:"words of a profile where the request names no budget"`
+	WordBudget int `envDefault:"200"`
 }
 
 // DefaultOptions returns the settings that apply where nothing is set.

@@ -49,7 +49,7 @@ type Options struct {
 	// Keep is how long a decision is kept, in whole days.
 	Keep time.Duration `env:"MNEME_FILTER_KEEP" envDefault:"168h" desc:"how long a model's decision on a turn is kept in Redis, so that it is not asked twice, in days of 24h"`
 	// Recent is how long the last turns of a session are kept.
-	Recent time.Duration `env:"MNEME_FILTER_RECENT" envDefault:"6h" desc:"how long the last turns of a session are kept in Redis, which a model reads the next ones by"`
+	Recent time.Duration `envDefault:"6h"`
 	// Now is the clock that says which day it is.
 	Now func() time.Time
 }
@@ -58,7 +58,6 @@ type Options struct {
 func (o Options) Validate() error {
 	return errors.Join(
 		config.Require(o.Keep >= day && o.Keep%day == 0 && o.Keep <= maxKeep, "MNEME_FILTER_KEEP", o.Keep, "24h to 2160h, in days of 24h"),
-		config.Require(o.Recent > 0 && o.Recent <= 7*day, "MNEME_FILTER_RECENT", o.Recent, "more than zero, and 168h at most"),
 	)
 }
 

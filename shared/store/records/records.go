@@ -45,7 +45,7 @@ type Options struct {
 	// Keep is how long a user's records are kept after the last of them.
 	Keep time.Duration `env:"KEEP" envDefault:"720h" desc:"how long a user's records are kept after the last of them"`
 	// Calls is how many records are kept of a user, the newest.
-	Calls int64 `env:"CALLS" envDefault:"1000" desc:"records kept of a user at most, the newest"`
+	Calls int64 `envDefault:"1000"`
 	// Log is told of records that could not be kept, without what is in them; nil for nobody.
 	Log *slog.Logger
 	// Meter makes the metric of what is lost; nil makes none.

@@ -25,7 +25,7 @@ type Options struct {
 	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten theirs.
 	RequestDimension bool `env:"REQUEST_DIMENSION" envDefault:"false" desc:"ask for vectors of that length; not every model takes it"`
 	// Batch is how many texts are sent in one call.
-	Batch int `env:"BATCH" envDefault:"64" desc:"texts embedded in one call"`
+	Batch int `envDefault:"64"`
 }
 
 // DefaultOptions returns the settings that apply where nothing is set.
