@@ -329,7 +329,7 @@ func TestARevokedKeyIsRefusedWithinTheTimeThatIsStated(t *testing.T) {
 	if !strings.Contains(text, "refused everywhere "+stated) {
 		t.Errorf("the description does not state %s", stated)
 	}
-	for _, name := range []string{"operating.md", "gateway.md"} {
+	for _, name := range []string{"operations/tenants-and-keys.md", "gateway.md"} {
 		page, err := os.Open("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

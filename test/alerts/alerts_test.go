@@ -23,7 +23,7 @@ import (
 const (
 	rulesFile = "../../charts/mneme/files/rules.yaml"
 	boards    = "../../charts/mneme/files/dashboards/*.json"
-	runbooks  = "../../docs/operating.md"
+	runbooks  = "../../docs/operations/alerts.md"
 )
 
 type rule struct {
@@ -308,8 +308,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		if r.Alert == "" {
 			continue
 		}
-		if !strings.Contains(text, "\n### "+r.Alert+"\n") || r.Annotations["runbook"] != "docs/operating.md#"+strings.ToLower(r.Alert) {
-			t.Errorf("%s has no paragraph in operating.md, or does not name it: %s", r.Alert, r.Annotations["runbook"])
+		if !strings.Contains(text, "\n### "+r.Alert+"\n") || r.Annotations["runbook"] != "docs/operations/alerts.md#"+strings.ToLower(r.Alert) {
+			t.Errorf("%s has no section in alerts.md, or does not name it: %s", r.Alert, r.Annotations["runbook"])
 		}
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" || r.Annotations["summary"] == "" {
 			t.Errorf("%s: severity %q, summary %q", r.Alert, s, r.Annotations["summary"])

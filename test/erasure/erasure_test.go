@@ -234,8 +234,8 @@ func publisher(t *testing.T, brokers []string) bus.Publisher {
 	return client.Publisher
 }
 
-// keep are the places that keep an erased user's words or id for a time that docs/operating.md states: segments of the topics that only
-// carry records, and what Weaviate has not compacted yet. keepIDs keep ids alone.
+// keep lists the places that hold an erased user's words or id for a limited time, as docs/operations/erasure.md states: segments of the
+// transport topics, and files that Weaviate has not compacted. keepIDs hold only ids.
 var (
 	keep    = []string{"kafka/", "weaviate/"}
 	keepIDs = []string{"redis/", "temporal/"}

@@ -47,7 +47,7 @@ func holdsAny(data []byte, of [][]byte) bool {
 	return slices.ContainsFunc(of, func(mark []byte) bool { return bytes.Contains(data, mark) })
 }
 
-// named reports whether docs/operating.md says that a place keeps a user's id, and for how long. None of them keeps words.
+// named reports whether docs/operations/erasure.md lists a place that keeps a user's id for a limited time. These places keep no words.
 func named(at string) bool {
 	return strings.HasPrefix(at, "histories: erasure/") || // the erasure itself
 		strings.HasPrefix(at, "redis: ") && strings.Contains(at, ":erased:") || // which erasures were carried out

@@ -72,7 +72,7 @@
 {{- range $k, $key := $t.api_keys }}
 {{- $path := printf "tenants.list[%d].api_keys[%d]" $i $k }}
 {{- if not (regexMatch "^sha256:[0-9a-fA-F]{64}$" $key) }}
-{{- $wrong = append $wrong (printf "%s: is not sha256: and 64 hexadecimal digits, the hash of a key (docs/operating.md)" $path) }}
+{{- $wrong = append $wrong (printf "%s: is not sha256: and 64 hexadecimal digits, the hash of a key (docs/operations/tenants-and-keys.md)" $path) }}
 {{- else if hasKey $keys (lower $key) }}
 {{- $wrong = append $wrong (printf "%s: is the same key as %s" $path (index $keys (lower $key))) }}
 {{- else if eq (lower $key) (printf "sha256:%s" (sha256sum "")) }}
