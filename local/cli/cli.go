@@ -47,7 +47,7 @@ func (c *cli) root() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
 	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
 		c.replay(), c.erase(), c.erasures(), c.export(), c.importUser(), c.reranker(), c.keys(), c.tenants(), c.usage(), c.records(),
-		c.mcp(), c.trace(), c.eval(), c.check(), c.migrate())
+		c.mcp(), c.trace(), c.status(), version(), c.eval(), c.check(), c.migrate())
 	return root
 }
 

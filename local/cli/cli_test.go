@@ -204,6 +204,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"help", []string{"--help"}, command.ExitOK, ""},
 		{"an unknown command", []string{"remember"}, command.ExitUsage, `"remember"`},
+		{"a misspelt command", []string{"recal"}, command.ExitUsage, `no command "recal"; did you mean "recall"?`},
+		{"an address of others", []string{"up", "--listen", "0.0.0.0:8400"}, command.ExitUsage, "want a loopback address"},
+		{"an address without a port", []string{"up", "--listen", "127.0.0.1"}, command.ExitUsage, "want host:port"},
 		{"an unknown flag", []string{"recall", "--colour"}, command.ExitUsage, "--colour"},
 		{"a flag without its value", []string{"memories", "--user"}, command.ExitUsage, "--user"},
 		{"a user that is missing", []string{"memories"}, command.ExitUsage, "--user is missing"},

@@ -74,7 +74,7 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short, Long: long,
 		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) > 0 {
-				return command.Usage(fmt.Errorf("there is no command %q: see mneme %s --help", given[0], use))
+				return command.Usage(fmt.Errorf("no command %q: see mneme %s --help", given[0], use))
 			}
 			return nil
 		},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,14 +18,13 @@ import (
 )
 
 func (c *cli) up() *cobra.Command {
-	var strategy, policy string
+	var strategy, policy, listen string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all of Mneme on this machine until interrupted",
 		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with the data folder\n" +
 			"given by --data, and prints where everything listens. The first time it builds the servers. It starts a\n" +
-			"server that dies again, and ends when that does not help. The folder remembers the ports and the API key:\n" +
-			"the gateway's port is 8400 if that is free at the first start.\n" +
+			"server that dies again, and ends when that does not help. The folder remembers the ports and the API key.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,9 +36,15 @@ func (c *cli) up() *cobra.Command {
 					*value = "" // whatever the folder has
 				}
 			}
-			return c.runUp(cmd.Context(), strategy, policy)
+			port, err := c.listenPort(listen, cmd.Flags().Changed("listen"))
+			if err != nil {
+				return err
+			}
+			return c.runUp(cmd.Context(), strategy, policy, port)
 		},
 	}
+	cmd.Flags().StringVar(&listen, "listen", defaultListen,
+		"loopback address of the gateway; port 0 takes any free one. A data folder keeps its port until the flag names another")
 	cmd.Flags().StringVar(&policy, "policy", "embedded",
 		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs MNEME_LLM_MODEL)")
 	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
@@ -45,12 +52,31 @@ func (c *cli) up() *cobra.Command {
 	return cmd
 }
 
-// gatewayPort is the port of up's gateway in a new data folder, if that is free.
-const gatewayPort = 8400
+// defaultListen is the gateway's address in a new data folder.
+const defaultListen = "127.0.0.1:8400"
 
-func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
+// listenPort returns the port that up asks for: 0 for the one that the folder remembers, or for any free one.
+func (c *cli) listenPort(listen string, given bool) (int, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return 0, command.Usage(fmt.Errorf("--listen is %q, want host:port", listen))
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return 0, command.Usage(fmt.Errorf("--listen is %q, want a loopback address such as %s", listen, defaultListen))
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return 0, command.Usage(fmt.Errorf("--listen is %q, want a port from 0 to 65535", listen))
+	}
+	if !given && standalone.Remembers(c.dir) {
+		return 0, nil
+	}
+	return int(n), nil
+}
+
+func (c *cli) runUp(ctx context.Context, strategy, policy string, port int) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
-		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), GatewayPort: gatewayPort,
+		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), GatewayPort: port,
 	})
 	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
 		return command.Usage(err)

@@ -32,7 +32,8 @@ func Usage(err error) error { return UsageError{err} }
 
 // NewRoot makes the root command of a command line.
 func NewRoot(name, short, long string) *cobra.Command {
-	root := &cobra.Command{
+	var root *cobra.Command
+	root = &cobra.Command{
 		Use: name, Short: short,
 		Long:          long + "\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
 		Version:       runner.Version(),
@@ -40,7 +41,7 @@ func NewRoot(name, short, long string) *cobra.Command {
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) > 0 {
-				return Usage(fmt.Errorf("there is no command %q: see %s --help", given[0], name))
+				return Usage(unknownCommand(root, name, given[0]))
 			}
 			return nil
 		},
@@ -49,6 +50,15 @@ func NewRoot(name, short, long string) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	return root
+}
+
+// unknownCommand names the command that was probably meant.
+func unknownCommand(root *cobra.Command, name, given string) error {
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(given); len(near) > 0 {
+		return fmt.Errorf("no command %q; did you mean %q?", given, near[0])
+	}
+	return fmt.Errorf("no command %q: see %s --help", given, name)
 }
 
 // Execute runs a command line. Results go to out, everything else to errOut; hint says what to do next after an error, or nothing.

@@ -67,16 +67,18 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	return known, writePorts(file, known)
 }
 
-// ClaimPort returns the loopback address of the port that the file remembers for a role. Where the file remembers none,
-// it is the preferred port if that is free, else another one, and the file remembers it. A remembered port that another
-// process uses is an error.
-func ClaimPort(file, role string, preferred int) (string, error) {
+// ClaimPort returns a loopback address for a role, and the file remembers its port. The port is the one that is asked for, or else the
+// one that the file remembers, or else a free one. A port that another process uses is an error.
+func ClaimPort(file, role string, asked int) (string, error) {
 	known, err := readPorts(file)
 	if err != nil {
 		return "", err
 	}
-	if _, ok := known[role]; !ok && preferred != 0 && free(preferred) {
-		known[role] = preferred
+	if asked != 0 && known[role] != asked {
+		if !freeSoon(asked) {
+			return "", fmt.Errorf("port %d (%s) is used by another process", asked, role)
+		}
+		known[role] = asked
 		if err := writePorts(file, known); err != nil {
 			return "", err
 		}

@@ -30,11 +30,18 @@ func TestClaimPortRemembersThePort(t *testing.T) {
 		t.Errorf("got %v, want that the port of some is taken, and the file", err)
 	}
 	other := filepath.Join(t.TempDir(), "other.ports.json")
-	chosen, err := ClaimPort(other, "some", preferred)
+	if _, err := ClaimPort(other, "some", preferred); err == nil || !strings.Contains(err.Error(), "is used by another process") {
+		t.Errorf("got %v, want that the port is taken", err)
+	}
+	chosen, err := ClaimPort(other, "some", 0)
 	if err != nil || chosen == first {
 		t.Fatalf("got %s, %v, want another port than the taken %s", chosen, err, first)
 	}
-	if again, err := ClaimPort(other, "some", preferred); err != nil || again != chosen {
-		t.Errorf("got %s, %v, want %s again", again, err, chosen)
+	third, err := choosePort(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := ClaimPort(other, "some", third); err != nil || moved != (ports{"some": third}).addr("some") {
+		t.Errorf("got %s, %v, want the port that is asked for", moved, err)
 	}
 }

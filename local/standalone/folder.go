@@ -60,6 +60,21 @@ type Connection struct {
 	APIKey string `json:"api_key,omitempty"`
 	// Traces is the trace viewer and OTLP endpoint; empty when there is none.
 	Traces string `json:"traces,omitempty"`
+	// Parts are the servers and services, with the addresses where they say whether they are ready.
+	Parts []Part `json:"parts,omitempty"`
+}
+
+// Part is a server or a service.
+type Part struct {
+	Name string `json:"name"`
+	// Address is host:port, or a URL that answers 200 when the part is ready.
+	Address string `json:"address"`
+}
+
+// Remembers reports whether a data folder remembers the port of a gateway.
+func Remembers(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, gatewayPorts))
+	return err == nil
 }
 
 // save leaves the connection in the data folder, for its owner only, since it holds the key.

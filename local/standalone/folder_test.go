@@ -299,7 +299,7 @@ func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, gatewayPorts), `{"gateway": `+port+`}`)
-	if s, err := Start(t.Context(), Options{Dir: dir, GatewayPort: 8400}); err == nil || s != nil ||
+	if s, err := Start(t.Context(), Options{Dir: dir}); err == nil || s != nil ||
 		!strings.Contains(err.Error(), "port "+port+" (gateway) is used by another process") || !strings.Contains(err.Error(), gatewayPorts) {
 		t.Errorf("got %v, %v, want that port %s is taken", s, err, port)
 	}

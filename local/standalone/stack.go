@@ -39,8 +39,7 @@ type Options struct {
 	Policy string
 	// Strategy is the strategy of that tenant, likewise; empty means the default one.
 	Strategy string
-	// GatewayPort is the port of the gateway in a new data folder, if that is free; 0 takes any that is. The folder
-	// remembers the port.
+	// GatewayPort is the port of the gateway; 0 takes the one that the folder remembers, or any free one.
 	GatewayPort int
 }
 
@@ -187,6 +186,14 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Gateway = "http://" + s.services.addr(gateway.Service.Name())
 	s.Connection.Utilizer = "http://" + s.services.addr("utilizer")
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
+	s.Connection.Parts = []Part{
+		{"weaviate", "http://" + s.dependencies.weaviate.HTTP() + "/v1/.well-known/ready"}, {"temporal", s.dependencies.temporal.Addr()},
+		{"kafka", s.dependencies.broker.Addr()}, {"redis", s.dependencies.redis.Addr()},
+	}
+	for _, service := range AllServices() {
+		name := service.Name()
+		s.Connection.Parts = append(s.Connection.Parts, Part{name, "http://" + s.services.addr(name) + "/readyz"})
+	}
 	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)", time.Since(began).Seconds())
 	return nil
 }

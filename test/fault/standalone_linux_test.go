@@ -225,7 +225,7 @@ const tail = 20_000
 // launch runs the standalone until it says where it is, or ends.
 func launch(t *testing.T, binary, dir string) *running {
 	t.Helper()
-	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up"), ended: make(chan struct{}), log: &lockedBuffer{}}
+	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up", "--listen", "127.0.0.1:0"), ended: make(chan struct{}), log: &lockedBuffer{}}
 	r.cmd.Stderr = r.log
 	out, in := io.Pipe()
 	r.cmd.Stdout = in
