@@ -76,6 +76,22 @@ func TestAnErasureWaitsForAStoreThatCannotBeCounted(t *testing.T) {
 	}
 }
 
+// A store that could not be erased is not proved to be empty, whatever its count says, and is erased again.
+func TestAnErasureWaitsForAStoreThatCannotBeErased(t *testing.T) {
+	s := &store{name: "s", failures: 3}
+	env := newRun(t, s)
+	all := shown(env)
+	signalAt(env, 0, erased("r1"))
+	got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"})
+	if got.Rounds != 5 || s.erased != 1 || len(s.asked) != 4 {
+		t.Errorf("%d rounds, want 5; %d erasures of %d have succeeded, want 1 of 4", got.Rounds, s.erased, len(s.asked))
+	}
+	want := erasure.Count{Store: "s", Count: 1, Error: "internal"}
+	if left := (*all)[0].(erasure.Progress).Remaining; len(left) != 1 || left[0].Count != want {
+		t.Errorf("showed %+v, want %+v", left, want)
+	}
+}
+
 // What was found empty is not erased in every round, only counted.
 func TestAnEmptyStoreIsErasedOnce(t *testing.T) {
 	empty := &store{name: "empty"}
