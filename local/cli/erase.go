@@ -144,11 +144,12 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mn
 	if err == nil {
 		return last, nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return nil, err
 	}
 	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
-		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, err, waitsFor(last), printable(user), id)
+		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last), printable(user), id)
 }
 
 // waitsFor says what an erasure waits for.

@@ -35,6 +35,7 @@ type data struct {
 	asked    int
 	erased   bool
 	stuck    bool // the erasure is never proved
+	ended    bool // the erasure was ended from outside
 	left     uint64
 	imported []byte
 	cut      bool
@@ -53,6 +54,9 @@ func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRe
 	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ended {
+		return nil, connect.NewError(connect.CodeAborted, errors.New("the erasure was ended"))
+	}
 	if d.asked++; d.asked < 2 || d.stuck {
 		return connect.NewResponse(&mnemev1.GetErasureResponse{
 			State: mnemev1.ErasureState_ERASURE_STATE_RUNNING, Remaining: remaining(),
@@ -170,6 +174,14 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	code, out, errOut := run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
 	if d.erased || code != cli.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
 		t.Errorf("exit code %d, asked for a new one %t, %q, %q", code, d.erased, out, errOut)
+	}
+}
+
+// Only an erasure that the command stops waiting for goes on by itself.
+func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
+	code, _, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{ended: true})...)...)
+	if code != cli.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "goes on") {
+		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
 
