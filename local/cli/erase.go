@@ -49,7 +49,7 @@ func (c *cli) erase() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Reader) error {
+func (c *cli) runErase(ctx context.Context, user, begun string, yes bool, in io.Reader) error {
 	s, err := c.connect(ctx)
 	if err != nil {
 		return err
@@ -59,6 +59,7 @@ func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Rea
 	if err != nil {
 		return err
 	}
+	id := begun
 	if id == "" {
 		if !yes {
 			if err := c.confirm(user, total(before), in); err != nil {
@@ -71,7 +72,7 @@ func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Rea
 		}
 		id = res.Msg.GetErasureId()
 	}
-	proved, err := c.awaitErased(ctx, s, user, id)
+	proved, err := c.awaitErased(ctx, s, user, id, begun != "")
 	if err != nil {
 		return err
 	}
@@ -125,8 +126,9 @@ func total(scan *mnemev1.ScanUserResponse) uint64 {
 	return n
 }
 
-// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes.
-func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mnemev1.GetErasureResponse, error) {
+// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes. Where the user of the
+// command has named the erasure, the service may not know it: it answers that such an erasure is pending.
+func (c *cli) awaitErased(ctx context.Context, s *session, user, id string, named bool) (*mnemev1.GetErasureResponse, error) {
 	var last *mnemev1.GetErasureResponse
 	shown := ""
 	err := poll(ctx, erasePoll, func() (bool, error) {
@@ -147,6 +149,10 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mn
 	cause := context.Cause(ctx)
 	if cause == nil {
 		return nil, err
+	}
+	if named && last.GetState() == mnemev1.ErasureState_ERASURE_STATE_PENDING {
+		return nil, fmt.Errorf("erasure %s is not known, or waits for %s: %w; compare the id with the one that the request was answered with",
+			id, waitsFor(last), cause)
 	}
 	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
 		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last), printable(user), id)

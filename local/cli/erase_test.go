@@ -35,6 +35,7 @@ type data struct {
 	asked    int
 	erased   bool
 	stuck    bool // the erasure is never proved
+	pending  bool // the erasure has not begun, or is not known
 	ended    bool // the erasure was ended from outside
 	left     uint64
 	imported []byte
@@ -56,6 +57,9 @@ func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRe
 	defer d.mu.Unlock()
 	if d.ended {
 		return nil, connect.NewError(connect.CodeAborted, errors.New("the erasure was ended"))
+	}
+	if d.pending {
+		return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}), nil
 	}
 	if d.asked++; d.asked < 2 || d.stuck {
 		return connect.NewResponse(&mnemev1.GetErasureResponse{
@@ -182,6 +186,18 @@ func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
 	code, _, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{ended: true})...)...)
 	if code != cli.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "goes on") {
 		t.Errorf("exit code %d, %q", code, errOut)
+	}
+}
+
+func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
+	at := append([]string{"erase", "--timeout", "1s"}, serveData(t, &data{pending: true})...)
+	code, _, errOut := run(t, append(at, "--erasure", "x9")...)
+	if code != cli.ExitFailed || !strings.Contains(errOut, "erasure x9 is not known, or") || strings.Contains(errOut, "is accepted") {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+	code, _, errOut = run(t, append(at, "--yes")...)
+	if code != cli.ExitFailed || !strings.Contains(errOut, "erasure x1 is accepted") || strings.Contains(errOut, "not known") {
+		t.Errorf("asked for by the command: exit code %d, %q", code, errOut)
 	}
 }
 
