@@ -28,9 +28,11 @@ func (c *cli) erase() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --user USER [--erasure ID]",
 		Short: "Erase everything that is kept of a user, and prove it by a scan",
-		Long: "erase removes bank, working window, dead letters and workflow histories of a user, in the order of what the user said: what is\n" +
-			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left. With\n" +
-			"--erasure it asks for nothing, and waits for an erasure that was asked for before.",
+		Long: "erase removes everything that is kept of a user: memories, turns, sessions and the core block, the working window, verbatim\n" +
+			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of recalls,\n" +
+			"deliveries of webhooks, dead letters and workflow histories. What the user says after the request is new, and stays. The\n" +
+			"command waits until a scan of every store finds nothing, and fails when something is left. With --erasure it asks for\n" +
+			"nothing, and waits for an erasure that was asked for before.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {

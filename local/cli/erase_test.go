@@ -201,6 +201,18 @@ func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
 	}
 }
 
+func TestTheHelpOfEraseNamesWhatIsErased(t *testing.T) {
+	_, out, _ := run(t, "erase", "--help")
+	for _, want := range []string{
+		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions", "calls of models", "traces of recalls",
+		"deliveries of webhooks", "dead letters", "workflow histories",
+	} {
+		if !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
 func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 	at := serveData(t, &data{})[2:] // no --user
 	code, out, errOut := run(t, append([]string{"erasures"}, at...)...)
