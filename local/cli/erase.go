@@ -29,9 +29,11 @@ func (c *cli) erase() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --user USER [--erasure ID]",
 		Short: "Erase everything that is kept of a user, and prove it by a scan",
-		Long: "erase removes bank, working window, dead letters and workflow histories of a user, in the order of what the user said: what is\n" +
-			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left. With\n" +
-			"--erasure it asks for nothing, and waits for an erasure that was asked for before.",
+		Long: "erase removes everything that is kept of a user: memories, turns, sessions and the core block, the working window, verbatim\n" +
+			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of recalls,\n" +
+			"deliveries of webhooks, dead letters and workflow histories. What the user says after the request is new, and stays. The\n" +
+			"command waits until a scan of every store finds nothing, and fails when something is left. With --erasure it asks for\n" +
+			"nothing, and waits for an erasure that was asked for before.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {
@@ -50,7 +52,7 @@ func (c *cli) erase() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Reader) error {
+func (c *cli) runErase(ctx context.Context, user, begun string, yes bool, in io.Reader) error {
 	s, err := c.connect(ctx)
 	if err != nil {
 		return err
@@ -60,6 +62,7 @@ func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Rea
 	if err != nil {
 		return err
 	}
+	id := begun
 	if id == "" {
 		if !yes {
 			if err := c.confirm(user, total(before), in); err != nil {
@@ -72,7 +75,7 @@ func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Rea
 		}
 		id = res.Msg.GetErasureId()
 	}
-	proved, err := c.awaitErased(ctx, s, user, id)
+	proved, err := c.awaitErased(ctx, s, user, id, begun != "")
 	if err != nil {
 		return err
 	}
@@ -126,8 +129,9 @@ func total(scan *mnemev1.ScanUserResponse) uint64 {
 	return n
 }
 
-// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes.
-func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mnemev1.GetErasureResponse, error) {
+// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes. Where the user of the
+// command has named the erasure, the service may not know it: it answers that such an erasure is pending.
+func (c *cli) awaitErased(ctx context.Context, s *session, user, id string, named bool) (*mnemev1.GetErasureResponse, error) {
 	var last *mnemev1.GetErasureResponse
 	shown := ""
 	err := poll(ctx, erasePoll, func() (bool, error) {
@@ -145,11 +149,16 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mn
 	if err == nil {
 		return last, nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return nil, err
+	}
+	if named && last.GetState() == mnemev1.ErasureState_ERASURE_STATE_PENDING {
+		return nil, fmt.Errorf("erasure %s is not known, or waits for %s: %w; compare the id with the one that the request was answered with",
+			id, waitsFor(last), cause)
 	}
 	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
-		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, err, waitsFor(last), command.Printable(user), id)
+		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last), command.Printable(user), id)
 }
 
 // waitsFor says what an erasure waits for.

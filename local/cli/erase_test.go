@@ -35,6 +35,8 @@ type data struct {
 	asked    int
 	erased   bool
 	stuck    bool // the erasure is never proved
+	pending  bool // the erasure has not begun, or is not known
+	ended    bool // the erasure was ended from outside
 	left     uint64
 	imported []byte
 	cut      bool
@@ -53,6 +55,12 @@ func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRe
 	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ended {
+		return nil, connect.NewError(connect.CodeAborted, errors.New("the erasure was ended"))
+	}
+	if d.pending {
+		return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}), nil
+	}
 	if d.asked++; d.asked < 2 || d.stuck {
 		return connect.NewResponse(&mnemev1.GetErasureResponse{
 			State: mnemev1.ErasureState_ERASURE_STATE_RUNNING, Remaining: remaining(),
@@ -170,6 +178,38 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	code, out, errOut := run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
 	if d.erased || code != command.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
 		t.Errorf("exit code %d, asked for a new one %t, %q, %q", code, d.erased, out, errOut)
+	}
+}
+
+// Only an erasure that the command stops waiting for goes on by itself.
+func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
+	code, _, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{ended: true})...)...)
+	if code != command.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "goes on") {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+}
+
+func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
+	at := append([]string{"erase", "--timeout", "1s"}, serveData(t, &data{pending: true})...)
+	code, _, errOut := run(t, append(at, "--erasure", "x9")...)
+	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x9 is not known, or") || strings.Contains(errOut, "is accepted") {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+	code, _, errOut = run(t, append(at, "--yes")...)
+	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x1 is accepted") || strings.Contains(errOut, "not known") {
+		t.Errorf("asked for by the command: exit code %d, %q", code, errOut)
+	}
+}
+
+func TestTheHelpOfEraseNamesWhatIsErased(t *testing.T) {
+	_, out, _ := run(t, "erase", "--help")
+	for _, want := range []string{
+		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions", "calls of models", "traces of recalls",
+		"deliveries of webhooks", "dead letters", "workflow histories",
+	} {
+		if !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
 	}
 }
 

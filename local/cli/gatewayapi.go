@@ -20,7 +20,10 @@ type gatewayIngest struct{ gateway *client.Client }
 func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error) {
 	out := make([]client.Turn, len(turns))
 	for i, t := range turns {
-		out[i] = client.Turn{ID: t.ID, Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Caption: t.Caption, Time: t.Time}
+		out[i] = client.Turn{
+			ID: t.ID, Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Caption: t.Caption, Time: t.Time,
+			Metadata: t.Metadata, AgentID: t.AgentID, AppID: t.AppID, RunID: t.RunID,
+		}
 	}
 	_, err := g.gateway.AddTurns(ctx, user, session, out)
 	var some *client.LeftOutError

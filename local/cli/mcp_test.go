@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -154,7 +155,10 @@ func TestMCPOverStandardInputAndOutput(t *testing.T) {
 	if isError || !strings.Contains(text, "formed now") {
 		t.Errorf("add_memory: %t %q", isError, text)
 	}
-	if text, isError = callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "a/b c", "run_id": "a/."}); isError {
+	text, isError = callTool(t, s, "add_memory", map[string]any{
+		"text": "x", "user_id": "a/b c", "run_id": "a/.", "metadata": map[string]any{"project": "x"}, "agent_id": "baker", "app_id": "shop",
+	})
+	if isError {
 		t.Errorf("add_memory: %q", text)
 	}
 	checkRESTCalls(t, g.taken())
@@ -182,6 +186,14 @@ func checkRESTCalls(t *testing.T, calls []restCall) {
 	}
 	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/a%2F./turns" || more.idempotencyKey == turns.idempotencyKey {
 		t.Errorf("turns: %+v", more)
+	}
+	sent, _ := more.body["turns"].([]any)[0].(map[string]any)
+	for field, want := range map[string]any{
+		"metadata": map[string]any{"project": "x"}, "agent_id": "baker", "app_id": "shop", "run_id": "a/.",
+	} {
+		if !reflect.DeepEqual(sent[field], want) {
+			t.Errorf("the gateway receives %s %v, want %v", field, sent[field], want)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package bus
 
-import "context"
+import (
+	"bytes"
+	"context"
+)
 
 // Log is the port to a topic as what it is kept as: partitions that can be read from their beginning, by no group, and cut
 // off there. bustest.Run checks the contract. It is safe for concurrent use.
@@ -44,18 +47,38 @@ func ScanLogFrom(ctx context.Context, log Log, from map[int]int64, see func(Mess
 	return nil
 }
 
+// FindFrom reports whether is accepts a record of a key, which is not empty. It reads the partition of the key alone, from the
+// offset that from has for it, or from the oldest record, and stops at the first such record.
+func FindFrom(ctx context.Context, log Log, key []byte, from map[int]int64, is func(Message) bool) (bool, error) {
+	p, err := log.PartitionOf(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	first, end, err := log.Bounds(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	return find(ctx, log, p, max(first, from[p]), end, func(m Message) bool { return bytes.Equal(m.Key, key) && is(m) })
+}
+
 func scan(ctx context.Context, log Log, partition int, from, end int64, see func(Message)) error {
+	_, err := find(ctx, log, partition, from, end, func(m Message) bool { see(m); return false })
+	return err
+}
+
+// find reports whether is accepts a record of a part of a partition. It stops at the first.
+func find(ctx context.Context, log Log, partition int, from, end int64, is func(Message) bool) (bool, error) {
 	for from < end {
 		msgs, next, err := log.Read(ctx, partition, from)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, m := range msgs {
-			if m.Offset < end {
-				see(m)
+			if m.Offset < end && is(m) {
+				return true, nil
 			}
 		}
 		from = next
 	}
-	return nil
+	return false, nil
 }

@@ -69,9 +69,12 @@ func TestAttributesOfTurnsAreChecked(t *testing.T) {
 		change func(*mnemev1.Turn)
 		field  string
 	}{
-		"alias": {func(p *mnemev1.Turn) { p.AliasOf = "m1" }, "turn.alias_of"},
-		"agent": {func(p *mnemev1.Turn) { p.AgentId = " " }, "turn.agent_id"},
-		"run":   {func(p *mnemev1.Turn) { p.RunId = "a\x00" }, "turn.run_id"},
+		"alias":        {func(p *mnemev1.Turn) { p.AliasOf = "m1" }, "turn.alias_of"},
+		"agent":        {func(p *mnemev1.Turn) { p.AgentId = " " }, "turn.agent_id"},
+		"run":          {func(p *mnemev1.Turn) { p.RunId = "a\x00" }, "turn.run_id"},
+		"hidden agent": {func(p *mnemev1.Turn) { p.AgentId = "a\u200b" }, "turn.agent_id"},
+		"hidden app":   {func(p *mnemev1.Turn) { p.AppId = "a\u202eb" }, "turn.app_id"},
+		"hidden run":   {func(p *mnemev1.Turn) { p.RunId = ".." }, "turn.run_id"},
 		"long": {func(p *mnemev1.Turn) {
 			p.Metadata, _ = structpb.NewStruct(map[string]any{"a": string(make([]byte, memory.MaxMetadataBytes))})
 		}, "turn.metadata.a"},
@@ -94,5 +97,25 @@ func TestAttributesOfTurnsAreChecked(t *testing.T) {
 		if _, err := contract.DecodeSessionEvent(e.Key(), value, now); !fault.IsTerminal(err) || fault.Field(err) != c.field {
 			t.Errorf("%s: got %v, want a terminal error about %s", name, err, c.field)
 		}
+	}
+}
+
+// Ids of attributes that show are wanted of turns that come in. What older versions accepted stays readable.
+func TestHiddenIDsOfAttributesAreRefusedOfNewTurns(t *testing.T) {
+	turn := memory.Turn{
+		ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now,
+		Attributes: memory.Attributes{AliasOf: "m\u200b1"},
+	}
+	if _, err := contract.TurnFrom(contract.TurnToProto(turn), "s1", now); !fault.IsTerminal(err) || fault.Field(err) != "turn.alias_of" {
+		t.Errorf("a new turn: got %v, want a terminal error about turn.alias_of", err)
+	}
+	turn.Attributes = memory.Attributes{AgentID: "a\u200b", AppID: "b\u200b", RunID: "c\u200b"}
+	e := contract.SalientEvent{Envelope: envelope(), Turn: &turn}
+	value, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := contract.DecodeSalientEvent(e.Key(), value, now); err != nil || !reflect.DeepEqual(got.Turn.Attributes, turn.Attributes) {
+		t.Errorf("a turn that was accepted before: got %+v, %v", got.Turn, err)
 	}
 }

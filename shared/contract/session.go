@@ -25,8 +25,8 @@ type SessionEvent struct {
 }
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
-// terminal and name the field. The ids of a turn are checked as new ones (memory.ValidNewID); those of a session's end and of an erasure
-// may be any that an older version accepted.
+// terminal and name the field. The ids of a turn and of its attributes are checked as new ones (memory.ValidNewID); those of a session's
+// end and of an erasure may be any that an older version accepted.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
@@ -112,13 +112,19 @@ func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn,
 	if err != nil {
 		return t, err
 	}
-	return t, memory.ValidNewID("turn.turn_id", t.ID, memory.MaxIDBytes)
+	if err := memory.ValidNewID("turn.turn_id", t.ID, memory.MaxIDBytes); err != nil {
+		return t, err
+	}
+	return t, t.Attributes.ValidateNew("turn.")
 }
 
 // saidTurn converts and checks a turn of an event, which names no other identifier of a memory.
 func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t, err := turnFrom(p, sessionID, now)
 	if err != nil {
+		return t, err
+	}
+	if err := t.Attributes.Validate("turn."); err != nil {
 		return t, err
 	}
 	return t, checkNoAlias(t)
@@ -132,6 +138,7 @@ func checkNoAlias(t memory.Turn) error {
 	return nil
 }
 
+// turnFrom converts a turn and checks all but its attributes.
 func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t := memory.Turn{
 		ID: p.GetTurnId(), SessionID: sessionID, Speaker: p.GetSpeaker(),
@@ -153,9 +160,6 @@ func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 		if err := memory.ValidText("turn.caption", t.Caption, memory.MaxCaptionBytes); err != nil {
 			return t, err
 		}
-	}
-	if err := t.Attributes.Validate("turn."); err != nil {
-		return t, err
 	}
 	var err error
 	t.Time, err = timeOf("turn.time", p.GetTime(), now)

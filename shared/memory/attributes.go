@@ -37,15 +37,21 @@ type Attributes struct {
 	AliasOf string `json:"alias_of,omitempty"`
 }
 
-// Validate checks attributes of a caller. Errors are terminal and name the field below prefix, which is empty or ends with a dot.
-func (a Attributes) Validate(prefix string) error {
+// Validate checks attributes that may be stored ones. Errors are terminal and name the field below prefix, which is empty or ends with a
+// dot.
+func (a Attributes) Validate(prefix string) error { return a.validate(prefix, ValidText) }
+
+// ValidateNew is Validate for attributes that come in: it checks identifiers as ValidNewID does.
+func (a Attributes) ValidateNew(prefix string) error { return a.validate(prefix, ValidNewID) }
+
+func (a Attributes) validate(prefix string, validID func(field, id string, limit int) error) error {
 	for _, id := range []struct{ field, value string }{
 		{"agent_id", a.AgentID}, {"app_id", a.AppID}, {"run_id", a.RunID}, {"alias_of", a.AliasOf},
 	} {
 		if id.value == "" {
 			continue
 		}
-		if err := ValidText(prefix+id.field, id.value, MaxIDBytes); err != nil {
+		if err := validID(prefix+id.field, id.value, MaxIDBytes); err != nil {
 			return err
 		}
 	}

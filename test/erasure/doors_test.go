@@ -6,14 +6,20 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/shared/store/records"
 )
 
 // caller calls the gateway of a running stack.
@@ -105,6 +111,7 @@ func (c *caller) fill(t *testing.T, user, word string) {
 	})
 	c.tool(t, "add_memory", map[string]any{"user_id": user, "text": "I work as a baker in " + word + "."})
 	c.fillItems(t, user, word)
+	c.fillModels(t, user, word)
 	c.publish(t, user, "\xff\xfe a record that nobody can read, from "+word)
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/close"), nil)
 }
@@ -118,6 +125,36 @@ func (c *caller) fillItems(t *testing.T, user, word string) {
 	item := map[string]any{"items": []any{map[string]any{"role": "user", "content": word}, map[string]any{"content": word}}}
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/items"), item)
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/items/pop"), nil)
+}
+
+// decided is a filter that keeps every turn, in the place of a model.
+type decided struct{}
+
+// Filter implements formation.Filter.
+func (decided) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
+	return slices.Repeat([]memory.SaliencyDecision{{Salient: true, PolicyVersion: "test"}}, len(turns)), nil
+}
+
+// fillModels keeps what services with a model keep: the stack has none.
+func (c *caller) fillModels(t *testing.T, user, word string) {
+	t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: c.at.Redis[0]})
+	defer client.Close()
+	calls, err := records.New(client, records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := memory.Scope{Tenant: c.at.Tenant, User: user}
+	calls.Keep(t.Context(), llm.Record{
+		Scope: scope, At: time.Now(), Role: llm.RoleFilter, Messages: []llm.Message{{Role: "user", Content: "Is " + word + " salient?"}},
+	})
+	calls.Fared(t.Context(), scope, "recall-1", []string{"memory-1"}, nil, false)
+	calls.Flush(t.Context())
+	turn := memory.Turn{ID: "told-to-a-model", SessionID: "s1", Role: memory.RoleUser, Text: "I like " + word + "."}
+	_, err = decisions.New(client, decisions.Options{}).Of(decided{}).Filter(t.Context(), scope, []memory.Turn{turn}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // use reads a user's memory by every door that keeps something of a read.

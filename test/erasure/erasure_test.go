@@ -108,6 +108,7 @@ func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 		p := personOf(w.name)
 		s.fill(t, p.user, p.word)
 		s.use(t, p.user, p.word)
+		s.awaitFound(t, p)
 		words, _ := marks(p)
 		before := s.search(t, words)
 		for _, store := range []string{"redis", "bank", "dead letters", "histories"} {

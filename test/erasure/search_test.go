@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,18 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/mem0state"
+	"github.com/mneme-memory/mneme/shared/store/records"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
+	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/webhooks"
+	weights "github.com/mneme-memory/mneme/shared/store/weights/redis"
+	window "github.com/mneme-memory/mneme/shared/store/window/redis"
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
@@ -37,10 +49,46 @@ func (f found) in(store string) found {
 	return slices.DeleteFunc(slices.Clone(f), func(at string) bool { return !strings.HasPrefix(at, store+": ") })
 }
 
-// marks are the texts that name a user: what the user said, the id, and the hash by which stores name the user's keys.
+// marks are the texts that name a user: what the user said, the id, and the hashes by which stores name the user's keys.
 func marks(p person) (words, ids [][]byte) {
+	hash := func(sum []byte) []byte { return []byte(base64.RawURLEncoding.EncodeToString(sum)) }
 	sum := sha256.Sum256([]byte(p.user))
-	return [][]byte{[]byte(p.word)}, [][]byte{[]byte(p.user), []byte(base64.RawURLEncoding.EncodeToString(sum[:18]))}
+	key := sha256.Sum256([]byte(memory.Scope{Tenant: standalone.LocalTenant, User: p.user}.Key()))
+	return [][]byte{[]byte(p.word)}, [][]byte{
+		[]byte(p.user),
+		hash(sum[:15]),                       // recorded calls; the other stores name keys by a longer part of the same hash
+		hash(redisstore.Digest(p.user)[:15]), // decisions of the filter
+		hash(redisstore.Digest(standalone.LocalTenant, p.user)), // answers and notes of requests
+		[]byte(hex.EncodeToString(key[:])),                      // traces and reports of recalls
+	}
+}
+
+// redisPrefixes begin the keys of the stores in Redis that keep something of a user.
+func redisPrefixes() []string {
+	return []string{
+		window.DefaultPrefix, weights.DefaultPrefix, verbatim.DefaultPrefix, idempotency.DefaultPrefix, mem0state.DefaultPrefix,
+		decisions.DefaultPrefix, records.DefaultPrefix, webhooks.DefaultPrefix,
+	}
+}
+
+// awaitFound waits until the search finds the user's id or a hash of it in every store in Redis: else it proves nothing of that store.
+func (s *system) awaitFound(t *testing.T, p person) {
+	t.Helper()
+	_, ids := marks(p)
+	var missing []string
+	defer func() {
+		if len(missing) > 0 {
+			t.Logf("before the erasure the search finds nothing of %s below %q", p.user, missing)
+		}
+	}()
+	await(t, "the search finds "+p.user+" in every store in Redis", func(context.Context) bool {
+		var out found
+		s.searchRedis(t, ids, &out)
+		missing = slices.DeleteFunc(redisPrefixes(), func(prefix string) bool {
+			return slices.ContainsFunc(out, func(at string) bool { return strings.HasPrefix(at, "redis: "+prefix) })
+		})
+		return len(missing) == 0
+	})
 }
 
 func holdsAny(data []byte, of [][]byte) bool {
@@ -51,6 +99,8 @@ func holdsAny(data []byte, of [][]byte) bool {
 func named(at string) bool {
 	return strings.HasPrefix(at, "histories: erasure/") || // the erasure itself
 		strings.HasPrefix(at, "redis: ") && strings.Contains(at, ":erased:") || // which erasures were carried out
+		strings.HasPrefix(at, "redis: "+idempotency.DefaultPrefix) && strings.Contains(at, ":erasures:") || // which were accepted
+		strings.HasPrefix(at, "redis: "+records.DefaultPrefix) && strings.HasSuffix(at, ":erased") || // when the last was carried out
 		strings.HasPrefix(at, "redis: ") && strings.HasSuffix(at, announcement) // that the user was erased
 }
 

@@ -41,15 +41,19 @@ func (a *Activities) EraseStores(ctx context.Context, r Request) (Erasing, error
 	return out, ctx.Err()
 }
 
-// CountStores counts what is left in every store.
+// CountStores counts what is left in every store. A store that could not be erased, or cannot be counted, counts as at least 1.
 func (a *Activities) CountStores(ctx context.Context, r Request) ([]Count, error) {
 	counts := make([]Count, len(a.Stores))
 	for i, s := range a.Stores {
 		n, err := s.Count(ctx, r)
-		counts[i] = Count{Store: s.Name(), Count: n}
+		class := r.Failed[s.Name()]
 		if err != nil {
-			counts[i].Count, counts[i].Error = 1, a.failed(ctx, "count", s, err)
+			n, class = 0, a.failed(ctx, "count", s, err)
 		}
+		if class != "" {
+			n = max(n, 1)
+		}
+		counts[i] = Count{Store: s.Name(), Count: n, Error: class}
 	}
 	return counts, ctx.Err()
 }

@@ -3,6 +3,8 @@ package erasure_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -11,6 +13,68 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
+
+// oneByOne is a log that returns one record per read, and notes the partitions of its reads.
+type oneByOne struct {
+	bus.Log
+	read []int
+}
+
+func (l *oneByOne) Read(ctx context.Context, partition int, from int64) ([]bus.Message, int64, error) {
+	l.read = append(l.read, partition)
+	msgs, next, err := l.Log.Read(ctx, partition, from)
+	if err != nil || len(msgs) == 0 {
+		return msgs, next, err
+	}
+	return msgs[:1], msgs[0].Offset + 1, nil
+}
+
+// A user's events are in one partition: a count reads no other, and ends at the erasure that it looks for.
+func TestACountReadsThePartitionOfTheUserUpToTheErasure(t *testing.T) {
+	broker := bustest.StartBroker(t, 4, contract.TopicSalientTurns)
+	log := &oneByOne{Log: broker.Log(contract.TopicSalientTurns)}
+	own, err := log.PartitionOf(t.Context(), []byte(ana.Key()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := broker.Publisher()
+	put := func(user, id string) int {
+		e := contract.SalientEvent{Envelope: contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: "acme", User: user}}, ErasedAt: start}
+		value, err := e.Encode()
+		if err == nil {
+			err = out.Publish(t.Context(), bus.Message{Topic: contract.TopicSalientTurns, Key: e.Key(), Value: value})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := log.PartitionOf(t.Context(), e.Key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	before, others := 0, 0 // records of other users in the user's partition before the erasure, and in other partitions
+	for i := range 40 {
+		if put(fmt.Sprint("user-", i), "x1") == own {
+			before++
+		} else {
+			others++
+		}
+	}
+	for _, id := range []string{"x1", "x2", "x3"} {
+		put("ana", id)
+	}
+	s := erasure.Attribution{Consumer: erasure.Consumer{
+		Log: log, Committed: func(context.Context) (map[int]int64, error) { return map[int]int64{own: 1}, nil },
+	}}
+	n, err := s.Count(t.Context(), erasure.Request{Scope: ana, RequestID: "x1"})
+	if err != nil || n != 1 || before == 0 || others == 0 {
+		t.Fatalf("counted %d, %v, want 1; %d records before it, %d in other partitions", n, err, before, others)
+	}
+	if want := slices.Repeat([]int{own}, before); !slices.Equal(log.read, want) {
+		t.Errorf("read the partitions %v, want %v", log.read, want)
+	}
+}
 
 func TestAttributionIsWaitedForUntilItHasPassedTheErasure(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns)

@@ -72,6 +72,8 @@ type Request struct {
 	Deletions Deletions `json:"deletions,omitempty"`
 	// Empty names the stores in which the last count found nothing. EraseStores leaves them alone.
 	Empty []string `json:"empty,omitempty"`
+	// Failed is that of the last Erasing. CountStores counts none of these stores as empty.
+	Failed map[string]string `json:"failed,omitempty"`
 }
 
 // Erasing is the result of Activities.EraseStores.
@@ -85,9 +87,9 @@ type Erasing struct {
 // Count is how much a store keeps of a user.
 type Count struct {
 	Store string `json:"store"`
-	// Count is 1 where the store could not be counted: an erasure is not proved then.
+	// Count is at least 1 where the store could not be erased or counted: an erasure is not proved then.
 	Count int `json:"count"`
-	// Error is the class of the error of a store that could not be counted ("unavailable"). It holds no text of the error.
+	// Error is the class of the error of a store that could not be erased or counted ("unavailable"). It holds no text of the error.
 	Error string `json:"error,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ type slowServer struct {
 	query    string
 }
 
+// listPage is how many workflows the server lists at a time.
+const listPage = 500
+
 type run struct {
 	info *workflowpb.WorkflowExecutionInfo
 	left int // lookups until it is gone, once it is to be deleted
@@ -64,7 +68,17 @@ func (s *slowServer) ListWorkflowExecutions(_ context.Context, r *workflowservic
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.query = r.GetQuery()
-	out := &workflowservice.ListWorkflowExecutionsResponse{Executions: s.listed}
+	from := 0
+	if token := string(r.GetNextPageToken()); token != "" {
+		var err error
+		if from, err = strconv.Atoi(token); err != nil {
+			return nil, status.Error(codes.InvalidArgument, "the token is wrong")
+		}
+	}
+	out := &workflowservice.ListWorkflowExecutionsResponse{Executions: s.listed[from:min(from+listPage, len(s.listed))]}
+	if next := from + listPage; next < len(s.listed) {
+		out.NextPageToken = []byte(strconv.Itoa(next))
+	}
 	for _, run := range s.runs {
 		if r.GetQuery() == fmt.Sprintf("WorkflowId = %q", run.info.GetExecution().GetWorkflowId()) {
 			out.Executions = append(out.Executions, run.info)

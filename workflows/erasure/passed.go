@@ -17,8 +17,8 @@ type Consumer struct {
 	Committed func(context.Context) (map[int]int64, error)
 }
 
-// behind counts the records of an erasure that the group has not finished; is recognizes them among the records of the user's key. It is 0
-// for a group that has never finished anything, which may not be running at all, and for no erasure in particular.
+// behind returns 1 while the group has not finished the record of an erasure, which is recognizes among the records of the user's key. It
+// returns 0 for a group that has never finished anything, which may not be running at all, and for no erasure in particular.
 func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bool) (int, error) {
 	if r.RequestID == "" {
 		return 0, nil
@@ -27,13 +27,11 @@ func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bo
 	if err != nil || len(next) == 0 {
 		return 0, err
 	}
-	n, key := 0, r.Scope.Key()
-	err = bus.ScanLogFrom(ctx, c.Log, next, func(m bus.Message) {
-		if string(m.Key) == key && is(m) {
-			n++
-		}
-	})
-	return n, err
+	found, err := bus.FindFrom(ctx, c.Log, []byte(r.Scope.Key()), next, is)
+	if err != nil || !found {
+		return 0, err
+	}
+	return 1, nil
 }
 
 // Redis is a store in Redis.
@@ -58,9 +56,8 @@ func (s Redis) Count(ctx context.Context, r Request) (int, error) {
 	return s.Erasable.Count(ctx, r.Scope, r.RequestID)
 }
 
-// Deliveries are those of webhooks. Their consumer reads the changes of memory, and drops what waits of a user when it meets the erasure;
-// so
-// it is waited for. Where the group has passed the erasure without that, or has never run, the deliveries are removed here.
+// Deliveries are those of webhooks. Their consumer reads the changes of memory. It drops what waits of a user when it reads the erasure, so
+// the erasure waits for it. Where the group has passed the erasure without that, or has never run, the deliveries are removed here.
 type Deliveries struct {
 	Consumer
 	Kept redisstore.Erasable
@@ -86,7 +83,7 @@ func (d Deliveries) Erase(ctx context.Context, r Request) error {
 	return d.Kept.Erase(ctx, r.Scope, r.RequestID)
 }
 
-// Count implements Store: it counts what waits of the user, and the records of the erasure that the consumer has not passed.
+// Count implements Store: it counts what waits of the user, and one more while the consumer has not passed the erasure.
 func (d Deliveries) Count(ctx context.Context, r Request) (int, error) {
 	n, err := d.unpassed(ctx, r)
 	if err != nil {

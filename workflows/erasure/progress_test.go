@@ -1,7 +1,10 @@
 package erasure_test
 
 import (
+	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,22 @@ func TestAnErasureWaitsForAStoreThatCannotBeCounted(t *testing.T) {
 	got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"})
 	if got.Rounds != 5 || (*all)[0].(erasure.Progress).Remaining[0].Error != "internal" {
 		t.Errorf("%d rounds, want 5; showed %v", got.Rounds, *all)
+	}
+}
+
+// A store that could not be erased is not proved to be empty, whatever its count says, and is erased again.
+func TestAnErasureWaitsForAStoreThatCannotBeErased(t *testing.T) {
+	s := &store{name: "s", failures: 3}
+	env := newRun(t, s)
+	all := shown(env)
+	signalAt(env, 0, erased("r1"))
+	got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"})
+	if got.Rounds != 5 || s.erased != 1 || len(s.asked) != 4 {
+		t.Errorf("%d rounds, want 5; %d erasures of %d have succeeded, want 1 of 4", got.Rounds, s.erased, len(s.asked))
+	}
+	want := erasure.Count{Store: "s", Count: 1, Error: "internal"}
+	if left := (*all)[0].(erasure.Progress).Remaining; len(left) != 1 || left[0].Count != want {
+		t.Errorf("showed %+v, want %+v", left, want)
 	}
 }
 
@@ -180,15 +199,64 @@ func TestRunningErasuresAreListedOldestFirst(t *testing.T) {
 	}
 }
 
-func TestWaitingErasuresAreMeasuredByStore(t *testing.T) {
-	s, reader := &slowServer{}, sdkmetric.NewManualReader()
+// many are more running erasures than are listed, in the order of the server: the newest run first. The erasure of the first has run for
+// the longest, and was continued as new just now.
+func many(t *testing.T, now time.Time) []*workflowpb.WorkflowExecutionInfo {
+	t.Helper()
+	out := make([]*workflowpb.WorkflowExecutionInfo, 2*erasure.MaxListed+listPage)
+	for i := range out {
+		began := now.Add(-time.Duration(i) * time.Second)
+		out[i] = info(t, strconv.Itoa(i), began, waitsFor(fmt.Sprint("user-", i), began, "dead letters"))
+	}
+	out[0] = info(t, "0", now, waitsFor("oldest", now.Add(-24*time.Hour), "dead letters"))
+	return out
+}
+
+func TestTheOldestErasuresAreListedWhereThereAreMany(t *testing.T) {
+	s := &slowServer{}
 	starter := erasure.Starter{Client: s.dial(t)}
+	s.listed = many(t, start)
+	got, more, err := starter.List(t.Context(), "acme")
+	if err != nil || !more || len(got) != erasure.MaxListed {
+		t.Fatalf("listed %d, more %t, %v, want the oldest %d, and more", len(got), more, err, erasure.MaxListed)
+	}
+	if got[0].Progress.User != "oldest" || got[1].Progress.User != fmt.Sprint("user-", len(s.listed)-1) {
+		t.Errorf("the first are %s and %s", got[0].Progress.User, got[1].Progress.User)
+	}
+	if !slices.IsSortedFunc(got, func(a, b erasure.Status) int { return a.StartedAt.Compare(b.StartedAt) }) {
+		t.Error("they are not in the order of their start")
+	}
+}
+
+func TestWaitingErasuresAreMeasuredByStore(t *testing.T) {
 	now := time.Now()
-	s.listed = []*workflowpb.WorkflowExecutionInfo{
+	count, age := measured(t, []*workflowpb.WorkflowExecutionInfo{
 		info(t, "1", now, waitsFor("ana", now.Add(-time.Hour), "dead letters", "workflow histories")),
 		info(t, "2", now, waitsFor("ben", now.Add(-time.Minute), "dead letters")),
 		info(t, "3", now, waitsFor("cem", now)),
+	})
+	if count["dead letters"] != 2 || count["workflow histories"] != 1 || count["scan"] != 1 || len(count) != 3 {
+		t.Errorf("counted %v", count)
 	}
+	if age["dead letters"] < 3600 || age["workflow histories"] < 3600 || age["scan"] > 60 {
+		t.Errorf("the oldest are %v", age)
+	}
+}
+
+func TestAllWaitingErasuresAreMeasuredWhereThereAreMany(t *testing.T) {
+	running := many(t, time.Now())
+	count, age := measured(t, running)
+	if n := count["dead letters"]; n != int64(len(running)) || age["dead letters"] < 24*3600 {
+		t.Errorf("counted %d of %d, the oldest of %d s, want one of a day", n, len(running), age["dead letters"])
+	}
+}
+
+// measured are the metrics of running erasures, by store.
+func measured(t *testing.T, running []*workflowpb.WorkflowExecutionInfo) (count, age map[string]int64) {
+	t.Helper()
+	s, reader := &slowServer{}, sdkmetric.NewManualReader()
+	starter := erasure.Starter{Client: s.dial(t)}
+	s.listed = running
 	w, err := erasure.NewWatch(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"), starter,
 		slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -207,10 +275,5 @@ func TestWaitingErasuresAreMeasuredByStore(t *testing.T) {
 			got[m.Name][store.AsString()] = p.Value
 		}
 	}
-	if n := got[erasure.MetricWaiting]; n["dead letters"] != 2 || n["workflow histories"] != 1 || n["scan"] != 1 || len(n) != 3 {
-		t.Errorf("counted %v", n)
-	}
-	if age := got[erasure.MetricAge]; age["dead letters"] < 3600 || age["workflow histories"] < 3600 || age["scan"] > 60 {
-		t.Errorf("the oldest are %v", age)
-	}
+	return got[erasure.MetricWaiting], got[erasure.MetricAge]
 }

@@ -111,8 +111,28 @@ func running(info *workflowpb.WorkflowExecutionInfo) (Status, error) {
 const MaxListed = 1000
 
 // List returns the running erasures of a tenant, or of all tenants where tenant is empty, in the order of their start, and whether
-// there are more than MaxListed. The server's list of workflows lags behind by seconds.
+// there are more than MaxListed; then it returns the oldest. The server's list of workflows lags behind by seconds.
 func (s Starter) List(ctx context.Context, tenant string) (found []Status, more bool, err error) {
+	keepOldest := func() {
+		slices.SortFunc(found, func(a, b Status) int { return a.StartedAt.Compare(b.StartedAt) })
+		more = more || len(found) > MaxListed
+		found = found[:min(len(found), MaxListed)]
+	}
+	err = s.each(ctx, tenant, func(running Status) {
+		if found = append(found, running); len(found) >= 2*MaxListed {
+			keepOldest()
+		}
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	keepOldest()
+	return found, more, nil
+}
+
+// each hands every running erasure to see, of all tenants where tenant is empty. It reads the server's whole list: the server orders it by
+// the start of runs, and an erasure that goes on in a new run starts anew there.
+func (s Starter) each(ctx context.Context, tenant string, see func(Status)) error {
 	query := "WorkflowType = " + strconv.Quote(WorkflowName) + ` AND ExecutionStatus = "Running"`
 	if tenant != "" {
 		query += " AND WorkflowId STARTS_WITH " + strconv.Quote(idPrefix(tenant))
@@ -120,22 +140,19 @@ func (s Starter) List(ctx context.Context, tenant string) (found []Status, more 
 	for token := []byte(nil); ; {
 		page, err := s.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: token})
 		if err != nil {
-			return nil, false, fmt.Errorf("list erasures: %w", err)
+			return fmt.Errorf("list erasures: %w", err)
 		}
 		for _, info := range page.GetExecutions() {
 			status, err := running(info)
 			if err != nil {
-				return nil, false, err
+				return err
 			}
-			found = append(found, status)
+			see(status)
 		}
-		token = page.GetNextPageToken()
-		if more = len(found) > MaxListed; more || len(token) == 0 {
-			break
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return nil
 		}
 	}
-	slices.SortFunc(found, func(a, b Status) int { return a.StartedAt.Compare(b.StartedAt) })
-	return found[:min(len(found), MaxListed)], more, nil
 }
 
 func isAbsent(err error) bool {

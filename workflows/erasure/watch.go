@@ -26,14 +26,9 @@ const storeScan = "scan"
 // watchInterval is the pause between two looks at the running erasures; listTimeout bounds one.
 const watchInterval, listTimeout = 30 * time.Second, 10 * time.Second
 
-// lister lists running erasures; Starter is one.
-type lister interface {
-	List(ctx context.Context, tenant string) (running []Status, more bool, err error)
-}
-
 // Watch measures how many erasures wait, for which stores, and since when.
 type Watch struct {
-	list       lister
+	erasures   Starter
 	log        *slog.Logger
 	waiting    metric.Int64ObservableGauge
 	age        metric.Int64ObservableGauge
@@ -48,8 +43,8 @@ type waiting struct {
 }
 
 // NewWatch makes the instruments. They measure nothing before Run.
-func NewWatch(meter metric.Meter, list lister, log *slog.Logger) (*Watch, error) {
-	w := &Watch{list: list, log: log}
+func NewWatch(meter metric.Meter, erasures Starter, log *slog.Logger) (*Watch, error) {
+	w := &Watch{erasures: erasures, log: log}
 	var errs [3]error
 	w.waiting, errs[0] = meter.Int64ObservableGauge(MetricWaiting, metric.WithUnit("{erasure}"),
 		metric.WithDescription("Running erasures, by the store that still holds something."))
@@ -80,16 +75,8 @@ func (w *Watch) Run(ctx context.Context) error {
 func (w *Watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	running, _, err := w.list.List(ctx, "")
-	if err != nil {
-		w.seen.Store(nil)
-		if !errors.Is(err, context.Canceled) {
-			w.log.WarnContext(ctx, "running erasures cannot be listed", "error", err)
-		}
-		return
-	}
 	seen := map[string]waiting{}
-	for _, e := range running {
+	err := w.erasures.each(ctx, "", func(e Status) {
 		for _, store := range e.stores() {
 			at := seen[store]
 			if at.count++; at.oldest.IsZero() || e.StartedAt.Before(at.oldest) {
@@ -97,6 +84,13 @@ func (w *Watch) look(ctx context.Context) {
 			}
 			seen[store] = at
 		}
+	})
+	if err != nil {
+		w.seen.Store(nil)
+		if !errors.Is(err, context.Canceled) {
+			w.log.WarnContext(ctx, "running erasures cannot be listed", "error", err)
+		}
+		return
 	}
 	w.seen.Store(&seen)
 }

@@ -81,14 +81,14 @@ func (e *erasing) round(ctx workflow.Context) error {
 	if err := workflow.ExecuteActivity(options, a.EraseStores, r).Get(ctx, &erased); err != nil {
 		return err // retried for ever; only cancellation ends it
 	}
-	e.Deletions = erased.Deletions
+	e.Deletions, r.Failed = erased.Deletions, erased.Failed
 	var counts []Count
 	if err := workflow.ExecuteActivity(options, a.CountStores, r).Get(ctx, &counts); err != nil {
 		return err
 	}
 	before := len(e.Remaining)
 	e.Rounds, e.empty = e.Rounds+1, nil
-	e.Remaining = remaining(counts, erased.Failed, e.Remaining, workflow.Now(ctx))
+	e.Remaining = remaining(counts, e.Remaining, workflow.Now(ctx))
 	for _, c := range counts {
 		if c.Count == 0 {
 			e.empty = append(e.empty, c.Store)
@@ -111,7 +111,7 @@ func (e *erasing) show(ctx workflow.Context, progress any) error {
 }
 
 // remaining are the stores that still hold something. Each keeps the time since when counts have found something.
-func remaining(counts []Count, failed map[string]string, before []Remainder, now time.Time) []Remainder {
+func remaining(counts []Count, before []Remainder, now time.Time) []Remainder {
 	since := map[string]time.Time{}
 	for _, b := range before {
 		since[b.Store] = b.Since
@@ -120,9 +120,6 @@ func remaining(counts []Count, failed map[string]string, before []Remainder, now
 	for _, c := range counts {
 		if c.Count == 0 {
 			continue
-		}
-		if c.Error == "" {
-			c.Error = failed[c.Store]
 		}
 		at, ok := since[c.Store]
 		if !ok {

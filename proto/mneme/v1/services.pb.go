@@ -3215,7 +3215,7 @@ type StoreRemainder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The store ("workflow histories").
 	Store string `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
-	// How many objects; 1 where the store could not be counted.
+	// How many objects; at least 1 where the store could not be erased or counted.
 	Count uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Since when scans have found something in the store.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`

@@ -62,7 +62,7 @@ func (in attributes) read(runID string) (memory.Attributes, error) {
 			return out, err
 		}
 	}
-	return out, out.Validate("")
+	return out, out.ValidateNew("")
 }
 
 // given are the attributes as text, none where no attribute is given.

@@ -55,6 +55,7 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 			"messages[0].role: is"},
 		"a text":           {object{"text": long}, "text: is 32769 bytes long"},
 		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
+		"a hidden agent":   {object{"text": "x", "agent_id": "a\u200b"}, "agent_id: contains a control or invisible character"},
 		"a user of dots":   {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},
 	} {
 		if c.args["user_id"] == nil {

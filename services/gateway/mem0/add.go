@@ -119,7 +119,7 @@ func attributesOf(who named, in fields) (out memory.Attributes, err error) {
 	if out.Metadata, err = metadataIn(in); err != nil {
 		return out, err
 	}
-	return out, out.Validate("")
+	return out, out.ValidateNew("")
 }
 
 // metadataIn reads metadata; nil where there is none.

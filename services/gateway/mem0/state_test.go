@@ -130,7 +130,7 @@ func TestErasingForgets(t *testing.T) {
 	export, _ := g.do("POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).object()["id"].(string)
 	g.do("POST", "/v3/memories/search/", object{"query": "x", "user_id": "ines"})
 	ines := memory.Scope{Tenant: "acme", User: "ines"}
-	if n, err := g.state.Count(t.Context(), ines, ""); err != nil || n != 3 { // the event, the export and the search
+	if n, err := g.state.Count(t.Context(), ines, ""); err != nil || n != 5 { // the event, the export, the search, and two entries of the user
 		t.Errorf("%d are kept, %v", n, err)
 	}
 	g.do("DELETE", "/v1/memories/?user_id=ines", nil)

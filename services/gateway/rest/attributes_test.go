@@ -42,6 +42,7 @@ func TestAttributesThatAreRefused(t *testing.T) {
 	for turn, field := range map[string]string{
 		`"metadata":[1]`: "turns[0].metadata", `"metadata":{"n":9007199254740993}`: "turns[0].metadata.n", `"agent_id":" "`: "turns[0].agent_id",
 		`"metadata":{"a":"` + strings.Repeat("x", 2048) + `"}`: "turns[0].metadata", `"alias_of":"m"`: "turns[0].alias_of",
+		`"app_id":"a\u200b"`: "turns[0].app_id",
 	} {
 		a := g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"Hi.",`+turn+`}]}`, "Idempotency-Key: k"+field)
 		a.expect(t, 400, map[string]any{"errors.0.field": field, "errors.0.location": "body"})

@@ -56,7 +56,7 @@ type erasureState struct {
 // StoreRemainder is what a store still holds of a user whose erasure runs.
 type StoreRemainder struct {
 	Store string     `json:"store"`
-	Count uint64     `json:"count" doc:"How many objects; 1 where the store could not be counted."`
+	Count uint64     `json:"count" doc:"How many objects; at least 1 where the store could not be erased or counted."`
 	Since *time.Time `json:"since,omitempty" doc:"Since when scans have found something in the store."`
 	Error string     `json:"error,omitempty" doc:"Class of the last error of a store that could not be erased or counted: unavailable, for example."`
 }

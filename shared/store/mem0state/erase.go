@@ -2,6 +2,7 @@ package mem0state
 
 import (
 	"context"
+	"errors"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -9,23 +10,37 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Count returns how much is kept of a user: events, exports and the last recall. With the id of an erasure it returns how much is
-// left of what that removes.
+// Count returns how much is kept of a user: events, exports, the last recall, and the entries in the tenant's lists of users. With the id
+// of an erasure it returns how much is left for that erasure to remove.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
 	}
-	var counts []*goredis.IntCmd
+	var kept []*goredis.IntCmd
 	err := s.Pipelined(ctx, "count", func(ctx context.Context, p goredis.Pipeliner) {
-		counts = []*goredis.IntCmd{
+		kept = []*goredis.IntCmd{
 			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "exports")), p.Exists(ctx, s.UserKey(scope, "recall")),
 		}
 	})
+	if err != nil {
+		return 0, err
+	}
 	n := 0
-	for _, c := range counts {
+	for _, c := range kept {
 		n += int(c.Val())
 	}
-	return n, err
+	for _, list := range []string{"users:first", "users"} {
+		err := s.Do(ctx, "count", func(ctx context.Context) error {
+			return s.Redis.ZScore(ctx, s.Key(scope.Tenant, list), scope.User).Err()
+		})
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, goredis.Nil):
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 // Erase removes everything that is kept of a user. It does so once for the id of an erasure, and each time for an empty id.

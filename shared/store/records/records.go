@@ -283,14 +283,20 @@ func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, 
 	return out, fared, nil
 }
 
-// Count implements redisstore.Erasable: it counts the records of a user, whenever they were kept.
+// Count implements redisstore.Erasable. It counts the records of a user, whenever they were kept, and each other key or entry that Erase
+// removes: the entry in the list of users may outlive the records.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
-	var n int64
-	err := s.Do(ctx, "count", func(ctx context.Context) (err error) {
-		n, err = s.Redis.LLen(ctx, s.key(scope, "calls")).Result()
-		return err
+	var calls, others *goredis.IntCmd
+	var listed *goredis.BoolCmd
+	err := s.Pipelined(ctx, "count", func(ctx context.Context, p goredis.Pipeliner) {
+		calls, others = p.LLen(ctx, s.key(scope, "calls")), p.Exists(ctx, s.key(scope, "outcomes"), s.key(scope, "counted"))
+		listed = p.HExists(ctx, s.Key(scope.Tenant, "users"), hashed(scope.User))
 	})
-	return int(n), err
+	n := int(calls.Val() + others.Val())
+	if listed.Val() {
+		n++
+	}
+	return n, err
 }
 
 // underWay is how long after an erasure a call may end that began before it.

@@ -190,13 +190,45 @@ func TestRecordsAreBoundedAgeAndAreErased(t *testing.T) {
 	}
 	keep("ines", 1, time.Now().Add(time.Second))
 	s.Flush(t.Context())
-	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != 1 {
-		t.Errorf("after the erasure %d records of what is new, %v", n, err)
+	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != 2 {
+		t.Errorf("after the erasure %d objects, %v, want 2: a record of what is new and the entry of the user", n, err)
 	}
 	server.FastForward(2 * time.Hour)
 	if left := server.Keys(); len(left) != 0 {
 		t.Errorf("left for ever: %q", left)
 	}
+}
+
+// Each key that an erasure removes counts, also where the others have expired.
+func TestEverythingThatAnErasureRemovesCounts(t *testing.T) {
+	s, server := newStore(t, records.Options{})
+	count := func(of memory.Scope, want int, when string) {
+		t.Helper()
+		if n, err := s.Count(t.Context(), of, "x1"); err != nil || n != want {
+			t.Errorf("%s: %d objects of %s, %v, want %d", when, n, of.User, err, want)
+		}
+	}
+	began := time.Now()
+	otto := memory.Scope{Tenant: "acme", User: "otto"}
+	for _, of := range []memory.Scope{ines, otto} {
+		s.Keep(t.Context(), model.Record{Scope: of, At: began, Role: model.RoleFilter})
+	}
+	s.Fared(t.Context(), ines, "recall-1", []string{"m-1", "m-2"}, nil, false)
+	s.Flush(t.Context())
+	count(ines, 4, "a record, its outcomes, the recalls that they count, and the entry of the user")
+	for _, kind := range []string{"calls", "outcomes", "counted"} {
+		for _, key := range server.Keys() {
+			if strings.HasSuffix(key, ":"+kind) {
+				server.Del(key)
+			}
+		}
+		count(ines, map[string]int{"calls": 3, "outcomes": 2, "counted": 1}[kind], "without "+kind)
+	}
+	if err := s.Erase(t.Context(), ines, "x1"); err != nil {
+		t.Fatal(err)
+	}
+	count(ines, 0, "after the erasure")
+	count(otto, 1, "after the erasure of another user")
 }
 
 func TestARedisThatIsAwayFailsNoCall(t *testing.T) {
@@ -205,6 +237,9 @@ func TestARedisThatIsAwayFailsNoCall(t *testing.T) {
 	s.Keep(t.Context(), model.Record{Scope: ines, At: time.Now()})
 	s.Fared(t.Context(), ines, "recall-1", []string{"m-1"}, nil, false)
 	s.Flush(t.Context())
+	if _, err := s.Count(t.Context(), ines, ""); err == nil {
+		t.Error("no error of a count")
+	}
 	if _, err := s.Users(context.Background(), "acme"); err == nil {
 		t.Error("no error of a read")
 	}
@@ -272,8 +307,8 @@ func TestWhatIsKeptWaitsForNobody(t *testing.T) {
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Count(t.Context(), ines, ""); err != nil || n != room {
-		t.Errorf("%d records after the end, %v, want %d", n, err, room)
+	if kept, _ := read(t, s, ines); len(kept) != room {
+		t.Errorf("%d records after the end, want %d", len(kept), room)
 	}
 	var found metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &found); err != nil {
