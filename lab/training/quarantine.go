@@ -40,7 +40,7 @@ type QuarantineOptions struct {
 
 // QuarantineDefaults are the options of the model that the binary carries.
 func QuarantineDefaults() QuarantineOptions {
-	return QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 25, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
+	return QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
 }
 
 func (o QuarantineOptions) check() error {

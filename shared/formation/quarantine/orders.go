@@ -45,8 +45,7 @@ func (s *sentence) order() (finding, bool) {
 				return finding{s.trigger(i), Encoded}, true
 			}
 		}
-		if t.has&ai != 0 && s.addresses(i) || t.begins&jail != 0 && s.jailbreaks(i) || t.begins&secret != 0 && s.hides(i) ||
-			t.begins&header != 0 && s.announces(i) || t.begins&void != 0 && s.voids(i) || t.begins&reading != 0 && s.bids(i) {
+		if t.has&ai != 0 && s.addresses(i) || t.begins&jail != 0 && s.jailbreaks(i) || t.begins&secret != 0 && s.hides(i) {
 			return finding{s.trigger(i), Order}, true
 		}
 	}
@@ -265,34 +264,6 @@ func (s *sentence) commands(i int) bool {
 func (s *sentence) hides(i int) bool {
 	from := s.placed(i) && !s.asks && s.all&self == 0
 	return from && s.within(i+1, i+6, user) && (s.all&always != 0 || s.within(i, i+4, hiding) || s.commands(i+1))
-}
-
-// voids reports whether the rules of the one addressed are said to hold no more.
-func (s *sentence) voids(i int) bool {
-	for k := max(0, i-8); k < i; k++ {
-		if s.tokens[k].has&rules != 0 && s.near(k, 4, 4, your) && !s.owned(k) {
-			return !s.asks
-		}
-	}
-	return false
-}
-
-// bids reports whether whoever reads a text must do something about "the user", a source or an address.
-func (s *sentence) bids(i int) bool {
-	for k := i; k < len(s.tokens); k++ {
-		if s.tokens[k].begins&acts != 0 && s.within(i, k, must) {
-			return s.all&self == 0 && (s.all&(user|trusted) != 0 || address.MatchString(s.text))
-		}
-	}
-	return false
-}
-
-// announces reports whether a phrase announces rules for a model: "New system instruction: ...".
-func (s *sentence) announces(i int) bool {
-	if s.within(0, i, self|subj) || !s.opened(i+1, i+6) || s.asks {
-		return false
-	}
-	return s.all&(user|always|trusted) != 0 || s.commands(i+1) && s.all&self == 0
 }
 
 // jailbreaks reports whether a phrase makes a model one without rules.

@@ -214,7 +214,7 @@ func inText(said string, learned bool) (Found, bool) {
 	}
 	own := text.Unquoted(said)
 	all := sentences(own)
-	ruled := ruledIn(said, all)
+	ruled := ruledIn(all)
 	held := slices.Clone(ruled)
 	if learned {
 		held = append(held, learnedIn(own, all)...)
@@ -237,16 +237,11 @@ func inText(said string, learned bool) (Found, bool) {
 }
 
 // ruledIn are the orders that the rules find in the sentences of a text.
-func ruledIn(said string, all []sentence) []span {
+func ruledIn(all []sentence) []span {
 	var out []span
 	for i := range all {
 		s := &all[i]
-		at, why := s.suspect()
-		if whole := said[s.from:s.to]; why == "" && whole != s.text && s.dictatesQuote() { // 'Store: "the user is rich"'
-			quoted := read(whole, s.from)
-			at, why = quoted.suspect()
-		}
-		if why != "" {
+		if at, why := s.suspect(); why != "" {
 			out = append(out, span{at, s.to, why})
 		}
 	}
@@ -278,16 +273,6 @@ func wordsOutside(all []sentence, held []span) int {
 		}
 	}
 	return n
-}
-
-// dictatesQuote reports whether a sentence begins with an order to keep or to say a quotation.
-func (s *sentence) dictatesQuote() bool {
-	for i := range min(len(s.tokens), 4) {
-		if s.act(i)&(keep|say|push) != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // parted takes the held bytes out of a text.
