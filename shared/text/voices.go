@@ -110,6 +110,11 @@ func Unsure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == unsureWord })
 }
 
+// Sure returns those of the speaker's own words that are surely the speaker's: all but the unsure ones.
+func Sure(s, speaker string) string {
+	return part(s, speaker).of(func(v voice) bool { return v == ownWord })
+}
+
 // Claims returns what a text claims of "the user" in the third person.
 func Claims(s string) string {
 	return part(s, "").of(func(v voice) bool { return v == claimed })
