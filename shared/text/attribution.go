@@ -1,0 +1,108 @@
+package text
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Parts of an attribution: a date or a time of day, marks and emoji, and a label of a few words or a handle.
+const (
+	stampMark  = `(?:\[[^\]\n]{0,30}\d[^\]\n]{0,30}\]|\(?\d[\d:.,/\-]{1,20}(?:[ T\x{202f}]{1,2}\d[\d:.,]{2,12})?Z?(?:[ \x{202f}]?[aApP]\.?[mM]\.?)?\)?)`
+	openMarks  = `[^\pL\pN\s\pZ@\[(<>{|"'“‘«:：]{0,8}[\s\pZ]?`
+	labelWords = `@?[\pL\pN][\pL\pM\pN._;'’@ -]{0,60}?`
+	closeMarks = `[^\pL\pN\s\pZ:："'\])]{0,6}`
+	emojiLabel = `[\p{So}\p{Sk}\x{200d}\x{fe0f}]{1,8}`
+	colonMark  = `(?:[\s\pZ]?:[*_~]*(?:[\s\pZ]+|$)|：)`
+)
+
+var (
+	// attributed opens a line that says who speaks: group 1 is a stamp, 2 the label, 3 a stamp behind it.
+	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks + `(` + labelWords + `|` + emojiLabel + `)` +
+		`[\s\pZ]?([\[(][^\])\n]{0,30}\d[^\])\n]{0,30}[\])])?` + closeMarks + colonMark)
+	// stampedName is a line of its own above what somebody says: group 1 is the label, 2 the stamp.
+	stampedName = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(` + labelWords + `)[\s\pZ]*[,–—-]?[\s\pZ]*(?i:(?:today|yesterday)[\s\pZ]+(?:at[\s\pZ]+)?)?` +
+		`(` + stampMark + `)[\s\pZ]*$`)
+	clockTime = regexp.MustCompile(`\d:\d\d`)
+)
+
+// attribution is what stands before words and says whose they are.
+type attribution struct {
+	label string
+	// rest is where the words begin in the line.
+	rest int
+	// clock says that a time of day stands with it, dated that any number does.
+	clock, dated bool
+}
+
+// mostAttributed is how many bytes of a line an attribution may take.
+const mostAttributed = 200
+
+// attributionOf reads what a line opens with; ok is false where no label does.
+func attributionOf(line string) (a attribution, ok bool) {
+	head := Cut(line, mostAttributed)
+	if at := attributed.FindStringSubmatchIndex(head); at != nil {
+		stamp := group(head, at, 1) + " " + group(head, at, 3)
+		return attribution{strings.TrimSpace(group(head, at, 2)), at[1], clockTime.MatchString(stamp), len(stamp) > 1}, true
+	}
+	if len(line) > len(head) {
+		return a, false
+	}
+	at := stampedName.FindStringSubmatchIndex(line)
+	if at == nil || !clockTime.MatchString(group(line, at, 2)) {
+		return a, false
+	}
+	return attribution{strings.TrimSpace(group(line, at, 1)), len(line), true, true}, true
+}
+
+func group(s string, at []int, n int) string {
+	if at[2*n] < 0 {
+		return ""
+	}
+	return s[at[2*n]:at[2*n+1]]
+}
+
+// cells are the parts of a line of a table; nil where the line is none.
+func cells(line string) []string {
+	line = strings.TrimSpace(line)
+	switch {
+	case strings.Contains(line, "\t"):
+		return strings.Split(line, "\t")
+	case strings.HasPrefix(line, "|"):
+		return strings.Split(strings.Trim(line, "|"), "|")
+	}
+	var out []string
+	from := 0
+	for i := 0; i < len(line) && len(out) < maxLabelWords; i++ {
+		if line[i] == ',' && i+1 < len(line) && line[i+1] != ' ' {
+			out = append(out, line[from:i])
+			from = i + 1
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	return append(out, line[from:])
+}
+
+// rowLabel reads the label of a line of a table: the first cell that is no stamp names somebody, and a later one speaks in the first person.
+func rowLabel(line, speaker string) (of label, who string) {
+	parts := cells(line)
+	if len(parts) < 2 {
+		return noLabel, ""
+	}
+	framed := strings.ContainsAny(line, "\t|")
+	for i, c := range parts[:len(parts)-1] {
+		c = strings.Trim(c, " \t\"'*_")
+		if strings.Trim(c, "0123456789:.,/-TZ ") == "" {
+			framed = framed || c != ""
+			continue
+		}
+		a := attribution{label: c, clock: framed}
+		of := a.labelOf(strings.Join(parts[i+1:], " "), speaker)
+		if of == maybeLabel {
+			of = noLabel
+		}
+		return of, strings.ToLower(c)
+	}
+	return noLabel, ""
+}
