@@ -81,6 +81,7 @@ func TestAQuestionAboutTheUser(t *testing.T) {
 	for question, want := range map[string]bool{
 		"Where does the user live?": true, "Where do I live?": true, "Wo wohnt der Nutzer?": true, "¿Dónde vive el usuario?": true,
 		"Où habite l'utilisateur ?": true, "Onde mora o usuário?": true, "Dove abita l'utente?": true, "用户住在哪里？": true,
+		"¿Dónde vivo?": true, "Dove abito?": true, "Onde moro?": true, "¿Dónde vive ella?": false,
 		"Where does Mallory live?": false, "Where does the user's brother live?": false, "Where does my brother live?": false,
 		"Wo wohnt mein Bruder?": false, "Where is the user manual?": false, "How many users are there?": false,
 	} {
