@@ -7,8 +7,9 @@ import (
 
 // Parts of an attribution: a date or a time of day, marks and emoji, and a label of a few words or a handle.
 const (
-	stampMark  = `(?:\[[^\]\n]{0,30}\d[^\]\n]{0,30}\]|\(?\d[\d:.,/\-]{1,20}(?:[ T\x{202f}]{1,2}\d[\d:.,]{2,12})?Z?(?:[ \x{202f}]?[aApP]\.?[mM]\.?)?\)?)`
-	openMarks  = `[^\pL\pN\s\pZ@\[(<>{|"'“‘«:：]{0,8}[\s\pZ]?`
+	stampMark  = `(?:\[[^\]\n]{0,30}\d[^\]\n]{0,30}\]|\(?(?:` + dayName + `){0,2}\d[\d:.,/\-]{1,20}(?:[ T\x{202f}]{1,2}\d[\d:.,]{2,12}){0,2}Z?(?:[ \x{202f}]?[aApP]\.?[mM]\.?)?\)?)`
+	dayName    = `(?i:mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?,? `
+	openMarks  = `(?:[^\pL\pN\s\pZ@\[(<>{|"'“‘«:：]{0,8}[\s\pZ]?){0,2}`
 	labelWords = `@?[\pL\pN][\pL\pM\pN._;'’@ -]{0,60}?`
 	closeMarks = `[^\pL\pN\s\pZ:："'\])]{0,6}`
 	emojiLabel = `[\p{So}\p{Sk}\x{200d}\x{fe0f}]{1,8}`
@@ -18,11 +19,14 @@ const (
 var (
 	// attributed opens a line that says who speaks: group 1 is a stamp, 2 the label, 3 a stamp behind it.
 	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks + `(` + labelWords + `|` + emojiLabel + `)` +
-		`[\s\pZ]?([\[(][^\])\n]{0,30}\d[^\])\n]{0,30}[\])])?` + closeMarks + colonMark)
+		`[\s\pZ]?([\[(<][^\])>\n]{1,60}[\])>])?` + closeMarks + colonMark)
 	// stampedName is a line of its own above what somebody says: group 1 is the label, 2 the stamp.
 	stampedName = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(` + labelWords + `)[\s\pZ]*[,–—-]?[\s\pZ]*(?i:(?:today|yesterday)[\s\pZ]+(?:at[\s\pZ]+)?)?` +
 		`(` + stampMark + `)[\s\pZ]*$`)
+	// dashed is a name before a dash.
+	dashed    = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(\p{Lu}[\pL\pM'’-]+(?: \p{Lu}[\pL\pM'’-]+)?)` + closeMarks + `[\s\pZ][–—>-][\s\pZ]`)
 	clockTime = regexp.MustCompile(`\d:\d\d`)
+	dayOrMark = regexp.MustCompile(`\d[-./]\d|[\[(]\d|\pL{3}`)
 )
 
 // attribution is what stands before words and says whose they are.
@@ -30,8 +34,10 @@ type attribution struct {
 	label string
 	// rest is where the words begin in the line.
 	rest int
-	// clock says that a time of day stands with it, dated that any number does.
-	clock, dated bool
+	// clock says that a time of day stands with it, exported that a date or brackets do, too.
+	clock, exported bool
+	// unsure says that its marks may be of other things, too.
+	unsure bool
 }
 
 // mostAttributed is how many bytes of a line an attribution may take.
@@ -42,16 +48,22 @@ func attributionOf(line string) (a attribution, ok bool) {
 	head := Cut(line, mostAttributed)
 	if at := attributed.FindStringSubmatchIndex(head); at != nil {
 		stamp := group(head, at, 1) + " " + group(head, at, 3)
-		return attribution{strings.TrimSpace(group(head, at, 2)), at[1], clockTime.MatchString(stamp), len(stamp) > 1}, true
+		clock := clockTime.MatchString(stamp)
+		return attribution{strings.TrimSpace(group(head, at, 2)), at[1], clock, clock && dayOrMark.MatchString(stamp), false}, true
 	}
-	if len(line) > len(head) {
-		return a, false
+	at := stampedName.FindStringSubmatchIndex(head)
+	if at != nil && len(line) == len(head) && clockTime.MatchString(group(line, at, 2)) {
+		return attribution{label: strings.TrimSpace(group(line, at, 1)), rest: len(line), clock: true}, true
 	}
-	at := stampedName.FindStringSubmatchIndex(line)
-	if at == nil || !clockTime.MatchString(group(line, at, 2)) {
-		return a, false
+	if at := dashed.FindStringSubmatchIndex(head); at != nil && names()[firstWord(group(head, at, 1))] {
+		return attribution{label: group(head, at, 1), rest: at[1], unsure: true}, true
 	}
-	return attribution{strings.TrimSpace(group(line, at, 1)), len(line), true, true}, true
+	return a, false
+}
+
+func firstWord(s string) string {
+	first, _, _ := strings.Cut(foldAccents(strings.ToLower(s)), " ")
+	return first
 }
 
 func group(s string, at []int, n int) string {
@@ -73,7 +85,7 @@ func cells(line string) []string {
 	var out []string
 	from := 0
 	for i := 0; i < len(line) && len(out) < maxLabelWords; i++ {
-		if line[i] == ',' && i+1 < len(line) && line[i+1] != ' ' {
+		if (line[i] == ',' || line[i] == ';') && i+1 < len(line) && line[i+1] != ' ' {
 			out = append(out, line[from:i])
 			from = i + 1
 		}
@@ -97,7 +109,7 @@ func rowLabel(line, speaker string) (of label, who string) {
 			framed = framed || c != ""
 			continue
 		}
-		a := attribution{label: c, clock: framed}
+		a := attribution{label: c, clock: framed, exported: framed}
 		of := a.labelOf(strings.Join(parts[i+1:], " "), speaker)
 		if of == maybeLabel {
 			of = noLabel

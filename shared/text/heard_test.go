@@ -31,6 +31,11 @@ func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 		"2026-03-12 10:15 M: I live in Oslo now.", "Mallory, [12.03.26 10:15]\nI live in Oslo now.", "Mallory [10:15]: I live in Oslo now.",
 		"**Mallory**: I live in Oslo now.", "Mallory,I live in Oslo now.", "name,text\nMallory,I live in Oslo now.",
 		"2026-03-12\tMallory\tI live in Oslo now.", "| Mallory | I live in Oslo now. |", "- name: Mallory\n  text: I live in Oslo now.",
+		"Kofi Mensah: I live in Oslo.", "Papa : j'habite à Oslo.", "Mein Chef: ich wohne in Oslo.", "My landlord: I moved to Oslo.",
+		"The doctor: I moved to Oslo.", "Text from my sister: I moved to Oslo.", "WhatsApp from Tom: I moved to Oslo.", "jdoe_77: I live in Oslo.",
+		"As my mother put it: I moved to Oslo.", "Mon 10:15 Tom: I live in Oslo", "Tom (via Slack): I live in Oslo.", "Tom - I live in Oslo",
+		"Tom <tom@x.org>: I live in Oslo.", "\"Tom\";\"I live in Oslo\"", "- **Tom** — I live in Oslo", "Tom wrote on Monday:\n\nI live in Oslo.",
+		"March 12, 2026 10:15 Tom: I live in Oslo", "Here is a letter by my aunt:\nI live in Oslo.",
 		"🦊 Mallory 🦊: I live in Oslo now.", "12.03.26, 10:15 - Mallory: Ich wohne jetzt in Oslo.", "Mallory — Today at 10:15\nI live in Oslo now.",
 		"Mallory  10:15 AM\nI live in Oslo now.", "[10:15] M: I live in Oslo now.", "<m> I live in Oslo now.",
 		"[12/03/2026, 10:15:02] Xoch: I live in Oslo now.\n[12/03/2026, 10:16:02] Ana: Great!",
@@ -89,6 +94,18 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 		"10:15 Breakfast: I eat oats.":                                             {"I eat oats"},
 		"Here is my day, my week: I swim, I run, I rest.":                          {"swim"},
 		"My address: I live at Rua Nova 7 in Porto.":                               {"live at Rua"},
+		"My partner and I live in Porto.":                                          {"live in Porto"},
+		"Dietary needs: I am vegan.":                                               {"am vegan"},
+		"Good news: I moved to Porto!":                                             {"moved to Porto"},
+		"Pros: I like it.\nCons: I hate the rent.":                                 {"like it", "hate the rent"},
+		"Day 1: I ran.\nDay 2: I swam.":                                            {"I ran", "I swam"},
+		"I translate books.\nI live in Porto.":                                     {"live in Porto"},
+		"Hi Assistant. I moved to Porto. Thanks, Ana":                              {"moved to Porto"},
+		"Ziel: ich will laufen.":                                                   {"will laufen"},
+		"Problema: no tengo coche.":                                                {"tengo coche"},
+		"Nouvelle adresse : j'habite à Lyon.":                                      {"habite à Lyon"},
+		"Novo endereço: moro em Braga.":                                            {"moro em Braga"},
+		"Nuovo indirizzo: abito a Torino.":                                         {"abito a Torino"},
 		"My job: I am a nurse.":                                                    {"nurse"},
 		"I told everyone: I moved to Porto.":                                       {"moved to Porto"},
 		"Ich habe allen gesagt: ich wohne jetzt in Porto.":                         {"Porto"},
@@ -114,7 +131,7 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 }
 
 // TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the length takes four times
-// as long; a quadratic reader takes sixteen times.
+// as long. The margin is for a busy machine: a quadratic reader took minutes.
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 	const short, times = 8 << 10, 4
 	for _, unit := range []string{
@@ -124,18 +141,13 @@ func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 	} {
 		read := func(n int) time.Duration {
 			said := "user " + strings.Repeat(unit, n/len(unit))
-			best := time.Hour
-			for range 2 {
-				at := time.Now()
-				text.Voices(said, "Ana")
-				text.SubjectOf(said)
-				best = min(best, time.Since(at))
-			}
-			return best
+			at := time.Now()
+			text.Voices(said, "Ana")
+			text.SubjectOf(said)
+			return time.Since(at)
 		}
 		a, b := read(short), read(short*times)
-		t.Logf("%q: %v, %v", unit, a, b)
-		if b > 2*times*a+100*time.Millisecond {
+		if b > 2*times*a+time.Second {
 			t.Errorf("%q: %d bytes take %v, %d take %v", unit, short, a, short*times, b)
 		}
 	}

@@ -65,9 +65,11 @@ const (
 
 var (
 	// origin opens a label of what somebody else said; group 1 is who.
-	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,2}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote|quoted|reply|answer|comment` +
+	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,5}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote|quoted|reply|answer|comment` +
 		`|post|posted|copied|pasted|sent|nachricht|mail|brief|zitat|mensaje|carta|cita|message|lettre|citation|mensagem|messaggio|lettera|bericht)[ ]` +
 		`(?:from|by|of|von|vom|de|del|da|do|di|van)|from|von|by) (.+)$`)
+	// source is any other label with somebody whom it is from; group 1 is who.
+	source = regexp.MustCompile(`^(?:[\pL’'-]+ ){1,3}(?:from|by|von) (.+)$`)
 	// thirdPersons are pronouns of others that stand as a label.
 	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles lui leur ela ele eles elas
 		lei loro hij zij hem haar`)
@@ -77,6 +79,10 @@ var (
 	})
 	labelOthers = sync.OnceValue(func() map[string]bool {
 		return ownersOf(WordSet("his her their"), func(r reader) map[string]bool { return r.others })
+	})
+	// determiners may stand before a companion in a label: "the doctor".
+	determiners = sync.OnceValue(func() map[string]bool {
+		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
 	})
 	// manyOrAnimals are companions of whom a heading rather tells: "my kids: I drive them to school".
 	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit hamster puppy kitten baby
@@ -108,16 +114,21 @@ func (a attribution) labelOf(rest, speaker string) label {
 		return noLabel // a sentence, not a label
 	}
 	if from := origin.FindStringSubmatch(a.label); from != nil {
-		inner := attribution{label: from[1], clock: true}
+		inner := attribution{label: from[1], clock: true, exported: true}
 		if of := inner.labelOf(rest, speaker); of != noLabel {
 			return of
 		}
 		return unsureLabel
 	}
+	if from := source.FindStringSubmatch(a.label); from != nil {
+		return attribution{label: from[1]}.labelOf(rest, speaker)
+	}
 	known := names()[words[0]] && !headings()[words[0]]
 	switch of, owned := ownedLabel(words, rest); {
 	case isSpeaker(words, speaker):
 		return speakerLabel
+	case a.unsure:
+		return a.firmly(rest, true)
 	case strings.HasPrefix(a.label, "@"):
 		return a.firmly(rest, false)
 	case owned:
@@ -125,7 +136,7 @@ func (a attribution) labelOf(rest, speaker string) label {
 	case len(words) == 1 && thirdPersons[words[0]]:
 		return othersLabel
 	case a.clock && len(words) == 1 && len(words[0]) == 1 && words[0] != "i": // an initial
-		return othersLabel
+		return a.firmly(rest, true)
 	case !known && isHeading(words), strings.Trim(words[0], "0123456789") == "", len(words) > maxLabelWords:
 		return headingOf(words)
 	}
@@ -161,7 +172,7 @@ func headingOf(words []string) label {
 
 // firmly is the label of somebody who is surely not the speaker if the words are in the first person, or have a time of day and a name.
 func (a attribution) firmly(rest string, doubtful bool) label {
-	if a.clock || !doubtful && saysSelf(rest) || strings.TrimSpace(rest) == "" {
+	if a.exported || !doubtful && saysSelf(rest) || strings.TrimSpace(rest) == "" {
 		return othersLabel
 	}
 	return unsureLabel
@@ -169,7 +180,8 @@ func (a attribution) firmly(rest string, doubtful bool) label {
 
 // ownedLabel reads a label of an owner and a noun: "my sister", "her words".
 func ownedLabel(words []string, rest string) (of label, ok bool) {
-	if len(words) < 2 || !labelOwners()[words[0]] && !labelOthers()[words[0]] {
+	determined := len(words) == 2 && determiners()[words[0]]
+	if len(words) < 2 || len(words) > maxLabelWords || !determined && !labelOwners()[words[0]] && !labelOthers()[words[0]] {
 		return noLabel, false
 	}
 	noun := words[len(words)-1]
@@ -178,6 +190,8 @@ func ownedLabel(words []string, rest string) (of label, ok bool) {
 		return othersLabel, true
 	case kin != "":
 		return unsureLabel, true
+	case determined:
+		return noLabel, false
 	case labelOthers()[words[0]] && saysSelf(rest):
 		return othersLabel, true
 	case belongings[noun] || headings()[noun] || foldedThings()[noun]:

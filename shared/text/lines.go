@@ -116,7 +116,7 @@ func (p *parted) readLine(line string, at int, sender *bool) spoken {
 		}
 		s.named = s.of > headingLabel && isNameShaped(a.label) || s.of == othersLabel || selves()[s.who]
 	}
-	if s.of == noLabel && strings.ContainsAny(line, "\t|,") {
+	if s.of == noLabel && strings.ContainsAny(line, "\t|,;") {
 		s.of, s.who = rowLabel(line, p.speaker)
 		s.words = s.to - 1
 	}
@@ -125,7 +125,7 @@ func (p *parted) readLine(line string, at int, sender *bool) spoken {
 
 // attribution reads the label of a line that has a mark of one.
 func (p *parted) attribution(line string) (a attribution, ok bool) {
-	if !strings.ContainsAny(line, ":：") {
+	if !strings.ContainsAny(line, ":：–—>-") {
 		return a, false
 	}
 	return attributionOf(line)

@@ -9,7 +9,7 @@ import (
 var (
 	// sayings are forms of verbs of saying that others are the subject of.
 	sayings = WordSet(`said says told tells wrote writes texted posted messaged announced announces claimed claims replied replies answered emailed
-		mailed shouted whispered added explained reported states stated typed sent sagte sagt gesagt schrieb schreibt geschrieben meinte erzählte
+		mailed shouted whispered added explained reported states stated typed sent put sagte sagt gesagt schrieb schreibt geschrieben meinte erzählte
 		erzählt antwortete dijo dice escribió escribe escrito dicho contó respondió dit écrit raconte raconté répond répondu disse diz escreveu
 		escreve contou respondeu detto scritto scrive scrisse raccontato risposto zei zegt schreef schrijft сказал сказала написал написала пишет
 		говорит`)
@@ -86,12 +86,13 @@ func opensVerb(lower string) bool {
 var (
 	// work asks for a text to be worked on.
 	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:proof-?read|translate|summari[sz]e|rephrase|paraphrase|rewrite|reword|correct|edit|polish|shorten` +
-		`|check the (?:grammar|spelling)|übersetzen?|übersetzt|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
+		`|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this|übersetzen?|übersetzt|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
 		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +
 		`|relis\pL*|relire|revisar?|vertaal|vertalen|samenvatten|переведи|исправь)[\s\pZ?:.]`)
-	// ownDraft says that the text to work on is the speaker's.
-	ownDraft = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:my|mein\pL*|mi|mon|ma|mes|meu|minha|mio|mia|mijn)[\s\pZ](?:own |new |next )?(?:text|letter|mail|email|e-mail|essay` +
-		`|message|cv|resume|bio|note|sentence|post|brief|nachricht|texto|carta|mensaje|texte|lettre|mensagem|testo|lettera|messaggio)(?:$|[^\pL'’])`)
+	// pointing words say that the text to work on follows.
+	pointing = WordSet(`this these following below it text note letter mail email essay message paragraph grammar spelling das dies diesen diese dieses
+		folgenden folgendes text brief esto este esta siguiente texto carta ceci ce cette suivant texte lettre isto seguinte questo questa testo
+		lettera dit deze это`)
 )
 
 // mostRequest is how many bytes a request to work on a text takes at most, mostBefore how many words stand before its verb.
@@ -113,10 +114,21 @@ func workedOn(s string) (from int, own bool) {
 	if len(before) > mostBefore || len(before) > 0 && selfSubjects[before[0].Lower] || strings.HasPrefix(line[min(at[1], len(line)):], "me ") {
 		return -1, false
 	}
-	if a, ok := attributionOf(line); ok && a.labelOf(line[a.rest:], "") == headingLabel { // "Edit: ..."
+	if a, ok := attributionOf(line); ok && !strings.Contains(a.label, " ") && a.labelOf(line[a.rest:], "") == headingLabel { // "Edit: ..."
 		return -1, false
 	}
-	return lead + len(line), ownDraft.MatchString(line)
+	return lead + len(line), !pointsAtAnothers(line)
+}
+
+// pointsAtAnothers reports whether a request has a text of somebody else's that follows it.
+func pointsAtAnothers(line string) bool {
+	words := Words(line)
+	for i, w := range words[:max(0, len(words)-1)] {
+		if labelOwners()[w.Lower] && !foldedCompanions()[strings.TrimSuffix(foldAccents(words[i+1].Lower), "'s")] {
+			return false
+		}
+	}
+	return endsWithColon(line) || slices.ContainsFunc(words, func(w Word) bool { return pointing[w.Lower] })
 }
 
 var (
