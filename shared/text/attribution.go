@@ -7,7 +7,8 @@ import (
 
 // Parts of an attribution: a date or a time of day, marks and emoji, and a label of a few words or a handle.
 const (
-	stampMark  = `(?:\[[^\]\n]{0,30}\d[^\]\n]{0,30}\]|\(?(?:` + dayName + `){0,2}\d[\d:.,/\-]{1,20}(?:[ T\x{202f}]{1,2}\d[\d:.,]{2,12}){0,2}Z?(?:[ \x{202f}]?[aApP]\.?[mM]\.?)?\)?)`
+	stampMark = `(?:\[[^\]\n]{0,30}\d[^\]\n]{0,30}\]|\(?(?:` + dayName +
+		`){0,2}\d[\d:.,/\-]{1,20}(?:[ T\x{202f}]{1,2}\d[\d:.,]{2,12}){0,2}Z?(?:[ \x{202f}]?[aApP]\.?[mM]\.?)?\)?)`
 	dayName    = `(?i:mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?,? `
 	openMarks  = `(?:[^\pL\pN\s\pZ@\[(<>{|"'“‘«:：]{0,8}[\s\pZ]?){0,2}`
 	labelWords = `@?[\pL\pN][\pL\pM\pN._;'’@ -]{0,60}?`
@@ -18,13 +19,16 @@ const (
 
 var (
 	// attributed opens a line that says who speaks: group 1 is a stamp, 2 the label, 3 a stamp behind it.
-	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks + `(` + labelWords + `|` + emojiLabel + `)` +
+	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks +
+		`(` + labelWords + `|` + emojiLabel + `)` +
 		`[\s\pZ]?([\[(<][^\])>\n]{1,60}[\])>])?` + closeMarks + colonMark)
 	// stampedName is a line of its own above what somebody says: group 1 is the label, 2 the stamp.
-	stampedName = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(` + labelWords + `)[\s\pZ]*[,–—-]?[\s\pZ]*(?i:(?:today|yesterday)[\s\pZ]+(?:at[\s\pZ]+)?)?` +
+	stampedName = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(` + labelWords +
+		`)[\s\pZ]*[,–—-]?[\s\pZ]*(?i:(?:today|yesterday)[\s\pZ]+(?:at[\s\pZ]+)?)?` +
 		`(` + stampMark + `)[\s\pZ]*$`)
 	// dashed is a name before a dash.
-	dashed    = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(\p{Lu}[\pL\pM'’-]+(?: \p{Lu}[\pL\pM'’-]+)?)` + closeMarks + `[\s\pZ][–—>-][\s\pZ]`)
+	dashed = regexp.MustCompile(`^[\s\pZ]*` + openMarks +
+		`(\p{Lu}[\pL\pM'’-]+(?: \p{Lu}[\pL\pM'’-]+)?)` + closeMarks + `[\s\pZ][–—>-][\s\pZ]`)
 	clockTime = regexp.MustCompile(`\d:\d\d`)
 	dayOrMark = regexp.MustCompile(`\d[-./]\d|[\[(]\d|\pL{3}`)
 )
@@ -49,7 +53,10 @@ func attributionOf(line string) (a attribution, ok bool) {
 	if at := attributed.FindStringSubmatchIndex(head); at != nil {
 		stamp := group(head, at, 1) + " " + group(head, at, 3)
 		clock := clockTime.MatchString(stamp)
-		return attribution{strings.TrimSpace(group(head, at, 2)), at[1], clock, clock && dayOrMark.MatchString(stamp), false}, true
+		return attribution{
+			label: strings.TrimSpace(group(head, at, 2)), rest: at[1],
+			clock: clock, exported: clock && dayOrMark.MatchString(stamp),
+		}, true
 	}
 	at := stampedName.FindStringSubmatchIndex(head)
 	if at != nil && len(line) == len(head) && clockTime.MatchString(group(line, at, 2)) {
@@ -96,7 +103,8 @@ func cells(line string) []string {
 	return append(out, line[from:])
 }
 
-// rowLabel reads the label of a line of a table: the first cell that is no stamp names somebody, and a later one speaks in the first person.
+// rowLabel reads the label of a line of a table: the first cell that is no stamp names somebody, and a later one
+// speaks in the first person.
 func rowLabel(line, speaker string) (of label, who string) {
 	parts := cells(line)
 	if len(parts) < 2 {

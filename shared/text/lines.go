@@ -73,7 +73,8 @@ func endsWithColon(s string) bool {
 	return strings.HasSuffix(s, ":") || strings.HasSuffix(s, "：")
 }
 
-// readLines reads the labels of lines. Labels that come again beside other ones, or beside somebody else's, are names.
+// readLines reads the labels of lines. Labels that come again beside other ones, or beside somebody else's, are
+// names.
 func (p *parted) readLines(rest string) []spoken {
 	var out []spoken
 	at, sender, foreign := 0, false, false

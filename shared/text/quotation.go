@@ -8,11 +8,12 @@ import (
 
 // closers are the marks that end a quotation, by the one that begins it.
 var closers = map[rune]string{
-	'“': "”", '„': "“”", '«': "»", '»': "«", '‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
+	'“': "”", '„': "“”", '«': "»", '»': "«",
+	'‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
 }
 
-// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has none, or
-// speaks in the first person; others may be names and titles.
+// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has
+// none, or speaks in the first person; others may be names and titles.
 const quotedWords, quotedRunes = 3, 10
 
 // quotations passes on the quotations of speech. A text that is one quotation may be the speaker's.
@@ -56,7 +57,8 @@ func opensQuotation(s string, at int, mark rune) bool {
 	return true
 }
 
-// quotationEnd returns the end of a quotation whose words begin at a byte; -1 where it has none up to the byte that was searched last.
+// quotationEnd returns the end of a quotation whose words begin at a byte; -1 where it has none up to the byte that
+// was searched last.
 func quotationEnd(s string, from int, mark rune) (end, searched int) {
 	for i, r := range s[from:] {
 		to := from + i + utf8.RuneLen(r)
@@ -64,7 +66,8 @@ func quotationEnd(s string, from int, mark rune) (end, searched int) {
 		case r == '\n' && (mark == '"' || mark == '\''):
 			return -1, from + i
 		case !strings.ContainsRune(closers[mark], r):
-		case (mark == '\'' || mark == '‘') && to < len(s) && (unicode.IsLetter(next) || unicode.IsNumber(next)): // an apostrophe
+		case (mark == '\'' || mark == '‘') && to < len(s) &&
+			(unicode.IsLetter(next) || unicode.IsNumber(next)): // an apostrophe
 		default:
 			return to, to
 		}
@@ -93,7 +96,7 @@ const besideQuotation = 40
 
 // mentionsSpeech reports whether a quotation ends as a sentence does, or words beside it say that somebody speaks.
 func mentionsSpeech(s string, from, to int) bool {
-	inner := strings.TrimRightFunc(s[from:to], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'”’“»«›‹」』`, r) })
+	inner := strings.TrimRight(s[from:to], " \t\n\u00a0\u202f\"'”’“»«›‹」』")
 	if last, _ := utf8.DecodeLastRuneInString(inner); isTerminal(last) || last == ',' {
 		return true
 	}

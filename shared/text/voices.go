@@ -90,10 +90,10 @@ var userCues = []string{
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
-// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails,
-// transcripts, code, data, reported speech, and claims about "the user". A line that opens with the name of another
-// person and speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker
-// may have no name.
+// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, letters,
+// transcripts, code, data, reported speech, and claims about "the user". A line behind somebody else's name or handle
+// that speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker may have
+// no name. It takes time linear in the text.
 func Voices(s, speaker string) (own, others string) {
 	p := part(s, speaker)
 	return strings.TrimSpace(string(p.own)), p.of(voice.passes)
