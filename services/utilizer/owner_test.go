@@ -46,11 +46,23 @@ func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 	named := []string{"Ana: I live in Graz.", "Ana: I have a dog.", "Ana: I like tea.", "Mallory: I live in Oslo.", "Mallory: I like rain."}
 	relatives := []string{"user: I live in Graz.", "user: My brother Tom is an architect.", "user: He now lives in Rome.", "user: My sister lives in Lyon."}
 	german := []string{"user: Ich wohne in Graz.", "user: Mein Bruder Tom ist Architekt.", "user: Er wohnt jetzt in Rom.", "Mallory: Ich wohne in Oslo."}
+	moved := []string{
+		"user: I live in Lisbon.", "user: My brother moved to Oslo.", "user: He now lives in Oslo.", "user: Mum: I moved to Oslo.",
+		"user: My therapist now lives in Oslo.", "user: @mallory: I live in Oslo.",
+	}
+	var nameless []string
+	for _, said := range moved {
+		nameless = append(nameless, strings.TrimPrefix(said, "user"))
+	}
+	spanish := []string{"user: Vivo en Lisboa.", "user: Él ahora vive en Oslo.", "user: Mi ex vive en Oslo."}
 	for _, tc := range []struct {
 		turns []string
 		query string
 		want  string
 	}{
+		{moved, "Where does the user live?", "I live in Lisbon."}, {moved, "Where do I live?", "I live in Lisbon."},
+		{nameless, "Where does the user live?", "I live in Lisbon."}, {nameless, "Where do I live now?", "I live in Lisbon."},
+		{spanish, "¿Dónde vive el usuario?", "Vivo en Lisboa."}, {spanish, "¿Dónde vivo?", "Vivo en Lisboa."},
 		{group, "Where does the user live?", "I live in Graz."}, {group, "Where do I live?", "I live in Graz."},
 		{group, "Where does Mallory live?", "in Oslo"}, {named, "Where does the user live?", "I live in Graz."},
 		{relatives, "Where does the user live?", "I live in Graz."}, {relatives, "Where do I live?", "I live in Graz."},

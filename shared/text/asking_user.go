@@ -19,7 +19,7 @@ var allCompanions = sync.OnceValue(func() map[string]bool {
 // names no companion of theirs.
 func AsksAboutUser(question string) bool {
 	words := Words(question)
-	about := Detect(question, English).SaysI(question, words)
+	about := Detect(question, English).SaysI(question, words) || asksOneself(words)
 	for i, w := range words {
 		if allCompanions()[strings.TrimSuffix(w.Lower, "'s")] {
 			return false
@@ -27,6 +27,13 @@ func AsksAboutUser(question string) bool {
 		about = about || NamesUser(words, i)
 	}
 	return about
+}
+
+// asksOneself reports whether a question has a verb of the first person of a language that leaves the pronoun out: "¿Dónde vivo?"
+func asksOneself(words []Word) bool {
+	return len(words) > 1 && slices.ContainsFunc(readers(), func(r reader) bool {
+		return askingSet()[r.language][foldAccents(words[0].Lower)] && slices.ContainsFunc(words[1:], func(w Word) bool { return r.verbs[w.Lower] })
+	})
 }
 
 // NamesUser reports whether word i of a question is "the user", in some language, and no part of another noun.

@@ -21,9 +21,6 @@ var nameList string
 var headingList string
 
 var (
-	// labelled is a line that a label opens: group 1 is the label, group 2 the rest.
-	labelled = regexp.MustCompile(`^[\s\pZ]*(?:\[[\d:., ]+\] ?)?[*_•-]*[\s\pZ]*(\pL[\pL\pM\pN.;'’ -]{0,30}?)(?: ?\([\d:., ]+\))?[*_]*` +
-		`(?::[*_]*[\s\pZ]+|：)(.*[\pL\pN].*)$`)
 	// titles stand before a surname, honorifics behind a name.
 	titles = WordSet(`dr mr mrs ms miss mx herr frau senor senora sr sra don dona monsieur madame mme mlle senhor senhora signor
 		signora mevrouw meneer`)
@@ -46,7 +43,7 @@ var (
 )
 
 // maxLabelWords is how many words a label has at most, particles aside; maxUnspacedLabel how many characters without spaces.
-const maxLabelWords, maxUnspacedLabel = 3, 8
+const maxLabelWords, maxUnspacedLabel = 4, 8
 
 // label says whose line a label makes.
 type label int
@@ -58,42 +55,182 @@ const (
 	headingLabel
 	// speakerLabel names the speaker.
 	speakerLabel
+	// maybeLabel names somebody if other lines show it.
+	maybeLabel
 	// unsureLabel may name somebody else.
 	unsureLabel
 	// othersLabel names somebody else, who speaks.
 	othersLabel
 )
 
-// labelOf reads the label of a line that a speaker says. A known name before a statement in the first person is another speaker's. Any other
-// capitalised words before one may be.
-func labelOf(line, speaker string) label {
-	at := labelled.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-	if at == nil {
-		return noLabel
+var (
+	// origin opens a label of what somebody else said; group 1 is who.
+	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,5}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote|quoted|reply|answer|comment` +
+		`|post|posted|copied|pasted|sent|nachricht|mail|brief|zitat|mensaje|carta|cita|message|lettre|citation|mensagem|messaggio|lettera|bericht)[ ]` +
+		`(?:from|by|of|von|vom|de|del|da|do|di|van)|from|von|by) (.+)$`)
+	// source is any other label with somebody whom it is from; group 1 is who.
+	source = regexp.MustCompile(`^(?:[\pL’'-]+ ){1,3}(?:from|by|von) (.+)$`)
+	// thirdPersons are pronouns of others that stand as a label.
+	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles lui leur ela ele eles elas
+		lei loro hij zij hem haar`)
+	// labelOwners stand before what belongs to the speaker, labelOthers before what belongs to somebody else.
+	labelOwners = sync.OnceValue(func() map[string]bool {
+		return ownersOf(firstOwner, func(r reader) map[string]bool { return r.owners })
+	})
+	labelOthers = sync.OnceValue(func() map[string]bool {
+		return ownersOf(WordSet("his her their"), func(r reader) map[string]bool { return r.others })
+	})
+	// determiners may stand before a companion in a label: "the doctor".
+	determiners = sync.OnceValue(func() map[string]bool {
+		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
+	})
+	// manyOrAnimals are companions of whom a heading rather tells: "my kids: I drive them to school".
+	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit hamster puppy kitten baby
+		eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata enfants chien chienne chat chatte pais filhos cachorro
+		cachorra cão genitori figli cane gatto gatta`)
+	// referring words take up somebody whom a label names.
+	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela eles lei loro")
+)
+
+func ownersOf(out map[string]bool, of func(reader) map[string]bool) map[string]bool {
+	for _, r := range readers() {
+		out = Union(out, of(r))
 	}
-	said, rest := at[1], at[2]
+	return out
+}
+
+// labelOf says whose the words behind an attribution are, of which a speaker is the user. A label is a person's where a handle, a time of
+// day, kinship or a known name says so, and the words are in the first person. Other names may be.
+func (a attribution) labelOf(rest, speaker string) label {
 	var words []string
-	for w := range strings.FieldsSeq(foldAccents(strings.ToLower(said))) {
-		words = append(words, strings.Trim(w, ".'’-"))
+	for w := range strings.FieldsSeq(foldAccents(strings.ToLower(a.label))) {
+		words = append(words, strings.Trim(w, ".'’-@"))
 	}
-	switch {
-	case len(words) == 0:
-		return noLabel
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	if len(words) == 0 {
+		return a.firmly(rest, true)
+	}
+	if slices.ContainsFunc(strings.Fields(strings.ToLower(a.label)), func(w string) bool { return sayings[w] }) {
+		return noLabel // a sentence, not a label
+	}
+	if from := origin.FindStringSubmatch(a.label); from != nil {
+		inner := attribution{label: from[1], clock: true, exported: true}
+		if of := inner.labelOf(rest, speaker); of != noLabel {
+			return of
+		}
+		return unsureLabel
+	}
+	if from := source.FindStringSubmatch(a.label); from != nil {
+		return attribution{label: from[1]}.labelOf(rest, speaker)
+	}
+	known := names()[words[0]] && !headings()[words[0]]
+	switch of, owned := ownedLabel(words, rest); {
 	case isSpeaker(words, speaker):
 		return speakerLabel
-	case isHeading(words):
-		return headingLabel
-	case !isNameShaped(said):
-		return noLabel
-	}
-	switch first, named := saysSelf(rest), namesPerson(said, words); {
-	case first && named:
+	case a.unsure:
+		return a.firmly(rest, true)
+	case strings.HasPrefix(a.label, "@"):
+		return a.firmly(rest, false)
+	case owned:
+		return of
+	case len(words) == 1 && thirdPersons[words[0]]:
 		return othersLabel
-	case first || named:
+	case a.clock && len(words) == 1 && len(words[0]) == 1 && words[0] != "i": // an initial
+		return a.firmly(rest, true)
+	case !known && isHeading(words), strings.Trim(words[0], "0123456789") == "", len(words) > maxLabelWords:
+		return headingOf(words)
+	}
+	plain := strings.TrimRight(words[0], "0123456789")
+	switch shaped, handle := isNameShaped(a.label), plain != words[0] || strings.Contains(words[0], "_"); {
+	case headings()[plain]:
+		return headingLabel
+	case shaped && namesPerson(a.label, words), handle && names()[plain]:
+		if saysSelf(rest) || a.clock || strings.TrimSpace(rest) == "" {
+			return othersLabel
+		}
 		return unsureLabel
+	case a.clock && (shaped || len(words) == 1):
+		return a.firmly(rest, true)
+	case shaped, handle, len(words) == 1 && len(words[0]) > 2 && !strings.Contains(a.label, ";"):
+		if saysSelf(rest) || shaped && strings.TrimSpace(rest) == "" {
+			return unsureLabel
+		}
+		if shaped {
+			return maybeLabel
+		}
 	}
 	return noLabel
 }
+
+// headingOf is the label of words of which one is a heading's; too many words are no label.
+func headingOf(words []string) label {
+	if len(words) > maxLabelWords || strings.Trim(words[0], "0123456789") == "" {
+		return noLabel
+	}
+	return headingLabel
+}
+
+// firmly is the label of somebody who is surely not the speaker if the words are in the first person, or have a time of day and a name.
+func (a attribution) firmly(rest string, doubtful bool) label {
+	if a.exported || !doubtful && saysSelf(rest) || strings.TrimSpace(rest) == "" {
+		return othersLabel
+	}
+	return unsureLabel
+}
+
+// ownedLabel reads a label of an owner and a noun: "my sister", "her words".
+func ownedLabel(words []string, rest string) (of label, ok bool) {
+	determined := len(words) == 2 && determiners()[words[0]]
+	if len(words) < 2 || len(words) > maxLabelWords || !determined && !labelOwners()[words[0]] && !labelOthers()[words[0]] {
+		return noLabel, false
+	}
+	noun := words[len(words)-1]
+	switch kin := companionsOf(words[1:]); {
+	case kin != "" && !manyOrAnimals[kin] && !slices.ContainsFunc(Words(rest), func(w Word) bool { return referring[w.Lower] }):
+		return othersLabel, true
+	case kin != "":
+		return unsureLabel, true
+	case determined:
+		return noLabel, false
+	case labelOthers()[words[0]] && saysSelf(rest):
+		return othersLabel, true
+	case belongings[noun] || headings()[noun] || foldedThings()[noun]:
+		return headingLabel, true
+	case saysSelf(rest) || strings.TrimSpace(rest) == "":
+		return unsureLabel, true
+	}
+	return noLabel, false
+}
+
+// companionsOf is the companion among the words of a label, folded; empty where there is none.
+func companionsOf(words []string) string {
+	for _, w := range words {
+		w = strings.TrimSuffix(w, "'s")
+		if foldedCompanions()[w] || isCompound(w, companions) {
+			return w
+		}
+	}
+	return ""
+}
+
+var (
+	foldedCompanions = sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range allCompanions() {
+			out[foldAccents(w)] = true
+		}
+		return out
+	})
+	foldedThings = sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for _, r := range readers() {
+			for w := range r.things {
+				out[foldAccents(w)] = true
+			}
+		}
+		return out
+	})
+)
 
 func isSpeaker(words []string, speaker string) bool {
 	for name := range strings.FieldsSeq(foldAccents(strings.ToLower(speaker))) {
@@ -109,6 +246,9 @@ func isHeading(words []string) bool {
 	known := headings()
 	if slices.ContainsFunc(words, func(w string) bool { return known[w] || stopLanguages()[w] != 0 && !names()[w] && !nameParticles[w] }) {
 		return true
+	}
+	if len(words) == 1 && len(words[0]) > 3 && strings.HasSuffix(words[0], "ly") {
+		return true // an adverb
 	}
 	if len(words) != 1 || !IsUnspaced(words[0]) {
 		return false

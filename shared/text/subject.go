@@ -23,8 +23,9 @@ func (s Subject) IsUnnamed() bool { return s.Person && len(s.Heads) == 0 }
 var (
 	firstPerson = WordSet(`i i'm im i've ive i'd i'll me myself mine we we're we've we'd we'll us ourselves ours`)
 	firstOwner  = WordSet(`my our`)
-	otherPerson = WordSet(`you you're you've you'll he he's he'd he'll she she's she'd she'll`)
-	otherOwner  = WordSet(`your his her their the`)
+	otherPerson = WordSet(`you you're you've you'll he he's he'd he'll she she's she'd she'll they they're they've they'd they'll everyone
+		everybody someone somebody nobody`)
+	otherOwner = WordSet(`your his her their the`)
 	// companions are persons and animals that belong to somebody, and are somebody of their own.
 	companions = WordSet(`mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
 		child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle cousin niece nephew grandmother
@@ -33,15 +34,44 @@ var (
 	// nameVerbs follow a name at the beginning of a statement.
 	nameVerbs = WordSet(`is isn't was wasn't has hasn't had will won't can can't does doesn't never always no now also lives works moved likes
 		loves hates eats drinks drives weighs wants needs speaks studies plays owns got became started stopped quit prefers`)
+	// fronted words stand before the subject of a statement, in any language that is read.
+	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
+		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
+	// personVerbs are what persons do, and hardly things.
+	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love likes like hates
+		hate wants want owns own quit retired married studies study studied prefers prefer adopted teaches graduated smokes`)
+	// employed verbs are a person's before one of employers.
+	employed  = WordSet(`works work worked working`)
+	employers = WordSet(`as at for in with`)
+	linking   = WordSet(`is isn't was wasn't are aren't were has hasn't have haven't had got became`)
+	// traits are what a person is, and hardly a thing.
+	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed engaged born moving
+		living studying moved lived quit eaten adopted`)
+	// belongings are things that belong to a person: what is said of them is said of the person.
+	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
+		profession position role title office desk workplace company employer firm business startup shop studio school university college team
+		department allergy allergies intolerance intolerances asthma diet food meal lunch dinner breakfast name surname nickname birthday age
+		weight height size budget income salary rent mortgage savings bank account insurance pension car bike bicycle van motorbike phone number
+		email mail computer laptop tablet appointment meeting flight train holiday vacation trip commute schedule shift routine goal goals plan
+		plans dream dreams passion hobby hobbies interest interests favourite favourites favorite favorites preference preferences hair eyes skin
+		back knee knees heart stomach body blood head hand hands foot feet leg legs arm arms shoulder health condition diagnosis medication
+		prescription life lifestyle weekend religion faith mood sleep degree major studies course courses language accent garden kitchen key keys
+		bag wallet passport visa licence license subscription group club band class project book blog channel website opinion wish problem idea`)
 )
 
 // reach is how many words behind an article or an owner may be the noun.
 const reach = 3
 
 // SubjectOf returns whom or what a statement is about. A statement that has the first person anywhere is about its speaker. It reads English,
-// and of German, Spanish, French, Portuguese and Italian what begins with a pronoun or with a companion and its owner.
+// and of German, Spanish, French, Portuguese and Italian what begins with a pronoun, or with a noun and its owner.
 func SubjectOf(said string) Subject {
 	words := Words(said)
+	for len(words) > reach && fronted[words[0].Lower] {
+		words = words[1:]
+	}
+	if s, ok := friendOfMine(words); ok {
+		return s
+	}
 	if s, ok := relatedSubject(words); ok {
 		return s
 	}
@@ -64,18 +94,97 @@ func englishSubject(words []Word) Subject {
 	first, next := words[0], words[1:min(len(words), reach+1)]
 	switch {
 	case firstOwner[first.Lower]:
-		if c := companionIn(next, companions, IsStopWord); c != "" {
-			return Subject{Other: true, Person: true, Heads: []string{c}, Relation: c}
+		return ownedSubject(words[1:])
+	case next[0].Lower == "of" && len(words) > reach && firstOwner[next[1].Lower]: // "one of my friends"
+		if s := ownedSubject(words[reach:]); s.Other {
+			return s
 		}
-		return Subject{Speaker: true}
-	case otherPerson[first.Lower]:
+	case otherPerson[first.Lower], first.Lower == "it" && actsAt(words[1:]) >= 0 && actsAt(words[1:]) < reach:
 		return Subject{Other: true, Person: true}
 	case otherOwner[first.Lower]:
-		return Subject{Other: true, Person: first.Lower != "the", Heads: contentOf(next)}
-	case first.Capital && !IsStopWord(first.Lower) && nameVerbs[next[0].Lower]:
-		return Subject{Other: true, Person: true, Heads: []string{first.Lower}}
+		c := companionIn(next, companions, IsStopWord)
+		return Subject{Other: true, Person: first.Lower != "the" || c != "", Heads: nounsOf(next)}
+	}
+	if n := nameLength(words); n > 0 && n < len(words) && nameVerbs[words[n].Lower] {
+		return Subject{Other: true, Person: true, Heads: nounsOf(words[:n])}
 	}
 	return Subject{}
+}
+
+// nameLength is how many words at the beginning of a statement are written as a name, a title among them.
+func nameLength(words []Word) int {
+	n := 0
+	for n < len(words) && n < reach && words[n].Capital && !IsStopWord(words[n].Lower) {
+		n++
+	}
+	if n > 1 && !titles[words[0].Lower] && nameVerbs[words[1].Lower] {
+		return 1
+	}
+	return n
+}
+
+// ownedSubject reads a statement about something of the speaker's, from the noun on: another person, or a thing that tells of the speaker.
+func ownedSubject(words []Word) Subject {
+	c := companionIn(words[:min(len(words), reach)], companions, IsStopWord)
+	if c == "" {
+		if c = nounBefore(words, actsAt(words)); c == "" || belongings[c] {
+			return Subject{Speaker: true}
+		}
+	}
+	return Subject{Other: true, Person: true, Heads: []string{c}, Relation: c}
+}
+
+// friendOfMine reads a statement that begins with "a friend of mine".
+func friendOfMine(words []Word) (s Subject, ok bool) {
+	for i := 1; i < len(words) && i <= reach; i++ {
+		if words[i].Lower != "mine" && words[i].Lower != "ours" {
+			continue
+		}
+		if i < 2 || words[i-1].Lower != "of" || slices.ContainsFunc(words[i+1:], func(w Word) bool { return firstPerson[w.Lower] }) {
+			return s, false
+		}
+		noun := words[i-2].Lower
+		if !companions[noun] && (actsAt(words[i+1:]) != 0 || belongings[noun]) {
+			return s, false
+		}
+		return Subject{Other: true, Person: true, Heads: []string{noun}, Relation: noun}, true
+	}
+	return s, false
+}
+
+// maxNoun is how many words a noun and what goes with it may have before the verb.
+const maxNoun = 7
+
+// actsAt returns which of the first words is a verb with which only persons are the subject; -1 where none is.
+func actsAt(words []Word) int {
+	for i, w := range words[:min(len(words), maxNoun)] {
+		rest := words[i+1:]
+		switch {
+		case employed[w.Lower] && len(rest) > 0 && employers[rest[0].Lower], personVerbs[w.Lower]:
+			return i
+		case !linking[w.Lower]:
+			continue
+		}
+		for j, next := range rest[:min(len(rest), reach)] {
+			if traits[next.Lower] || employed[next.Lower] && j+1 < len(rest) && employers[rest[j+1].Lower] {
+				return i
+			}
+		}
+		return -1
+	}
+	return -1
+}
+
+// nounBefore is the noun of a phrase that ends before word n, in lower case: its last word before one without content.
+func nounBefore(words []Word, n int) string {
+	noun := ""
+	for _, w := range words[:max(0, n)] {
+		if IsStopWord(w.Lower) || fronted[w.Lower] {
+			break
+		}
+		noun = strings.TrimSuffix(w.Lower, "'s")
+	}
+	return noun
 }
 
 // companionIn is the first companion among words, up to one that ends the phrase; empty where there is none.
@@ -85,6 +194,8 @@ func companionIn(words []Word, known map[string]bool, ends func(string) bool) st
 		switch {
 		case known[lower]:
 			return lower
+		case isCompound(lower, known):
+			return lower
 		case ends(lower):
 			return ""
 		}
@@ -92,9 +203,19 @@ func companionIn(words []Word, known map[string]bool, ends func(string) bool) st
 	return ""
 }
 
-func contentOf(words []Word) []string {
+// isCompound reports whether a word with hyphens names a companion: "ex-wife", "brother-in-law".
+func isCompound(lower string, known map[string]bool) bool {
+	first, rest, ok := strings.Cut(lower, "-")
+	return ok && (known[first] || known[rest] || rest == "worker" || first == "ex")
+}
+
+// nounsOf are the words with content before the first verb.
+func nounsOf(words []Word) []string {
 	var out []string
 	for _, w := range words {
+		if len(out) > 0 && (nameVerbs[w.Lower] || personVerbs[w.Lower] || linking[w.Lower]) {
+			break
+		}
 		if !IsStopWord(w.Lower) {
 			out = append(out, w.Lower)
 		}

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/text"
@@ -80,11 +81,61 @@ func TestAQuestionAboutTheUser(t *testing.T) {
 	for question, want := range map[string]bool{
 		"Where does the user live?": true, "Where do I live?": true, "Wo wohnt der Nutzer?": true, "¿Dónde vive el usuario?": true,
 		"Où habite l'utilisateur ?": true, "Onde mora o usuário?": true, "Dove abita l'utente?": true, "用户住在哪里？": true,
+		"¿Dónde vivo?": true, "Dove abito?": true, "Onde moro?": true, "¿Dónde vive ella?": false,
 		"Where does Mallory live?": false, "Where does the user's brother live?": false, "Where does my brother live?": false,
 		"Wo wohnt mein Bruder?": false, "Where is the user manual?": false, "How many users are there?": false,
 	} {
 		if got := text.AsksAboutUser(question); got != want {
 			t.Errorf("%q: got %t", question, got)
+		}
+	}
+}
+
+// TestAStatementAboutAnyPersonIsAboutAnother has persons whom no list names.
+func TestAStatementAboutAnyPersonIsAboutAnother(t *testing.T) {
+	for _, c := range []struct{ older, said string }{
+		{"I live in Lisbon.", `My ex lives in Oslo now.|My therapist lives in Oslo now.|My lawyer moved to Oslo.|My co-worker now lives in Oslo.
+			|My twin lives in Oslo now.|My ex-wife lives in Oslo now.|My step-mother lives in Oslo now.|They moved to Oslo.|It now lives in Oslo.
+			|Dr. Smith lives in Oslo now.|One of my friends lives in Oslo now.|Everyone in my family lives in Oslo now.|The kids now live in Oslo.
+			|Now he lives in Oslo.|My therapist now lives in Oslo.|A friend of mine lives in Oslo now.|My old piano tutor moved to Oslo.
+			|His ex lives in Oslo.|Some of my colleagues moved to Oslo.|Currently she lives in Oslo.|Mary Ann lives in Oslo now.`},
+		{"I am allergic to peanuts.", `They are no longer allergic to peanuts.|My ex is no longer allergic to peanuts.|My twin is not allergic to
+			peanuts any more.|My brother-in-law isn't allergic to peanuts.`},
+		{"I work as a baker.", "My therapist works as a pilot now.|My landlady's son works as a pilot now.|My ex has worked as a pilot since May."},
+		{"Ich wohne in Lissabon.", "Mein Therapeut wohnt jetzt in Oslo.|Jetzt wohnt er in Oslo.|Sie wohnen jetzt in Oslo.|Die Kinder wohnen jetzt in Oslo."},
+		{"Vivo en Lisboa.", "Mi ex vive ahora en Oslo.|Él ahora vive en Oslo.|Ahora él vive en Oslo.|Ellos viven en Oslo ahora.|Mi abogado vive en Oslo."},
+		{"J'habite à Lisbonne.", "Mon ex habite maintenant à Oslo.|Ils habitent à Oslo maintenant.|Mon avocat vit à Oslo.|Maintenant elle habite à Oslo."},
+		{"Moro em Lisboa.", "O meu ex mora agora em Oslo.|Eles moram agora em Oslo.|A minha terapeuta mora em Oslo.|Agora ele mora em Oslo."},
+		{"Abito a Lisbona.", "Il mio ex abita adesso a Oslo.|Loro abitano a Oslo adesso.|La mia terapista abita a Oslo.|Adesso lei abita a Oslo."},
+	} {
+		for said := range strings.SplitSeq(c.said, "|") {
+			if said = text.OneLine(said); !text.IsAboutAnother(said, c.older) {
+				t.Errorf("%q after %q: got %+v", said, c.older, text.SubjectOf(said))
+			}
+		}
+	}
+}
+
+// TestOwnFactsThatLookLikeOthersStay has own facts in six languages, which are nobody else's.
+func TestOwnFactsThatLookLikeOthersStay(t *testing.T) {
+	for _, said := range []string{
+		"My home is in Porto now.", "My new address is Rua Nova 7.", "My company moved to Porto.", "My team works from home on Fridays.",
+		"My hair is red.", "My back hurts.", "My favourite band plays in Porto tonight.", "My job moved to Porto.", "My allergy is gone.",
+		"My sister lives with me in Porto.", "My therapist helps me a lot.", "My car is a Fiat.", "My diet is vegan.", "My birthday is on 3 May.",
+		"My budget is 500 euros.", "My office moved to Porto.", "My phone has died.", "My knee is better now.", "My blood type is A.",
+		"My train leaves at nine and I live near the station.", "Everyone calls me Ana.", "They gave me a job in Porto.",
+		"One of my goals is to run a marathon.", "It is my birthday.", "Now my home is in Porto.",
+		"Mein Büro ist jetzt in Porto.", "Meine neue Adresse ist Rua Nova 7.", "Mein Rücken tut weh.", "Jetzt wohne ich in Porto.", "Mein Budget ist klein.",
+		"Mi casa está en Porto.", "Mi presupuesto es pequeño.", "Ahora vivo en Porto.", "Mi dieta es vegana.", "Ellos viven conmigo en Porto.",
+		"Mon adresse est rue Neuve 7.", "Maintenant j'habite à Porto.", "Mon budget est petit.", "Mon appartement est à Porto.", "Ils habitent chez moi.",
+		"A minha casa é em Porto.", "Agora moro em Porto.", "O meu orçamento é pequeno.", "A minha dieta é vegana.", "Eles moram comigo em Porto.",
+		"La mia casa è a Porto.", "Adesso abito a Porto.", "Il mio lavoro è a Porto.", "La mia dieta è vegana.", "Loro abitano con me a Porto.",
+	} {
+		if s := text.SubjectOf(said); s.Other {
+			t.Errorf("%q: got %+v", said, s)
+		}
+		if sure := text.Sure(said, "Ana"); sure != said {
+			t.Errorf("%q: only %q is surely the user's", said, sure)
 		}
 	}
 }

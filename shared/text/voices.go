@@ -14,23 +14,22 @@ var (
 	// passedBlock is a fence of code, or the rest of a mail from its header on.
 	passedBlock = regexp.MustCompile("(?s)```.*?(?:```|$)" +
 		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)` + `(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
-	quotation = regexp.MustCompile(`“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|"[^"\n]*"` +
-		`|(?:^|[\s\pZ:(,])'\pL[^'\n]*(?:'\pL[^'\n]*)*'(?:$|[\s\pZ.,!?;)])`)
 	// given is the text after the colon of a request to work on it.
 	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
 		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?:[\s\pZ](.+)$`)
 	// passedLine is a line of a quoted mail, of a role or tool, of markup or of data.
 	passedLine = regexp.MustCompile(
-		`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|user|human|ai|bot|developer|customer` +
+		`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|ai|bot|developer` +
 			`|agent|tool(?: [\pL\pN_]+)?|function(?: [\pL\pN_]+)?|observation)[^\pL\pN]{0,3}:)`,
 	)
-	utterance = regexp.MustCompile(`^[\s\pZ]*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L}\p{M} .'-]{0,30}: (?:[^\s\pZ]+ ){2,}[^\s\pZ]`)
+	// userLine is a line of the role of the user: of a dialogue where the text has other roles.
+	userLine = regexp.MustCompile(`(?i)^[\s\pZ]*[^\pL\pN]{0,3}(?:user|human|customer)[^\pL\pN]{0,3}:`)
 	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
 	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +
 		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
 		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)(?i: that)?)` + wordEnds)
 	// aboutUser opens a claim about "the user" in the third person.
-	aboutUser = regexp.MustCompile(`^[^\pL\pN]*(?i:` +
+	aboutUser = regexp.MustCompile(`^(?i:` +
 		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
 		`(?:user|nutzer|nutzerin|benutzer|benutzerin|usuario|usuaria|utente|usuário|usuária|gebruiker)` +
 		`|(?:the|this)[\s\pZ]+(?:customer|account[\s\pZ]holder)` +
@@ -43,7 +42,7 @@ var (
 	// clauseStart is what stands before a clause within a passage.
 	clauseStart = regexp.MustCompile(`[,;:–—(][\s\pZ]+|[，；：、]|(?:^|[\s\pZ])(?i:that|dass|daß|que|che|что|att|dat|że)[\s\pZ]+`)
 	// unspacedThings are words that only begin with "user", and what users do, in scripts without spaces.
-	unspacedThings = regexp.MustCompile(`^[^\pL\pN]*(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
+	unspacedThings = regexp.MustCompile(`^(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
 		`|ユーザーが(?:多い|少ない|使う|使い|増え))`)
 	// userThings are nouns before which "user" is no person: "the user manual".
 	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts group groups name names
@@ -57,10 +56,6 @@ var (
 
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.
 const wordEnds = `(?:$|[^\pL\pM\pN])`
-
-// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has none;
-// others may be names and titles.
-const quotedWords, quotedRunes = 3, 10
 
 // voice says whose word a byte of a text is.
 type voice byte
@@ -95,10 +90,10 @@ var userCues = []string{
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
-// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails,
-// transcripts, code, data, reported speech, and claims about "the user". A line that opens with the name of another
-// person and speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker
-// may have no name.
+// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, letters,
+// transcripts, code, data, reported speech, and claims about "the user". A line behind somebody else's name or handle
+// that speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker may have
+// no name. It takes time linear in the text.
 func Voices(s, speaker string) (own, others string) {
 	p := part(s, speaker)
 	return strings.TrimSpace(string(p.own)), p.of(voice.passes)
@@ -108,6 +103,11 @@ func Voices(s, speaker string) (own, others string) {
 // label that may be a name.
 func Unsure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == unsureWord })
+}
+
+// Sure returns those of the speaker's own words that are surely the speaker's: all but the unsure ones.
+func Sure(s, speaker string) string {
+	return part(s, speaker).of(func(v voice) bool { return v == ownWord })
 }
 
 // Claims returns what a text claims of "the user" in the third person.
@@ -141,10 +141,13 @@ func (p *parted) of(is func(voice) bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// pass marks bytes as passed on, with blanks in their place.
+// pass marks bytes as passed on, with blanks in their place. What is passed on as a quotation stays so where a label stands before it, too.
 func (p *parted) pass(from, to int, v voice, blank byte) {
 	for i := from; i < to; i++ {
-		p.voices[i], p.own[i] = v, blank
+		if v != labelledWord || !p.voices[i].passes() {
+			p.voices[i] = v
+		}
+		p.own[i] = blank
 	}
 }
 
@@ -164,56 +167,17 @@ func part(s, speaker string) *parted {
 			p.pass(at[0], at[1], passedOn, '\n')
 		}
 	}
-	if strings.ContainsAny(s, "\"'“„«「") {
+	if from, own := workedOn(s[:end]); own {
+		p.doubt(from, end)
+	} else if from >= 0 {
+		p.pass(from, end, labelledWord, '\n')
+	}
+	if strings.ContainsAny(s, "\"'“„«»‹›「『‘") {
 		p.quotations(string(p.own[:end]))
 	}
+	p.letters(string(p.own[:end]))
 	p.lines(string(p.own[:end]))
 	return p
-}
-
-// quotations passes on the quotations of speech. A text that is one quotation has nobody else to be of.
-func (p *parted) quotations(rest string) {
-	for _, at := range quotation.FindAllStringIndex(rest, -1) {
-		q := rest[at[0]:at[1]]
-		if strings.TrimSpace(rest) == q || !isSpeech(q) {
-			continue
-		}
-		to := at[1]
-		if strings.HasPrefix(strings.TrimLeft(q, "(:, \t\n"), "'") {
-			to = at[0] + strings.LastIndexByte(q, '\'') + 1 // what is behind single marks tells them from apostrophes
-		}
-		p.pass(at[0], to, passedOn, ' ')
-	}
-}
-
-// lines passes on lines of data and of dialogues, and what others say or claim within the rest.
-func (p *parted) lines(rest string) {
-	utterances := 0
-	for l := range strings.Lines(rest) {
-		if strings.Contains(l, ": ") && utterance.MatchString(l) {
-			utterances++
-		}
-	}
-	at := 0
-	for l := range strings.Lines(rest) {
-		end := at + len(strings.TrimSuffix(l, "\n"))
-		of := noLabel
-		if strings.ContainsAny(l, ":：") {
-			of = labelOf(l, p.speaker)
-		}
-		switch {
-		case passedLine.MatchString(l), utterances > 1 && of != headingLabel && utterance.MatchString(l):
-			p.pass(at, end, passedOn, ' ')
-		case of == othersLabel:
-			p.pass(at, end, labelledWord, ' ')
-		default:
-			p.passages(l, at)
-			if of == unsureLabel {
-				p.doubt(at, end)
-			}
-		}
-		at += len(l)
-	}
 }
 
 // doubt marks what is the speaker's own of some bytes as unsure.
@@ -231,23 +195,59 @@ func (p *parted) passages(line string, at int) {
 	for len(line) > 0 {
 		n, tight := p.passageEnd(line)
 		c := line[:n]
-		switch lead := reported.FindStringSubmatchIndex(c); {
-		case claim, p.users && claims(c):
+		if claim || p.users && claims(c) {
 			p.pass(at, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
 			claim = tight
-		case lead != nil:
-			v := passedOn
-			if p.users && claims(c[lead[3]:]) {
-				v = claimed
-			}
-			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), v, ' ')
-		default:
-			if from := p.claimWithin(c); from >= 0 {
-				p.pass(at+from, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
-			}
+		} else {
+			p.passage(c, at)
 		}
 		line, at = line[n:], at+n
 	}
+}
+
+// passage passes on what is reported in a passage, and what a clause of it claims.
+func (p *parted) passage(c string, at int) {
+	for c != "" {
+		end := at + len(strings.TrimRight(c, "\n"))
+		lead := reported.FindStringSubmatchIndex(c)
+		if lead == nil || strings.EqualFold(strings.TrimSpace(c[:lead[3]]), "that said") {
+			if from := p.claimWithin(c); from >= 0 {
+				p.pass(at+from, end, claimed, ' ')
+			}
+			return
+		}
+		v := passedOn
+		if p.users && claims(c[lead[3]:]) {
+			v = claimed
+		}
+		to := p.reportEnds(c, lead[3], at)
+		if to <= lead[3] {
+			p.pass(at+lead[3], end, v, ' ')
+			return
+		}
+		p.pass(at+lead[3], at+to, v, ' ')
+		c, at = c[to:], at+to
+	}
+}
+
+// reportEnds returns where reported speech that begins within a passage ends before the passage does: behind a quotation, or where the
+// speaker speaks again; 0 where it does not.
+func (p *parted) reportEnds(passage string, from, at int) int {
+	open := from
+	for open < len(passage) && strings.IndexByte(" \t:,", passage[open]) >= 0 && p.voices[at+open] == ownWord {
+		open++
+	}
+	end := open
+	for end < len(passage) && p.voices[at+end] == passedOn {
+		end++
+	}
+	if end > open && strings.ContainsFunc(passage[end:], unicode.IsLetter) {
+		return end
+	}
+	if again := ownAgain(passage[from:]); again > 0 {
+		return from + again
+	}
+	return 0
 }
 
 // claimWithin returns where in a passage a clause claims something of "the user"; -1 where none does.
@@ -265,6 +265,7 @@ func (p *parted) claimWithin(passage string) int {
 
 // claims reports whether a passage opens with a claim about "the user".
 func claims(passage string) bool {
+	passage = behindMarks(passage)
 	at := aboutUser.FindStringIndex(passage)
 	if at == nil {
 		return false
@@ -278,6 +279,18 @@ func claims(passage string) bool {
 		end = len(next)
 	}
 	return !userThings[strings.ToLower(next[:end])] && !koreanThings.MatchString(next) && !unspacedThings.MatchString(passage)
+}
+
+// maxMarks is how many bytes of marks and white space may stand before a claim.
+const maxMarks = 64
+
+// behindMarks is a text from its first letter or digit on, within maxMarks bytes.
+func behindMarks(s string) string {
+	at := strings.IndexFunc(s[:min(len(s), maxMarks)], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+	if at < 0 {
+		return ""
+	}
+	return s[at:]
 }
 
 // passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the
@@ -309,20 +322,4 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 // isTerminal reports whether a mark ends sentences in some script.
 func isTerminal(r rune) bool {
 	return r == '.' || r == '!' || r == '?' || r > unicode.MaxLatin1 && unicode.Is(unicode.Sentence_Terminal, r)
-}
-
-// isSpeech tells a quotation of words from one of a name or title.
-func isSpeech(quoted string) bool {
-	small, caseless := 0, 0
-	for _, w := range strings.Fields(quoted) {
-		if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(w, "\"“„«「'(:,")); unicode.IsLower(first) {
-			small++
-		}
-	}
-	for _, r := range quoted {
-		if unicode.Is(unicode.Lo, r) {
-			caseless++
-		}
-	}
-	return small >= quotedWords || caseless >= quotedRunes
 }

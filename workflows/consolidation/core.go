@@ -92,7 +92,7 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 	}
 	candidates := constraint.Candidates(active)
 	if len(candidates) == 0 {
-		return constraint.Choose(nil), nil
+		return constraint.Chosen{}, nil
 	}
 	turns, err := a.Bank.Turns(ctx, scope, turnsToRead(candidates, active))
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant || !owns(t.Speaker) })
 	return constraint.Choose(slices.DeleteFunc(candidates, func(m memory.Memory) bool {
 		return m.Speaker != "" && !owns(m.Speaker) || !guard.IsOwn(m, turns)
-	})), nil
+	}), func(m memory.Memory, clause string) bool { return guard.Says(m, clause, turns) }), nil
 }
 
 // maxHeard is how many of the newest entries are read for who speaks, beside the candidates.

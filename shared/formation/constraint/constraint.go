@@ -43,7 +43,7 @@ var shipped = sync.OnceValue(func() model {
 // Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another
 // version
 // is chosen anew.
-func Version() string { return shipped().version + "+own+named" }
+func Version() string { return shipped().version + "+own+named+clause" }
 
 // Score is how much a statement binds, 0 to 1. What is in words that the model cannot know binds nothing, as far as it can tell.
 func Score(said string) float64 {
@@ -80,6 +80,11 @@ var (
 // Quote is the shortest run of a statement's words that binds, in whole sentences where they are short, with its score; "" where
 // nothing binds.
 func Quote(content string) (string, float64) {
+	return quote(content, func(string) bool { return true })
+}
+
+// quote is Quote among the clauses that may be lines.
+func quote(content string, may func(clause string) bool) (string, float64) {
 	said := asked.ReplaceAllString(text.OneLine(content), "")
 	least := shipped().threshold
 	if Score(said) < least {
@@ -90,7 +95,7 @@ func Quote(content string) (string, float64) {
 		if s = strings.TrimSpace(s); len(s) > maxLineBytes || text.SubjectOf(s).IsUnnamed() {
 			return // nobody could tell whom "he" is
 		}
-		if score := Score(s); score >= least && score > most {
+		if score := Score(s); score >= least && score > most && may(s) {
 			best, most = s, score
 		}
 	}
@@ -133,12 +138,18 @@ type statement struct {
 	stems  []string
 }
 
-// read is what binds of a memory; ok is false where it does not hold, or nothing of it binds.
-func read(m memory.Memory) (statement, bool) {
+// Own reports whether a clause of a memory is the user's own word.
+type Own func(m memory.Memory, clause string) bool
+
+// anybody takes every clause for the user's.
+func anybody(memory.Memory, string) bool { return true }
+
+// read is what binds of a memory; ok is false where it does not hold, or nothing of it binds that is the user's own.
+func read(m memory.Memory, own Own) (statement, bool) {
 	if m.Status != memory.StatusActive {
 		return statement{}, false
 	}
-	q, score := Quote(m.Content)
+	q, score := quote(m.Content, func(clause string) bool { return own(m, clause) })
 	return statement{m, q, score, text.ContentStems(q)}, q != ""
 }
 
@@ -151,17 +162,17 @@ type Chosen struct {
 // Candidates are the memories of which something binds.
 func Candidates(memories []memory.Memory) []memory.Memory {
 	return slices.DeleteFunc(slices.Clone(memories), func(m memory.Memory) bool {
-		_, binds := read(m)
+		_, binds := read(m, anybody)
 		return !binds
 	})
 }
 
-// Choose makes a block of the memories that bind most, the newest where several are about the same, with at most memory.CoreWords words.
-// The order of the memories makes no difference.
-func Choose(memories []memory.Memory) Chosen {
+// Choose makes a block of the user's own clauses that bind most, the newest where several are about the same, with at most
+// memory.CoreWords words. The order of the memories makes no difference.
+func Choose(memories []memory.Memory, own Own) Chosen {
 	var all []statement
 	for _, m := range memories {
-		if s, ok := read(m); ok {
+		if s, ok := read(m, own); ok {
 			all = append(all, s)
 		}
 	}
@@ -212,7 +223,7 @@ func says(newer, older []string) bool {
 // hold, which may have stood before an older one, or one that binds was written.
 func Touches(c memory.Core, written, closed []memory.Memory) bool {
 	binds := func(m memory.Memory) bool {
-		_, ok := read(m)
+		_, ok := read(m, anybody)
 		return ok
 	}
 	return c.Version > 0 && c.PolicyVersion != Version() ||

@@ -72,7 +72,7 @@ func TestABlockHasTheNewestOfASubject(t *testing.T) {
 	gone := told("g", "I'm allergic to kiwi.", 7)
 	gone.Status = memory.StatusRetracted
 	other := told("h", "Tom is allergic to peanuts.", 8)
-	got := constraint.Choose([]memory.Memory{old, again, slotted, filled, doubted, linking, gone, other})
+	got := constraint.Choose([]memory.Memory{old, again, slotted, filled, doubted, linking, gone, other}, users)
 	var ids []string
 	for _, l := range got.Lines {
 		ids = append(ids, l.Memories...)
@@ -107,7 +107,7 @@ func bankOf(t *rapid.T) []memory.Memory {
 func TestABlockKeepsItsBoundsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		bank := bankOf(rt)
-		got := constraint.Choose(bank)
+		got := constraint.Choose(bank, users)
 		words := 0
 		for _, l := range got.Lines {
 			words += len(strings.Fields(l.Text))
@@ -119,7 +119,7 @@ func TestABlockKeepsItsBoundsInAnyOrder(t *testing.T) {
 		if words > memory.CoreWords {
 			rt.Fatalf("%d words: %q", words, texts(got))
 		}
-		if again := constraint.Choose(rapid.Permutation(bank).Draw(rt, "order")); !slices.Equal(texts(again), texts(got)) {
+		if again := constraint.Choose(rapid.Permutation(bank).Draw(rt, "order"), users); !slices.Equal(texts(again), texts(got)) {
 			rt.Fatalf("%q in one order, %q in another", texts(got), texts(again))
 		}
 	})
@@ -140,7 +140,7 @@ func TestABlockThatNothingTouchesStays(t *testing.T) {
 				bank[i].Status = memory.StatusSuperseded
 			}
 			touched := constraint.Touches(core, []memory.Memory{bank[len(bank)-1]}, closed)
-			next := constraint.Choose(bank).Lines
+			next := constraint.Choose(bank, users).Lines
 			if !touched && !slices.EqualFunc(next, core.Lines, func(a, b memory.CoreLine) bool { return a.Text == b.Text }) {
 				rt.Fatalf("after %q nothing is touched, and the block goes from %v to %v", m.Content, core.Lines, next)
 			}
@@ -167,6 +167,22 @@ func BenchmarkChoose(b *testing.B) {
 		bank = append(bank, told(fmt.Sprint("m", i), statements[i%len(statements)], 1))
 	}
 	for b.Loop() {
-		constraint.Choose(bank)
+		constraint.Choose(bank, users)
+	}
+}
+
+// users takes every clause for the user's own.
+func users(memory.Memory, string) bool { return true }
+
+// TestALineIsAClauseOfTheUsers has a memory with a clause of somebody else beside the user's.
+func TestALineIsAClauseOfTheUsers(t *testing.T) {
+	const theirs, mine = "I am allergic to cats.", "I am allergic to peanuts."
+	m := memory.Memory{ID: "m", Status: memory.StatusActive, Content: theirs + " " + mine}
+	got := constraint.Choose([]memory.Memory{m}, func(_ memory.Memory, clause string) bool { return clause == mine })
+	if len(got.Lines) != 1 || got.Lines[0].Text != mine {
+		t.Errorf("got %+v", got.Lines)
+	}
+	if got = constraint.Choose([]memory.Memory{m}, func(memory.Memory, string) bool { return false }); len(got.Lines) != 0 {
+		t.Errorf("of none of the user's: got %+v", got.Lines)
 	}
 }

@@ -73,22 +73,15 @@ func newVoice(t memory.Turn, attacked bool) voice {
 		alone: others != "" && own+t.Caption == "",
 	}
 	out.firm, out.infirm = out.own, out.alone
-	if unsure := text.Unsure(t.Text, t.Speaker); unsure != "" {
-		out.unsure, out.firm = true, text.StemSet(withoutLines(own, unsure)+" "+t.Caption)
+	if text.Unsure(t.Text, t.Speaker) != "" {
+		sure, _ := quarantine.Doubted(text.Sure(t.Text, t.Speaker), attacked)
+		out.unsure, out.firm = true, text.StemSet(sure+" "+t.Caption)
 		out.infirm = len(out.firm) == 0
 	}
 	if others != "" {
 		out.claims = text.StemSet(text.Claims(t.Text))
 	}
 	return out
-}
-
-// withoutLines is a text without the lines of another.
-func withoutLines(said, lines string) string {
-	for l := range strings.Lines(lines) {
-		said = strings.ReplaceAll(said, strings.TrimSpace(l), " ")
-	}
-	return said
 }
 
 // own returns the stems of the user's own words in a turn, firm those that are surely theirs.
@@ -106,6 +99,29 @@ func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	}
 	sure, others := v.tellers(sources, m.Content, "", firm)
 	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || sure > others)
+}
+
+// Says reports whether a clause of a memory of these turns is surely the users' own word, as IsOwn does for all of it. A clause that
+// stands in a turn word for word must stand so in what the user surely says.
+func Says(m memory.Memory, clause string, turns []memory.Turn) bool {
+	part := m
+	part.Content = clause
+	if !IsOwn(part, turns) {
+		return false
+	}
+	said, quoted := " "+text.Canonical(clause)+" ", false
+	for _, t := range turns {
+		if !slices.Contains(m.Sources, t.ID) || !strings.Contains(" "+text.Canonical(t.Text)+" ", said) {
+			continue
+		}
+		for part := range strings.Lines(text.Sure(t.Text, t.Speaker)) {
+			if strings.Contains(" "+text.Canonical(part)+" ", said) {
+				return true
+			}
+		}
+		quoted = true
+	}
+	return !quoted
 }
 
 // checked has a verdict do only what the voices behind it may.

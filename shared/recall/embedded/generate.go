@@ -93,7 +93,7 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	if e.Support > 0 {
 		least = min(least, supported)
 	}
-	var out, passed []scored
+	var out, others, passed []scored
 	var best [foreign + 1]float64
 	shared := 0.0
 	for i, m := range cited {
@@ -107,15 +107,20 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			shared = max(shared, has)
 		}
 		if whose == own && tells >= least {
-			if s := (scored{number: i + 1, score: weigh(m, tells, when, i)}); passedOn(m) {
+			switch s := (scored{number: i + 1, score: weigh(m, tells, when, i)}); {
+			case passedOn(m):
 				passed = append(passed, s)
-			} else {
+			case a.leavesOut(m):
+				others = append(others, s)
+			default:
 				out = append(out, s)
 			}
 		}
 	}
-	if len(out) == 0 {
-		out = passed
+	for _, instead := range [][]scored{others, passed} {
+		if len(out) == 0 {
+			out = instead
+		}
 	}
 	told := a.user && shared >= support // the user said it in the question's words, whatever others say
 	if e.Support < 0 && !request && !told {

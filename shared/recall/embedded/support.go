@@ -151,12 +151,28 @@ func (a asked) standing(m memory.Memory, owner memory.Owner) standing {
 // answers is how much of the question a memory tells, as cover has it. A statement about another person tells of the user only who that
 // is to them.
 func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has float64) {
-	if a.user && m.Speaker != "" && !passedOn(m) {
-		if s := text.SubjectOf(recall.Plain(m.Content)); s.Person {
+	if m.Speaker != "" && !passedOn(m) {
+		if s, ok := a.another(m); ok {
 			return a.cover(table, memory.Memory{Content: s.Relation})
 		}
 	}
 	return a.cover(table, m)
+}
+
+// another is the person whom a memory is about, where the question is about the user and does not name that person.
+func (a asked) another(m memory.Memory) (s text.Subject, ok bool) {
+	if !a.user {
+		return s, false
+	}
+	s = text.SubjectOf(recall.Plain(m.Content))
+	return s, s.Person && !slices.ContainsFunc(a.words, func(w wanted) bool { return slices.Contains(s.Heads, w.lower) })
+}
+
+// leavesOut reports whether an answer about the user leaves a memory out where another one answers: it is about another person, or may be another
+// person's word. Without a speaker, a name may be the user's.
+func (a asked) leavesOut(m memory.Memory) bool {
+	s, ok := a.another(m)
+	return ok && (m.Speaker != "" || s.Relation != "" || s.IsUnnamed()) || a.user && text.Unsure(m.Content, m.Speaker) != ""
 }
 
 // cover is how much of the question a memory tells, 0 to 1: for each word, by its weight, 1 where the memory has it or another word for it,

@@ -1,0 +1,139 @@
+package text
+
+import "strings"
+
+// spoken is a line of a text with whose it is by its label.
+type spoken struct {
+	// from and to are its bytes, words is where those behind the label begin.
+	from, to, words int
+	of              label
+	who             string
+	// named says that the label is written as one of a person, or for oneself.
+	named bool
+}
+
+var (
+	// senderKeys and bodyKeys are fields of messages in data: "name: Tom", "text: I am in Rome".
+	senderKeys = WordSet("name from sender author speaker user username who by von de autor nombre nom nome mittente")
+	bodyKeys   = WordSet("text message msg body content said says nachricht mensaje texto texte mensagem messaggio testo")
+)
+
+// lines passes on lines of data and of dialogues, and what others say or claim within the rest.
+func (p *parted) lines(rest string) {
+	roles := false
+	for l := range strings.Lines(rest) {
+		roles = roles || passedLine.MatchString(l)
+	}
+	block := ownWord
+	for _, l := range p.readLines(rest) {
+		line := rest[l.from:l.to]
+		switch {
+		case strings.TrimSpace(line) == "":
+			if l.from > 0 && block != ownWord && strings.TrimSpace(rest[:l.from]) != "" && !endsWithColon(rest[:l.from]) {
+				block = ownWord
+			}
+			continue
+		case passedLine.MatchString(line), roles && userLine.MatchString(line):
+			p.pass(l.from, l.to, passedOn, ' ')
+			continue
+		case l.of == othersLabel:
+			p.pass(l.from, l.to, labelledWord, ' ')
+			block = blockBehind(rest[l.words:l.to], labelledWord)
+			continue
+		case block == labelledWord && l.of != headingLabel && l.of != speakerLabel:
+			p.pass(l.from, l.to, labelledWord, ' ')
+			continue
+		case l.of == headingLabel, l.of == speakerLabel:
+			block = ownWord
+		case l.of == unsureLabel:
+			block = blockBehind(rest[l.words:l.to], unsureWord)
+		}
+		p.passages(line, l.from)
+		if to := sayingEnds(line); to >= 0 && l.of != speakerLabel {
+			p.pass(l.from+to, l.to, labelledWord, ' ')
+			block = blockBehind(line[to:], labelledWord)
+			continue
+		}
+		if l.of == unsureLabel || block == unsureWord || userLine.MatchString(line) {
+			p.doubt(l.from, l.to)
+		}
+	}
+}
+
+// blockBehind is the voice of the lines behind one that has only a label.
+func blockBehind(words string, v voice) voice {
+	if strings.TrimSpace(words) == "" {
+		return v
+	}
+	return ownWord
+}
+
+func endsWithColon(s string) bool {
+	s = strings.TrimRight(s, " \t\r\n")
+	return strings.HasSuffix(s, ":") || strings.HasSuffix(s, "：")
+}
+
+// readLines reads the labels of lines. Labels that come again beside other ones, or beside somebody else's, are
+// names.
+func (p *parted) readLines(rest string) []spoken {
+	var out []spoken
+	at, sender, foreign := 0, false, false
+	counts := map[string]int{}
+	for l := range strings.Lines(rest) {
+		s := p.readLine(strings.TrimRight(l, "\r\n"), at, &sender)
+		if s.named {
+			counts[s.who]++
+			foreign = foreign || s.of == othersLabel
+		}
+		out = append(out, s)
+		at += len(l)
+	}
+	again := foreign
+	for _, n := range counts {
+		again = again || n > 1
+	}
+	for i, s := range out {
+		switch {
+		case len(counts) < 2 || s.of != maybeLabel && s.of != unsureLabel || !s.named:
+		case again:
+			out[i].of = othersLabel
+		default:
+			out[i].of = unsureLabel
+		}
+	}
+	return out
+}
+
+func (p *parted) readLine(line string, at int, sender *bool) spoken {
+	s := spoken{from: at, to: at + len(line), words: at}
+	if a, ok := p.attribution(line); ok {
+		words := line[a.rest:]
+		s.of, s.who, s.words = a.labelOf(words, p.speaker), strings.ToLower(a.label), at+a.rest
+		switch {
+		case senderKeys[s.who]:
+			*sender = isSender(words, p.speaker)
+		case *sender && bodyKeys[s.who]:
+			s.of = othersLabel
+		}
+		s.named = s.of > headingLabel && isNameShaped(a.label) || s.of == othersLabel || selves()[s.who]
+	}
+	if s.of == noLabel && strings.ContainsAny(line, "\t|,;") {
+		s.of, s.who = rowLabel(line, p.speaker)
+		s.words = s.to - 1
+	}
+	return s
+}
+
+// attribution reads the label of a line that has a mark of one.
+func (p *parted) attribution(line string) (a attribution, ok bool) {
+	if !strings.ContainsAny(line, ":：–—>-") {
+		return a, false
+	}
+	return attributionOf(line)
+}
+
+// isSender reports whether the value of a field is somebody else's name.
+func isSender(value, speaker string) bool {
+	words := lowerWords(value)
+	return len(words) > 0 && len(words) <= maxLabelWords && !saysSelf(value) && !isSpeaker(words, speaker)
+}

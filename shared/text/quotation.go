@@ -1,0 +1,111 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// closers are the marks that end a quotation, by the one that begins it.
+var closers = map[rune]string{
+	'“': "”", '„': "“”", '«': "»", '»': "«",
+	'‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
+}
+
+// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has
+// none, or speaks in the first person; others may be names and titles.
+const quotedWords, quotedRunes = 3, 10
+
+// quotations passes on the quotations of speech. A text that is one quotation may be the speaker's.
+func (p *parted) quotations(rest string) {
+	spent := map[rune]int{} // up to where a mark is known to have no end
+	for i := 0; i < len(rest); {
+		mark, size := utf8.DecodeRuneInString(rest[i:])
+		if closers[mark] == "" || i < spent[mark] || !opensQuotation(rest, i, mark) {
+			i += size
+			continue
+		}
+		end, searched := quotationEnd(rest, i+size, mark)
+		if end < 0 {
+			spent[mark] = searched
+			i += size
+			continue
+		}
+		switch q := rest[i:end]; {
+		case strings.TrimSpace(rest) == q:
+			if isSpeech(q) || saysSelf(q) {
+				p.doubt(i, end)
+			}
+		case isSpeech(q), mentionsSpeech(rest, i, end) && saysSelf(q):
+			p.pass(i, end, passedOn, ' ')
+		}
+		i = end
+	}
+}
+
+// opensQuotation reports whether a mark that may also end a quotation, or be an apostrophe, begins one.
+func opensQuotation(s string, at int, mark rune) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:at])
+	after, _ := utf8.DecodeRuneInString(s[at+utf8.RuneLen(mark):])
+	free := at == 0 || unicode.IsSpace(before) || strings.ContainsRune("(:,;-–—", before)
+	switch mark {
+	case '\'', '‘':
+		return free && unicode.IsLetter(after)
+	case '»', '›':
+		return free && !unicode.IsSpace(after)
+	}
+	return true
+}
+
+// quotationEnd returns the end of a quotation whose words begin at a byte; -1 where it has none up to the byte that
+// was searched last.
+func quotationEnd(s string, from int, mark rune) (end, searched int) {
+	for i, r := range s[from:] {
+		to := from + i + utf8.RuneLen(r)
+		switch next, _ := utf8.DecodeRuneInString(s[min(to, len(s)):]); {
+		case r == '\n' && (mark == '"' || mark == '\''):
+			return -1, from + i
+		case !strings.ContainsRune(closers[mark], r):
+		case (mark == '\'' || mark == '‘') && to < len(s) &&
+			(unicode.IsLetter(next) || unicode.IsNumber(next)): // an apostrophe
+		default:
+			return to, to
+		}
+	}
+	return -1, len(s)
+}
+
+// isSpeech tells a quotation of words from one of a name or title.
+func isSpeech(quoted string) bool {
+	small, caseless := 0, 0
+	for w := range strings.FieldsSeq(quoted) {
+		if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(w, "\"“„«»‹›‘「'(:,")); unicode.IsLower(first) {
+			small++
+		}
+	}
+	for _, r := range quoted {
+		if unicode.Is(unicode.Lo, r) {
+			caseless++
+		}
+	}
+	return small >= quotedWords || caseless >= quotedRunes
+}
+
+// besideQuotation is how many bytes beside a quotation may say that somebody speaks.
+const besideQuotation = 40
+
+// mentionsSpeech reports whether a quotation ends as a sentence does, or words beside it say that somebody speaks.
+func mentionsSpeech(s string, from, to int) bool {
+	inner := strings.TrimRight(s[from:to], " \t\n\u00a0\u202f\"'”’“»«›‹」』")
+	if last, _ := utf8.DecodeLastRuneInString(inner); isTerminal(last) || last == ',' {
+		return true
+	}
+	before, after := s[max(0, from-besideQuotation):from], s[to:min(len(s), to+besideQuotation)]
+	for _, w := range append(Words(strings.ToValidUTF8(before, "")), Words(strings.ToValidUTF8(after, ""))...) {
+		first, _, _ := strings.Cut(w.Lower, "-")
+		if sayings[first] {
+			return true
+		}
+	}
+	return false
+}

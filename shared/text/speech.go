@@ -1,0 +1,209 @@
+package text
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// sayings are forms of verbs of saying that others are the subject of.
+	sayings = WordSet(`said says told tells wrote writes texted posted messaged announced announces claimed claims
+		replied replies answered emailed
+		mailed shouted whispered added explained reported states stated typed sent put sagte sagt gesagt schrieb
+		schreibt geschrieben meinte erzählte
+		erzählt antwortete dijo dice escribió escribe escrito dicho contó respondió dit écrit raconte raconté répond
+		répondu disse diz escreveu
+		escreve contou respondeu detto scritto scrive scrisse raccontato risposto zei zegt schreef schrijft сказал
+		сказала написал написала пишет
+		говорит`)
+	// selfSubjects are pronouns of the first person as the subject.
+	selfSubjects = WordSet("i i've i'd we we've ich wir yo nosotros nosotras je j nous eu nós io noi ik wij я мы")
+	// contrasting words begin what the speaker says against what others said; adding ones do so behind a comma.
+	contrasting = WordSet(`but whereas while though although however yet aber sondern während doch pero mientras
+		aunque mais tandis alors mas enquanto
+		ma mentre maar terwijl но`)
+	adding = WordSet("and so und y e et en и")
+	// between words may stand between such a word and the speaker.
+	between = WordSet("then now also personally actually que qu dass jetzt ahora maintenant agora adesso")
+)
+
+// sayingEnds returns where the words of somebody else begin behind a line's colon, as in "she told everyone: ..."; -1
+// where nobody's do.
+func sayingEnds(line string) int {
+	head := Cut(line, mostAttributed)
+	colon := strings.IndexAny(head, ":：")
+	if colon < 0 {
+		return -1
+	}
+	lead := head[:colon]
+	if at := strings.LastIndexAny(lead, ".!?"); at >= 0 {
+		lead = lead[at+1:]
+	}
+	words := Words(lead)
+	at := slices.IndexFunc(words, func(w Word) bool { return sayings[w.Lower] })
+	if at < 1 || slices.ContainsFunc(words, func(w Word) bool {
+		first, _, _ := strings.Cut(w.Lower, "'")
+		return selfSubjects[first]
+	}) {
+		return -1
+	}
+	subject := ""
+	for _, w := range words[:at] {
+		if thirdPersons[w.Lower] || !IsStopWord(w.Lower) && !fronted[w.Lower] {
+			subject = w.Lower
+		}
+	}
+	if subject == "" || labelOwners()[words[0].Lower] && belongings[subject] {
+		return -1
+	}
+	if strings.HasPrefix(head[colon:], "：") {
+		return colon + len("：")
+	}
+	return colon + 1
+}
+
+// ownAgain returns where the speaker's own words begin again behind what others said: "..., but I moved"; -1 where
+// they do not.
+func ownAgain(said string) int {
+	words := Words(said)
+	for i := 0; i+1 < len(words); i++ {
+		comma := strings.HasSuffix(strings.TrimRight(said[:words[i].Start], " "), ",")
+		if !contrasting[words[i].Lower] && !(adding[words[i].Lower] && comma) {
+			continue
+		}
+		next := i + 1
+		for next+1 < len(words) && between[words[next].Lower] {
+			next++
+		}
+		first, _, _ := strings.Cut(foldAccents(words[next].Lower), "'")
+		if selves()[first] || firstOwner[first] || first == "i" || first == "we" || opensVerb(words[next].Lower) {
+			return words[i].Start
+		}
+	}
+	return -1
+}
+
+// opensVerb reports whether a word is a verb of the first person in a language that leaves the pronoun out.
+func opensVerb(lower string) bool {
+	const least = 3 // "he", "sei"
+	return len(lower) > least && slices.ContainsFunc(readers(), func(r reader) bool { return r.verbs[lower] })
+}
+
+var (
+	// work asks for a text to be worked on.
+	work = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:proof-?read|translate|summari[sz]e|rephrase|paraphrase|rewrite` +
+		`|reword|correct|edit|polish|shorten` +
+		`|(?:check|fix) the (?:grammar|spelling|text|wording)|(?:reply|respond) to this|übersetzen?|übersetzt` +
+		`|korrigieren?|korrekturlesen|zusammenfassen|umformulieren` +
+		`|traduc\pL+|traduz\pL*|tradui\pL*|corrige\pL*|corregir|corrij\pL+|corrigir|correggi\pL*|correggere` +
+		`|resume\pL*|resumir|résume\pL*|riassum\pL+|reformul\pL+` +
+		`|relis\pL*|relire|revisar?|vertaal|vertalen|samenvatten|переведи|исправь)[\s\pZ?:.]`)
+	// pointing words say that the text to work on follows.
+	pointing = WordSet(`this these following below it text note letter mail email essay message paragraph grammar
+		spelling das dies diesen diese dieses
+		folgenden folgendes text brief esto este esta siguiente texto carta ceci ce cette suivant texte lettre isto
+		seguinte questo questa testo
+		lettera dit deze это`)
+)
+
+// mostRequest is how many bytes a request to work on a text takes at most, mostBefore how many words stand before its
+// verb.
+const mostRequest, mostBefore = 200, 6
+
+// workedOn returns where a text begins that the first line asks to be worked on; -1 where it asks nothing such. own
+// says that the text may be the speaker's.
+func workedOn(s string) (from int, own bool) {
+	lead := len(s) - len(strings.TrimLeft(s, "\r\n\t "))
+	line, _, more := strings.Cut(s[lead:], "\n")
+	if !more || len(line) > mostRequest {
+		return -1, false
+	}
+	at := work.FindStringIndex(line + " ")
+	if at == nil {
+		return -1, false
+	}
+	before := Words(line[:at[0]])
+	if len(before) > mostBefore || len(before) > 0 &&
+		selfSubjects[before[0].Lower] || strings.HasPrefix(line[min(at[1], len(line)):], "me ") {
+		return -1, false
+	}
+	if a, ok := attributionOf(line); ok && !strings.Contains(a.label, " ") &&
+		a.labelOf(line[a.rest:], "") == headingLabel { // "Edit: ..."
+		return -1, false
+	}
+	return lead + len(line), !pointsAtAnothers(line)
+}
+
+// pointsAtAnothers reports whether a request has a text of somebody else's that follows it.
+func pointsAtAnothers(line string) bool {
+	words := Words(line)
+	for i, w := range words[:max(0, len(words)-1)] {
+		if labelOwners()[w.Lower] && !foldedCompanions()[strings.TrimSuffix(foldAccents(words[i+1].Lower), "'s")] {
+			return false
+		}
+	}
+	return endsWithColon(line) || slices.ContainsFunc(words, func(w Word) bool { return pointing[w.Lower] })
+}
+
+var (
+	// greeting opens a letter; group 1 is who is greeted.
+	greeting = regexp.MustCompile(`^[\s\pZ]*(?i:dear|my dear|dearest|hi|hello|hey|hallo|liebe|lieber|liebes|hola` +
+		`|querid[oa]|estimad[oa]|bonjour|salut|chère?` +
+		`|olá|oi|car[oa]|prezad[oa]|ciao|gentile|beste|lieve|hej|kära|привет|дорог(?:ой|ая))[\s\pZ]+` +
+		`(\p{Lu}[\pL\pM'’-]*(?: \p{Lu}[\pL\pM'’.-]*){0,2})[\s\pZ]?(?:[,.!:;–-]|$)`)
+	// farewell ends a letter.
+	farewell = regexp.MustCompile(`^[\s\pZ]*(?i:yours(?: truly| sincerely| faithfully)?|sincerely(?: yours)?` +
+		`|(?:lots of |much )?love|(?:all the )?best(?: wishes| regards)?` +
+		`|(?:kind|warm)(?:est)? regards|regards|cheers|xoxo|xx|take care|(?:big )?hugs|kisses|(?:liebe|viele` +
+		`|herzliche|beste|schöne) grüße|lg|vg|mfg` +
+		`|mit freundlichen grüßen|deine?|euer|un (?:fuerte )?abrazo|abrazos|(?:un )?(?:cordial )?saludos?|besos` +
+		`|(?:grosses )?bises|bisous|amitiés|cordialement` +
+		`|bien à toi|je t'embrasse|um abraço|abraços|beijos|cumprimentos|baci|un abbraccio|(?:cordiali )?saluti` +
+		`|groetjes|(?:met )?vriendelijke groet(?:en)?|liefs)` +
+		`[\s\pZ]*(?:[,.!–—-]|$)`)
+)
+
+// letters passes on letters between others: from a greeting to a signature that is not the speaker's.
+func (p *parted) letters(rest string) {
+	start, at, parting := -1, 0, false
+	for l := range strings.Lines(rest) {
+		line := strings.TrimRight(l, "\r\n")
+		switch to := greeting.FindStringSubmatchIndex(Cut(line, mostAttributed)); {
+		case to != nil && start < 0 && p.isSomebody(lowerWords(line[to[2]:to[3]])):
+			start, parting = at, false
+		case start < 0 || strings.TrimSpace(line) == "":
+		case parting && p.signs(line):
+			p.pass(start, at+len(line), labelledWord, ' ')
+			start = -1
+		default:
+			end := farewell.FindStringIndex(Cut(line, mostAttributed))
+			if parting = end != nil; parting && p.signs(line[end[1]:]) {
+				p.pass(start, at+len(line), labelledWord, ' ')
+				start = -1
+			}
+		}
+		at += len(l)
+	}
+	if start < 0 {
+		return
+	}
+	last := strings.TrimSpace(rest)
+	if cut := strings.LastIndexAny(last, ".!?\n"); cut > start && p.signs(last[cut+1:]) {
+		p.pass(start, len(strings.TrimRight(rest, " \t\r\n")), labelledWord, ' ')
+	}
+}
+
+// signs reports whether a line is somebody else's name.
+func (p *parted) signs(line string) bool {
+	line = strings.Trim(line, " \t.!,–—-")
+	words := lowerWords(line)
+	return len(words) > 0 && len(line) < mostAttributed && isNameShaped(line) && p.isSomebody(words)
+}
+
+// isSomebody reports whether folded words may name somebody else than the speaker.
+func (p *parted) isSomebody(words []string) bool {
+	return !isSpeaker(words, p.speaker) && (names()[words[0]] || !isHeading(words))
+}
+
+func lowerWords(s string) []string { return strings.Fields(foldAccents(strings.ToLower(s))) }
