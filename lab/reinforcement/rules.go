@@ -101,7 +101,7 @@ const leastTold = 0.5
 // Personalization implements reward.Judge (SaliMory, B.3). An answer is personal when it tells an entry: by half of
 // the entry's new words, or by the right value. It is
 //
-//   - bad where it tells a value that holds no more, and no value that holds of the same entry ("from tea to coffee" has both),
+//   - bad where it tells a value that holds no more, except from an entry that also has the right value ("from tea to coffee"),
 //     and where it tells neither the right value nor an entry with a word of the question,
 //   - good where it tells the right value with something more of its entry, and no entry without a word of the question,
 //   - basic otherwise.

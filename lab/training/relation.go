@@ -205,7 +205,7 @@ func threshold(
 	if len(others) == 0 {
 		return 1
 	}
-	// the next float above the last one that may be above, to four decimals
+	// the next float above the last allowed one, to four decimals
 	at := others[len(others)-1-int(share*float64(len(others)))]
 	return min(1, (math.Floor(at*1e4)+1)/1e4)
 }
