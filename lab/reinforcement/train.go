@@ -338,7 +338,6 @@ func Train(ctx context.Context, o Options, from State, told func(State) error) (
 }
 
 // train is Train with a cache of people that other trainings share. A single training needs no cache: pass nil.
-
 func train(ctx context.Context, o Options, from State, told func(State) error, known *known) (State, error) {
 	if err := o.Validate(); err != nil {
 		return State{}, err
