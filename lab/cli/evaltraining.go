@@ -21,7 +21,7 @@ type trainingReport struct {
 	Experiments map[string]reinforcement.Experiment `json:"experiments"`
 }
 
-// ceilings is the name of the measurement of the possible gain, beside the papers' names.
+// ceilings is the name of the measurement of the possible gain, in the list of the papers' names.
 const ceilings = "ceilings"
 
 // experiments are all experiments, in order.

@@ -106,8 +106,8 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 	return w.Flush()
 }
 
-// writeNetwork writes a network of the filter's kind. With --json it prints the record of its training, otherwise
-// only the threshold.
+// writeNetwork writes a network of the filter's kind. With --json it prints the record of its training and the
+// threshold.
 func (c *cli) writeNetwork(file string, model saliency.Model) (printed bool, err error) {
 	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil || !c.json {
 		return false, err
@@ -145,7 +145,7 @@ func outFlag(cmd *cobra.Command, file *string) {
 
 // besideModel makes a temporary file that replaces the model's file once it is complete.
 func besideModel(file string) (*os.File, error) {
-	if there, err := os.Lstat(file); err == nil && !there.Mode().IsRegular() { // a folder cannot be replaced, and a device must not be replaced
+	if there, err := os.Lstat(file); err == nil && !there.Mode().IsRegular() { // no folder and no device is replaced
 		return nil, fmt.Errorf("%s is no regular file", file)
 	}
 	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")

@@ -111,7 +111,7 @@ const (
 	mostSmallTalk  = 14
 )
 
-// SmallTalk returns short sentences of turns without a question, each once.
+// SmallTalk returns short sentences of turns that no question needs, each once.
 func (c Chat) SmallTalk() []string {
 	told := map[string]bool{}
 	for _, q := range c.Questions {

@@ -26,7 +26,7 @@ func (Durable) Start(options []byte) ([]byte, error) {
 	return encode("state", Start(o))
 }
 
-// Next returns the people whose rollouts make the next update.
+// Next returns the people of the next update.
 func (Durable) Next(options, state []byte) ([]int, error) {
 	o, s, err := decodeBoth(options, state)
 	if err != nil {

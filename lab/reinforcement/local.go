@@ -117,7 +117,7 @@ func (r *roller) contrast(draws []*draw, worths []worth) {
 		pairs := slices.DeleteFunc(options.Pairs(group), func(p learning.Pair) bool {
 			return len(p.Winner.Choices) == 0 || len(p.Loser.Choices) == 0
 		})
-		if len(pairs) > 0 { // an empty update would still move weights, by the optimizer's momentum
+		if len(pairs) > 0 { // an empty update would still move weights, by earlier gradients
 			b := r.batch(role)
 			b.Contrast, b.Pairs = options, append(b.Pairs, pairs...)
 		}

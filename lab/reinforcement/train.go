@@ -48,7 +48,7 @@ type Options struct {
 	Persons  int   `json:"persons"`
 	Sessions int   `json:"sessions"`
 	Lengths  []int `json:"lengths,omitempty"`
-	// Together is the number of people whose rollouts make an update. One policy makes all these rollouts.
+	// Together is the number of people with rollouts in an update. One policy makes all these rollouts.
 	Together int `json:"together"`
 	// Group is the number of draws of each session from the same state. For RewardHorizon it is the number of draws
 	// of a whole life.

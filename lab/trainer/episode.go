@@ -94,7 +94,7 @@ func NewLives() (*Lives, error) {
 	cfg := model.DefaultConfig()
 	cfg.BaseURL, cfg.Model = "http://trainer.invalid/v1", "trained"
 	cfg.Retry.Max, cfg.Breaker.Failures = 0, 0
-	cfg.SchemaIn = "request"                              // the same calls have the same answers, so the client may learn nothing between them
+	cfg.SchemaIn = "request"                              // equal calls have equal answers: the client must learn nothing between calls
 	cfg.Concurrency, cfg.TenantConcurrency = 1<<20, 1<<20 // the answers or stand-ins are ready at once
 	cfg.Window = 1 << 30
 	client, err := model.NewClient(cfg, model.Deps{
@@ -109,7 +109,7 @@ func NewLives() (*Lives, error) {
 	}, nil
 }
 
-// pipeline returns the pipeline that an episode began with, and the digest of its prompts.
+// pipeline returns the pipeline that an episode began with, and the versions of its prompts.
 func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts string, err error) {
 	at := slices.IndexFunc(strategies.All(), func(s strategies.Strategy) bool { return s.Name == b.GetStrategy() })
 	if at < 0 {

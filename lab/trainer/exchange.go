@@ -56,7 +56,7 @@ type exchange struct {
 
 	// given are the texts by question, for any call: a retried session gets the same texts.
 	given map[string]string
-	// valid has the request ids of first answers, and whether each was usable.
+	// valid has the request ids of usable first answers.
 	valid map[string]bool
 }
 

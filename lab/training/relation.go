@@ -29,7 +29,7 @@ type RelationOptions struct {
 	Lengths [relation.Blocks]float64 `json:"lengths"`
 	// Numbers is the scaled standard deviation of a dense number.
 	Numbers float64 `json:"numbers"`
-	// Strangers is the number of statements of other pairs beside a pair's stored statement. They stand for the many
+	// Strangers is the number of statements of other pairs that join a pair's stored statement. They stand for the many
 	// entries of a bank.
 	Strangers int `json:"strangers"`
 	// Lives is the number of made-up people that the training adds to the corpus.

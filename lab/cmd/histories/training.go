@@ -20,7 +20,7 @@ import (
 // trained describes the course of a training.
 type trained struct {
 	name string
-	// updates is the field of distributed.Params. Where it is not 0, the history is the history of the first run.
+	// updates is the field of distributed.Params. With a value other than 0, the history has the first run alone.
 	updates int
 	// fails is the error of a rollout's first attempt. cancelled makes the rollout wait until the training is
 	// cancelled.
