@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// cli is what all commands share.
+// cli has the common state of all commands.
 type cli struct {
 	out, err io.Writer
 	json     bool

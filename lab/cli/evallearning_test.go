@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/local/command"
 )
 
-// evalLearning runs the command as it is typed: run names a data folder, which this command has none of.
+// evalLearning runs the command as a user types it. run would add a data folder, which this command lacks.
 func evalLearning(t *testing.T, flags ...string) (code int, out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer

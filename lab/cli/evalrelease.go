@@ -43,7 +43,7 @@ func (c *cli) runEvalRelease(ctx context.Context, file, data string, persons int
 	if persons < 1 || persons > 1000 {
 		return command.Usage(fmt.Errorf("--persons is %d, want 1 to 1000", persons))
 	}
-	encoded, err := os.ReadFile(file) //nolint:gosec // the operator's own
+	encoded, err := os.ReadFile(file) //nolint:gosec // the operator's file
 	if err != nil {
 		return command.Usage(err)
 	}

@@ -14,20 +14,21 @@ import (
 	"github.com/mneme-memory/mneme/local/command"
 )
 
-// trainingReport is what eval training finds: ceilings have the truth in place of decisions, experiments are by paper.
+// trainingReport is the result of eval training. Ceilings have the truth in place of decisions. Experiments are by
+// paper.
 type trainingReport struct {
 	Ceilings    []reinforcement.Arm                 `json:"ceilings,omitempty"`
 	Experiments map[string]reinforcement.Experiment `json:"experiments"`
 }
 
-// ceilings names what there is to gain among the papers.
+// ceilings is the name of the measurement of the possible gain, in the list of the papers' names.
 const ceilings = "ceilings"
 
-// experiments are those there are, in order.
+// experiments are all experiments, in order.
 var experiments = []struct {
 	paper string
 	run   func(context.Context, reinforcement.ExperimentOptions) (reinforcement.Experiment, error)
-	// measures are shown, of people in both kinds of words where they are of people.
+	// measures are the printed measures. Measures of people come for both kinds of words.
 	measures []string
 }{
 	{"deltamem", reinforcement.DeltaMem, []string{"update_hits", "wrong_updates", "answered", "searches_per_memory", "same_reward"}},
@@ -96,7 +97,7 @@ func (c *cli) runEvalTraining(ctx context.Context, o reinforcement.ExperimentOpt
 		bar := command.NewBar(c.err, -1, what)
 		total := 0
 		o.Total = func(n int) { total += n; bar.ChangeMax(total) }
-		o.Progress = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no reason to stop
+		o.Progress = func() { _ = bar.Add(1) } // a failed bar is no reason to stop
 	}
 	report := trainingReport{Experiments: map[string]reinforcement.Experiment{}}
 	if slices.Contains(papers, ceilings) {
@@ -136,7 +137,7 @@ func (c *cli) runEvalTraining(ctx context.Context, o reinforcement.ExperimentOpt
 	return nil
 }
 
-// printArms prints measures of arms, in percent: of people's with words that were learned from before those with others.
+// printArms prints measures of arms, in percent. Measures of people have training words first, then other words.
 func (c *cli) printArms(arms []reinforcement.Arm, measures []string) {
 	header := []any{"arm", "start"}
 	for _, m := range measures {
@@ -159,7 +160,7 @@ func (c *cli) printArms(arms []reinforcement.Arm, measures []string) {
 	t.Render()
 }
 
-// percent is an estimate as people read it.
+// percent formats an estimate for people.
 func percent(e reinforcement.Estimate) string {
 	if e.Seeds < 2 {
 		return fmt.Sprintf("%.1f", 100*e.Mean)

@@ -106,7 +106,8 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 	return w.Flush()
 }
 
-// writeNetwork writes a network of the filter's kind, and with --json prints what was recorded of its training beside the threshold.
+// writeNetwork writes a network of the filter's kind. With --json it prints the record of its training and the
+// threshold.
 func (c *cli) writeNetwork(file string, model saliency.Model) (printed bool, err error) {
 	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil || !c.json {
 		return false, err
@@ -119,7 +120,7 @@ func (c *cli) writeNetwork(file string, model saliency.Model) (printed bool, err
 	return true, json.NewEncoder(c.out).Encode(record)
 }
 
-// learningFlags are the options of how a network is learned.
+// learningFlags defines the options of a network's training.
 func learningFlags(f *pflag.FlagSet, seed *uint64, epochs *int, rate, decay *float64) {
 	f.Uint64Var(seed, "seed", *seed, "draws what is drawn, and the order of learning")
 	f.IntVar(epochs, "epochs", *epochs, "how often everything is learned from")
@@ -127,7 +128,7 @@ func learningFlags(f *pflag.FlagSet, seed *uint64, epochs *int, rate, decay *flo
 	f.Float64Var(decay, "decay", *decay, "pull of every weight to zero")
 }
 
-// outFlag is the file that writeModel writes. Before anything is trained, it is checked that the file can be made.
+// outFlag defines the file of writeModel. It checks before the training that the file can be made.
 func outFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "out", "", "file to write the model to; without one, only the measures are printed")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -142,15 +143,16 @@ func outFlag(cmd *cobra.Command, file *string) {
 	}
 }
 
-// besideModel makes the file that takes a model's place when it is whole.
+// besideModel makes a temporary file that replaces the model's file once it is complete.
 func besideModel(file string) (*os.File, error) {
-	if there, err := os.Lstat(file); err == nil && !there.Mode().IsRegular() { // a folder cannot be replaced, and a device must not be
+	if there, err := os.Lstat(file); err == nil && !there.Mode().IsRegular() { // no folder and no device is replaced
 		return nil, fmt.Errorf("%s is no regular file", file)
 	}
 	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 }
 
-// writeModel writes what encode makes to a file, all of it or nothing, whatever was there before; without a file, nothing.
+// writeModel writes encode's result to a file, all of it or nothing, over any earlier file. Without a file name it
+// writes nothing.
 func writeModel(file string, encode func() ([]byte, error)) error {
 	if file == "" {
 		return nil

@@ -43,7 +43,7 @@ func TestTrainFilterWritesAModel(t *testing.T) {
 	if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
 		t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
 	}
-	// The earlier file is replaced and not written over, and nothing is left of that.
+	// The earlier file is replaced, not written over, and no temporary file is left.
 	if kept, err := os.ReadFile(earlier); err != nil || string(kept) != "earlier" {
 		t.Errorf("of the earlier file %d bytes are left, %v", len(kept), err)
 	}
@@ -52,7 +52,7 @@ func TestTrainFilterWritesAModel(t *testing.T) {
 	}
 }
 
-// What has begun to train ends with the context; a file that cannot be made is told before that.
+// A started training ends with the context. The command reports an impossible file before the training.
 func TestTrainFirstLooksWhetherTheFileCanBeMade(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

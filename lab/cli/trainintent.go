@@ -74,7 +74,7 @@ func (c *cli) runTrainIntent(o training.IntentOptions, file string, mistakes boo
 	return w.Flush()
 }
 
-// ofLanguage are the questions that are English, or those that are not.
+// ofLanguage returns the English questions, or the others.
 func ofLanguage(questions []corpus.Question, english bool) []corpus.Question {
 	var out []corpus.Question
 	for _, q := range questions {

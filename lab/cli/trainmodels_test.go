@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// The models that rest on the shared prior's scores are written in its form.
+// The commands write models of the shared prior's scores in the prior's form.
 func TestTrainWritesModelsOfThePriorsScores(t *testing.T) {
 	var support training.SupportReport
 	var relevance training.RelevanceReport

@@ -19,7 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 )
 
-// policyArgs are the flags of train policy beside its options.
+// policyArgs are the flags of train policy that are not training options.
 type policyArgs struct {
 	file, reward, strategy string
 	roles                  []string
@@ -28,7 +28,7 @@ type policyArgs struct {
 	cancel, judge          bool
 }
 
-// heldSeed chooses the people that policies are measured on: none is learned from.
+// heldSeed chooses the people for the measurement of policies. No policy learns from them.
 const heldSeed = 4001
 
 func (c *cli) trainPolicy() *cobra.Command {
@@ -84,7 +84,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	return cmd
 }
 
-// checkRewardFlags refuses what says nothing to the reward, or to a training in this process.
+// checkRewardFlags refuses flags without a meaning for the reward, or for a training in this process.
 func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []string, s trainingServers) error {
 	for flag, of := range map[string]reinforcement.Reward{
 		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "attribution": reinforcement.RewardDense,
@@ -106,14 +106,14 @@ func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []str
 	return nil
 }
 
-// policyMeasures are what start and result do.
+// policyMeasures are the measures of the start and of the result.
 type policyMeasures struct {
 	Words string                 `json:"words"`
 	Start reinforcement.Measured `json:"start"`
 	Now   reinforcement.Measured `json:"now"`
 }
 
-// rolesFlag names the decisions that learn.
+// rolesFlag defines the flag of the learning decisions.
 func rolesFlag(f *pflag.FlagSet, to *[]string) {
 	var names []string
 	for _, r := range decision.Roles() {

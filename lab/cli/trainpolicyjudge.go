@@ -12,10 +12,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// judgingTenant is on whose behalf a model judges made-up lives.
+// judgingTenant is the tenant of a model's calls as judge of made-up lives.
 const judgingTenant = "training"
 
-// openTrainingJudge opens the model that judges in the rules' place: the one that marks answers, where it has a name.
+// openTrainingJudge opens the model that judges in place of the rules: the model that marks answers, where it has a
+// name.
 func openTrainingJudge(o reinforcement.Options, s trainingServers) (_ reward.Judge, free func(), _ error) {
 	switch {
 	case o.Reward != reinforcement.RewardStages:

@@ -28,7 +28,7 @@ func TestAModelThatCannotJudgeIsRefused(t *testing.T) {
 	}
 }
 
-// A model that refuses ends the training, and no policy is written.
+// A refusing model ends the training, and the command writes no policy.
 func TestAJudgeThatFailsEndsTheTraining(t *testing.T) {
 	server := llmtest.New(t)
 	server.Always(llmtest.Refusal())

@@ -71,13 +71,13 @@ func (c *cli) trainReranker() *cobra.Command {
 	return cmd
 }
 
-// embedderSettings are what services make their embedder of.
+// embedderSettings are the services' settings of their embedder.
 type embedderSettings struct {
 	Model     wiring.Model
 	Embedding wiring.Embedding
 }
 
-// openEmbedder opens the embedder that the environment names, or one of the kind given.
+// openEmbedder opens the embedder that the environment names, or one of the given kind.
 func openEmbedder(ctx context.Context, kind string) (embedding.Embedder, func() error, error) {
 	environ := config.Environ()
 	if kind != "" {
@@ -134,13 +134,13 @@ func writePrior(p ranking.Prior, file string) error {
 	return writeModel(file, func() ([]byte, error) { return ranking.EncodePrior(p) })
 }
 
-// weightsTitles are what people read for the weights of a report.
+// weightsTitles are the printed names of a report's weights.
 var weightsTitles = map[string]string{
 	training.WeightsCosine: "the embedder alone", training.WeightsShipped: "before: the binary's", training.WeightsRefit: "fitted, maps off",
 	training.WeightsMaps: "fitted, maps on",
 }
 
-// printRefit prints recall, a row for each weights and number of candidates, and what is gained.
+// printRefit prints recall, a row for each weights and number of candidates, and the gains.
 func (c *cli) printRefit(r training.RefitReport) {
 	fmt.Fprintf(c.out, "%d questions of %d users in %d parts, each part measured with what the others teach; embedder %s\n",
 		r.Questions, r.Users, r.Parts, command.Printable(r.Embedding))
@@ -148,7 +148,7 @@ func (c *cli) printRefit(r training.RefitReport) {
 	for i := 0; i+2 < len(r.Recall); i += 3 {
 		at := r.Recall[i]
 		row := table.Row{weightsTitles[at.Weights], at.Candidates}
-		if at.Weights != training.WeightsMaps { // what chooses candidates orders them, too: how many there are changes nothing
+		if at.Weights != training.WeightsMaps { // the same weights choose and order candidates, so their number changes nothing
 			if row[1] = "any"; i > 0 && r.Recall[i-1].Weights == at.Weights {
 				continue
 			}

@@ -22,13 +22,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// envTemporal names the Temporal of the processes of train worker; its namespace is taken from the environment, too.
+// envTemporal names the Temporal server of the processes of train worker. The environment also gives its namespace.
 const envTemporal = "MNEME_TEMPORAL_ADDR"
 
-// keepTrainings is how long what a training has made is kept for nobody who comes for it.
+// keepTrainings is the lifetime of a training's result that no caller fetches.
 const keepTrainings = 7 * 24 * time.Hour
 
-// trainingServers are what many processes train over.
+// trainingServers are the shared servers of many training processes.
 type trainingServers struct {
 	temporal string
 	redis    []string
@@ -70,7 +70,7 @@ func (c *cli) runTrainWorker(ctx context.Context, s trainingServers, parallel in
 	})
 }
 
-// withTrainings opens what many processes train over.
+// withTrainings opens the shared servers of many training processes.
 func (c *cli) withTrainings(ctx context.Context, s trainingServers, run func(client.Client, checkpoint.Store) error) (err error) {
 	environ := config.Environ()
 	if s.temporal != "" {
@@ -88,7 +88,7 @@ func (c *cli) withTrainings(ctx context.Context, s trainingServers, run func(cli
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // nothing is exported
+	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // this command exports no telemetry
 	connection, err := temporal.Open(ctx, tel)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *cli) withTrainings(ctx context.Context, s trainingServers, run func(cli
 	return errors.Join(run(connection, store), checkpoints.Close())
 }
 
-// trained makes a training, in this process where no Temporal is named, and gives its last state to keep.
+// trained runs a training and passes its last state on. Without a Temporal address it runs in this process.
 func (c *cli) trained(
 	ctx context.Context, o reinforcement.Options, s trainingServers, keep func(reinforcement.State) error,
 ) error {

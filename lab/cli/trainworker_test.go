@@ -22,7 +22,7 @@ import (
 
 var tinyPolicy = []string{"train", "policy", "--persons", "2", "--sessions", "2", "--group", "2", "--weak", "--held", "0"}
 
-// A policy that workers trained is the file that one process writes.
+// Workers train the same policy file as one process.
 func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	temporal, err := servers.StartTemporal(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 		return run(ctx, append(append([]string{}, tinyPolicy...), more...)...)
 	}
 
-	// Who waits may go, while there is no worker: the training goes on.
+	// The waiting command may end while there is no worker: the training continues.
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan string, 1)
 	go func() { _, said := policy(ctx, to...); waiting <- said }()
@@ -62,7 +62,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 		t.Errorf("what does not run is cancelled with %d: %s", code, said)
 	}
 
-	// Who begins one anew that is still ending is told so, and waits for nothing.
+	// A command that restarts an ending training gets an error at once.
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { _, said := policy(ctx, append(to, "--seed", "4")...); waiting <- said }()
 	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 2; {
@@ -104,7 +104,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 		t.Errorf("%d trainings were begun, want the first to be found again", n)
 	}
 
-	// One that is over, and that nobody came for, is deleted by a cancellation.
+	// A cancellation deletes a finished training that no command fetched.
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { _, said := policy(ctx, append(to, "--seed", "3")...); waiting <- said }()
 	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 3; {
@@ -143,7 +143,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	}
 }
 
-// kept counts the trainings that checkpoints are kept of.
+// kept counts the trainings with checkpoints.
 func kept(t *testing.T, addr string) int {
 	t.Helper()
 	r := redis.NewClient(&redis.Options{Addr: addr})
@@ -155,7 +155,7 @@ func kept(t *testing.T, addr string) int {
 	return len(keys)
 }
 
-// trainings counts those that were begun, of a query.
+// trainings counts the trainings of a query.
 func trainings(t *testing.T, addr, query string) int64 {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), client.Options{HostPort: addr, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})

@@ -6,19 +6,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// Among is a later statement with the stored ones that it is held against.
+// Among is a later statement with stored ones that it may change.
 type Among struct {
 	Later  relation.Statement
 	Stored []relation.Statement
-	// Looks is the index of the stored one that it changes, extends or restates, or only looks as if; -1 is none.
+	// Looks is the index of the stored statement that it changes, extends or restates, or only seems to. -1 means no
+	// such statement.
 	Looks int
-	// Label is what it does to that one.
+	// Label is the effect on that statement.
 	Label relation.Label
-	// Part are the words of that one that hold no more; empty unless the label changes it, and where that is not known.
+	// Part has the words of that statement that hold no more. It is empty without a change, and where the part is
+	// unknown.
 	Part string
-	// Kind says in the writer's words what makes the case.
+	// Kind is the writer's name of the case.
 	Kind string
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string
 }
 

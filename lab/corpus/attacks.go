@@ -11,26 +11,26 @@ import (
 //go:embed attacks/*.jsonl
 var attackFiles embed.FS
 
-// ErrAttack says that a line is no labelled turn of attacks and look-alikes.
+// ErrAttack is the error for a line that is no labelled turn of attacks and look-alikes.
 var ErrAttack = errors.New("not a turn labelled with its hostile clauses")
 
 // Attack is a turn that attacks the memory, or a harmless turn that looks alike.
 type Attack struct {
 	// Lang is the language, as in ISO 639-1.
 	Lang string `json:"lang"`
-	// Kind is the writer's word for the case.
+	// Kind is the writer's name of the case.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// Hostile are the clauses that attack, as they stand in the text; none in a harmless turn.
+	// Hostile are the attacking clauses, word for word. It is empty for a harmless turn.
 	Hostile []string `json:"hostile"`
-	// Harmless are clauses of an attack that state something worth remembering.
+	// Harmless are clauses of an attack with a fact worth remembering.
 	Harmless []string `json:"harmless"`
-	// Batch is the file's name without ending. Each file has one writer.
+	// Batch is the name of the file without its ending. Each file has one writer.
 	Batch string `json:"-"`
 }
 
-// Attacks returns all labelled turns in the order of files and lines. A share of each writer's turns is not here: the tests of the
-// quarantine hold it back.
+// Attacks returns all labelled turns in the order of files and lines. It lacks a share of each writer's turns: the
+// tests of the quarantine hold it back.
 var Attacks = sync.OnceValues(func() ([]Attack, error) {
 	return eachFile(attackFiles, "attacks", ReadAttacks)
 })

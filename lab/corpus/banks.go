@@ -14,35 +14,36 @@ import (
 //go:embed banks/*.jsonl
 var bankFiles embed.FS
 
-// ErrBank says that a line is no bank.
+// ErrBank is the error for a line that is no bank.
 var ErrBank = errors.New("not a labelled bank")
 
-// Bank is what one person told over some months, and what the same person says later.
+// Bank has one person's statements over some months, and the same person's later statements.
 type Bank struct {
-	// Who says in some words who the person is.
+	// Who describes the person in some words.
 	Who string `json:"who"`
 	// Stored are the statements, as typed.
 	Stored []string `json:"bank"`
-	// Later are statements to be judged against Stored alone, each by itself.
+	// Later are statements to judge against Stored alone, each independently.
 	Later []Later `json:"later"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
-// Later is a later statement with what it does to a bank.
+// Later is a later statement with its effect on a bank.
 type Later struct {
 	Text string `json:"text"`
-	// Label is what it does to the entry: the name of a relation.Label.
+	// Label is the effect on the entry: the name of a relation.Label.
 	Label string `json:"label"`
-	// Entry is the index of the statement that it changes, extends or restates, or only looks as if; -1 is none.
+	// Entry is the index of the statement that it changes, extends or restates, or only seems to. -1 means no such
+	// statement.
 	Entry int `json:"entry"`
-	// Part is the run of words of the entry that does not hold any more; empty unless the label changes it.
+	// Part is the run of words of the entry that holds no more. It is empty without a change.
 	Part string `json:"part"`
-	// Kind says in the writer's words what makes the case.
+	// Kind is the writer's name of the case.
 	Kind string `json:"kind"`
 }
 
-// Relation is the label.
+// Relation returns the label.
 func (l Later) Relation() relation.Label {
 	label, err := relation.ParseLabel(l.Label)
 	if err != nil {
@@ -51,7 +52,7 @@ func (l Later) Relation() relation.Label {
 	return label
 }
 
-// Split is what the bank is for.
+// Split returns the split of the bank.
 func (b Bank) Split() Split { return Pair{Batch: b.Batch}.Split() }
 
 // Banks returns the banks of a split in the order of files and lines.

@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/corpus"
 )
 
-// banks are those of all splits.
+// banks returns the banks of all splits.
 func banks(t *testing.T) []corpus.Bank {
 	t.Helper()
 	var all []corpus.Bank
@@ -62,10 +62,10 @@ func TestNoBankStatementIsInTwoSplits(t *testing.T) {
 			where[l.Text] = b.Split()
 		}
 	}
-	// Of those in two splits, ten are later statements that are alike in a question or phrase of everyday use ("what is the plural of", "I
-	// bought a used bicycle"), and two are plain ones of the short banks of b21, about a bicycle to work and alcohol. Their text stays,
-	// since digests of models are of it; there may be no more.
-	// Within training it is short statements that many make ("I go to the sauna on"): two
-	// in three of these have one in b21 or b22, where all are plain and short.
+	// Twelve near-duplicates are in two splits. Ten are later statements with the same everyday question or phrase
+	// ("what is the plural of", "I bought a used bicycle"). Two are plain statements of the short banks of b21, about
+	// a bicycle to work and alcohol. Their text stays, since digests of models depend on it; more are not allowed.
+	// Within training they are short statements that many people make ("I go to the sauna on"). Two in three of these
+	// have one in b21 or b22, where all are plain and short.
 	fewNearDuplicates(t, said, 12, 0.007)
 }

@@ -12,24 +12,24 @@ import (
 //go:embed cases/two_sessions.jsonl
 var cases []byte
 
-// ErrCase says that a line is no case.
+// ErrCase is the error for a line that is no case.
 var ErrCase = errors.New("not a case of two sessions")
 
-// Case is two sessions of one person, the second of which may change what the first tells.
+// Case is two sessions of one person. The second may change facts of the first.
 type Case struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 	// First and Second are the turns of the sessions.
 	First  []CaseTurn `json:"first"`
 	Second []CaseTurn `json:"second"`
-	// Keep and Close are words of turns of First that still hold, and that no longer hold, behind Second.
+	// Keep and Close are words of turns of First. After Second, Keep still hold and Close hold no more.
 	Keep  []string `json:"keep"`
 	Close []string `json:"close"`
-	// Speaker is whose memory it is.
+	// Speaker is the owner of the memory.
 	Speaker string `json:"speaker"`
 }
 
-// CaseTurn is what one turn of a case says, and who says it.
+// CaseTurn is one turn of a case with its speaker.
 type CaseTurn struct {
 	Speaker string      `json:"speaker"`
 	Role    memory.Role `json:"role"`
@@ -39,7 +39,7 @@ type CaseTurn struct {
 // Cases returns the cases of two sessions, in order.
 func Cases() ([]Case, error) { return ReadCases(cases) }
 
-// ReadCases reads cases, a JSON object a line. A line that is none is an ErrCase with its number.
+// ReadCases reads cases, a JSON object a line. A line that is no case is an ErrCase with its number.
 func ReadCases(data []byte) ([]Case, error) {
 	return eachLine(data, ErrCase, func() Case { return Case{} }, Case.check)
 }
@@ -56,7 +56,7 @@ func (c Case) check() error {
 	return nil
 }
 
-// Turn is the place of the turn of the first session that has the words.
+// Turn returns the index of the turn of the first session with the words.
 func (c Case) Turn(words string) (place int, ok bool) {
 	for i, t := range c.First {
 		if t.Role == memory.RoleUser && strings.Contains(t.Text, words) {

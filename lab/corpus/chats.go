@@ -17,34 +17,34 @@ import (
 //go:embed chats/*.jsonl
 var chatFiles embed.FS
 
-// ErrChat says that a line is no chat.
+// ErrChat is the error for a line that is no chat.
 var ErrChat = errors.New("not a chat with questions")
 
-// Chat is what two friends write each other over months, and what is asked about it.
+// Chat has two friends' messages over months, and questions about them.
 type Chat struct {
 	ID       string `json:"id"`
 	Speakers []string
 	Sessions []ChatSession
-	// Questions are a third person's, after the last session.
+	// Questions are questions of a third person, after the last session.
 	Questions []ChatQuestion
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
 // ChatSession is one talk.
 type ChatSession struct {
-	// Date is its beginning, as "2006-01-02 15:04".
+	// Date is its start, as "2006-01-02 15:04".
 	Date  string     `json:"date"`
 	Turns []ChatTurn `json:"turns"`
 }
 
-// ChatTurn is what the speaker of an index says.
+// ChatTurn is a turn of the speaker with an index.
 type ChatTurn struct {
 	Speaker int    `json:"s"`
 	Text    string `json:"t"`
 }
 
-// ChatQuestion is a question with all turns that its answer needs, as "session:turn", counted from 1.
+// ChatQuestion is a question with all turns that its answer needs, as "session:turn", from 1.
 type ChatQuestion struct {
 	Text     string   `json:"q"`
 	Evidence []string `json:"e"`
@@ -53,7 +53,7 @@ type ChatQuestion struct {
 	Answer string `json:"a"`
 }
 
-// Split is what the chat is for.
+// Split returns the split of the chat.
 func (c Chat) Split() Split { return Pair{Batch: c.Batch}.Split() }
 
 // Chats returns the chats of a split in the order of files and lines.
@@ -105,13 +105,13 @@ func (c Chat) check() error {
 
 func (s ChatSession) start() (time.Time, error) { return time.Parse("2006-01-02 15:04", s.Date) }
 
-// Words that a sentence of small talk has at least and at most.
+// Bounds of the number of words of a small-talk sentence.
 const (
 	leastSmallTalk = 3
 	mostSmallTalk  = 14
 )
 
-// SmallTalk returns short sentences of the turns that no question rests on, each once.
+// SmallTalk returns short sentences of turns that no question needs, each once.
 func (c Chat) SmallTalk() []string {
 	told := map[string]bool{}
 	for _, q := range c.Questions {
@@ -136,11 +136,11 @@ func (c Chat) SmallTalk() []string {
 	return out
 }
 
-// Subject is the first speaker's memory, who the questions are asked of.
+// Subject returns the memory of the first speaker, the person asked.
 func (c Chat) Subject() dataset.Subject {
 	out := dataset.Subject{Scope: memory.Scope{Tenant: "corpus", User: c.ID}}
 	for i, s := range c.Sessions {
-		at, _ := s.start() // check has seen it
+		at, _ := s.start() // check has parsed it
 		one := dataset.Session{User: c.ID, ID: fmt.Sprintf("%s:%d", c.ID, i+1)}
 		for k, t := range s.Turns {
 			one.Turns = append(one.Turns, memory.Turn{

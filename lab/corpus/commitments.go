@@ -11,25 +11,25 @@ import (
 //go:embed commitments/*.jsonl
 var commitmentFiles embed.FS
 
-// ErrCommitment says that a line is no labelled sentence of an assistant.
+// ErrCommitment is the error for a line that is no labelled sentence of an assistant.
 var ErrCommitment = errors.New("not an assistant's sentence labelled as a commitment or not")
 
-// Commitment is a sentence that an assistant says, with whether it commits itself by it: says what it has done, noted, agreed or will do,
-// so that a later conversation must know.
+// Commitment is an assistant's sentence with a label. A commitment tells what the assistant did, noted, agreed or
+// will do, so that a later conversation must know it.
 type Commitment struct {
 	Text string `json:"text"`
 	// Label is "commits" or "not".
 	Label string `json:"label"`
-	// Kind says in the writer's words what makes the case.
+	// Kind is the writer's name of the case.
 	Kind string `json:"kind"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
-// Commits reports whether it does.
+// Commits reports whether the sentence is a commitment.
 func (c Commitment) Commits() bool { return c.Label == "commits" }
 
-// Split is what the sentence is for: c05 is by another writer than those for choosing, and about other things.
+// Split returns the split of the sentence. c05 has another writer and other topics than the sentences for choosing.
 func (c Commitment) Split() Split {
 	switch c.Batch {
 	case "c04":

@@ -12,36 +12,37 @@ import (
 //go:embed constraints/*.jsonl
 var constraintFiles embed.FS
 
-// ErrConstraint says that a line is no labelled statement.
+// ErrConstraint is the error for a line that is no labelled statement.
 var ErrConstraint = errors.New("not a statement labelled as a constraint or not")
 
-// Binding is how much a statement binds whoever does something for its user.
+// Binding is the degree to which a statement binds a helper of its user.
 type Binding string
 
 // The bindings.
 const (
-	// BindsAlways is of what stands and must be respected: health, diet, faith's rules on food and drink, access, what cannot be done, what
-	// can be paid, and who is cared for.
+	// BindsAlways marks standing facts that a helper must respect: health, diet, religious rules on food and drink,
+	// access, impossible things, budgets, and people in the user's care.
 	BindsAlways Binding = "constraint"
-	// BindsTaste is of hard dislikes, of what is never or always done, and of how one wants to be answered.
+	// BindsTaste marks strong dislikes, fixed habits, and wishes about the form of answers.
 	BindsTaste Binding = "strong"
-	// BindsNot is of everything else: what others have, what is over, what is asked, what holds for one occasion.
+	// BindsNot marks all other statements: facts about others, past facts, questions, facts for one occasion.
 	BindsNot Binding = "none"
 )
 
-// Constraint is a statement, quoted from a dialogue or written for its label, with how much it binds.
+// Constraint is a statement with its binding. It is quoted from a dialogue or written for its label.
 type Constraint struct {
-	// ID is of the turn that it is quoted from, or of the file and the line.
+	// ID names the turn of the quotation, or the file and the line.
 	ID string `json:"id"`
 	// Text is the statement.
 	Text string `json:"text"`
-	// Label is how much it binds.
+	// Label is its binding.
 	Label Binding `json:"label"`
-	// Batch is the file's name without ending, for quoted statements that of their dialogues.
+	// Batch is the name of the file without its ending. For a quoted statement it is the batch of the dialogue.
 	Batch string `json:"-"`
 }
 
-// Split is what the statement is for: that of its dialogue, and of the written ones by writer's batch.
+// Split returns the split of the statement: the split of its dialogue, or for a written one the split of the writer's
+// batch.
 func (c Constraint) Split() Split {
 	if c.Batch == "w02" {
 		return Heldout

@@ -14,7 +14,7 @@ import (
 //go:embed dialogues/*.jsonl
 var dialogueFiles embed.FS
 
-// ErrDialogue says that a line is no dialogue.
+// ErrDialogue is the error for a line that is no dialogue.
 var ErrDialogue = errors.New("not a labelled dialogue")
 
 // maxTurn bounds a turn, in bytes.
@@ -22,17 +22,17 @@ const maxTurn = 20_000
 
 // Dialogue is a conversation of a person with an assistant, or of two friends.
 type Dialogue struct {
-	// ID is of the file and the line.
+	// ID names the file and the line.
 	ID string `json:"id"`
-	// Topic is a word or more, Person the name of the user, or of the first friend.
+	// Topic is one or more words. Person is the name of the user, or of the first friend.
 	Topic  string       `json:"topic"`
 	Person string       `json:"person"`
 	Turns  []SpokenTurn `json:"turns"`
 	// Remember are the turns, from 0, that a later conversation may need.
 	Remember []int `json:"remember"`
-	// Requests are what the person asks for another day.
+	// Requests are the person's requests on another day.
 	Requests []Request `json:"requests"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
@@ -40,34 +40,34 @@ type Dialogue struct {
 type SpokenTurn struct {
 	Role memory.Role `json:"role"`
 	Text string      `json:"text"`
-	// Speaker is a friend's name; with an assistant it is missing.
+	// Speaker is a friend's name. It is empty in a dialogue with an assistant.
 	Speaker string `json:"speaker,omitempty"`
 	// Caption describes an image.
 	Caption string `json:"caption,omitempty"`
 }
 
-// Request is a later request whose good answer needs turns of the dialogue.
+// Request is a later request. Its good answer needs turns of the dialogue.
 type Request struct {
 	Text  string `json:"text"`
 	Needs []int  `json:"needs"`
 }
 
-// InPassing reports whether the dialogue is of those that were written for what is told in passing: there, a turn that is not among
-// Remember may be worth remembering all the same.
+// InPassing reports whether the dialogue was written for facts told in passing. There, a turn outside Remember may
+// still be worth remembering.
 func (d Dialogue) InPassing() bool { return strings.HasPrefix(d.Batch, "p") }
 
-// LabelledTurn is a turn with what is known of it.
+// LabelledTurn is a turn with its labels.
 type LabelledTurn struct {
 	Turn memory.Turn
-	// Remember says that it is worth remembering, Needed that a later request needs it.
+	// Remember is true for a turn worth remembering, Needed for a turn that a later request needs.
 	Remember, Needed bool
 	Split            Split
 }
 
-// dialogueSplits are of whole batches: a writer is in one split.
+// dialogueSplits has whole batches: a writer is in one split.
 var dialogueSplits = map[string]Split{"d05": Choose, "p06": Choose, "d06": Heldout, "p07": Heldout}
 
-// Split is what the dialogue is for.
+// Split returns the split of the dialogue.
 func (d Dialogue) Split() Split {
 	if s, ok := dialogueSplits[d.Batch]; ok {
 		return s
@@ -103,7 +103,8 @@ var Dialogues = sync.OnceValues(func() ([]Dialogue, error) {
 	return eachFile(dialogueFiles, "dialogues", ReadDialogues)
 })
 
-// ReadDialogues reads the dialogues of a batch, a JSON object a line. A line that is none is an ErrDialogue with its number.
+// ReadDialogues reads the dialogues of a batch, a JSON object a line. A line that is no dialogue is an ErrDialogue
+// with its number.
 func ReadDialogues(batch string, data []byte) ([]Dialogue, error) {
 	return eachLine(data, ErrDialogue, func() Dialogue { return Dialogue{Batch: batch} }, Dialogue.check)
 }

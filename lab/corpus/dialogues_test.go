@@ -43,7 +43,7 @@ func TestThereAreEnoughDialogues(t *testing.T) {
 	}
 }
 
-// trigrams are the runs of three words of a text.
+// trigrams returns the runs of three words of a text.
 func trigrams(said string) map[string]bool {
 	out := map[string]bool{}
 	words := text.Words(said)

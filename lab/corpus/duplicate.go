@@ -7,14 +7,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// NearDuplicate are two pairs, by their places, that share more than half of the runs of three words of the one that has fewer. Of pairs
-// with the same stored statement, which are there to show what makes the difference, only the later statements are compared.
+// NearDuplicate is two pairs, by index. They share more than half of the runs of three words of the pair with fewer
+// runs. Pairs with the same stored statement show a difference on purpose, so only their later statements are
+// compared.
 type NearDuplicate struct{ First, Second int }
 
-// leastRuns is how many runs of three words a text has to have for a share of them to say something.
+// leastRuns is the least number of runs of three words for a meaningful share.
 const leastRuns = 4
 
-// NearDuplicates returns the pairs that say nearly what another says, in order. Only pairs that share a run are compared.
+// NearDuplicates returns the pairs of nearly equal texts, in order. It compares only pairs that share a run.
 func NearDuplicates(pairs []Pair) []NearDuplicate {
 	later, whole, stored := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs)), make([]string, len(pairs))
 	holders := map[string][]int{}
@@ -51,7 +52,7 @@ func addRuns(to map[string]bool, said string) {
 	}
 }
 
-// count is how many runs both have.
+// count returns the number of common runs.
 func count(a, b map[string]bool) (n int) {
 	for run := range a {
 		if b[run] {

@@ -12,14 +12,14 @@ import (
 //go:embed languages/*.json
 var languageFiles embed.FS
 
-// languages are those of the conversations by their codes (ISO 639-1), with what they are for.
+// languages are the languages of the conversations by code (ISO 639-1), with their splits.
 var languages = []struct {
 	code  string
 	split Split
 }{{"de", Choose}, {"es", Choose}, {"ja", Choose}, {"fr", Heldout}, {"ru", Heldout}, {"zh", Heldout}}
 
-// Foreign is conversations in a language other than English, with questions in it. The category of the few that are asked in yet another
-// language is open-domain.
+// Foreign has conversations in a language other than English, with questions in it. A few questions are in a third
+// language; their category is open-domain.
 type Foreign struct {
 	// Language is its code (ISO 639-1).
 	Language string
@@ -27,7 +27,7 @@ type Foreign struct {
 	Subject  dataset.Subject
 }
 
-// Languages returns the conversations in other languages: in the form of LoCoMo's file, a user each.
+// Languages returns the conversations in other languages, in the form of LoCoMo's file, a user each.
 var Languages = sync.OnceValues(func() ([]Foreign, error) {
 	out := make([]Foreign, len(languages))
 	for i, l := range languages {

@@ -11,22 +11,22 @@ import (
 //go:embed moments/*.jsonl
 var momentFiles embed.FS
 
-// ErrMoment says that a line is no labelled statement.
+// ErrMoment is the error for a line that is no labelled statement.
 var ErrMoment = errors.New("not a statement labelled as of the moment or lasting")
 
-// Moment is a statement that was written for its label: of the moment, or lasting though it sounds like the first.
+// Moment is a statement written for its label: of the moment, or lasting with a similar sound.
 type Moment struct {
 	Text string `json:"text"`
 	// Label is "moment" or "lasting".
 	Label string `json:"label"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
 // Passes reports whether the statement is of the moment.
 func (m Moment) Passes() bool { return m.Label == "moment" }
 
-// Split is what the statement is for: m02 and m05 are measured only, on m04 the threshold is chosen.
+// Split returns the split of the statement. m02 and m05 are for measurement only; the threshold is chosen on m04.
 func (m Moment) Split() Split {
 	switch m.Batch {
 	case "m02", "m05":

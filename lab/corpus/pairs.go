@@ -1,8 +1,12 @@
-// Package corpus holds what people say, labelled by hand: the data that models of the embedded policy are trained and measured on.
-// pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, and
-// what each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering; cases/ two
-// sessions of one person each, the second of which may change what the first tells; talks/ what people ask in the middle of a conversation,
-// and which of their memories that needs; questions/ what they ask, and which time it is about.
+// Package corpus holds people's statements with hand-made labels: the training and test data of the models of the
+// embedded policy.
+//
+//   - pairs/ has pairs of a stored and a later statement of one user. Each file has one writer and one field of topics.
+//   - banks/ has one person's statements, and the effect of each later statement on them.
+//   - dialogues/ has dialogues with an assistant, and the turns worth remembering.
+//   - cases/ has two sessions of one person each. The second may change facts of the first.
+//   - talks/ has questions in the middle of a conversation, and the memories that they need.
+//   - questions/ has users' questions, and the time that each is about.
 package corpus
 
 import (
@@ -20,23 +24,23 @@ import (
 //go:embed pairs/*.jsonl
 var files embed.FS
 
-// ErrPair says that a line is no pair.
+// ErrPair is the error for a line that is no pair.
 var ErrPair = errors.New("not a labelled pair")
 
-// Who says a statement.
+// The speakers of a statement.
 const (
-	// ByUser is the user, whose memory it is.
+	// ByUser is the user, the owner of the memory.
 	ByUser = "user"
 	// ByAssistant is the assistant.
 	ByAssistant = "assistant"
-	// ByOther is somebody else in the same chat.
+	// ByOther is another person in the same chat.
 	ByOther = "other"
 )
 
 // maxText bounds a statement, in bytes.
 const maxText = 1000
 
-// Pair is a stored statement, a later one, and what the later one does to the stored one.
+// Pair is a stored statement, a later one, and the effect of the later one on the stored one.
 type Pair struct {
 	// Topic is a word or two.
 	Topic string `json:"topic"`
@@ -45,17 +49,17 @@ type Pair struct {
 	StoredBy string `json:"stored_by"`
 	Later    string `json:"later"`
 	LaterBy  string `json:"later_by"`
-	// Label is what Later does to Stored: the name of a relation.Label.
+	// Label is the effect of Later on Stored: the name of a relation.Label.
 	Label string `json:"label"`
-	// Part is the run of words of Stored that does not hold any more; empty unless the label changes it.
+	// Part is the run of words of Stored that holds no more. It is empty without a change.
 	Part string `json:"part"`
-	// Kind says in the writer's words what makes the case ("other person's news", "by consequence").
+	// Kind is the writer's name of the case ("other person's news", "by consequence").
 	Kind string `json:"kind"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
-// Relation is the label.
+// Relation returns the label.
 func (p Pair) Relation() relation.Label {
 	l, err := relation.ParseLabel(p.Label)
 	if err != nil {
@@ -64,7 +68,7 @@ func (p Pair) Relation() relation.Label {
 	return l
 }
 
-// Statements are the two as the model takes them.
+// Statements returns both statements in the model's form.
 func (p Pair) Statements() (later, stored relation.Statement) {
 	return statement(p.Later, p.LaterBy), statement(p.Stored, p.StoredBy)
 }
@@ -80,7 +84,7 @@ func statement(text, by string) relation.Statement {
 // Pairs returns all pairs in the order of files and lines.
 var Pairs = sync.OnceValues(func() ([]Pair, error) { return eachFile(files, "pairs", Read) })
 
-// Read reads the pairs of a batch, a JSON object a line. A line that is none is an ErrPair with its number.
+// Read reads the pairs of a batch, a JSON object a line. A line that is no pair is an ErrPair with its number.
 func Read(batch string, data []byte) ([]Pair, error) {
 	return eachLine(data, ErrPair, func() Pair { return Pair{Batch: batch} }, Pair.check)
 }

@@ -42,7 +42,8 @@ func TestThereAreEnoughPairsOfEachLabel(t *testing.T) {
 	}
 }
 
-// fewNearDuplicates fails for more than across near-duplicates in two splits, and for more than within of the pairs of a split in it.
+// fewNearDuplicates fails for more than `across` near-duplicates in two splits. It also fails when more than the
+// share `within` of a split's pairs are near-duplicates in it.
 func fewNearDuplicates(t *testing.T, pairs []corpus.Pair, across int, within float64) {
 	t.Helper()
 	apart, counts := 0, map[corpus.Split]int{}
@@ -70,8 +71,9 @@ func fewNearDuplicates(t *testing.T, pairs []corpus.Pair, across int, within flo
 
 func TestNothingIsInTwoSplits(t *testing.T) {
 	pairs := all(t)
-	// Within a split, two writers now and then chose the same short statement ("I foster kittens for the shelter in Haifa"), with other
-	// later ones: nine of the pairs for training. More would be one writer's text copied by another.
+	// Within a split, two writers sometimes chose the same short statement ("I foster kittens for the shelter in
+	// Haifa"), with different later ones: nine of the pairs for training. A higher number would mean that one
+	// writer's text is a copy of another's.
 	fewNearDuplicates(t, pairs, 0, 0.003)
 	where := map[string]corpus.Split{}
 	for _, p := range pairs {
@@ -83,10 +85,10 @@ func TestNothingIsInTwoSplits(t *testing.T) {
 	}
 }
 
-// What is measured should have no topic and no content word of what is trained on. Bounds are what could be had: writers had fields of
-// topics of their own, but several chose to write of travel, appointments, volunteering or the assistant's style as well; and there are too
-// few words for what people tell of themselves to keep them apart: no pair is without one that training has, while a third of the different
-// words or more are new.
+// The measured pairs should share no topic and no content word with the training pairs. The bounds are the best
+// possible ones. Writers had separate fields of topics, but several also wrote about travel, appointments,
+// volunteering or the assistant's style. People's facts about themselves use too few words to keep them apart. Every
+// pair has a word of the training pairs, while a third or more of the different words are new.
 func TestPairsShareFewTopicsAndWordsWithTraining(t *testing.T) {
 	pairs := all(t)
 	topics, words := map[string]bool{}, map[string]bool{}

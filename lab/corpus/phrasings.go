@@ -7,14 +7,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// evolutions are what made-up people call what a later statement does.
+// evolutions are the names of labels in package synthesis.
 var evolutions = map[relation.Label]synthesis.Evolution{
 	relation.Unrelated: synthesis.EvolutionNear, relation.Same: synthesis.EvolutionAgain, relation.Adds: synthesis.EvolutionExpand,
 	relation.Replaces: synthesis.EvolutionShift, relation.Ends: synthesis.EvolutionEnd,
 }
 
-// Phrasings returns what the people of a split's banks told and what they say later, for made-up people to say. What has to do with nothing
-// that was told is told by itself.
+// Phrasings returns the statements and later statements of the people of a split's banks, for made-up people. A later
+// statement without a related entry becomes a separate phrasing.
 func Phrasings(s Split) ([][]synthesis.Phrasing, error) {
 	banks, err := Banks(s)
 	if err != nil {

@@ -15,27 +15,28 @@ import (
 //go:embed questions/*.jsonl
 var questionFiles embed.FS
 
-// ErrQuestion says that a line is no question.
+// ErrQuestion is the error for a line that is no question.
 var ErrQuestion = errors.New("not a labelled question")
 
-// QuestionsAsked is when all questions are asked.
+// QuestionsAsked is the time of all questions.
 var QuestionsAsked = time.Date(2025, 9, 17, 12, 0, 0, 0, time.UTC)
 
-// Question is what a user asks or requests, and the time that it is about.
+// Question is a user's question or request, with the time that it is about.
 type Question struct {
 	// Text is the question as typed.
 	Text string `json:"text"`
 	// Label is the name of an intent.Intent.
 	Label string `json:"label"`
-	// At is the run of words of Text that names the time asked about; empty where none does, or a time is named by the way.
+	// At is the run of words of Text that names the time asked about. It is empty where no words do, or where a time
+	// is named only in passing.
 	At string `json:"at"`
 	// Language is the code of the language, "en".
 	Language string `json:"language"`
-	// Batch is the file's name without ending: a writer with a field of topics.
+	// Batch is the name of the file without its ending: a writer with a field of topics.
 	Batch string `json:"-"`
 }
 
-// Intent is the label.
+// Intent returns the label.
 func (q Question) Intent() intent.Intent {
 	i, err := intent.Parse(q.Label)
 	if err != nil {
@@ -44,7 +45,7 @@ func (q Question) Intent() intent.Intent {
 	return i
 }
 
-// AsksAt reports whether the words from start to end are of the time asked about.
+// AsksAt reports whether the words from start to end belong to the time asked about.
 func (q Question) AsksAt(start, end int) bool {
 	at := strings.Index(q.Text, q.At)
 	return q.At != "" && start < at+len(q.At) && at < end
@@ -55,7 +56,7 @@ var questionSplits = map[string]Split{
 	"q15": Heldout, "q16": Heldout, "q17": Heldout, "q18": Heldout, "q28": Heldout, "f03": Heldout,
 }
 
-// Split is what the question is for.
+// Split returns the split of the question.
 func (q Question) Split() Split {
 	if s, ok := questionSplits[q.Batch]; ok {
 		return s
@@ -80,7 +81,8 @@ func Questions(s Split) ([]Question, error) {
 	return out, nil
 }
 
-// ReadQuestions reads the questions of a batch, a JSON object a line. A line that is none is an ErrQuestion with its number.
+// ReadQuestions reads the questions of a batch, a JSON object a line. A line that is no question is an ErrQuestion
+// with its number.
 func ReadQuestions(batch string, data []byte) ([]Question, error) {
 	return eachLine(data, ErrQuestion, func() Question { return Question{Batch: batch} }, Question.check)
 }

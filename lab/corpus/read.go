@@ -30,8 +30,8 @@ func eachFile[T any](files fs.FS, folder string, read func(batch string, data []
 	return all, nil
 }
 
-// eachLine reads a JSON object a line into what fresh returns, and checks it. Empty lines are passed over; a line that is none, or that
-// check refuses, is a kind of error that names the line.
+// eachLine reads a JSON object a line into fresh values, and checks each. It skips empty lines. A line that does not
+// parse, or that check refuses, is an error of the given kind with its number.
 func eachLine[T any](data []byte, kind error, fresh func() T, check func(T) error) ([]T, error) {
 	var out []T
 	number := 0

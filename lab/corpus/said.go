@@ -2,18 +2,18 @@ package corpus
 
 import "sync"
 
-// Said is one statement of pairs/ by itself.
+// Said is one statement of pairs/ alone.
 type Said struct {
 	Text string
 	// By is "user", "assistant" or "other".
 	By string
-	// Kind is the kind of its pair; of a stored statement it is empty.
+	// Kind is the kind of its pair. It is empty for a stored statement.
 	Kind string
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string
 }
 
-// AllSaid returns the statements of all pairs, of a pair the stored one first.
+// AllSaid returns the statements of all pairs, in each pair the stored one first.
 var AllSaid = sync.OnceValues(func() ([]Said, error) {
 	pairs, err := Pairs()
 	out := make([]Said, 0, 2*len(pairs))
@@ -23,7 +23,7 @@ var AllSaid = sync.OnceValues(func() ([]Said, error) {
 	return out, err
 })
 
-// Split is what the statement is for.
+// Split returns the split of the statement.
 func (s Said) Split() Split {
 	if split, ok := splits[s.Batch]; ok {
 		return split

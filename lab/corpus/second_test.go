@@ -10,11 +10,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// Second readers labelled what is in second/ without seeing the labels of the corpus, and their labels stay as they were given; those of
-// pairs and dialogues are a language model's, drawn by a seed. Turns of dialogues are those of users in d01 to d06 and f01, since
-// p01 to p07 leave unlabelled what may be worth remembering, too. Places in the corpus are counted from 0.
+// Second readers made the labels in second/ without sight of the corpus' labels. Their labels stay unchanged. A
+// language model labelled the pairs and dialogues, drawn by a seed. Turns of dialogues are users' turns in d01 to d06
+// and f01, since p01 to p07 leave some turns worth remembering without a label. Places in the corpus count from 0.
 
-// second is a label of a second reader, of a pair, a bank's later statement or a turn of a dialogue.
+// second is a second reader's label of a pair, of a bank's later statement or of a turn of a dialogue.
 type second struct {
 	Batch    string
 	Line     int
@@ -43,10 +43,11 @@ func seconds(t *testing.T, name string) []second {
 	return out
 }
 
-// readings are the two labels of each: the corpus' and the second reader's.
+// readings are two labels of each item: the corpus' label and the second reader's.
 type readings[L comparable] [][2]L
 
-// compare fails when the share of equal labels or Cohen's kappa, the share beyond what chance would give, are below what they are to be.
+// compare fails when the share of equal labels or Cohen's kappa is below its bound. Kappa is the agreement beyond
+// chance.
 func (r readings[L]) compare(t *testing.T, of string, leastEqual, leastKappa float64) {
 	t.Helper()
 	equal, counts, apart := 0, map[L][2]float64{}, map[[2]L]int{}
@@ -96,12 +97,14 @@ func TestASecondReaderOfPairsAgrees(t *testing.T) {
 		labels = append(labels, [2]string{p.Label, s.Label})
 		change = append(change, [2]bool{changes(t, p.Label), changes(t, s.Label)})
 	}
-	// Bounds are some labels below what was found: for what is mended in the corpus later, not for a label here and there that is wrong.
+	// Bounds are some labels below the measured values. They guard against later changes to the corpus, and ignore a
+	// few wrong labels.
 	labels.compare(t, "pairs, five labels", 0.9, 0.88)
 	change.compare(t, "pairs, changed or not", 0.97, 0.95)
 }
 
-// agreement is how a second reader of later statements agrees: what they do, whether they change anything, and of changes which entry.
+// agreement returns a second reader's agreement on later statements: on labels, on whether there is a change, and on
+// the changed entries.
 func agreement(t *testing.T, file string) (labels readings[string], change readings[bool], entries readings[int]) {
 	t.Helper()
 	batches := map[string][]corpus.Bank{}
@@ -120,7 +123,8 @@ func agreement(t *testing.T, file string) (labels readings[string], change readi
 }
 
 func TestASecondReaderOfBanksAgrees(t *testing.T) {
-	// Whether a friend's news adds to an entry or has nothing to do with it is where readers differ (37 of 46); a change is clear to both.
+	// Readers differ on whether a friend's news adds to an entry or is unrelated (37 of 46). Both see changes
+	// clearly.
 	labels, change, entries := agreement(t, "banks.jsonl")
 	labels.compare(t, "banks b23 to b26, five labels", 0.58, 0.45)
 	change.compare(t, "banks b23 to b26, changed or not", 0.97, 0.95)
@@ -141,6 +145,6 @@ func TestASecondReaderOfDialoguesAgrees(t *testing.T) {
 	for _, s := range seconds(t, "dialogues.jsonl") {
 		remember = append(remember, [2]bool{turns[s.ID][s.Turn].Remember, s.Remember})
 	}
-	// What readers differ about is plans and choices of the day, and facts told by halves; it goes both ways.
+	// Readers differ on plans and choices of the day, and on half-told facts, in both directions.
 	remember.compare(t, "dialogues, worth remembering or not", 0.85, 0.68)
 }

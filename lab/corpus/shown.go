@@ -10,24 +10,24 @@ import (
 //go:embed shown/*.jsonl
 var shownFiles embed.FS
 
-// ErrShown says that a line is no labelled turn.
+// ErrShown is the error for a line that is no labelled turn.
 var ErrShown = errors.New("not a turn labelled for a request")
 
-// Relatedness is what a turn has to do with a request that does not need it.
+// Relatedness is the relation of a turn to a request that does not need it.
 type Relatedness string
 
 // The values of Relatedness.
 const (
-	// Related is of what the request is about.
+	// Related means that the turn is on the request's topic.
 	Related Relatedness = "related"
-	// CouldMatter may change a careful answer, as how the user wants to be written to.
+	// CouldMatter means that the turn may change a careful answer, as a wish about the style of messages.
 	CouldMatter Relatedness = "could_matter"
-	// Unrelated has nothing to do with the request.
+	// Unrelated means that the turn has no relation to the request.
 	Unrelated Relatedness = "unrelated"
 )
 
-// ShownTurn is a turn of a dialogue that a profile showed for a request which does not need it. They were drawn at random from profiles of
-// users with 1, 8 and 28 dialogues, and labelled without their scores or places in sight.
+// ShownTurn is a turn of a dialogue that a profile showed for a request that does not need it. The turns are a random
+// sample from profiles of users with 1, 8 and 28 dialogues. Labellers did not see scores or places.
 type ShownTurn struct {
 	Request string      `json:"request"`
 	Turn    string      `json:"turn"`
@@ -36,7 +36,7 @@ type ShownTurn struct {
 	Batch string `json:"-"`
 }
 
-// Shown returns the labelled turns of a split: none are trained on.
+// Shown returns the labelled turns of a split. No model learns from them.
 func Shown(s Split) ([]ShownTurn, error) {
 	all, err := allShown()
 	return slices.DeleteFunc(slices.Clone(all), func(t ShownTurn) bool { return t.Batch != string(s) }), err
@@ -44,7 +44,8 @@ func Shown(s Split) ([]ShownTurn, error) {
 
 var allShown = sync.OnceValues(func() ([]ShownTurn, error) { return eachFile(shownFiles, "shown", ReadShown) })
 
-// ReadShown reads labelled turns, a JSON object a line. A line that is none is an ErrShown with its number.
+// ReadShown reads labelled turns, a JSON object a line. A line that is no labelled turn is an ErrShown with its
+// number.
 func ReadShown(batch string, data []byte) ([]ShownTurn, error) {
 	return eachLine(data, ErrShown, func() ShownTurn { return ShownTurn{Batch: batch} }, ShownTurn.check)
 }

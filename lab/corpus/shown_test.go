@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/corpus"
 )
 
-// The labels are of turns that there are and requests of the split that do not need them.
+// Each label belongs to an existing turn and to a request of the split that does not need it.
 func TestShownTurnsAreOfTheirSplit(t *testing.T) {
 	dialogues, err := corpus.Dialogues()
 	if err != nil {

@@ -1,15 +1,15 @@
 package corpus
 
-// Split is what pairs are for. A batch is in one of them as a whole: its writer and its field of topics are in no other.
+// Split is the use of data. A whole batch is in one split: its writer and its field of topics are in no other.
 type Split string
 
 // The splits.
 const (
-	// Train is what weights are learned from.
+	// Train is for learning weights.
 	Train Split = "train"
-	// Choose is what options and thresholds are chosen on.
+	// Choose is for choosing options and thresholds.
 	Choose Split = "choose"
-	// Heldout is only measured.
+	// Heldout is for measurement only.
 	Heldout Split = "heldout"
 )
 
@@ -19,7 +19,7 @@ var splits = map[string]Split{
 	"b06": Choose, "b26": Choose, "b34": Choose, "b07": Heldout, "t4": Heldout,
 }
 
-// Split is what the pair is for.
+// Split returns the split of the pair.
 func (p Pair) Split() Split {
 	if s, ok := splits[p.Batch]; ok {
 		return s

@@ -15,26 +15,27 @@ import (
 //go:embed talks/*.jsonl
 var talkFiles embed.FS
 
-// ErrTalk says that a line is no talk.
+// ErrTalk is the error for a line that is no talk.
 var ErrTalk = errors.New("not a labelled talk")
 
-// The kinds of what is asked in the middle of a conversation.
+// The kinds of queries in the middle of a conversation.
 const (
-	// FollowUp is understood by the messages before it.
+	// FollowUp needs the messages before it to be understood.
 	FollowUp = "follow_up"
-	// Switch is of something else than the messages before it, and says so itself.
+	// Switch is on another topic than the messages before it, and says so itself.
 	Switch = "switch"
 )
 
-// Talk is what one person told over some months, and what the same person asks in later conversations, of which each is on its own.
+// Talk has one person's statements over some months, and the same person's queries in later, independent
+// conversations.
 type Talk struct {
-	// Who says in some words who the person is, Speaker is the name.
+	// Who describes the person in some words. Speaker is the name.
 	Who     string `json:"who"`
 	Speaker string `json:"speaker"`
 	// Memories are the statements, as typed.
 	Memories []string       `json:"memories"`
 	Requests []AskedInATalk `json:"requests"`
-	// Batch is the file's name without ending.
+	// Batch is the name of the file without its ending.
 	Batch string `json:"-"`
 }
 
@@ -44,7 +45,7 @@ type AskedInATalk struct {
 	Kind     string          `json:"kind"`
 	Messages []SpokenMessage `json:"messages"`
 	Query    string          `json:"query"`
-	// Needs are the places of the memories that a good answer rests on.
+	// Needs are the indices of the memories that a good answer needs.
 	Needs []int `json:"needs"`
 }
 
@@ -54,7 +55,8 @@ type SpokenMessage struct {
 	Content string      `json:"content"`
 }
 
-// Split is what the talk is for: t01 chooses how much a talk counts, t02 is held out. Nothing is trained on them.
+// Split returns the split of the talk. t01 is for choosing the weight of a talk, t02 is held out. No model learns
+// from them.
 func (t Talk) Split() Split {
 	if t.Batch == "t01" {
 		return Choose
@@ -70,7 +72,7 @@ func Talks(s Split) ([]Talk, error) {
 
 var allTalks = sync.OnceValues(func() ([]Talk, error) { return eachFile(talkFiles, "talks", ReadTalks) })
 
-// ReadTalks reads talks of a batch, a JSON object a line. A line that is none is an ErrTalk with its number.
+// ReadTalks reads talks of a batch, a JSON object a line. A line that is no talk is an ErrTalk with its number.
 func ReadTalks(batch string, data []byte) ([]Talk, error) {
 	return eachLine(data, ErrTalk, func() Talk { return Talk{Batch: batch} }, Talk.check)
 }

@@ -15,19 +15,20 @@ import (
 // Types of failures that Temporal does not retry.
 const (
 	errorTerminal = "terminal"
-	errorPanic    = "PanicError" // the SDK's own name
+	errorPanic    = "PanicError" // the name in the SDK
 )
 
 // heartbeatEvery is well below heartbeatTimeout, after which another worker takes over.
 const heartbeatEvery, heartbeatTimeout = 2 * time.Second, 10 * time.Second
 
-// Activities are the steps of a training. Each may be done again at any time, also while it is being done elsewhere: it writes the same.
+// Activities are the steps of a training. Each may run again at any time, even in parallel with another run: it
+// writes the same bytes.
 type Activities struct {
 	Trainer Trainer
 	Store   checkpoint.Store
 }
 
-// Begin keeps the options and the first state, and returns the first people.
+// Begin stores the options and the first state, and returns the first people.
 func (a *Activities) Begin(ctx context.Context, in BeginInput) ([]int, error) {
 	state, err := a.Trainer.Start(in.Options)
 	if err != nil {
@@ -43,12 +44,12 @@ func (a *Activities) Begin(ctx context.Context, in BeginInput) ([]int, error) {
 	return people, classify(err)
 }
 
-// Roll makes and keeps the rollouts of the step's one person.
+// Roll makes and stores the rollouts of the step's one person.
 func (a *Activities) Roll(ctx context.Context, s Step) error {
 	return attended(ctx, func(ctx context.Context) error {
 		key := keyRolled(s.Update, s.People[0])
 		if _, err := a.Store.Get(ctx, s.Run, key); !errors.Is(err, checkpoint.ErrAbsent) {
-			return err // made by a worker that could not say so
+			return err // an earlier worker made it and could not report it
 		}
 		options, state, err := a.read(ctx, s)
 		if err != nil {
@@ -62,7 +63,7 @@ func (a *Activities) Roll(ctx context.Context, s Step) error {
 	})
 }
 
-// Learn makes the step's update, keeps the state after it, and returns the next people.
+// Learn makes the step's update, stores the state after it, and returns the next people.
 func (a *Activities) Learn(ctx context.Context, s Step) (people []int, err error) {
 	err = attended(ctx, func(ctx context.Context) error {
 		options, state, err := a.read(ctx, s)
@@ -95,7 +96,7 @@ func (a *Activities) learn(ctx context.Context, s Step, options, state []byte) (
 	return next, a.Store.Put(ctx, s.Run, keyState(s.Update+1), next)
 }
 
-// Forget deletes what a step was made from. Nothing needs it once the step is in the history.
+// Forget deletes the inputs of a step. No step needs them once the step is in the history.
 func (a *Activities) Forget(ctx context.Context, s Step) error {
 	keys := []string{keyState(s.Update)}
 	for _, person := range s.People {
@@ -104,7 +105,7 @@ func (a *Activities) Forget(ctx context.Context, s Step) error {
 	return a.Store.Delete(ctx, s.Run, keys...)
 }
 
-// ForgetRun deletes all that is kept of a run.
+// ForgetRun deletes all checkpoints of a run.
 func (a *Activities) ForgetRun(ctx context.Context, run string) error {
 	return a.Store.DeleteRun(ctx, run)
 }
@@ -118,7 +119,7 @@ func (a *Activities) read(ctx context.Context, s Step) (options, state []byte, e
 	return options, state, err
 }
 
-// get returns what has to be there.
+// get returns a required checkpoint.
 func (a *Activities) get(ctx context.Context, run, key string) ([]byte, error) {
 	body, err := a.Store.Get(ctx, run, key)
 	if errors.Is(err, checkpoint.ErrAbsent) {
@@ -127,10 +128,10 @@ func (a *Activities) get(ctx context.Context, run, key string) ([]byte, error) {
 	return body, err
 }
 
-// errStopping is why an attempt ends with its worker. It is retried, by another.
+// errStopping is the cause of an attempt that ends with its worker. Another worker retries it.
 var errStopping = errors.New("the worker stops")
 
-// attended does something while the server is told that the worker lives. It is cancelled when the server asks for it, or the worker stops.
+// attended runs do while it sends heartbeats to the server. The server or the end of the worker cancels it.
 func attended(ctx context.Context, do func(context.Context) error) error {
 	work, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -158,7 +159,7 @@ func attended(ctx context.Context, do func(context.Context) error) error {
 	return classify(err)
 }
 
-// classify tells Temporal what retrying is good for.
+// classify marks errors that Temporal must not retry.
 func classify(err error) error {
 	if fault.IsTerminal(err) {
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorTerminal, err)

@@ -26,7 +26,7 @@ func replay(t *testing.T, history []byte) error {
 	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
 }
 
-// Trainings that were under way before a change of the code must go on after it: each recorded history replays.
+// Trainings continue after a change of the code: each recorded history replays.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/histories/*.json")
 	if err != nil || len(files) < 5 {
@@ -41,7 +41,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			if err := replay(t, history); err != nil {
 				t.Fatalf("the code no longer does what it did when this was recorded: %v", err)
 			}
-			// The replay would notice another order of steps.
+			// The replay fails for another order of steps.
 			other := bytes.Replace(history, []byte(`"Roll"`), []byte(`"Learn"`), 1)
 			if bytes.Equal(other, history) || replay(t, other) == nil {
 				t.Error("a history with other steps replayed")

@@ -28,20 +28,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// TestMain ignores two goroutines of the SDK's test environment: they stay where a workflow is cancelled before its activity begins.
+// TestMain ignores two goroutines of the SDK's test environment. They stay when a workflow is cancelled before its
+// activity begins.
 func TestMain(m *testing.M) {
 	const environment = "go.temporal.io/sdk/internal.(*testWorkflowEnvironmentImpl)."
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(environment+"ExecuteActivity.func2"),
 		goleak.IgnoreAnyFunction(environment+"ExecuteActivity.func3"))
 }
 
-// sums learns the text of what it did: of each update, who was rolled by which state.
+// sums learns a log of its steps: for each update, the people and the state of their rollouts.
 type sums struct {
-	// together people make an update, of all.
+	// together is the number of people of an update, all the number of all people.
 	together, all int
 
 	mu sync.Mutex
-	// failures is how often each step fails before it succeeds, of fails.
+	// failures is the number of failures of each step in fails before it succeeds.
 	failures map[string]int
 	fails    error
 	rolled   int
@@ -90,7 +91,7 @@ func (s *sums) Learn(_, state []byte, rolled iter.Seq2[[]byte, error]) ([]byte, 
 	return append(append(bytes.Clone(state), '|'), bytes.Join(all, []byte(","))...), s.fail("learn")
 }
 
-// alone is the state that a training of one process ends with.
+// alone returns the last state of a training in one process.
 func (s *sums) alone(t *testing.T, options string) string {
 	t.Helper()
 	twin := &sums{together: s.together, all: s.all}
@@ -114,13 +115,13 @@ func (s *sums) alone(t *testing.T, options string) string {
 	}
 }
 
-// watched is a store that knows what it holds, and may lose it or fail.
+// watched is a store that tracks its contents, and may lose them or fail.
 type watched struct {
 	checkpoint.Store
 	mu   sync.Mutex
 	keys map[string]bool
 	runs map[string]bool
-	// loses are keys that are forgotten as soon as they are written; away is how many calls fail.
+	// loses names keys that the store forgets right after a write. away is the number of failing calls.
 	loses string
 	away  int
 }
@@ -221,7 +222,7 @@ func TestWhatFailsForAWhileIsTriedAgain(t *testing.T) {
 	wantState(t, env, store, s.alone(t, "o"))
 }
 
-// An attempt that kept what it made and could not say so is not made again.
+// An attempt that stored its result and could not report it does not run again.
 func TestWhatIsKeptIsNotMadeAgain(t *testing.T) {
 	s := &sums{together: 1, all: 2}
 	var suite testsuite.WorkflowTestSuite
@@ -295,7 +296,7 @@ func TestACancelledTrainingLeavesNothing(t *testing.T) {
 		all, rolled int
 		updates     int
 	}{
-		"in a rollout":                      {"Roll", 4, 1, 0}, // which ends all the same
+		"in a rollout":                      {"Roll", 4, 1, 0}, // the training still ends
 		"after the last step":               {"Forget", 2, 2, 0},
 		"where a history would begin anew":  {"Forget", 4, 2, 1},
 		"while the first state is kept yet": {"Begin", 4, 0, 0},
@@ -323,7 +324,7 @@ func TestACancelledTrainingLeavesNothing(t *testing.T) {
 	}
 }
 
-// A history is begun anew after some updates; what is done by then is carried over.
+// A history begins anew after some updates, and keeps the progress so far.
 func TestHistoriesStaySmall(t *testing.T) {
 	s := &sums{together: 2, all: 5}
 	store := newStore(t)
@@ -365,7 +366,7 @@ func TestProgressIsAnswered(t *testing.T) {
 		if got, want := ask(), (distributed.Progress{Next: []int{0, 1}, Rolled: 1}); !reflect.DeepEqual(got, want) {
 			t.Errorf("progress %+v, want %+v", got, want)
 		}
-	}, 500*time.Millisecond) // while the second person waits for its second attempt
+	}, 500*time.Millisecond) // while the second person waits for the second attempt
 	env.ExecuteWorkflow(distributed.WorkflowName, distributed.Params{Options: []byte("o")})
 	if got, want := ask(), (distributed.Progress{Updates: 2, People: 3}); !reflect.DeepEqual(got, want) {
 		t.Errorf("progress %+v, want %+v", got, want)

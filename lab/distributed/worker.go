@@ -18,15 +18,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Worker makes a worker that serves the queue with so many steps at a time; 0 means one a processor. The caller starts and stops it. All
-// workers of a queue have to be of one build and one kind of processor: others may give other bytes.
+// Worker makes a worker that runs so many steps of the queue at a time. 0 means one a processor. The caller starts
+// and stops it. All workers of a queue must have one build and one kind of processor: others may give other bytes.
 func Worker(c client.Client, a *Activities, parallel int) worker.Worker {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
 	w := worker.New(c, Queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: parallel, MaxHeartbeatThrottleInterval: heartbeatEvery, DisableRegistrationAliasing: true,
-		WorkerStopTimeout:        5 * time.Second,  // to say that others are to do what was begun
+		WorkerStopTimeout:        5 * time.Second,  // time to hand over unfinished steps
 		DeadlockDetectionTimeout: 10 * time.Second, // as long as a task may last: a busy machine is no deadlock
 	})
 	Register(w)
@@ -41,21 +41,22 @@ func Register(r interface {
 	r.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: WorkflowName})
 }
 
-// Starter has trainings made by the workers.
+// Starter starts trainings that workers make.
 type Starter struct {
 	Client client.Client
 	Store  checkpoint.Store
-	// Updates is that of Params.
+	// Updates is the field of Params.
 	Updates int
 }
 
-// askEvery is how often a training is asked how far it is, and how long an answer may take.
+// askEvery is the interval of progress queries, and the longest time for an answer.
 const askEvery = time.Second
 
-// Train has a training made and gives its last state to keep. One with the same options that is under way, or whose last state was not
-// kept so far, is the one that is waited for: where ctx or the process ends, the training goes on, and the same call finds it again. told,
-// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store: of several calls that
-// wait for one training the first has its state, and the others ErrTaken. A terminal error says why the training cannot be made.
+// Train runs a training and passes its last state to keep. A running training with the same options, or one with an
+// unsaved last state, is not started again: Train waits for it. The training continues after the end of ctx or of the
+// process, and the same call finds it again. told, where not nil, gets the progress. When keep returns nil, Train
+// deletes the training's checkpoints. Of several calls for one training, the first gets the state and the others get
+// ErrTaken. A terminal error says why the training cannot run.
 func (s Starter) Train(ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error) error {
 	found, err := s.find(ctx, options)
 	if err != nil {
@@ -65,27 +66,26 @@ func (s Starter) Train(ctx context.Context, options []byte, told func(Progress),
 	switch {
 	case !errors.Is(err, checkpoint.ErrAbsent):
 		return err
-	case found.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED: // of the training that was found, nothing is left
+	case found.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED: // the store has nothing left of the training
 		return s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
 	}
 	return ErrTaken
 }
 
-// ErrTaken says that a training that was waited for is over, and its state is not there: another call that waited for it has it, or the
-// store has lost it.
+// ErrTaken means that a training is over and its state is gone: another call has it, or the store has lost it.
 var ErrTaken = errors.New("the training is over, and its policy is in the store no more: another that waited for it has it, " +
 	"unless the store has lost it; begin anew")
 
-// ErrEnding says that a training was cancelled and has not ended yet: workers have to be there for that.
+// ErrEnding means that a cancelled training has not ended yet. Its end needs workers.
 var ErrEnding = errors.New("a training of the same options was cancelled, and has not ended yet")
 
-// found is a training that Temporal knows; one that it does not know has no status.
+// found is a training in Temporal. Without a training it has no status.
 type found struct {
 	id, first string
 	status    enumspb.WorkflowExecutionStatus
 }
 
-// find looks for the training of some options. One that is ending is ErrEnding.
+// find looks for the training of some options. An ending training is ErrEnding.
 func (s Starter) find(ctx context.Context, options []byte) (found, error) {
 	out := found{id: WorkflowID(options)}
 	described, err := s.Client.DescribeWorkflowExecution(ctx, out.id, "")
@@ -143,7 +143,7 @@ func (s Starter) train(
 	return s.Store.DeleteRun(ctx, result.Run)
 }
 
-// ask tells how far a training is until the context ends. No answer is no news.
+// ask reports the progress of a training until the context ends. It ignores missing answers.
 func (s Starter) ask(ctx context.Context, id string, told func(Progress)) {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
@@ -163,20 +163,21 @@ func (s Starter) ask(ctx context.Context, id string, told func(Progress)) {
 	}
 }
 
-// Cancelled says what a cancellation came to.
+// Cancelled is the result of a cancellation.
 type Cancelled string
 
-// What a cancellation comes to.
+// The results of a cancellation.
 const (
-	// NotFound is that Temporal knows no training of the options.
+	// NotFound means that Temporal has no training with the options.
 	NotFound Cancelled = "not found"
-	// Ending is that it ends, and what is kept of it is deleted, as soon as a worker sees that.
+	// Ending means that a worker will soon end it and delete its checkpoints.
 	Ending Cancelled = "ending"
-	// Over is that it had ended: what was left of it is deleted.
+	// Over means that it had ended. Its checkpoints are deleted.
 	Over Cancelled = "over"
 )
 
-// Cancel ends the training with some options, and what is kept of it, also where it is over and nobody came for its last state.
+// Cancel ends the training with some options and deletes its checkpoints, also after the end, when no caller took its
+// last state.
 func (s Starter) Cancel(ctx context.Context, options []byte) (Cancelled, error) {
 	for {
 		found, err := s.find(ctx, options)
@@ -195,7 +196,7 @@ func (s Starter) Cancel(ctx context.Context, options []byte) (Cancelled, error) 
 		switch {
 		case err == nil:
 			return Ending, nil
-		case !errors.As(err, &ended): // else it has ended since it was found
+		case !errors.As(err, &ended): // else it has ended since the search
 			return NotFound, fmt.Errorf("cancel training: %w", err)
 		}
 	}

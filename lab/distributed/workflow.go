@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// defaultUpdates are there to one history.
+	// defaultUpdates is the number of updates in one history.
 	defaultUpdates = 50
-	// maxWaiting bounds the rollouts that wait or are being made at a time: the server takes 2,000 of a workflow.
+	// maxWaiting bounds the waiting and running rollouts: the server allows 2,000 a workflow.
 	maxWaiting = 500
-	// MaxPeople bounds those of an update: each has three events, and a history 51,200 at most.
+	// MaxPeople bounds the people of an update. Each has three events, and a history has 51,200 at most.
 	MaxPeople = 5000
-	// forgetFor is how long an ended training tries to delete its checkpoints before it leaves them to their time: workers may have other
-	// trainings' rollouts to make first. forgetWithin is what an attempt has.
+	// forgetFor is the time in which an ended training tries to delete its checkpoints, before their expiry does.
+	// Workers may first have other trainings' rollouts to make. forgetWithin is the limit of an attempt.
 	forgetFor, forgetWithin = time.Hour, time.Minute
 )
 
-// Workflow trains until there is nobody left to learn from.
+// Workflow trains until no people are left.
 func Workflow(ctx workflow.Context, p Params) (Result, error) {
 	info := workflow.GetInfo(ctx)
 	r := &run{id: runOf(info.WorkflowExecution.ID, info.FirstRunID)}
@@ -33,14 +33,14 @@ func Workflow(ctx workflow.Context, p Params) (Result, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		// A rollout may take hours; the heartbeat finds a dead worker within seconds.
 		StartToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
-		RetryPolicy: &temporal.RetryPolicy{ // for ever: only what is terminal, or a panic, or cancellation ends it
+		RetryPolicy: &temporal.RetryPolicy{ // for ever: only a terminal error, a panic or a cancellation ends it
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, NonRetryableErrorTypes: []string{errorPanic},
 		},
 	})
 	err := r.train(ctx, p)
 	if err != nil && !workflow.IsContinueAsNewError(err) {
 		r.forget(ctx)
-		if ctx.Err() != nil { // it was cancelled, however its steps took that
+		if ctx.Err() != nil { // it was cancelled, with any result of its steps
 			err = ctx.Err()
 		}
 		return Result{}, err
@@ -65,7 +65,7 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 		most = defaultUpdates
 	}
 	for made := 0; len(r.at.Next) > 0; made++ {
-		if err := ctx.Err(); err != nil { // steps that end all the same do not say so, and a history begun anew would not know
+		if err := ctx.Err(); err != nil { // steps that still end do not return it, and a new history would not have it
 			return err
 		}
 		if made >= most || made > 0 && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
@@ -84,7 +84,7 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 			return err
 		}
 		r.at = next
-		// Only now is the update in the history, so that it is never made again.
+		// Only now is the update in the history, so that no worker makes it again.
 		if err := workflow.ExecuteActivity(ctx, a.Forget, step).Get(ctx, nil); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 	return ctx.Err()
 }
 
-// roll has the rollouts of the next update made. The first error cancels the others.
+// roll runs the rollouts of the next update. The first error cancels the others.
 func (r *run) roll(ctx workflow.Context) (failed error) {
 	var a *Activities
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -125,8 +125,7 @@ func (r *run) roll(ctx workflow.Context) (failed error) {
 	return failed
 }
 
-// forget deletes the checkpoints of a training that ended before its end, also of one that was cancelled. What is left is forgotten in
-// time.
+// forget deletes the checkpoints of a failed or cancelled training. The store's expiry deletes the rest.
 func (r *run) forget(ctx workflow.Context) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package export writes recorded calls of models as data sets that trainers of large models read: conversational JSON lines for TRL,
-// Parquet for veRL. What was recorded of users who were erased since is not among the records, and so not here.
+// Package export writes recorded calls of models as data sets for trainers of large models: conversational JSON lines
+// for TRL, Parquet for veRL. The records no longer have the calls of erased users, so neither has a data set.
 package export
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/records"
 )
 
-// Format names whose data sets are written.
+// Format names the trainer that reads a data set.
 type Format string
 
 // The formats.
@@ -29,35 +29,35 @@ const (
 	VeRL Format = "verl"
 )
 
-// Formats returns the formats there are.
+// Formats returns all formats.
 func Formats() []Format { return []Format{TRL, VeRL} }
 
-// Manifest says what a data set has.
+// Manifest describes a data set.
 type Manifest struct {
 	Format    Format         `json:"format"`
 	CreatedAt time.Time      `json:"created_at"`
 	Records   int            `json:"records"`
 	Users     int            `json:"users"`
 	Files     map[string]int `json:"files"` // rows by name
-	// Prompts and Models are the versions among the records, Roles the number of each.
+	// Prompts and Models are the versions in the records. Roles counts the records of each role.
 	Prompts []string         `json:"prompts"`
 	Models  []string         `json:"models"`
 	Roles   map[llm.Role]int `json:"roles"`
 }
 
-// message is one of a conversation.
+// message is one message of a conversation.
 type message struct {
 	Role    string `json:"role" parquet:"role"`
 	Content string `json:"content" parquet:"content"`
 }
 
-// sft is a conversation to learn from as it is.
+// sft is a conversation for supervised training.
 type sft struct {
 	Messages []message `json:"messages"`
 	Role     llm.Role  `json:"memory_role"`
 }
 
-// prompt is a question with what is known of its answer's worth.
+// prompt is a question with the known worth of its answer.
 type prompt struct {
 	Prompt   []message    `json:"prompt"`
 	Role     llm.Role     `json:"memory_role"`
@@ -68,7 +68,7 @@ type prompt struct {
 	worth
 }
 
-// worth is what became of the memories that an answer touched.
+// worth counts the later fates of the memories that an answer touched.
 type worth struct {
 	Recalled   int64 `json:"recalled" parquet:"recalled"`
 	Cited      int64 `json:"cited" parquet:"cited"`
@@ -76,7 +76,7 @@ type worth struct {
 	Superseded int64 `json:"superseded" parquet:"superseded"`
 }
 
-// preference is an answer that was accepted beside one to the same question that was not.
+// preference is an accepted and a rejected answer to the same question.
 type preference struct {
 	Prompt   []message `json:"prompt"`
 	Chosen   []message `json:"chosen"`
@@ -84,7 +84,7 @@ type preference struct {
 	Role     llm.Role  `json:"memory_role"`
 }
 
-// row is veRL's: data_source, prompt, ability, reward_model, extra_info.
+// row is a row in veRL's format: data_source, prompt, ability, reward_model, extra_info.
 type row struct {
 	DataSource  string      `parquet:"data_source"`
 	Prompt      []message   `parquet:"prompt,list"`
@@ -107,12 +107,12 @@ type extraInfo struct {
 	worth
 }
 
-// recordedSource begins what veRL chooses a reward by. Rows of a trainer's episodes have mneme/REWARD: recorded calls have no state that an
-// answer could be scored from.
+// recordedSource begins the data source, by which veRL chooses a reward. Rows of a trainer's episodes have
+// mneme/REWARD. Recorded calls have no state from which a reward could score an answer.
 const recordedSource = "mneme-recorded/"
 
-// Write writes calls as data sets into a folder, which must not exist, and returns what they are. When it fails, there is no folder. That
-// there are no calls is a terminal error.
+// Write writes calls as data sets into a folder, which must not exist. It returns their manifest. After an error, the
+// folder does not exist. An empty list of calls is a terminal error.
 func Write(dir string, format Format, calls iter.Seq2[records.Call, error], now time.Time) (Manifest, error) {
 	if !slices.Contains(Formats(), format) {
 		return Manifest{}, fault.Terminal("format", "is %q, want one of %q", format, Formats())
@@ -125,7 +125,7 @@ func Write(dir string, format Format, calls iter.Seq2[records.Call, error], now 
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer os.RemoveAll(part) // nothing is left of it where it was renamed
+	defer os.RemoveAll(part) // empty after the rename
 	w := writer{dir: part, manifest: Manifest{Format: format, CreatedAt: now.UTC(), Files: map[string]int{}, Roles: map[llm.Role]int{}}}
 	if err := w.all(calls); err != nil {
 		return Manifest{}, err
@@ -165,7 +165,7 @@ func (w *writer) all(calls iter.Seq2[records.Call, error]) (err error) {
 		if err != nil {
 			return err
 		}
-		if len(c.Messages) < 2 { // nothing was asked in it
+		if len(c.Messages) < 2 { // the call has no question
 			continue
 		}
 		users[c.Scope.Key()] = true
@@ -196,13 +196,13 @@ func note(list *[]string, s string) {
 	}
 }
 
-// call writes what a call teaches: the accepted answer as a conversation, the question with its worth, and, where the answer had to be
-// repaired, the second beside the first.
+// call writes the training data of a call: the accepted answer as a conversation, and the question with its worth.
+// For a repaired answer, it also writes a preference of the second over the first.
 func (w *writer) call(c records.Call) error {
 	question := messages(c.Messages[:2])
 	answers := slices.DeleteFunc(slices.Clone(c.Messages), func(m llm.Message) bool { return m.Role != "assistant" })
 	accepted, right := "", c.Valid == llm.ValidFirst || c.Valid == llm.ValidRepaired
-	if right && len(answers) > 0 { // of what is partly right, the first answer may be the one that counted, and neither is to be learned
+	if right && len(answers) > 0 { // of a partly right answer, either version may be the counted one; neither is training data
 		accepted = answers[len(answers)-1].Content
 	}
 	var of worth
@@ -241,7 +241,7 @@ func messages(list []llm.Message) []message {
 	return out
 }
 
-// line writes a line to a file, which is made with its first.
+// line writes a line to a file. The first line creates the file.
 func (w *writer) line(name string, v any) error {
 	l := w.lines[name]
 	if l == nil {

@@ -24,7 +24,7 @@ var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func say(role, content string) llm.Message { return llm.Message{Role: role, Content: content} }
 
-// recorded are a call that was right at first, one that was repaired, and one that never was.
+// recorded returns three calls: one right at first, one repaired, and one never right.
 func recorded() []records.Call {
 	begin := []llm.Message{say("system", "rules"), say("user", "say yes")}
 	record := func(user string, valid llm.Validity, more ...llm.Message) llm.Record {
@@ -72,7 +72,7 @@ func read(t *testing.T, path string) (out []map[string]any) {
 	return out
 }
 
-// talk is a conversation as JSON has it, in turn role and content.
+// talk returns a conversation as decoded JSON, from alternating roles and contents.
 func talk(parts ...string) (out []any) {
 	for i := 0; i < len(parts); i += 2 {
 		out = append(out, map[string]any{"role": parts[i], "content": parts[i+1]})

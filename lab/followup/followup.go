@@ -1,5 +1,5 @@
-// Package followup measures whether recall understands what is asked in the middle of a conversation: follow-ups by the messages before
-// them, and full queries of something else in spite of these.
+// Package followup measures whether recall understands a question in the middle of a conversation. Follow-ups depend
+// on the messages before them. Full queries on another topic must not follow the messages.
 package followup
 
 import (
@@ -15,25 +15,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// shown is how many memories a request is shown.
+// shown is the number of memories in a reply.
 const shown = 5
 
-// Recall is the mean share, 0 to 1, of the memories that requests need which are among the five shown.
+// Recall is the mean share, 0 to 1, of the needed memories among the five shown.
 type Recall struct {
 	Requests int
-	// Alone is without the messages, WithTalk with them.
+	// Alone is the recall without the messages, WithTalk with them.
 	Alone, WithTalk float64
 }
 
-// Outcome is one request with what it was shown.
+// Outcome is one request with its shown memories.
 type Outcome struct {
 	corpus.AskedInATalk
 	Memories []string
-	// Alone and WithTalk are the places of what is shown without the messages and with them, best first.
+	// Alone and WithTalk are the positions of the shown memories without and with the messages, best first.
 	Alone, WithTalk []int
 }
 
-// Measure recalls all requests by the shared prior, without the messages before them and with them.
+// Measure recalls all requests by the shared prior, without and with the messages before them.
 func Measure(ctx context.Context, talks []corpus.Talk) (map[string]Recall, []Outcome, error) {
 	prior, err := features.Prior()
 	if err != nil {
@@ -69,7 +69,7 @@ func Measure(ctx context.Context, talks []corpus.Talk) (map[string]Recall, []Out
 	return sums, all, nil
 }
 
-// covered is the share of what the request needs that is among the places.
+// covered returns the share of the needed memories among the positions.
 func (o Outcome) covered(places []int) float64 {
 	n := 0
 	for _, need := range o.Needs {
@@ -82,7 +82,7 @@ func (o Outcome) covered(places []int) float64 {
 	return float64(n) / float64(len(o.Needs))
 }
 
-// indexOf makes memories of what a person told: a turn and a session each, as what is told in passing.
+// indexOf makes memories of a person's statements, each with its turn and session, as passing remarks.
 func indexOf(ctx context.Context, t corpus.Talk) (*features.Index, map[string]int, error) {
 	vectors, err := builtin.New().Embed(ctx, t.Memories)
 	if err != nil {

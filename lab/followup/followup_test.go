@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The messages before them make follow-ups findable, and hardly mislead who asks for something else. `go test -v` prints the figures; the
-// bars are some points below those of the first measurement.
+// The messages before a follow-up make its memories findable, and hardly mislead a query on another topic. `go test
+// -v` prints the figures. The bars are some points below the first measurement.
 func TestTheTalkHelpsFollowUpsAndDoesNotMislead(t *testing.T) {
 	for _, split := range []corpus.Split{corpus.Choose, corpus.Heldout} {
 		talks, err := corpus.Talks(split)

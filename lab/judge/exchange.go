@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// answeredData is what the model sees of an answered question: what a step is not about is left out.
+// answeredData is the model's view of an answered question. Each step leaves out the irrelevant fields.
 type answeredData struct {
 	Question     string          `json:"question"`
 	Conversation []utteranceData `json:"conversation,omitempty"`
@@ -49,7 +49,7 @@ func said(utterances []reward.Utterance) []utteranceData {
 	return out
 }
 
-// What the model answers. It gives its reason first, so that the verdict follows from that.
+// Forms of the model's answers. The reason comes first, so that the verdict follows from it.
 type (
 	responseAnswer struct {
 		Reason          string  `json:"reason"`
@@ -88,7 +88,7 @@ type (
 	}
 )
 
-// count counts what was judged, each of so many entries once.
+// count counts the judged entries. The answer must have each of all entries once.
 func (a entriesAnswer) count(all int) (out reward.Entries, err error) {
 	missing := map[string]bool{}
 	for i := range all {

@@ -1,4 +1,5 @@
-// Package judge has a model judge answers, banks and profiles, as SaliMory does (B.3, E.1 to E.3), with prompts of our own.
+// Package judge has a model judge answers, banks and profiles, as SaliMory does (B.3, E.1 to E.3). The prompts are
+// ours.
 package judge
 
 import (
@@ -16,18 +17,18 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// Role of the model that judges; it is served by the model that has no role of its own.
+// Role is the role of the judging model. The model without a role serves it.
 const Role llm.Role = "judge"
 
-// perCall is how many entries are judged by one call.
+// perCall is the number of entries in one call.
 const perCall = 20
 
-// Model is a reward.Judge by a model. What the model does not judge is an error: one of package llm's, all of which asking again may
-// repair, as nothing is wrong with what was to be judged.
+// Model is a reward.Judge by a model. A missing judgement is one of package llm's errors. A retry may help with all
+// of them, since the input is fine.
 type Model struct {
 	client *llm.Client
 	scope  memory.Scope
-	// One a question that is asked; the last three are the steps of the judge of personalization.
+	// One a kind of question. The last three are the steps of the judge of personalization.
 	response, entries, utilization, personal, quality, signals ask
 }
 
@@ -37,7 +38,7 @@ type ask struct {
 	schema structured.Schema
 }
 
-// NewModel makes a judge; tenant is on whose behalf the model is asked.
+// NewModel makes a judge. The model's calls are for the tenant.
 func NewModel(client *llm.Client, tenant string) (*Model, error) {
 	m := &Model{client: client, scope: memory.Scope{Tenant: tenant}}
 	for _, a := range []struct {
@@ -80,7 +81,7 @@ func (m *Model) Response(ctx context.Context, a reward.Answered) (reward.Respons
 	})
 }
 
-// Entries implements reward.Judge (E.2): each entry is judged beside the utterances that it was made from (B.4).
+// Entries implements reward.Judge (E.2). The model sees each entry with its source utterances (B.4).
 func (m *Model) Entries(ctx context.Context, bank []reward.BankEntry) (out reward.Entries, err error) {
 	for some := range slices.Chunk(bank, perCall) {
 		var data entriesData
@@ -102,15 +103,15 @@ func (m *Model) Utilization(ctx context.Context, a reward.Answered) (float64, er
 		return 0, err
 	}
 	data := shown(a)
-	profile := append([]string{}, a.Profile...) // which is none, and not unknown
+	profile := append([]string{}, a.Profile...) // an empty profile, not an unknown one
 	data.Profile, data.Golden, data.NoLonger = &profile, a.Golden, a.Outdated
 	return asked(ctx, m, m.utilization, data, func(u utilizationAnswer) (float64, error) {
 		return u.Utilization, share("utilization", u.Utilization)
 	})
 }
 
-// Personalization implements reward.Judge (B.3): the first step finds out whether the answer is personal, the second how good that is, the
-// third, in place of the second, whether it could have been.
+// Personalization implements reward.Judge (B.3). The first step decides whether the answer is personal. The second
+// rates a personal answer. The third, in place of the second, decides whether the answer could have been personal.
 func (m *Model) Personalization(ctx context.Context, a reward.Answered) (reward.Personalization, error) {
 	if err := a.CheckAsked(); err != nil {
 		return "", err
@@ -135,7 +136,7 @@ func (m *Model) Personalization(ctx context.Context, a reward.Answered) (reward.
 	})
 }
 
-// asked asks the model about data.
+// asked calls the model with data.
 func asked[A, T any](ctx context.Context, m *Model, a ask, data any, use func(A) (T, error)) (T, error) {
 	system, user, err := a.prompt.Render(data, nil)
 	if err != nil {
@@ -147,7 +148,7 @@ func asked[A, T any](ctx context.Context, m *Model, a ask, data any, use func(A)
 	}, use)
 }
 
-// share refuses what is none.
+// share returns an error for a value outside 0 to 1.
 func share(field string, v float64) error {
 	if !(v >= 0 && v <= 1) {
 		return structured.Faultf("$.%s: want 0 to 1", field)
@@ -164,5 +165,5 @@ func first(errs ...error) error {
 	return nil
 }
 
-// id names an entry in a call.
+// id returns the name of an entry in a call.
 func id(i int) string { return "e" + strconv.Itoa(i+1) }

@@ -8,11 +8,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// AdamOptions are AdamW's (Loshchilov and Hutter 2019).
+// AdamOptions are the options of AdamW (Loshchilov and Hutter 2019).
 type AdamOptions struct {
-	// Rate is the step's size, Decay the weights' own decay a step, as a share of Rate.
+	// Rate is the size of a step. Decay is the decay of the weights a step, as a share of Rate.
 	Rate, Decay float64
-	// Norm is what a gradient is shortened to, 0 for no limit; Warmup over how many steps the rate rises to its whole.
+	// Norm is the largest norm of a gradient, 0 for no limit. Warmup is the number of steps in which the rate rises
+	// to its full value.
 	Norm   float64
 	Warmup int
 }
@@ -29,7 +30,7 @@ func (o AdamOptions) Validate() error {
 	return nil
 }
 
-// Adam is the state of an optimizer: with the weights, all that a training needs to go on.
+// Adam is the state of an optimizer. A training can continue from it and the weights.
 type Adam struct {
 	Step   int       `json:"step"`
 	First  []float64 `json:"first"`
@@ -38,7 +39,7 @@ type Adam struct {
 
 const beta1, beta2, epsilonAdam = 0.9, 0.999, 1e-8
 
-// Apply takes one step against a gradient, which it shortens in place where it is too long.
+// Apply takes one step against a gradient. It shortens a gradient above Norm in place.
 func (a *Adam) Apply(weights, gradient []float64, o AdamOptions) {
 	if a.First == nil {
 		a.First, a.Second = make([]float64, len(weights)), make([]float64, len(weights))

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// epsilonSpread keeps the advantages of rewards that hardly differ from exploding.
+// epsilonSpread limits the advantages of nearly equal rewards.
 const epsilonSpread = 1e-6
 
-// Advantages are the rewards of a group less their mean, in parts of their standard deviation (by n-1). A group whose rewards are all the
-// same teaches nothing: its advantages are 0, and varied is false, so that such groups can be counted.
+// Advantages returns the rewards of a group less their mean, divided by their standard deviation (by n-1). A group
+// with equal rewards teaches nothing: its advantages are 0, and varied is false, so that the caller can count such
+// groups.
 func Advantages(rewards []float64) (advantages []float64, varied bool) {
 	out := make([]float64, len(rewards))
 	if len(rewards) < 2 {
@@ -33,15 +34,17 @@ func Advantages(rewards []float64) (advantages []float64, varied bool) {
 	return out, true
 }
 
-// Mixed are the credits of choices from global groups - the same session over whole rollouts - and local ones, which begin at one
-// rollout's state before the session (Memory-R2's LoGo-GRPO). Each group has been normalised by itself.
+// Mixed is a choice with its credit from a global or a local group (Memory-R2's LoGo-GRPO). A global group has the
+// same session of whole rollouts. A local group begins at one rollout's state before the session. Each group is
+// normalised separately.
 type Mixed[T any] struct {
 	Item   T
 	Weight float64
 }
 
-// Mix puts choices of global and local groups into one batch. local is the local groups' share of the credit, 0 to 1; the paper puts both
-// together as they come, so that their numbers mix them. A side without choices leaves the whole to the other.
+// Mix puts choices of global and local groups into one batch. local is the local groups' share of the credit, 0 to 1.
+// The paper joins both without weights, so their numbers set the share. With one side empty, the other has all
+// credit.
 func Mix[T any](global, local []T, share float64) []Mixed[T] {
 	switch {
 	case len(local) == 0:
@@ -61,8 +64,9 @@ func Mix[T any](global, local []T, share float64) []Mixed[T] {
 	return out
 }
 
-// Curriculum returns the sessions of lives that get longer, twice as long at a time up to times as long as the shortest: of each length as
-// many session steps. Memory-R2's is that of 8 sessions and 4 times: four lives of 8, two of 16, one of 32.
+// Curriculum returns the session counts of lives with growing length. The length doubles up to times the shortest,
+// with equal session steps of each length. Memory-R2 has 8 sessions and 4 times: four lives of 8, two of 16, one of
+// 32.
 func Curriculum(sessions, times int) (lengths []int) {
 	for n := 1; n <= times; n *= 2 {
 		lengths = append(lengths, slices.Repeat([]int{n * sessions}, times/n)...)

@@ -8,12 +8,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// ContrastOptions are SaliMory's (3.4, Table 6).
+// ContrastOptions are the options of SaliMory's contrast (3.4, Table 6).
 type ContrastOptions struct {
-	// Temperature divides the difference of log chances (eta), Weight multiplies the loss: lambda_b of a booster, lambda_u of a utilizer.
+	// Temperature divides the difference of log probabilities (eta). Weight multiplies the loss: lambda_b for a
+	// booster, lambda_u for a utilizer.
 	Temperature, Weight float64
-	// Similar is how alike the banks of a utilizer's pair have to be, by Jaccard, so that its profiles are compared and not what the booster
-	// gave it (tau_sim); less than 0 compares all.
+	// Similar is the least Jaccard similarity of the banks of a utilizer's pair (tau_sim). It ensures that the pair
+	// compares profiles, not the booster's banks. Below 0, all pairs compare.
 	Similar float64
 }
 
@@ -30,23 +31,23 @@ func (o ContrastOptions) Validate() error {
 	return nil
 }
 
-// Rollout is what a role chose in one of several rollouts of the same thing.
+// Rollout has a role's choices in one of several rollouts from one state.
 type Rollout struct {
 	Choices []decision.Choice
-	// Score is what the role's part was worth by itself: R2 of a booster, mu of a utilizer.
+	// Score is the reward of the role's part alone: R2 for a booster, mu for a utilizer.
 	Score float64
-	// Bank are the ids, or texts, of what was remembered then.
+	// Bank has the ids, or texts, of the memories at that time.
 	Bank []string
 }
 
-// Pair is a rollout that was better beside one that was worse.
+// Pair is a better and a worse rollout.
 type Pair struct {
 	Winner, Loser Rollout
-	// Gap is by how much.
+	// Gap is the difference of their scores.
 	Gap float64
 }
 
-// Pairs returns the best rollout of a group beside the worst, where they differ and their banks are alike enough.
+// Pairs returns the best and the worst rollout of a group, where they differ and their banks are similar enough.
 func (o ContrastOptions) Pairs(group []Rollout) []Pair {
 	if len(group) < 2 {
 		return nil
@@ -67,7 +68,8 @@ func (o ContrastOptions) Pairs(group []Rollout) []Pair {
 	return []Pair{{winner, loser, winner.Score - loser.Score}}
 }
 
-// Jaccard is the share of what two sets have of what either has, 0 to 1; of two empty ones 1.
+// Jaccard is the size of the intersection of two sets divided by the size of their union, 0 to 1. For two empty sets
+// it is 1.
 func Jaccard(a, b []string) float64 {
 	in, both, all := map[string]bool{}, 0, 0
 	for _, x := range a {
@@ -93,8 +95,9 @@ func Jaccard(a, b []string) float64 {
 	return float64(both) / float64(all)
 }
 
-// Loss is that of a pair, added to a gradient of the head's weights. The paper leaves its form open; it is the gap times the logistic
-// loss of the difference of the mean log chances of both rollouts' choices, in parts of the temperature.
+// Loss returns the loss of a pair and adds its gradient by the head's weights. The paper leaves its form open. Here
+// it is the gap times a logistic loss. The logistic loss takes the difference of the mean log probabilities of both
+// rollouts' choices, divided by the temperature.
 func (o ContrastOptions) Loss(h decision.Head, p Pair, gradient []float64) float64 {
 	if len(p.Winner.Choices) == 0 || len(p.Loser.Choices) == 0 {
 		return 0

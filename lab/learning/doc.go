@@ -1,5 +1,6 @@
-// Package learning is how a policy of decisions gets better by rewards: group-relative advantages, the clipped surrogate with a penalty
-// for leaving the reference, SaliMory's contrast of pairs, Memory-R2's local groups beside global ones, and Adam. A decision is a
-// choice among options that have features and log-odds of their own; the policy is a softmax over these and a head's scores. Everything
-// is deterministic, and knows neither what is decided nor where rewards come from.
+// Package learning improves a policy of decisions by rewards. It has group-relative advantages, and the clipped
+// surrogate with a penalty for leaving the reference. It also has SaliMory's contrast of pairs, Memory-R2's local and
+// global groups, and Adam. A decision is a choice among options with features and log-odds. The policy is a softmax
+// over the log-odds and a head's scores. Everything is deterministic and independent of the decisions' content and of
+// the source of the rewards.
 package learning

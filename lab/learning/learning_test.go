@@ -39,7 +39,7 @@ func drawChoice(t *rapid.T, h decision.Head) decision.Choice {
 	return decision.Choice{Options: options, Chosen: chosen, LogProbability: h.LogProbabilities(options)[chosen] + off}
 }
 
-// check holds a gradient against differences of the loss.
+// check compares a gradient with differences of the loss.
 func check(t *rapid.T, h decision.Head, gradient []float64, loss func(decision.Head) float64) {
 	const step = 1e-6
 	for i := range h.Weights {
@@ -93,14 +93,15 @@ func TestTheContrastsGradientIsItsDerivative(t *testing.T) {
 	})
 }
 
-// With a ratio of 1.1 inside the clip and an advantage of 2 the loss is -2.2; at 1.5 it is held at 1.2 * 2; a worse choice is not held.
+// Hand-made case: with a ratio of 1.1 inside the clip and an advantage of 2 the loss is -2.2. At 1.5 the clip holds
+// it at 1.2 * 2. A worse choice has no clip.
 func TestTheSurrogateByHand(t *testing.T) {
 	h := decision.NewHead(1, 0, nil)
-	options := []decision.Option{{Features: []float64{1}}, {Features: []float64{0}}} // each has one half
+	options := []decision.Option{{Features: []float64{1}}, {Features: []float64{0}}} // each has probability one half
 	o := learning.SurrogateDefaults()
 	for _, tc := range []struct{ ratio, advantage, weight, unclipped, both float64 }{
 		{1.1, 2, 1, -2.2, -2.2}, {1.5, 2, 1, -2.4, -2.4}, {1.5, -2, 1, 3, 3}, {0.5, -2, 1, 1.6, 1.6}, {0.5, 2, 1, -1, -1},
-		// With a weight of 4 the printed form is held as soon as 4 * ratio is above 1.2: the weight mutes.
+		// With a weight of 4 the clip of the printed form holds as soon as 4 * ratio is above 1.2: the weight mutes.
 		{1, 2, 4, -2, -8}, {0.2, 2, 4, -1.6, -1.6}, {1, -2, 4, 8, 8},
 	} {
 		c := learning.Credit{Choice: decision.Choice{Options: options, LogProbability: math.Log(0.5 / tc.ratio)}, Advantage: tc.advantage,
@@ -193,8 +194,8 @@ func TestLocalGroupsHaveTheirShare(t *testing.T) {
 	}
 }
 
-// learn plays a game of three options of which the features tell the one that is worth something, and returns how often the learned
-// policy takes it before and after.
+// learn plays a game of three options. The features show the valuable option. It returns the learned policy's
+// frequency of that option before and after.
 func learn(t *testing.T, hidden int, seed uint64) (before, after float64, weights []float64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))
@@ -276,7 +277,7 @@ func TestAnUpdateStopsWhenItHasGoneTooFar(t *testing.T) {
 	}
 }
 
-// One choice that was worth as much more as the nine of another rollout were worth less, all among the same options.
+// One rollout has one good choice. The other has nine bad choices with the same total value, among the same options.
 func TestRolloutsCountAlikeHoweverMuchTheyChose(t *testing.T) {
 	options := []decision.Option{{Features: []float64{1}}, {Features: []float64{-1}}}
 	choice := decision.Choice{Options: options, LogProbability: math.Log(0.5)}

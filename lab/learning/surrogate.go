@@ -7,28 +7,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Weighing is where a weight of attribution stands, which MemBuilder's Eq. 12 prints in a way that few would build.
+// Weighing is the place of an attribution weight. MemBuilder's Eq. 12 prints an unusual place.
 type Weighing string
 
 // The readings.
 const (
-	// WeighUnclipped has it on the unclipped term alone, as printed: min(w rho A, clip(rho) A). With w above 1 and a positive advantage
-	// the gradient is the same as without a weight while rho is within the clip, and none from (1-epsilon)/w to 1-epsilon; with a negative
-	// one it is w times as great: so the weight mutes what it should amplify.
+	// WeighUnclipped puts it on the unclipped term alone, as printed: min(w rho A, clip(rho) A). With w above 1 and a
+	// positive advantage, the gradient within the clip is the same as without a weight. From (1-epsilon)/w to
+	// 1-epsilon it is 0. With a negative advantage it is w times as great. So the weight mutes the choices that it
+	// should amplify.
 	WeighUnclipped Weighing = "unclipped"
-	// WeighBoth has it on the whole: w min(rho A, clip(rho) A).
+	// WeighBoth puts it on the whole: w min(rho A, clip(rho) A).
 	WeighBoth Weighing = "both"
 )
 
-// Credit is a choice with what it was worth.
+// Credit is a choice with its value.
 type Credit struct {
 	decision.Choice
-	// Advantage is that of its group, Weight what attribution, or a mixture, multiplies it by; 0 counts as 1.
+	// Advantage is the advantage of its group. Weight is its factor by attribution or by a mixture. 0 counts as 1.
 	Advantage, Weight float64
-	// Share is how much of the loss it is, beside those of other credits: of a rollout with n choices each has 1/n, so that rollouts count
-	// alike however much there was to choose (DeltaMem, appendix B; MemBuilder, Eq. 12); 0 counts as 1.
+	// Share is its part of the loss, relative to other credits. Each of n choices of a rollout has 1/n, so that
+	// rollouts with few and many choices count the same (DeltaMem, appendix B; MemBuilder, Eq. 12). 0 counts as 1.
 	Share float64
-	// Reference are the log chances of its options by the reference policy.
+	// Reference has the log probabilities of its options by the reference policy.
 	Reference []float64
 }
 
@@ -39,9 +40,10 @@ func (c Credit) share() float64 {
 	return c.Share
 }
 
-// SurrogateOptions are the clipped surrogate's (GRPO; SaliMory's Table 6 has 0.2 and 0.08).
+// SurrogateOptions are the options of the clipped surrogate (GRPO; SaliMory's Table 6 has 0.2 and 0.08).
 type SurrogateOptions struct {
-	// Clip is how far the ratio of chances counts, KL the weight of the divergence from the reference.
+	// Clip is the largest counted change of the ratio of probabilities. KL is the weight of the divergence from the
+	// reference.
 	Clip, KL float64
 	Weighing Weighing
 }
@@ -64,8 +66,8 @@ func (o SurrogateOptions) Validate() error {
 	return nil
 }
 
-// Surrogate is the loss of a choice under a head, the divergence of its options' chances from the reference, and the loss's derivative
-// by each option's log-odds.
+// Surrogate returns the loss of a choice under a head, the divergence of its options' probabilities from the
+// reference, and the derivative of the loss by each option's log-odds.
 func (o SurrogateOptions) Surrogate(h decision.Head, c Credit) (loss, divergence float64, byScore []float64) {
 	p := h.LogProbabilities(c.Options)
 	byScore = make([]float64, len(p))
@@ -81,13 +83,13 @@ func (o SurrogateOptions) Surrogate(h decision.Head, c Credit) (loss, divergence
 	}
 	free, bound := inner*ratio*c.Advantage, clipped*c.Advantage
 	loss = -outer * min(free, bound)
-	if free <= bound { // the clip does not hold: the loss moves with the ratio
+	if free <= bound { // outside the clip's effect: the loss moves with the ratio
 		byRatio := -outer * inner * c.Advantage
 		for i := range p { // d log p[chosen] / d score[i] = [i is chosen] - p[i]
 			byScore[i] -= byRatio * ratio * math.Exp(p[i])
 		}
 		byScore[c.Chosen] += byRatio * ratio
-	} else if ratio == clipped { // within the bounds, where the weight alone made the difference
+	} else if ratio == clipped { // within the bounds, where only the weight made the difference
 		byRatio := -outer * c.Advantage
 		for i := range p {
 			byScore[i] -= byRatio * ratio * math.Exp(p[i])

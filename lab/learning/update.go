@@ -7,17 +7,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// UpdateOptions are how a batch of choices is learned from.
+// UpdateOptions are the options of an update by a batch of choices.
 type UpdateOptions struct {
 	Surrogate SurrogateOptions
 	Adam      AdamOptions
-	// Epochs is how often the batch is gone through; an epoch ends the update where the mean divergence from the policy that made the
-	// batch is more than Slack times Target (SaliMory, B.2: 1.5 times a target that the paper does not name).
+	// Epochs is the number of passes over the batch. An epoch ends the update where the mean divergence from the
+	// batch's policy exceeds Slack times Target (SaliMory, B.2: 1.5 times a target that the paper does not name).
 	Epochs        int
 	Target, Slack float64
 }
 
-// UpdateDefaults returns SaliMory's values, but for the optimizer's and Target, which is ours.
+// UpdateDefaults returns SaliMory's values. The optimizer's values and Target are ours.
 func UpdateDefaults() UpdateOptions {
 	return UpdateOptions{Surrogate: SurrogateDefaults(), Adam: AdamDefaults(), Epochs: 4, Target: 0.02, Slack: 1.5}
 }
@@ -33,25 +33,26 @@ func (o UpdateOptions) Validate() error {
 	return o.Adam.Validate()
 }
 
-// Batch is what a policy is updated by.
+// Batch is the data of an update.
 type Batch struct {
 	Credits []Credit
-	// Pairs are contrasted by Contrast.
+	// Pairs are pairs for the loss of Contrast.
 	Pairs    []Pair
 	Contrast ContrastOptions
 }
 
-// Updated says how an update went.
+// Updated describes an update.
 type Updated struct {
-	// Epochs is how many were gone through, Loss that of the last, Contrast what of it the pairs have.
+	// Epochs is the number of passes made, Loss the loss of the last pass, Contrast the pairs' part of it.
 	Epochs         int
 	Loss, Contrast float64
-	// Divergence is the mean one from the reference, Moved the mean one from the policy that made the batch, after the last epoch.
+	// Divergence is the mean divergence from the reference after the last epoch. Moved is the mean divergence from
+	// the batch's policy.
 	Divergence, Moved float64
 }
 
-// Update learns from a batch, in place. The batch must not be empty. The loss is the mean over its credits by their shares, and the mean
-// over its pairs: neither depends on how many there are.
+// Update learns from a batch, in place. The batch must not be empty. The loss is the mean over its credits by their
+// shares, and the mean over its pairs: neither depends on their numbers.
 func Update(h *decision.Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 	var out Updated
 	before, whole := h.Clone(), 0.0

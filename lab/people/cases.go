@@ -16,22 +16,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// CaseReport counts what became of the statements of cases of two sessions.
+// CaseReport counts the results for the statements of cases of two sessions.
 type CaseReport struct {
-	// Keep and Kept are the statements that still hold, and those of them that an active entry tells; Close and Closed those that no longer
-	// hold, and those of them that an entry told and no active one tells.
+	// Keep counts the statements that still hold, Kept those that an active entry tells. Close counts the statements
+	// that hold no more, Closed those that only a closed entry tells.
 	Keep   int `json:"keep"`
 	Kept   int `json:"kept"`
 	Close  int `json:"close"`
 	Closed int `json:"closed"`
-	// Wrong has a line for each statement that is not as it should be.
+	// Wrong has a line for each statement with a wrong result.
 	Wrong []string `json:"wrong,omitempty"`
 }
 
-// caseWords is the share of a statement's words that an entry must have to tell it.
+// caseWords is the least share of a statement's words in an entry that tells it.
 const caseWords = 0.75
 
-// MeasureCases forms the cases' sessions by a variant, a month apart, and says what became of their statements.
+// MeasureCases forms the cases' sessions by a variant, a month apart, and reports the results for their statements.
 func MeasureCases(ctx context.Context, v formation.Variant, e embedding.Embedder, cases []corpus.Case) (CaseReport, error) {
 	var out CaseReport
 	for _, c := range cases {
@@ -66,7 +66,7 @@ func tells(c corpus.Case, words string, f formation.Formed) (active, closed bool
 	id := turnID(0, place)
 	want := text.ContentStems(words)
 	for _, m := range f.Entries {
-		now, _ := memoryr2.Split(m.Content) // what stands behind it as the past is told no more
+		now, _ := memoryr2.Split(m.Content) // the part after it is about the past and counts as untold
 		if !slices.Contains(m.Sources, id) || share(want, text.StemSet(now)) < caseWords {
 			continue
 		}
@@ -75,7 +75,7 @@ func tells(c corpus.Case, words string, f formation.Formed) (active, closed bool
 	return active, closed
 }
 
-// share is that of stems which a set has.
+// share returns the share of stems in a set.
 func share(stems []string, of map[string]bool) float64 {
 	n := 0
 	for _, s := range stems {
@@ -89,7 +89,7 @@ func share(stems []string, of map[string]bool) float64 {
 func sessionID(i int) string       { return fmt.Sprintf("s%d", i+1) }
 func turnID(session, i int) string { return fmt.Sprintf("s%d:%d", session+1, i+1) }
 
-// subjectOf is a case as sessions that can be formed.
+// subjectOf returns a case as sessions for a former.
 func subjectOf(c corpus.Case) dataset.Subject {
 	at := time.Date(2025, time.March, 4, 18, 0, 0, 0, time.UTC)
 	s := dataset.Subject{Scope: memory.Scope{Tenant: "evaluation", User: c.ID}}

@@ -14,7 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// What an entry tells as the past of something else holds no more: it is closed where that was right, and lost where it was not.
+// A statement in the past part of another entry holds no more. It counts as closed where that is right, and as lost
+// where it is wrong.
 func TestWhatWasBeforeIsNotTold(t *testing.T) {
 	said := func(text string) []corpus.CaseTurn {
 		return []corpus.CaseTurn{{Speaker: "Ana", Role: memory.RoleUser, Text: text}}

@@ -20,14 +20,14 @@ import (
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// shownFor are the numbers of memories that recall is measured with.
+// shownFor are the numbers of memories for the recall figures.
 var shownFor = [...]int{5, 10, 20}
 
-// measured is what was found for a user's questions; crossing questions are counted by themselves.
+// measured has the results of a user's questions. Crossing questions count separately.
 type measured struct {
 	ranked, searched, crossing [len(shownFor)]float64
 	questions, crossings       int
-	// wrongly and rightly count answers that were withheld, of those that could be given and of those that could not.
+	// wrongly and rightly count withheld answers: to answerable and to unanswerable questions.
 	wrongly, rightly, unanswerable int
 }
 
@@ -40,7 +40,7 @@ func (m measured) String() string {
 		line(m.searched, m.questions), line(m.crossing, m.crossings), share(m.wrongly, m.questions), share(m.rightly, m.unanswerable))
 }
 
-// TestRecallInOtherLanguages measures what `mneme eval recall` does, in the process.
+// TestRecallInOtherLanguages measures the figures of `mneme eval recall` in the test process.
 func TestRecallInOtherLanguages(t *testing.T) {
 	all, err := corpus.Languages()
 	if err != nil {
@@ -149,7 +149,7 @@ func measure(t *testing.T, s dataset.Subject) (out measured) {
 	return out
 }
 
-// withDialogue gives a memory the words that it was made from, as recall does.
+// withDialogue gives a memory the words of its source turns, as recall does.
 func withDialogue(m memory.Memory, turns []memory.Turn) memory.Memory {
 	var lines []string
 	for _, t := range turns {
@@ -159,7 +159,7 @@ func withDialogue(m memory.Memory, turns []memory.Turn) memory.Memory {
 	return m
 }
 
-// count adds the shares of the evidence that the first of a list rest on.
+// count adds the shares of the evidence in the sources of the first memories of a list.
 func count(out *[len(shownFor)]float64, list [][]string, evidence []string) {
 	for i, k := range shownFor {
 		found := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// life is a made-up one of three sessions, and formed what it left behind, without what time it took.
+// life returns a made-up life of three sessions and its formed state, without durations.
 func life(t *testing.T, filter shared.Filter, former shared.Former) *formation.Life {
 	t.Helper()
 	people, err := synthesis.Generate(synthesis.Options{Seed: 5, Persons: 1, Sessions: 3})
@@ -66,7 +66,7 @@ func TestALifeIsSteppedAndForked(t *testing.T) {
 	}
 }
 
-// A policy that has not learned leaves behind what the rules do, entry by entry, whichever its heads are.
+// An untrained policy with any heads leaves the same entries as the rules.
 func TestAPolicyThatHasNotLearnedLeavesTheSameLife(t *testing.T) {
 	by := func(choose decision.Chooser) formation.Formed {
 		return formed(t, life(t, saliency.NewTrained().Deciding(choose, "same"), salimory.NewEmbedded().Deciding(choose, "same")), 3)
@@ -84,7 +84,7 @@ func TestAPolicyThatHasNotLearnedLeavesTheSameLife(t *testing.T) {
 	}
 }
 
-// The same seed makes the same life, and another one another: what is drawn depends on nothing else.
+// The same seed draws the same life, and another seed another life.
 func TestADrawnLifeIsTheSameAgain(t *testing.T) {
 	draw := func(seed uint64) (formation.Formed, int) {
 		policy := &decision.Policy{Version: "drawn/1", Heads: map[decision.Role]decision.Head{}}

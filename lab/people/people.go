@@ -1,4 +1,4 @@
-// Package people measures formation on made-up people, whose truth is known, and on hand-written cases.
+// Package people measures formation on made-up people with known truth, and on hand-written cases.
 package people
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 )
 
-// Options say which people are made up and who forms their memories.
+// Options select the made-up people and the formers of their memories.
 type Options struct {
 	Variants []formation.Variant
 	Embedder embedding.Embedder
-	// Seed draws the people. Nothing was trained on seeds from 1000 on.
+	// Seed draws the people. No model was trained on seeds from 1000 on.
 	Seed uint64
 	// Persons is the number of people of each kind.
 	Persons int
-	// Progress gets a line for each variant; nil for nobody.
+	// Progress gets a line for each variant. It may be nil.
 	Progress io.Writer
 }
 
@@ -29,15 +29,17 @@ type Options struct {
 type Report struct {
 	Strategy string `json:"strategy"`
 	Policy   string `json:"policy"`
-	// Trained has people whose names, values and phrasings models learned from, OtherWords people who share none of them.
+	// Trained has people with names, values and phrasings of the training data. OtherWords has people without any of
+	// these.
 	Trained    formation.Measures `json:"trained_words"`
 	OtherWords formation.Measures `json:"other_words"`
-	// Typed has people who use sentences that writers typed, of writers that models learned from; OtherTyped of other writers.
+	// Typed has people with sentences that writers of the training data typed. OtherTyped has sentences of other
+	// writers.
 	Typed      formation.Measures `json:"typed"`
 	OtherTyped formation.Measures `json:"typed_other_writers"`
 }
 
-// Evaluate makes up people of four kinds, forms their memories by each variant, and measures them.
+// Evaluate makes four kinds of people, forms their memories by each variant, and measures the memories.
 func Evaluate(ctx context.Context, o Options) ([]Report, error) {
 	var out []Report
 	for _, v := range o.Variants {
@@ -69,7 +71,7 @@ func Evaluate(ctx context.Context, o Options) ([]Report, error) {
 	return out, nil
 }
 
-// makePeople makes up people. Typed ones use the sentences of a split's writers.
+// makePeople makes people. Typed ones use the sentences of a split's writers.
 func makePeople(o Options, words synthesis.Split, writers corpus.Split, typed bool) ([]dataset.Subject, error) {
 	options := synthesis.Options{Seed: o.Seed, Persons: o.Persons, Split: words}
 	if typed {

@@ -11,40 +11,42 @@ import (
 )
 
 const (
-	// hiddenFeature marks the kind of memory that a prior is made to hide, and hiddenBy how far its weight is lowered for that, in units of
-	// the feature's scale: further than the radius of learning lets it come back as a whole.
+	// hiddenFeature marks the kind of memory that a changed prior hides. hiddenBy is the amount by which its weight
+	// is lowered, in units of the feature's scale. The radius of learning does not let the weight come back as a
+	// whole.
 	hiddenFeature = "tells_time"
 	hiddenBy      = 1.5
-	// tries is how often the last place is drawn for a question when its cost is measured.
+	// tries is the number of draws of the last place for a question in the measurement of its cost.
 	tries = 20
 )
 
-// Exploration is what it costs and brings to give the last place to a memory that would not be shown.
+// Exploration has the costs and gains of exploration: the last place goes to a memory that would not be shown.
 type Exploration struct {
-	// Share is in which share of recalls that is done.
+	// Share is the share of recalls with exploration.
 	Share float64 `json:"share"`
 	// Costs are by tenant and number of memories shown, Gains by tenant.
 	Costs []Cost `json:"costs"`
 	Gains []Gain `json:"gains"`
 }
 
-// Cost is what exploring costs held-out questions, by the shipped prior.
+// Cost is the cost of exploration for held-out questions, by the shipped prior.
 type Cost struct {
 	Tenant string `json:"tenant"`
-	// Shown memories cover this share of the evidence by score, and that while some recalls explore.
+	// Shown is the number of memories shown. The next fields are their shares of the evidence: by score, and with
+	// some recalls exploring.
 	Shown     int     `json:"shown"`
 	ByScore   float64 `json:"by_score"`
 	Exploring float64 `json:"exploring"`
 }
 
-// Gain is what exploring teaches a tenant whose prior hides a kind of memory.
+// Gain is the gain of exploration for a tenant with a prior that hides a kind of memory.
 type Gain struct {
 	Tenant string `json:"tenant"`
 	// Hidden is the feature that marks the kind.
 	Hidden string `json:"hidden"`
 	Steps  int    `json:"steps"`
-	// Before is the recall@5 of held-out questions before anything is learned; Without and With are after learning from so many steps without
-	// exploration and with it: one for each seed.
+	// Before is the recall@5 of held-out questions before learning. Without and With are the recalls after so many
+	// steps without and with exploration, one for each seed.
 	Before  float64   `json:"before"`
 	Without []float64 `json:"without"`
 	With    []float64 `json:"with"`
@@ -97,7 +99,7 @@ func explore(ctx context.Context, o Options, prior ranking.Prior, tenants []*pra
 	return out, nil
 }
 
-// hide makes a prior put a kind of memory behind all others.
+// hide returns a prior that puts a kind of memory behind all others.
 func hide(prior ranking.Prior) (ranking.Prior, error) {
 	out := ranking.Prior{Names: prior.Names, Weights: prior.Weights.Clone()}
 	for i, name := range prior.Names {
@@ -130,7 +132,7 @@ func (p *practice) cost(w ranking.Weights, shown int, share float64) (Cost, erro
 	return c, nil
 }
 
-// covered is the share of the evidence that candidates rest on.
+// covered is the share of the evidence in the sources of candidates.
 func (e exercise) covered(places []int) float64 {
 	found := map[int]bool{}
 	for _, place := range places {
@@ -149,7 +151,7 @@ func (x Exploration) render(b *bytes.Buffer) {
 	for _, c := range x.Costs {
 		fmt.Fprintf(tw, "%s\t%d\t%.2f\t%.2f\t\n", c.Tenant, c.Shown, 100*c.ByScore, 100*c.Exploring)
 	}
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a buffer has no write errors
 	fmt.Fprintf(b, "recall@5 where the prior puts memories with %s behind all others, before and after learning; mean and 95 %% over seeds\n",
 		hiddenFeature)
 	fmt.Fprint(tw, "tenant\tsteps\tseeds\tbefore\twithout exploration\twith\tgain\t\n")
@@ -164,7 +166,7 @@ func (x Exploration) render(b *bytes.Buffer) {
 	_ = tw.Flush()
 }
 
-// spread is a mean with its interval, in percent.
+// spread returns a mean with its interval, in percent.
 func spread(values []float64) string {
 	units := make([]score.Unit, len(values))
 	for i, v := range values {

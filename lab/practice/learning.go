@@ -1,5 +1,5 @@
-// Package learning shows that the reranker learns from citations, each tenant its own: simulated tenants ask, cite what rests on evidence,
-// and held-out questions are measured on the way.
+// Package practice shows that the reranker learns from citations, separately for each tenant. Simulated tenants ask
+// and cite the memories with evidence. Held-out questions are measured on the way.
 package practice
 
 import (
@@ -18,32 +18,36 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// Options say how learning from citations is tried out.
+// Options are the options of a trial of learning from citations.
 type Options struct {
-	// Path is a file of conversations with questions, of any form that ReadSubjects knows; empty means made-up conversations.
+	// Path is a file of conversations with questions, of any form that ReadSubjects knows. Empty means made-up
+	// conversations.
 	Path string
-	// Seed chooses what is made up, what is held out, the order of the questions and which citations are wrong.
+	// Seed chooses the made-up conversations, the held-out questions, the order of the questions and the wrong
+	// citations.
 	Seed uint64
-	// Steps of a tenant's weights are taken, each from a batch of reports; a report comes every time a question is asked. Every is after
-	// how many the held-out questions are measured.
+	// Steps is the number of steps of a tenant's weights, each from a batch of reports. Each question gives a report.
+	// Every is the number of steps between measurements of the held-out questions.
 	Steps, Every int
-	// Candidates of a question are ordered, and the first Shown of them are shown.
+	// Candidates is the number of ordered candidates of a question. Shown is the number of memories shown.
 	Candidates, Shown int
-	// Conversations are made up for each tenant; every third is held out. Sessions is how many a conversation has; 0 draws it for each.
+	// Conversations is the number of made-up conversations for each tenant; every third is held out. Sessions is the
+	// number of sessions of a conversation; 0 draws it for each.
 	Conversations, Sessions int
-	// Wrong are the shares of citations that are wrong: each share is a run of its own.
+	// Wrong are the shares of wrong citations. Each share is a separate run.
 	Wrong []float64
-	// Seeds is how often learning is repeated to measure what exploration brings.
+	// Seeds is the number of repetitions of the measurement of exploration.
 	Seeds int
-	// Reranker are the settings of the reranker. Whole orders are not drawn, and rates are not limited, whatever they say.
+	// Reranker are the settings of the reranker. Its settings of drawn orders and rate limits have no effect here.
 	Reranker reranker.Settings
-	// Generated has citations be those of the embedded generator's answers, and not of what rests on evidence.
+	// Generated takes the citations of the embedded generator's answers, in place of the memories with evidence.
 	Generated bool
-	// Progress takes lines for people; nil for nobody.
+	// Progress takes lines for people. It may be nil.
 	Progress io.Writer
 }
 
-// Defaults are those of RMM's figure 6 as far as it tells them, with the reranker's settings as they are by default.
+// Defaults returns the options of RMM's figure 6, as far as the figure tells them, with the reranker's default
+// settings.
 func Defaults() (Options, error) {
 	settings, err := config.Load[reranker.Settings](nil)
 	if err != nil {
@@ -54,7 +58,7 @@ func Defaults() (Options, error) {
 	}, nil
 }
 
-// Bounds of Options: those of the reranker where it has one, and against mistakes.
+// Bounds of Options: the reranker's bounds where it has one, else bounds to catch mistakes.
 const (
 	maxSteps         = 100_000
 	maxCandidates    = 200
@@ -87,86 +91,89 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Names of what weights start from.
+// Names of the starts of weights.
 const (
 	StartPrior     = "prior"
 	StartUntrained = "untrained"
 )
 
-// Report is what was found.
+// Report has the results of a trial.
 type Report struct {
-	// Source says what was asked about.
+	// Source names the source of the questions.
 	Source string `json:"source"`
 	Seed   uint64 `json:"seed"`
-	// Steps were taken, of Batch reports each, with Candidates ordered and Shown of them shown.
+	// Steps is the number of steps taken, Batch the reports of a step, Candidates the ordered and Shown the shown
+	// memories.
 	Steps      int `json:"steps"`
 	Batch      int `json:"batch"`
 	Candidates int `json:"candidates"`
 	Shown      int `json:"shown"`
-	// LearningRate to Radius are the settings of the reranker that were learned with.
+	// LearningRate to Radius are the reranker's settings in this trial.
 	LearningRate float64 `json:"learning_rate"`
 	FeatureRate  float64 `json:"feature_rate"`
 	Radius       float64 `json:"radius"`
-	// Tenants learned at the same time from one reranker.
+	// Tenants have learned at the same time from one reranker.
 	Tenants []Tenant `json:"tenants"`
 	Runs    []Run    `json:"runs"`
-	// Exploration is what exploring costs and brings.
+	// Exploration has the costs and gains of exploration.
 	Exploration Exploration `json:"exploration"`
-	// Apart says that each tenant's weights are to the bit what they are when it learns alone.
+	// Apart is true when each tenant's weights equal, bit by bit, its weights after learning alone.
 	Apart bool `json:"tenants_apart"`
-	// Update is how long the reranker took to learn from a report, its store in the process, in microseconds.
+	// Update is the reranker's time for learning from a report, with its store in the process, in microseconds.
 	Update score.Percentiles `json:"update_us"`
 }
 
-// Tenant is a tenant with what its users ask.
+// Tenant is a tenant with its users' questions.
 type Tenant struct {
 	Name string `json:"name"`
-	// Habits say what its users are like.
+	// Habits describe its users.
 	Habits string `json:"habits"`
-	// Streamed are the questions that are asked and reported on, again and again in new order; HeldOut are those that are measured.
+	// Streamed counts the questions that the users ask and report on, again and again in new order. HeldOut counts
+	// the questions for measurement.
 	Streamed int `json:"streamed_questions"`
 	HeldOut  int `json:"heldout_questions"`
-	// Best is what an order could reach that knows the answers.
+	// Best is the quality of an order by the known answers.
 	Best Quality `json:"best"`
-	// Supervised is what weights reach that were trained on the streamed questions with all their evidence known.
+	// Supervised is the quality of weights trained on the streamed questions with all their evidence known.
 	Supervised Quality `json:"supervised"`
 }
 
-// Quality is what an order of the held-out questions' candidates is worth.
+// Quality is the quality of an order of the held-out questions' candidates.
 type Quality struct {
-	// Recall5 is the share of the evidence that the first five rest on, of all evidence.
+	// Recall5 is the share of all evidence in the sources of the first five.
 	Recall5 float64 `json:"recall@5"`
-	// Useful is the share of the memories shown that rest on evidence.
+	// Useful is the share of the shown memories with evidence.
 	Useful float64 `json:"useful"`
 }
 
-// Point is where a tenant's weights are after so many steps.
+// Point is the state of a tenant's weights after some steps.
 type Point struct {
 	Step int `json:"step"`
 	Quality
-	// Asked is the share of useful memories among those shown in the stream since the point before; 0 at step 0.
+	// Asked is the share of useful memories among those shown in the stream since the last point. It is 0 at step 0.
 	Asked float64 `json:"useful_asked"`
-	// Distance of the weights from where they began.
+	// Distance is the distance of the weights from their start.
 	Distance float64 `json:"distance"`
 }
 
-// Run is how one tenant learned from one start.
+// Run is the learning of one tenant from one start.
 type Run struct {
 	Start  string  `json:"start"`
 	Wrong  float64 `json:"wrong"`
 	Tenant string  `json:"tenant"`
-	// Points are in order of their steps, the first before any.
+	// Points are in order of their steps. The first is before any step.
 	Points []Point `json:"points"`
-	// Shown memories were reported on, Cited of them as cited, WrongCited of these wrongly.
+	// Shown is the number of reported memories, Cited the number of cited ones, WrongCited the number of wrong
+	// citations.
 	Shown      int `json:"shown"`
 	Cited      int `json:"cited"`
 	WrongCited int `json:"wrong_cited"`
-	// Elsewhere is what the weights at the end are worth on the held-out questions of each other tenant, by its name.
+	// Elsewhere is the quality of the final weights on the held-out questions of each other tenant, by its name.
 	Elsewhere map[string]Quality `json:"elsewhere"`
 }
 
-// Evaluate streams questions of two tenants through a reranker in the process, reports which of the memories shown rest on
-// evidence as cited, and measures held-out questions on the way. Only times differ between runs of the same options.
+// Evaluate streams questions of two tenants through a reranker in the process. It reports the shown memories with
+// evidence as cited, and measures held-out questions on the way. Runs of the same options differ only in times.
 func Evaluate(ctx context.Context, o Options) (Report, error) {
 	if err := o.validate(); err != nil {
 		return Report{}, err
@@ -222,20 +229,20 @@ func source(o Options) string {
 	return "made-up conversations, in words that the prior was not trained on"
 }
 
-// start is what weights start from.
+// start is a start of weights.
 type start struct {
 	name  string
 	prior ranking.Prior
 }
 
-// starts are the shipped prior, and weights of nothing but the embeddings' cosine.
+// starts returns the shipped prior, and weights with only the embeddings' cosine.
 func starts(shipped ranking.Prior) []start {
 	blank := ranking.Prior{Names: shipped.Names, Weights: shipped.Weights.Clone()}
 	clear(blank.Weights.W)
 	return []start{{StartPrior, shipped}, {StartUntrained, blank}}
 }
 
-// apart learns with each tenant alone, and says whether that comes to the same as beside the others.
+// apart learns with each tenant alone, and reports whether the result equals the result with all tenants.
 func apart(ctx context.Context, o Options, prior ranking.Prior, tenants []*practice) (bool, error) {
 	o.Steps = min(o.Steps, o.Every)
 	together, err := finals(ctx, o, prior, tenants)
@@ -254,7 +261,8 @@ func apart(ctx context.Context, o Options, prior ranking.Prior, tenants []*pract
 	return true, nil
 }
 
-// Prepared are tenants whose questions can be learned from again and again, from weights of nothing but the embeddings' cosine.
+// Prepared are tenants with questions for repeated learning. Each learning starts from weights with only the
+// embeddings' cosine.
 type Prepared struct {
 	tenants []*practice
 	prior   ranking.Prior
@@ -276,8 +284,8 @@ func Prepare(ctx context.Context, o Options) (*Prepared, error) {
 	return &Prepared{tenants, starts(prior)[1].prior}, err
 }
 
-// Learn has the tenants learn by options, and returns by tenant what the weights are worth then on held-out questions. No steps leave them
-// as they were.
+// Learn has the tenants learn by options. It returns the quality of the weights on held-out questions by tenant.
+// Without steps the weights stay the same.
 func (p *Prepared) Learn(ctx context.Context, o Options) (map[string]Quality, error) {
 	o.Every, o.Reranker.UserRate, o.Reranker.TenantRate = max(1, o.Steps), math.MaxInt, math.MaxInt
 	final, err := finals(ctx, o, p.prior, p.tenants)
@@ -293,7 +301,7 @@ func (p *Prepared) Learn(ctx context.Context, o Options) (map[string]Quality, er
 	return out, nil
 }
 
-// finals are the tenants' weights at the end of a run.
+// finals returns the tenants' weights at the end of a run.
 func finals(ctx context.Context, o Options, prior ranking.Prior, tenants []*practice) ([]ranking.Weights, error) {
 	r := experiment{Options: o, start: StartPrior, prior: prior, wrong: o.Wrong[0]}
 	var none Report

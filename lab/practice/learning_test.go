@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// smallLearning is a small experiment.
+// smallLearning returns a small experiment.
 func smallLearning(t *testing.T) practice.Options {
 	t.Helper()
 	o, err := practice.Defaults()
@@ -62,7 +62,7 @@ func checkExploration(t *testing.T, x practice.Exploration) {
 	if x.Share != 0.2 || len(x.Costs) != 4 || len(x.Gains) != 2 {
 		t.Fatalf("measured %+v", x)
 	}
-	for _, c := range x.Costs { // of few questions
+	for _, c := range x.Costs { // for few questions
 		if lost := c.ByScore - c.Exploring; c.ByScore <= 0 || lost == 0 || math.Abs(lost) > 0.05 {
 			t.Errorf("%s: %d memories cover %.4f of the evidence by score and %.4f exploring", c.Tenant, c.Shown, c.ByScore, c.Exploring)
 		}

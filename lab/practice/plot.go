@@ -21,13 +21,13 @@ const (
 	panelHeight = 9 * vg.Centimeter
 )
 
-// plotFormats are those that a plot is written in.
+// plotFormats returns the file formats of a plot.
 func plotFormats() []string { return []string{".svg", ".png"} }
 
-// CanPlot says whether Plot knows the format of a file by its name.
+// CanPlot reports whether Plot knows the format of a file by its name.
 func CanPlot(path string) bool { return slices.Contains(plotFormats(), filepath.Ext(path)) }
 
-// Plot draws how the tenants learned, a row for each, to a file: as SVG or PNG, by its name.
+// Plot draws the tenants' learning to a file, a row for each tenant: as SVG or PNG, by its name.
 func (r Report) Plot(path string) (err error) {
 	if !CanPlot(path) {
 		return fmt.Errorf("%q ends in none of %v", path, plotFormats())
@@ -70,7 +70,7 @@ func (r Report) draw(out io.Writer, format string) error {
 	return nil
 }
 
-// panel draws one figure of one tenant: a line for each run, and what supervised weights reach.
+// panel draws one figure of one tenant: a line for each run, and the level of supervised weights.
 func (r Report) panel(t Tenant, name string, value func(Quality) float64) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text, p.X.Label.Text = t.Name+": "+name, "share", fmt.Sprintf("steps of %d reports", r.Batch)
@@ -105,9 +105,9 @@ func (r Report) panel(t Tenant, name string, value func(Quality) float64) (*plot
 	return p, nil
 }
 
-// shade goes from blue, where all citations are right, to red.
+// shade goes from blue, for no wrong citations, to red.
 func shade(wrong float64) color.Color {
-	const full = 0.3 // as red as it gets
+	const full = 0.3 // share of wrong citations with full red
 	part := min(1, wrong/full)
 	return color.RGBA{R: uint8(40 + 180*part), G: uint8(90 - 40*part), B: uint8(200 - 170*part), A: 255}
 }

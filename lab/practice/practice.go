@@ -16,29 +16,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// heldOutEvery is which share of conversations, or of a file's questions, is held out: one in so many.
+// heldOutEvery is the period of held-out conversations, or of a file's questions: one in so many is held out.
 const heldOutEvery = 3
 
-// practice is a tenant with the questions of its users.
+// practice is a tenant with its users' questions.
 type practice struct {
 	name, habits string
-	// number is its place among the tenants, also where it learns alone.
+	// number is its place among the tenants, also when it learns alone.
 	number         int
 	streamed, held []exercise
 }
 
-// exercise is a question with its candidates as the utilizer sends them to the reranker.
+// exercise is a question with its candidates in the form that the utilizer sends to the reranker.
 type exercise struct {
 	user string
-	// query and vectors are encoded; the candidates have them as the reranker reads them.
+	// query and vectors are encoded. The candidates have them in the reranker's reading.
 	query      []byte
 	candidates []*mnemev1.RerankCandidate
 	read       []ranking.Candidate
 	asked      []float32
-	// covers has, by memory, the turns of evidence that it rests on, as places in the question's evidence.
+	// covers has, by memory, its turns of evidence, as indices into the question's evidence.
 	covers   map[string][]int
 	evidence int
-	// question is what is asked, memories are those of the candidates.
+	// question is the question's text, memories are the memories of the candidates.
 	question string
 	memories map[string]memory.Memory
 }
@@ -49,7 +49,7 @@ type audience struct {
 	rates        questions.Rates
 }
 
-// audiences differ in whom their users talk to and in what they ask, so that other features help them.
+// audiences returns tenants that differ in their users' partners and questions, so that different features help them.
 func audiences() []audience {
 	friends, helped := questions.DefaultRates(), questions.DefaultRates()
 	friends.Assistant, friends.Temporal, friends.Multi, friends.Detail, friends.Now, friends.Told = 0, 0.6, 0.3, 0.1, 0, 0
@@ -90,8 +90,8 @@ func practise(ctx context.Context, o Options, prior ranking.Weights) ([]*practic
 	return out, checkPractice(out, "the made-up conversations")
 }
 
-// practiseFile shares the users of a file out among two tenants, or one where there is one user only. Of each user's questions some are
-// held out.
+// practiseFile divides the users of a file among two tenants, or gives a single user one tenant. It holds out some of
+// each user's questions.
 func practiseFile(ctx context.Context, o Options, prior ranking.Weights) ([]*practice, error) {
 	subjects, _, err := dataset.ReadSubjects(o.Path, dataset.ReadOptions{})
 	if err != nil {
@@ -129,8 +129,8 @@ func checkPractice(tenants []*practice, from string) error {
 	return nil
 }
 
-// exercises forms the memories of subjects in the process and asks their questions of them. Questions that nothing could be shown for
-// are left out.
+// exercises forms the memories of subjects in the process and asks their questions. It leaves out questions without
+// candidates.
 func exercises(ctx context.Context, o Options, prior ranking.Weights, subjects []dataset.Subject) ([][]exercise, error) {
 	projector := ranking.NewProjector()
 	all, err := rehearsal.Rehearse(ctx, builtin.New(), subjects, prior.W, o.Candidates,
@@ -165,7 +165,7 @@ func newExercise(user string, r rehearsal.Rehearsed, p *ranking.Projector) (e ex
 		sent := &mnemev1.RerankCandidate{MemoryId: m.ID, Features: c.Features, Cosine: c.Cosine, Vector: encoded}
 		e.candidates = append(e.candidates, sent)
 		e.read = append(e.read, ranking.Candidate{ID: m.ID, Features: c.Features, Cosine: c.Cosine, Projected: projected})
-		for _, turn := range r.Covers[i] { // reported is the memory itself, without those that come along with it
+		for _, turn := range r.Covers[i] { // the report names the memory itself, without its companions
 			if slices.Contains(m.Sources, evidence[turn]) {
 				e.covers[m.ID] = append(e.covers[m.ID], turn)
 			}
@@ -174,7 +174,7 @@ func newExercise(user string, r rehearsal.Rehearsed, p *ranking.Projector) (e ex
 	return e, nil
 }
 
-// packed projects a vector and rounds it as it is sent.
+// packed projects a vector and rounds it to its form on the wire.
 func packed(p *ranking.Projector, v []float32) (encoded []byte, read []float32, err error) {
 	if encoded, err = ranking.EncodeVector(p.Project(v)); err != nil {
 		return nil, nil, fmt.Errorf("encode vector: %w", err)

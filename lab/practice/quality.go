@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// recallDepth is how many memories the recall of a Quality looks at.
+// recallDepth is the number of memories in the recall of a Quality.
 const recallDepth = 5
 
 // quality measures weights on questions.
@@ -27,7 +27,7 @@ func quality(of []exercise, w ranking.Weights, shown int) (Quality, error) {
 	return meanQuality(of, orders, shown), nil
 }
 
-// best is the standing of orders that put first whatever rests on evidence, the most of it first.
+// best returns the quality of orders that put memories with evidence first, the most evidence first.
 func best(of []exercise, shown int) Quality {
 	orders := make([][]string, len(of))
 	for i, e := range of {
@@ -55,7 +55,7 @@ func (e exercise) best() (ids []string) {
 	return ids
 }
 
-// most is the memory among those left that covers the most of what is missing.
+// most returns the memory among those left that covers the most missing evidence.
 func most(e exercise, left map[string]bool, missing map[int]bool) (found string) {
 	top := -1
 	for _, c := range e.read {
@@ -75,7 +75,7 @@ func most(e exercise, left map[string]bool, missing map[int]bool) (found string)
 	return found
 }
 
-// meanQuality is the mean quality of an order of each question's memories.
+// meanQuality returns the mean quality of an order of each question's memories.
 func meanQuality(of []exercise, orders [][]string, shown int) (s Quality) {
 	useful, all := 0, 0
 	for q, e := range of {
@@ -97,7 +97,7 @@ func meanQuality(of []exercise, orders [][]string, shown int) (s Quality) {
 	return s
 }
 
-// describe says what a tenant is, and what is the most that can be learned.
+// describe describes a tenant, and measures the most that it can learn.
 func (p *practice) describe(ctx context.Context, o Options) (Tenant, error) {
 	examples := make([]ranking.Example, len(p.streamed))
 	for i, e := range p.streamed {

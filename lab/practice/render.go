@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/score"
 )
 
-// Render writes what was asked, shown and cited, and how each tenant learned.
+// Render writes the settings, the questions and the learning of each tenant.
 func (r Report) Render(out io.Writer) error {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -48,7 +48,7 @@ func (r Report) Render(out io.Writer) error {
 	return err
 }
 
-// renderRuns has lines for each run, with its points thinned out to what fits a screen.
+// renderRuns writes lines for each run, with few enough points for a screen.
 func (r Report) renderRuns(b *bytes.Buffer) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tw, "tenant\tstart\twrong\tcited\t\t")
@@ -79,10 +79,10 @@ func (r Report) renderRuns(b *bytes.Buffer) {
 		share("\t\t\t", "recall@5", func(s Quality) float64 { return s.Recall5 })
 		row("\t\t\t", "distance", func(p Point) string { return strconv.FormatFloat(p.Distance, 'f', 2, 64) }, "", "")
 	}
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a buffer has no write errors
 }
 
-// thinned keeps the first point, the last, and some between.
+// thinned keeps the first point, the last, and some between them.
 func thinned(points []Point) []Point {
 	const parts = 5
 	last := len(points) - 1

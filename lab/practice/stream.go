@@ -44,17 +44,18 @@ type experiment struct {
 type simulatedTenant struct {
 	*practice
 	run Run
-	// order is that of the questions in this pass over them, at how far it is; a run's citations do not change the next pass's.
+	// order is the order of the questions in this pass, at is the next index. A run's citations do not change the
+	// order of the next pass.
 	shuffle, labelNoise *rand.Rand
 	order               []int
 	at                  int
-	// recalls counts its own, so that chance is that of the tenant, whoever else learns.
+	// recalls counts the tenant's recalls, so that its random numbers do not depend on other tenants.
 	recalls int
 	// shown and useful count since the last point.
 	shown, useful int
 }
 
-// announced says when a trace is kept, which the reranker does in the background.
+// announced signals the end of a trace's write. The reranker writes traces in the background.
 type announced struct {
 	weights.Store
 	kept chan error
@@ -70,7 +71,7 @@ func (a *announced) PutTrace(ctx context.Context, scope memory.Scope, recallID s
 // open assembles the reranker.
 func (r *experiment) open(tenants []*practice) error {
 	r.now = time.Date(2024, time.January, 1, 12, 0, 0, 0, time.UTC)
-	// A trace is learned from before the next is made, and its report's id is known for as long.
+	// The reranker learns from a trace before it makes the next, and keeps the report's id as long.
 	limits := weights.Limits{Versions: 2, Traces: 2, TraceTTL: time.Minute}
 	clock := func() time.Time { return r.now }
 	store, err := weightsinmem.New(limits, clock)
@@ -92,7 +93,7 @@ func (r *experiment) open(tenants []*practice) error {
 	return err
 }
 
-// run has the tenants take turns, a report each, and appends to the report how they learned.
+// run has the tenants take turns, a report each, and appends their learning to the report.
 func (r *experiment) run(ctx context.Context, tenants []*practice, report *Report) (err error) {
 	if err := r.open(tenants); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (r *experiment) conclude(ctx context.Context, simulated []*simulatedTenant,
 	return nil
 }
 
-// point measures the held-out questions by the weights that the reranker orders by.
+// point measures the held-out questions by the reranker's current weights.
 func (r *experiment) point(ctx context.Context, p *simulatedTenant, step int) error {
 	w, _ := r.server.Cache.Weights(ctx, p.name)
 	now, err := quality(p.held, w, r.Shown)
@@ -163,7 +164,7 @@ func (r *experiment) point(ctx context.Context, p *simulatedTenant, step int) er
 	return nil
 }
 
-// next is the next question; when all have been asked, they come again in another order.
+// next returns the next question. After the last, the questions come again in another order.
 func (p *simulatedTenant) next() exercise {
 	if p.at == len(p.order) {
 		p.order, p.at = p.shuffle.Perm(len(p.streamed)), 0
@@ -172,7 +173,7 @@ func (p *simulatedTenant) next() exercise {
 	return p.streamed[p.order[p.at-1]]
 }
 
-// update asks a question and reports what was cited.
+// update asks a question and reports the citations.
 func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	e := p.next()
 	p.recalls++
@@ -206,7 +207,7 @@ func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	return r.report(ctx, p, e.user, id, shown, cited)
 }
 
-// generated are the memories that the embedded generator's answer cites.
+// generated returns the memories that the embedded generator's answer cites.
 func generated(ctx context.Context, e exercise, shown []string) ([]string, error) {
 	evidence := recall.Evidence{Query: e.question, WordBudget: math.MaxInt}
 	for _, id := range shown {
@@ -221,7 +222,7 @@ func generated(ctx context.Context, e exercise, shown []string) ([]string, error
 
 var generator = embedded.NewGenerator()
 
-// cite names the memories that rest on evidence. A citation that is wrong names another memory of those shown in its place.
+// cite returns the memories with evidence. A wrong citation names another shown memory in its place.
 func (p *simulatedTenant) cite(e exercise, shown []string, wrong float64) []string {
 	var right, others []string
 	for _, id := range shown {
@@ -246,7 +247,7 @@ func (p *simulatedTenant) cite(e exercise, shown []string, wrong float64) []stri
 	return cited
 }
 
-// report sends what was cited the way the bus brings it, and takes the time.
+// report sends the citations as the bus does, and measures the time.
 func (r *experiment) report(ctx context.Context, p *simulatedTenant, user, id string, shown, cited []string) error {
 	f := contract.Feedback{
 		Envelope: contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: p.name, User: user}},

@@ -22,25 +22,27 @@ import (
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// Rehearsed is a question with what could be shown for it.
+// Rehearsed is a question with its candidates.
 type Rehearsed struct {
-	// Question has each turn of its evidence once; Vector is its embedding.
+	// Question has each turn of its evidence once. Vector is its embedding.
 	Question dataset.Question
 	Vector   []float32
-	// Candidates are what could be shown, in the order that they were retrieved in.
+	// Candidates are the retrieved memories, in the order of retrieval.
 	Candidates []features.Candidate
-	// Example has the candidates as training takes them: relevant are those that rest on a turn of evidence.
+	// Example has the candidates in the form of training. A candidate with a turn of evidence in its sources is
+	// relevant.
 	Example ranking.Example
-	// Groups are those of the candidates.
+	// Groups are the groups of the candidates.
 	Groups []uint32
-	// Covers has, for each candidate, the turns of evidence that it rests on, as places in the question's Evidence.
+	// Covers has, for each candidate, its turns of evidence, as indices into the question's Evidence.
 	Covers [][]int
 }
 
-// Rehearse forms the memories of subjects by the embedded policy behind the trained filter, in the process and with the vectors of an
-// embedder, and retrieves what could be shown for their questions: the first k by the weights of features, or everything where k is 0.
-// It returns, for each subject, what keep makes of its questions. Questions without evidence are left out. Evidence that the filter drops
-// stays in the question, but no candidate covers it.
+// Rehearse forms the memories of subjects and retrieves the candidates of their questions. It runs in the process,
+// with the embedded policy behind the trained filter and an embedder's vectors. It takes the first k candidates by
+// the weights of features, or all where k is 0. For each subject it returns keep's results for the questions. It
+// leaves out questions without evidence. Evidence that the filter drops stays in the question, but no candidate
+// covers it.
 func Rehearse[T any](
 	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, weights []float32, k int,
 	keep func(dataset.Subject, Rehearsed) (T, error),
@@ -81,7 +83,7 @@ func rehearse(
 	return Retrieve(ctx, embedder, store, s, weights, k, keep)
 }
 
-// Retrieve hands over what could be shown of a bank for each of a subject's questions that have evidence, as Rehearse does.
+// Retrieve passes on the candidates of a bank for each of a subject's questions with evidence, as Rehearse does.
 func Retrieve(
 	ctx context.Context, embedder embedding.Embedder, store bank.Bank, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
 ) error {
@@ -120,7 +122,7 @@ func Retrieve(
 	return nil
 }
 
-// covered are the places of the evidence that a candidate rests on, with the memories that come along with it.
+// covered returns the indices of the evidence in the sources of a candidate and its companions.
 func covered(c features.Candidate, evidence []string) (places []int) {
 	for i, id := range evidence {
 		tells := func(m memory.Memory) bool { return slices.Contains(m.Sources, id) }
@@ -131,7 +133,7 @@ func covered(c features.Candidate, evidence []string) (places []int) {
 	return places
 }
 
-// Index indexes all that a bank has of a user, as services do for recalls.
+// Index indexes a bank's entries of a user, as services do for recalls.
 func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Index, error) {
 	var memories []memory.Memory
 	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
@@ -150,8 +152,8 @@ func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Inde
 	return features.New(wordvector.Shipped(), memories, turns), nil
 }
 
-// RecallAt is the share of the evidence that the first candidates cover, for each number of them, in the order of the weights, spread as
-// the reranker does.
+// RecallAt is the share of the evidence that the first candidates cover, for each number of candidates. The order is
+// by the weights, spread as the reranker does.
 func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
 	candidates := make([]ranking.Candidate, len(r.Covers))
 	for i := range candidates {
@@ -170,7 +172,8 @@ func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
 	return out, nil
 }
 
-// Covered counts the pieces of evidence that candidates cover, each once. covers has the pieces of each candidate, places are candidates.
+// Covered counts the pieces of evidence that candidates cover, each once. covers has the pieces of each candidate,
+// places are candidates.
 func Covered(covers [][]int, places []int) int {
 	found := map[int]bool{}
 	for _, place := range places {

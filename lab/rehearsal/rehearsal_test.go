@@ -12,7 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// A made-up conversation is formed: most evidence is remembered, and weights that know the answer find all that is.
+// The memories of a made-up conversation keep most evidence, and weights with knowledge of the answer find all kept
+// evidence.
 func TestRehearsalKnowsTheEvidence(t *testing.T) {
 	g, err := questions.New(questions.Options{Seed: 4})
 	if err != nil {
@@ -26,7 +27,7 @@ func TestRehearsalKnowsTheEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := rehearsed[0]
-	// Questions about what was never told have no evidence to find.
+	// Questions about untold facts have no evidence.
 	answered := slices.DeleteFunc(slices.Clone(s.Questions), func(q dataset.Question) bool { return !q.HasEvidence() })
 	if len(answered) == 0 || len(answered) == len(s.Questions) {
 		t.Fatalf("%d questions of %d have evidence", len(answered), len(s.Questions))

@@ -14,9 +14,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of which facts of a changed entry hold
-// no more, of all that the relation of statements decides, that included, and of filter and relation, with people in words that were
-// learned from and in others.
+// Ceilings measures the possible gain. It compares the shipped models with arms that use the truth: in place of the
+// filter; for the facts of a changed entry that hold no more; for all relations of statements, those facts included;
+// and for filter and relations together. It uses people with training words and with other words.
 func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	return reports("", names, trials), nil
 }
 
-// trueFilter keeps what is worth keeping.
+// trueFilter keeps the turns that are worth keeping.
 type trueFilter struct{ *person }
 
 // Filter implements formation.Filter.
@@ -91,13 +91,13 @@ func (f trueFilter) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.
 	return out, nil
 }
 
-// spoken is what a turn is known by to a judge of statements.
+// spoken is the key of a turn in a judge of statements.
 type spoken struct {
 	at      time.Time
 	speaker string
 }
 
-// byTime are the targets of turns by when they were said, and by whom.
+// byTime returns the targets of turns by time and speaker.
 func (p *person) byTime() map[spoken][]int {
 	out := map[spoken][]int{}
 	for _, s := range p.Sessions {
@@ -108,13 +108,13 @@ func (p *person) byTime() map[spoken][]int {
 	return out
 }
 
-// trueJudge knows what statements do to each other.
+// trueJudge judges statements by the truth.
 type trueJudge struct {
 	*person
 	targets map[spoken][]int
 }
 
-// of are the targets of the turn that a statement is of.
+// of returns the targets of a statement's turn.
 func (j trueJudge) of(s relation.Statement) []int { return j.targets[spoken{s.Time.UTC(), s.Speaker}] }
 
 // Judge implements embedded.Judge.
@@ -148,7 +148,7 @@ func (j trueJudge) Between(later, stored relation.Statement) (out relation.Relat
 	return out
 }
 
-// tells reports whether a statement is of a turn that tells a target, or tells it again.
+// tells reports whether a statement's turn tells or repeats a target.
 func (j trueJudge) tells(s relation.Statement, target int) bool {
 	for _, i := range j.of(s) {
 		if i == target || j.Targets[i].Operation == memory.OpNone && j.Targets[i].Predecessor == target {
@@ -158,7 +158,7 @@ func (j trueJudge) tells(s relation.Statement, target int) bool {
 	return false
 }
 
-// trueGone knows which facts hold no more, and leaves the rest to another judge.
+// trueGone judges by the truth which facts hold no more. Another judge decides the rest.
 type trueGone struct {
 	*remembering
 	truth trueJudge
@@ -169,7 +169,7 @@ func (j trueGone) Gone(later relation.Statement, parts []string) []float64 {
 	return j.truth.Gone(later, parts)
 }
 
-// Gone implements embedded.Judge: parts go that tell the value that was replaced.
+// Gone implements embedded.Judge: parts with the replaced value go.
 func (j trueJudge) Gone(later relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))
 	for _, i := range j.of(later) {

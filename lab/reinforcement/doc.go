@@ -1,4 +1,5 @@
-// Package reinforcement trains the decisions of the embedded policy by what they lead to in made-up lives, and holds what papers claim of
-// such training against it. A session of a life is drawn several times, what each draw comes to is rewarded, and better draws are made
-// likelier; rewards and learning are in lab/reward and lab/learning. It knows the truth of the lives and so is no part of a service.
+// Package reinforcement trains the decisions of the embedded policy by their results in made-up lives. It also
+// measures the claims that papers make about such training. The trainer draws a session of a life several times,
+// rewards each draw, and makes better draws likelier. Rewards and learning are in lab/reward and lab/learning. The
+// package uses the truth of the lives, so it is no part of a service.
 package reinforcement

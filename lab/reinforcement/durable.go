@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Durable does what Train does, step by step, with options, states and rollouts as JSON, which numbers come back from as they were: so that
-// many processes share a training (lab/distributed).
+// Durable does the work of Train, step by step. It passes options, states and rollouts as JSON, which keeps numbers
+// exactly. So many processes can share a training (lab/distributed).
 type Durable struct{}
 
 // Start returns the state before the first update.
@@ -26,7 +26,7 @@ func (Durable) Start(options []byte) ([]byte, error) {
 	return encode("state", Start(o))
 }
 
-// Next returns the people whose rollouts make the next update.
+// Next returns the people of the next update.
 func (Durable) Next(options, state []byte) ([]int, error) {
 	o, s, err := decodeBoth(options, state)
 	if err != nil {
@@ -35,7 +35,7 @@ func (Durable) Next(options, state []byte) ([]int, error) {
 	return o.Next(s), nil
 }
 
-// Roll makes the rollouts of a person. More of them than a checkpoint holds are a terminal error.
+// Roll makes the rollouts of a person. Rollouts above the size of a checkpoint are a terminal error.
 func (Durable) Roll(ctx context.Context, options, state []byte, person int) ([]byte, error) {
 	o, s, err := decodeBoth(options, state)
 	if err != nil {
@@ -81,7 +81,7 @@ func decodeBoth(options, state []byte) (o Options, s State, err error) {
 	return o, s, err
 }
 
-// encode is strict: what is no number cannot be kept, and would teach nothing.
+// encode returns value as JSON. It fails on values that are no numbers: a checkpoint cannot keep them.
 func encode(field string, value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -90,7 +90,7 @@ func encode(field string, value any) ([]byte, error) {
 	return data, nil
 }
 
-// decode refuses what another program wrote: what it does not know it would leave out.
+// decode refuses unknown fields. Another program wrote them, and the decoder would lose them.
 func decode[T any](field string, data []byte) (out T, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

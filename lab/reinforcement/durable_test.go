@@ -29,7 +29,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// The program of the tests is the workers' program, too: they are killed.
+// The test binary is also the workers' program, since the test kills the workers.
 const envWorker = "MNEME_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -43,14 +43,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Places where a worker hangs, until it is killed.
+// Places where a worker hangs until the test kills it.
 const (
 	inRoll, inLearn       = "in a rollout", "in an update"
 	afterRoll, afterLearn = "after a rollout that was kept", "after an update that was kept"
 	nowhere               = "nowhere"
 )
 
-// work is the worker's program: it writes a line when it hangs.
+// work is the worker's program. It writes a line when it hangs.
 func work(hangs, temporal, redis string) error {
 	c, err := dial(context.Background(), temporal)
 	if err != nil {
@@ -61,7 +61,7 @@ func work(hangs, temporal, redis string) error {
 		return err
 	}
 	w := distributed.Worker(c, &distributed.Activities{Trainer: hanging{at: hangs}, Store: hangingStore{store, hangs}}, 2)
-	return w.Run(nil) // until it is killed
+	return w.Run(nil) // until the test kills it
 }
 
 func hang(here, at string) {
@@ -112,7 +112,7 @@ func openStore(addr string) (checkpoint.Store, func() error, error) {
 	return s, c.Close, err
 }
 
-// tiny is a training of two updates that takes moments.
+// tiny returns options of a short training of two updates.
 func tiny(r reinforcement.Reward) reinforcement.Options {
 	o := small(r)
 	o.Sessions, o.Group = 2, 2
@@ -128,7 +128,7 @@ func asJSON(t *testing.T, value any) []byte {
 	return data
 }
 
-// Bytes lose nothing: by them, a training of each kind ends as it does by values.
+// A training by bytes ends with the same result as a training by values, for each reward.
 func TestATrainingOfBytesEndsAsOneOfValues(t *testing.T) {
 	for _, r := range reinforcement.Rewards() {
 		t.Run(string(r), func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestBytesOfAnotherProgramAreRefused(t *testing.T) {
 	}
 }
 
-// servers of a training.
+// cluster has the servers of a training.
 type cluster struct {
 	temporal *servers.Temporal
 	redis    *servers.Redis
@@ -230,7 +230,8 @@ func startCluster(t *testing.T) *cluster {
 	return &c
 }
 
-// worker starts a process that hangs somewhere, and returns what waits for that, and what kills the process.
+// worker starts a process that hangs at a place. It returns a function that waits for the hang, and a function that
+// kills the process.
 func (c *cluster) worker(t *testing.T, hangs string) (wait, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -252,11 +253,12 @@ func (c *cluster) worker(t *testing.T, hangs string) (wait, kill func()) {
 	return wait, func() {
 		_ = cmd.Process.Kill()
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // says that it was killed
+		_ = cmd.Wait() // returns the error of the kill
 	}
 }
 
-// Whatever is killed with SIGKILL, and wherever: the training goes on and ends with the same bytes as one in a single process.
+// A training continues after SIGKILL at any place of a worker or server. It ends with the same bytes as a training in
+// one process.
 func TestATrainingSurvivesKills(t *testing.T) {
 	o := tiny(reinforcement.RewardTransition)
 	want, err := reinforcement.Train(t.Context(), o, reinforcement.Start(o), nil)
@@ -264,7 +266,7 @@ func TestATrainingSurvivesKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startCluster(t)
-	starter := distributed.Starter{Client: c.client, Store: c.store, Updates: 1} // so that the history is begun anew, too
+	starter := distributed.Starter{Client: c.client, Store: c.store, Updates: 1} // so that a new history begins, too
 	var people atomic.Int64
 	var got []byte
 	unkept, end := errors.New("no space left"), make(chan error, 1)
@@ -307,7 +309,7 @@ func TestATrainingSurvivesKills(t *testing.T) {
 	if n := people.Load(); n < 1 || n > 2 {
 		t.Errorf("told of %d people", n)
 	}
-	// What was made and not kept is found again, without any worker; once it is kept, it is gone.
+	// The starter finds a finished and unsaved result again, without any worker. After the save, the result is gone.
 	err = starter.Train(t.Context(), asJSON(t, o), nil, func(state []byte) error {
 		if !bytes.Equal(state, got) {
 			t.Error("another state is found again")
@@ -320,7 +322,7 @@ func TestATrainingSurvivesKills(t *testing.T) {
 	c.wantEmpty(t)
 }
 
-// wantEmpty checks that nothing is left in the store.
+// wantEmpty checks that the store is empty.
 func (c *cluster) wantEmpty(t *testing.T) {
 	t.Helper()
 	keys := goredis.NewClient(&goredis.Options{Addr: c.redis.Addr()})
@@ -330,7 +332,8 @@ func (c *cluster) wantEmpty(t *testing.T) {
 	}
 }
 
-// A cancelled training ends, whether its workers are at work or were killed, and leaves nothing; bad options end it by themselves.
+// A cancelled training ends and leaves nothing in the store, with running or killed workers. Bad options end a
+// training without a cancellation.
 func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	c := startCluster(t)
 	starter := distributed.Starter{Client: c.client, Store: c.store}
@@ -377,7 +380,7 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	}
 }
 
-// endless rolls until it is cancelled.
+// endless rolls until its context is cancelled.
 type endless struct {
 	reinforcement.Durable
 	begun chan struct{}

@@ -14,15 +14,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Estimate is a mean over the seeds that measured something, with the half of its interval, 95 % by Student's t.
+// Estimate is a mean over the seeds with a measurement, and half of its 95 % interval by Student's t.
 type Estimate struct {
 	Mean float64 `json:"mean"`
-	// Half is 0 where there is no interval, as of one seed.
+	// Half is 0 without an interval, as for one seed.
 	Half  float64 `json:"half"`
 	Seeds int     `json:"seeds"`
 }
 
-// estimate is that of values, at least one.
+// estimate returns the estimate of at least one value.
 func estimate(values []float64) Estimate {
 	out, n := Estimate{Mean: stat.Mean(values, nil), Seeds: len(values)}, float64(len(values))
 	if len(values) > 1 {
@@ -32,28 +32,28 @@ func estimate(values []float64) Estimate {
 	return out
 }
 
-// Measures are estimates by what was measured.
+// Measures are estimates by the name of the measure.
 type Measures map[string]Estimate
 
-// Experiment is a paper's claim with what was found.
+// Experiment is a paper's claim with its measurements.
 type Experiment struct {
-	// Paper names it, Claim is what it says in our words.
+	// Paper names the paper. Claim states its claim in our words.
 	Paper string `json:"paper"`
 	Claim string `json:"claim"`
 	Arms  []Arm  `json:"arms"`
 }
 
-// Arm is one way of doing it. Measures have the estimates over Seeds by name, and, where they are of people, by the words these use:
-// "update_hits/train" are words that were learned from, "update_hits/heldout" others. Beside has the differences, seed by seed, to the arms
-// of the same start that stand before, by their names.
+// Arm is one variant of an experiment. Measures have the estimates over Seeds by name. Measures of people have the
+// words in their names: "update_hits/train" for training words, "update_hits/heldout" for other words. Beside has the
+// differences to the earlier arms of the same start, seed by seed, by the names of the arms.
 type Arm struct {
 	Name string `json:"name"`
-	// Start is what trainings begin from: weak or shipped; empty where nothing is trained.
+	// Start names the start of the trainings: weak or shipped. It is empty without training.
 	Start    string              `json:"start,omitempty"`
 	Seeds    int                 `json:"seeds"`
 	Measures Measures            `json:"measures"`
 	Beside   map[string]Measures `json:"beside,omitempty"`
-	// Curve are the mean rewards of the people learned from, in order, Steps how many sessions were formed until then.
+	// Curve has the mean rewards of the training people, in order. Steps has the number of sessions formed so far.
 	Curve []Estimate `json:"curve,omitempty"`
 	Steps []float64  `json:"steps,omitempty"`
 }
@@ -64,19 +64,20 @@ const (
 	StartShipped = "shipped"
 )
 
-// ExperimentOptions are how experiments are made.
+// ExperimentOptions are the options of experiments.
 type ExperimentOptions struct {
-	// Seeds is how many paired seeds each arm is tried with, Held how many other people each is measured on, of each kind of words.
+	// Seeds is the number of paired seeds of each arm. Held is the number of other people for the measurement, of
+	// each kind of words.
 	Seeds, Held int
-	// Starts are what trainings begin from.
+	// Starts are the starts of the trainings.
 	Starts []string
-	// Continuations is how many ways a life goes on from a state to know what a draw was worth.
+	// Continuations is the number of continuations of a life that estimate the value of a draw.
 	Continuations int
-	// Long is how many times as many sessions as others the longest lives of a curriculum have: 1, 2, 4 and so on.
+	// Long is the length of a curriculum's longest lives, as a multiple of the shortest: 1, 2, 4 and so on.
 	Long int
-	// Options are what all trainings have in common.
+	// Options are the common options of all trainings.
 	Options Options
-	// Total is told how many tries there are, Progress of each that is over; nil for nobody.
+	// Total gets the number of tries, Progress each finished try. Both may be nil.
 	Total    func(int)
 	Progress func()
 }
@@ -90,7 +91,7 @@ func ExperimentDefaults() ExperimentOptions {
 	return o
 }
 
-// Quick returns settings that take some minutes, and whose intervals are wide.
+// Quick returns settings for a run of some minutes. Its intervals are wide.
 func (o ExperimentOptions) Quick() ExperimentOptions {
 	o.Seeds, o.Held, o.Continuations, o.Starts = 3, 2, 16, []string{StartWeak}
 	o.Options.Persons, o.Options.Sessions, o.Options.Group = 3, 6, 4
@@ -128,19 +129,19 @@ func (o ExperimentOptions) told(total int) func() {
 	return func() {}
 }
 
-// trial is what one try of an arm came to.
+// trial is the result of one try of an arm.
 type trial struct {
 	measures map[string]float64
 	record   Record
 }
 
-// training is an arm that trains; without a change it is the start, untrained.
+// training is an arm with a training. Without a change it is the untrained start.
 type training struct {
 	name   string
 	change func(*Options)
 }
 
-// trained tries trainings with all starts and seeds, a seed a core.
+// trained tries trainings with all starts and seeds, one seed a core.
 func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm,
 	return out, nil
 }
 
-// reports has the estimates of arms of one start; trials are those of the first arm, one a seed, then those of the second and so on.
+// reports returns the estimates of the arms of one start. The trials are in order of arms, one trial a seed.
 func reports(start string, names []string, trials []trial) []Arm {
 	seeds := len(trials) / len(names)
 	out := make([]Arm, len(names))
@@ -197,7 +198,8 @@ func reports(start string, names []string, trials []trial) []Arm {
 	return out
 }
 
-// differences has the estimates of tries less those of others with the same seeds, of what both measured; without others, of the tries.
+// differences returns the estimates of paired differences between tries and others of the same seeds, for measures in
+// both. Without others it returns the estimates of the tries.
 func differences(of, others []trial) Measures {
 	values := map[string][]float64{}
 	for i, t := range of {
@@ -216,7 +218,7 @@ func differences(of, others []trial) Measures {
 	return out
 }
 
-// heldSeeds are where the seeds of people begin that arms are measured on.
+// heldSeeds is the first seed of the people for measurement.
 const heldSeeds = 50_000
 
 func (o ExperimentOptions) train(ctx context.Context, arm training, start string, seed int, known *known) (trial, error) {
@@ -250,14 +252,14 @@ func (o ExperimentOptions) train(ctx context.Context, arm training, start string
 	return out, nil
 }
 
-// held are the people that a seed is measured on.
+// held returns the people for the measurement of a seed.
 func (o ExperimentOptions) held(seed int, split synthesis.Split) ([]synthesis.Person, error) {
 	return synthesis.Generate(synthesis.Options{
 		Seed: heldSeeds + uint64(seed), Persons: o.Held, Sessions: o.Options.Sessions, Split: split, //nolint:gosec // not negative
 	})
 }
 
-// DeltaMem tries its reward of the state's transition (arXiv 2604.01560, 3.3) and changes of it.
+// DeltaMem tries its reward of the state's transition (arXiv 2604.01560, 3.3), and variants of the reward.
 func DeltaMem(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	tau := func(t float64) func(*Options) { return func(o *Options) { o.Transition.Tau = t } }
 	arms, err := o.trained(ctx, []training{
@@ -271,7 +273,8 @@ func DeltaMem(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	return Experiment{"deltamem", claim, arms}, err
 }
 
-// MemBuilder tries rewards of each session and of several, and weights of what answered (3.4).
+// MemBuilder tries rewards of each session and of several sessions, and weights by the kind of memory that was found
+// (3.4).
 func MemBuilder(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	every := func(n int) func(*Options) {
 		return func(o *Options) { o.Reward, o.Every = RewardDense, n }

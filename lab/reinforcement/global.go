@@ -9,16 +9,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 )
 
-// whole is one way through a whole life.
+// whole is one path through a whole life.
 type whole struct {
-	// before are the states before each session, taken what was decided in it.
+	// before has the state before each session, taken the decisions in each session.
 	before []*formation.Life
 	taken  []map[decision.Role][]decision.Choice
 	last   *formation.Life
 }
 
-// global draws whole lives, and rewards each session of each by what the last bank answers of it; beside these groups are local ones, of
-// draws of a session from one life's state before it, rewarded at once (Memory-R2's LoGo-GRPO).
+// global draws whole lives. It rewards each session of each life by the answers of the last bank. It adds local
+// groups: draws of a session from one life's state before it, rewarded at once (Memory-R2's LoGo-GRPO).
 func (r *roller) global(ctx context.Context) error {
 	sessions := len(r.person.Sessions)
 	wholes := make([]whole, r.o.Group)
@@ -40,7 +40,7 @@ func (r *roller) global(ctx context.Context) error {
 		if rewards[i], err = r.horizons(ctx, w.last); err != nil {
 			return err
 		}
-		for s := range sessions { // what draws of a session are worth at once has another scale
+		for s := range sessions { // the immediate rewards of a session's draws have another scale
 			if len(r.person.stillAsked(s)) > 0 {
 				r.rewards = append(r.rewards, rewards[i][s])
 			}
@@ -90,7 +90,7 @@ func (r *roller) global(ctx context.Context) error {
 	return nil
 }
 
-// wholeLife goes through a life by the policy's chances.
+// wholeLife draws a path through a life by the policy's probabilities.
 func (r *roller) wholeLife(ctx context.Context, number int) (out whole, err error) {
 	sampler := decision.NewSampler(r.policy, r.random(0, number))
 	life, err := r.maker.by(sampler, r.policy.Version).Begin(r.person.subject)
@@ -111,7 +111,7 @@ func (r *roller) wholeLife(ctx context.Context, number int) (out whole, err erro
 	return out, nil
 }
 
-// horizons are the rewards of all sessions by the last bank of a life; 0 of those that nothing is asked about.
+// horizons returns the rewards of all sessions by the last bank of a life. A session without questions has reward 0.
 func (r *roller) horizons(ctx context.Context, last *formation.Life) ([]float64, error) {
 	p, end := r.person, len(r.person.Sessions)
 	questions := p.about(0, end, perSession)
@@ -135,7 +135,7 @@ func (r *roller) horizons(ctx context.Context, last *formation.Life) ([]float64,
 	return out, nil
 }
 
-// stillAsked are the questions about a session that are asked at the end of the life.
+// stillAsked returns the questions about a session that the end of the life still asks.
 func (p *person) stillAsked(session int) (out []int) {
 	for _, i := range p.about(0, len(p.Sessions), perSession) {
 		if p.questions[i].session == session {

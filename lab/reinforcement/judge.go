@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 )
 
-// Judge knows what the sessions of a made-up life should lead to, and says what others than the embedded policy made of them. Sessions are
-// counted from 0.
+// Judge has the expected results of a made-up life's sessions. It measures the results of formers other than the
+// embedded policy. Sessions count from 0.
 type Judge struct{ person *person }
 
 // NewJudge makes the judge of a person.
@@ -21,10 +21,10 @@ func NewJudge(ctx context.Context, made synthesis.Person, e embedding.Embedder) 
 	return &Judge{p}, err
 }
 
-// Subject is the life to be formed.
+// Subject returns the life to form.
 func (j *Judge) Subject() dataset.Subject { return j.person.subject }
 
-// Remembered is what a life remembers.
+// Remembered returns the memories of a life.
 func (j *Judge) Remembered(ctx context.Context, l *formation.Life) (Remembered, error) {
 	formed, err := l.Formed(ctx)
 	if err != nil {
@@ -33,12 +33,13 @@ func (j *Judge) Remembered(ctx context.Context, l *formation.Life) (Remembered, 
 	return j.person.made(ctx, formed)
 }
 
-// Transition compares what a session made of what was remembered before it with what should be remembered.
+// Transition compares the result of a session with the expected result. Both start from the memories before the
+// session.
 func (j *Judge) Transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
 	return j.person.transition(before, after, session, o)
 }
 
-// Retrieved reports whether the former was shown what a session should change or end, of what was remembered before it.
+// Retrieved reports whether the former saw all earlier memories that a session should change or end.
 func (j *Judge) Retrieved(ctx context.Context, before Remembered, after *formation.Life, session int) (bool, error) {
 	formed, err := after.Formed(ctx)
 	return err == nil && j.person.retrieved(before, formed, session), err
@@ -54,7 +55,8 @@ func (j *Judge) Outcome(ctx context.Context, l *formation.Life, session int) ([]
 	return out, err
 }
 
-// Dense is what the dense reward sees of a session that has just been formed, but for the core block and for the form of answers.
+// Dense returns the dense reward's view of a session that has just been formed, without the core block and the form
+// of answers.
 func (j *Judge) Dense(ctx context.Context, l *formation.Life, session int) (reward.Session, error) {
 	formed, err := l.Formed(ctx)
 	if err != nil {
@@ -64,10 +66,10 @@ func (j *Judge) Dense(ctx context.Context, l *formation.Life, session int) (rewa
 	return reward.Session{Right: a.right(), Asked: len(a.scores), Kinds: j.person.written(formed, session)}, err
 }
 
-// Rules judges by rule what became of the life when a session is over, as SaliMory's rewards and measures have it judged.
+// Rules returns the judge by rule of a life after a session, for SaliMory's rewards and measures.
 func (j *Judge) Rules(session int) reward.Judge { return j.person.rules(session) }
 
-// Measure says what a life came to whose sessions are all formed; profiles are written by the rules.
+// Measure measures a life after all its sessions. The rules write the profiles.
 func (j *Judge) Measure(ctx context.Context, l *formation.Life) (Measured, error) {
 	came, err := lived(ctx, j.person, l, decision.Rules{})
 	if err != nil {

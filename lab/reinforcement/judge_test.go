@@ -13,8 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// A transition is of what one session changes, however much is remembered from before: what it leaves as it was counts for neither side,
-// in whatever words it is remembered.
+// A transition measures the changes of one session. Unchanged older memories count for neither side, in any words.
 func TestATransitionIsOfOneSession(t *testing.T) {
 	people, err := synthesis.Generate(synthesis.Options{Seed: 79, Persons: 3, Sessions: 8, Clean: true})
 	if err != nil {
@@ -45,7 +44,7 @@ func TestATransitionIsOfOneSession(t *testing.T) {
 					changes = changes || target.Operation != memory.OpAdd
 				}
 			}
-			// A life that stands still is right where nothing is brought or ended.
+			// A life without a change is right only where the session brings and ends nothing.
 			if still := judge.Transition(before, before, session, o); (still.F1 == 1) != (brings == 0) {
 				t.Errorf("%s, session %d brings %d, and nothing made of it is %+v", p.ID, session, brings, still)
 			}
@@ -80,7 +79,7 @@ func TestATransitionIsOfOneSession(t *testing.T) {
 	}
 }
 
-// The classes by hand: what the answer tells of entries, beside what the question says and what is right.
+// Hand-made cases: the entries that the answer tells, without the words of the question, and the right value.
 func TestHowPersonalAnAnswerIsByRule(t *testing.T) {
 	p, err := synthesis.New(synthesis.Options{Seed: 1, Persons: 1, Sessions: 1})
 	if err != nil {

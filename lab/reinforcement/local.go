@@ -11,18 +11,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// worth is what a draw was worth, with its parts where the reward has some.
+// worth is the reward of a draw, with its parts where the reward has parts.
 type worth struct {
 	reward float64
-	// has says that there is a reward: none is there of sessions that nothing is asked about.
+	// has is true where there is a reward. A session without questions has no reward.
 	has    bool
 	stages reward.Stages
-	// utilization is mu of SaliMory, kinds how often memories of a kind were found for what was asked.
+	// utilization is mu of SaliMory. kinds counts how often a question found memories of a kind.
 	utilization float64
 	kinds       map[string]int
 }
 
-// local draws each session that has a reward several times from the state before it. The life goes on by the policy's own best decisions.
+// local draws each rewarded session several times from the state before it. The life continues with the policy's best
+// decisions.
 func (r *roller) local(ctx context.Context) error {
 	life, err := r.maker.by(r.policy, r.policy.Version).Begin(r.person.subject)
 	if err != nil {
@@ -70,7 +71,7 @@ func (r *roller) group(ctx context.Context, life *formation.Life, session int, a
 	return nil
 }
 
-// learn credits the draws of a group.
+// learn gives credit to the draws of a group.
 func (r *roller) learn(draws []*draw, worths []worth) {
 	rewards := make([]float64, len(worths))
 	for i, w := range worths {
@@ -89,7 +90,8 @@ func (r *roller) learn(draws []*draw, worths []worth) {
 	}
 }
 
-// contrast puts the best draw of a group beside its worst: of what forms memory by the bank's quality, of what is shown by the utilization.
+// contrast pairs the best draw of a group with its worst. Roles that form memory compare the bank's quality, the
+// profile role the utilization.
 func (r *roller) contrast(draws []*draw, worths []worth) {
 	booster, utilizer := learning.ContrastDefaults()
 	for role := range r.policy.Heads {
@@ -115,14 +117,15 @@ func (r *roller) contrast(draws []*draw, worths []worth) {
 		pairs := slices.DeleteFunc(options.Pairs(group), func(p learning.Pair) bool {
 			return len(p.Winner.Choices) == 0 || len(p.Loser.Choices) == 0
 		})
-		if len(pairs) > 0 { // an update by nothing would move weights by what was learned before
+		if len(pairs) > 0 { // an empty update would still move weights, by earlier gradients
 			b := r.batch(role)
 			b.Contrast, b.Pairs = options, append(b.Pairs, pairs...)
 		}
 	}
 }
 
-// worth rewards a draw of a session. Where nothing is asked, the dense reward is that of form and length (MemBuilder, E.2).
+// worth rewards a draw of a session. Without questions, the dense reward is the reward of form and length
+// (MemBuilder, E.2).
 func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session int, asked bool) (worth, error) {
 	p := r.person
 	switch r.o.Reward {

@@ -14,29 +14,31 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// Measured is what a chooser makes of people's lives. Shares are 0 to 1.
+// Measured has the measures of people's lives under one chooser. Shares are 0 to 1.
 type Measured struct {
 	formation.Measures
-	// Answered is the share of questions about what holds at the end that the bank answers, of Asked.
+	// Answered is the share of the questions that the bank answers. Asked counts the questions, all about facts that
+	// hold at the end.
 	Answered float64 `json:"answered"`
 	Asked    int     `json:"asked"`
-	// Lost are the shares of these that are lost in the bank, in the profile, in the answer.
+	// Lost are the shares of these questions that are lost in the bank, in the profile and in the answer.
 	Lost map[reward.Stage]float64 `json:"lost"`
-	// Personalized, GoodPersonalized and Underuse are shares of these whose answers use a memory, do it well, or leave one unused
-	// (SaliMory, B.3), by the rules.
+	// Personalized, GoodPersonalized and Underuse are shares of these questions, by the rules. Their answers use a
+	// memory, use it well, or leave one unused (SaliMory, B.3).
 	Personalized     float64 `json:"personalized"`
 	GoodPersonalized float64 `json:"good_personalized"`
 	Underuse         float64 `json:"underuse"`
-	// Utilization is how well profiles serve (SaliMory, E.3), Kappa the quality of the filter.
+	// Utilization is the usefulness of profiles (SaliMory, E.3). Kappa is the quality of the filter.
 	Utilization float64 `json:"utilization"`
 	Kappa       float64 `json:"kappa"`
-	// Faithful and Vague are shares of the active entries (SaliMory, E.2), Words how many these have a user.
+	// Faithful and Vague are shares of the active entries (SaliMory, E.2). Words is the number of words of these
+	// entries a user.
 	Faithful float64 `json:"faithful"`
 	Vague    float64 `json:"vague"`
 	Words    float64 `json:"words_per_user"`
 }
 
-// Shares are the measures by name that experiments report. Shares of nothing are not among them.
+// Shares returns the measures by name, for reports of experiments. It leaves out shares with a count of 0.
 func (m Measured) Shares() map[string]float64 {
 	out := map[string]float64{
 		"update_hits": m.UpdateHits, "wrong_updates": m.WrongUpdates, "kept_evidence": m.KeptEvidence, "containment": m.Containment,
@@ -51,17 +53,17 @@ func (m Measured) Shares() map[string]float64 {
 	return out
 }
 
-// Measure forms the lives of people by a chooser and measures what is remembered and shown.
+// Measure forms people's lives with a chooser and measures the memories and profiles.
 func Measure(ctx context.Context, choose decision.Chooser, people []synthesis.Person) (Measured, error) {
 	return measure(ctx, choose, people, newKnown(), decided(choose))
 }
 
-// decided makes pipelines whose decisions a chooser makes.
+// decided makes pipelines with a chooser for their decisions.
 func decided(choose decision.Chooser) func(*person, maker) formation.Pipeline {
 	return func(_ *person, m maker) formation.Pipeline { return m.by(choose, "measured") }
 }
 
-// life is what a person's life came to.
+// life is the result of a person's life.
 type life struct {
 	person  *person
 	formed  formation.Formed
@@ -70,7 +72,7 @@ type life struct {
 	entries reward.Entries
 }
 
-// shown is what profile and answer of a question came to, by the rules.
+// shown is the result of a question's profile and answer, by the rules.
 type shown struct {
 	lost            reward.Stage
 	utilization     float64
@@ -138,7 +140,7 @@ func live(ctx context.Context, p *person, by formation.Pipeline, choose decision
 	return lived(ctx, p, l, choose)
 }
 
-// lived is what a life came to whose sessions are formed.
+// lived returns the result of a life after all its sessions.
 func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Chooser) (out life, err error) {
 	out.person = p
 	if out.formed, err = l.Formed(ctx); err != nil {
@@ -171,8 +173,9 @@ func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Ch
 	return out, err
 }
 
-// Calibrate returns the similarity from which a quotation and a statement count as saying the same: of all pairs of an entry, made by the
-// rules, and a statement of the same person, the one at which the F1 of telling those apart that come from the same turns is greatest.
+// Calibrate returns the least similarity at which a quotation and a statement count as the same. It takes all pairs
+// of an entry made by the rules and a statement of the same person. The similarity has the greatest F1 for pairs from
+// the same turns.
 func Calibrate(ctx context.Context, people []synthesis.Person) (tau, f1 float64, err error) {
 	type pair struct {
 		similar float64
@@ -199,7 +202,7 @@ func Calibrate(ctx context.Context, people []synthesis.Person) (tau, f1 float64,
 		for i, m := range formed.Entries {
 			told := p.tellsOf(m.Content, m.Sources)
 			for j, w := range p.wants {
-				if p.Targets[j].Operation != memory.OpNone { // which says what its predecessor does
+				if p.Targets[j].Operation != memory.OpNone { // it repeats its predecessor
 					pairs = append(pairs, pair{memory.Cosine(entries[i].Vector, w.Vector), slices.Contains(told, j)})
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 )
 
-// MemoryR2 tries local groups beside global ones (arXiv 2605.21768): first without any training, how near the advantages of each come to
-// what draws are worth; then by training, with a curriculum beside long lives alone.
+// MemoryR2 tries local and global groups (arXiv 2605.21768). First, without training, it compares the advantages of
+// each with the value of the draws. Then it trains, with a curriculum and with long lives alone.
 func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	const claim = "groups that begin at one state credit a session better than whole lives; so does a curriculum"
 	out := Experiment{Paper: "memory-r2", Claim: claim}
@@ -30,7 +30,8 @@ func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	share := func(local float64) func(*Options) {
 		return func(o *Options) { o.Reward, o.Group, o.Local, o.Chance = RewardHorizon, max(2, o.Group/2), local, 1 }
 	}
-	// Both have as many session steps: of each length as many, in lives that are as many fewer as they are longer, or all in the longest.
+	// Both have the same number of session steps. The curriculum has equal steps of each length, so longer lives are
+	// fewer. The other arm has all steps in the longest lives.
 	curriculum := learning.Curriculum(o.Options.Sessions, o.Long)
 	var long []int
 	for times := 1; times <= o.Long; times *= 2 {
@@ -50,7 +51,7 @@ func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	return out, err
 }
 
-// credited are draws of a session with what an estimate says that they are worth, and what they are.
+// credited has draws of a session with their estimated and true values.
 type credited struct {
 	estimated, true []float64
 	taken           []map[decision.Role][]decision.Choice
@@ -67,7 +68,8 @@ func (c *credited) add(estimates, truths []float64, taken []map[decision.Role][]
 	c.taken = append(c.taken, taken...)
 }
 
-// credits holds advantages against the value of draws, by as many continuations from the state after them and from that before them.
+// credits compares advantages with the value of draws. The value takes equal numbers of continuations from the states
+// after and before a draw.
 func (o ExperimentOptions) credits(ctx context.Context) ([]Arm, error) {
 	names := []string{"credit: local, scored at once", "credit: local, scored at the end", "credit: global"}
 	trials := make([]trial, len(names)*o.Seeds)
@@ -117,9 +119,9 @@ func (o ExperimentOptions) creditsOf(ctx context.Context, seed int) ([]map[strin
 	return []map[string]float64{r.quality(atOnce), r.quality(atEnd), r.quality(global)}, nil
 }
 
-// compare adds a session's groups: a local one from the first life's state before it, and the one of all lives. A draw that is scored at
-// once takes a session step, as one of a whole life does, which is a draw of each of its sessions; one that is scored at the end takes all
-// that are left of the life.
+// compare adds a session's groups: a local group from the first life's state before it, and the group of all lives. A
+// draw that is scored at once takes one session step. So does a draw of a whole life, which is a draw of each of its
+// sessions. A draw that is scored at the end takes all remaining sessions of the life.
 func (r *roller) compare(ctx context.Context, session, times int, wholes []whole, atOnce, atEnd, global *credited) error {
 	n := r.o.Group
 	questions := r.person.about(session, session+1, perSession)
@@ -176,7 +178,7 @@ func (r *roller) compare(ctx context.Context, session, times int, wholes []whole
 	return nil
 }
 
-// value is the mean reward of a session over ways on from a state to the end of the life.
+// value returns the mean reward of a session over continuations from a state to the end of the life.
 func (r *roller) value(ctx context.Context, from *formation.Life, session, times, use int) (float64, error) {
 	rewards := make([]float64, times)
 	err := each(ctx, times, func(ctx context.Context, i int) error {
@@ -194,8 +196,9 @@ func (r *roller) value(ctx context.Context, from *formation.Life, session, times
 	return stat.Mean(rewards, nil), err
 }
 
-// quality says how near estimates come to the truth: the correlation of their ranks, the cosine of the gradients that both give, and the
-// share of groups whose rewards were the same. Without draws there is nothing to say; where all are worth the same, a correlation is 0.
+// quality measures how near estimates are to the truth. It returns the correlation of ranks, the cosine of both
+// gradients, and the share of groups with equal rewards. Without draws it returns no figures. With equal true values,
+// a correlation is 0.
 func (r *roller) quality(c credited) map[string]float64 {
 	if len(c.true) < 2 {
 		return nil
@@ -208,13 +211,13 @@ func (r *roller) quality(c credited) map[string]float64 {
 	differences := make([]float64, len(truth))
 	floats.SubTo(differences, standard(c.estimated), truth)
 	out["error_variance"] = stat.Variance(differences, nil)
-	if x := stat.Correlation(ranks(c.estimated), ranks(c.true), nil); !math.IsNaN(x) { // one of them is all the same
+	if x := stat.Correlation(ranks(c.estimated), ranks(c.true), nil); !math.IsNaN(x) { // equal values on one side
 		out["rank_correlation"] = x
 	}
 	return out
 }
 
-// standard are values less their mean, in units of their deviation; of values that are all the same, 0.
+// standard returns values less their mean, in units of their standard deviation. Equal values give 0.
 func standard(values []float64) []float64 {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	out := make([]float64, len(values))
@@ -226,7 +229,7 @@ func standard(values []float64) []float64 {
 	return out
 }
 
-// ranks are the places of values in order; equals share the mean of theirs.
+// ranks returns the ranks of values. Equal values share their mean rank.
 func ranks(values []float64) []float64 {
 	order := make([]int, len(values))
 	for i := range order {
@@ -247,7 +250,7 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// gradient is what choices with these advantages move the policy by, all roles one after another.
+// gradient returns the change of the policy by choices with these advantages, all roles in sequence.
 func (r *roller) gradient(taken []map[decision.Role][]decision.Choice, advantages []float64) (out []float64) {
 	for _, role := range decision.Roles() {
 		h, ok := r.policy.Heads[role]
@@ -270,7 +273,7 @@ func (r *roller) gradient(taken []map[decision.Role][]decision.Choice, advantage
 	return out
 }
 
-// cosine of two gradients; 0 where one is nothing.
+// cosine returns the cosine of two gradients. It is 0 where one is zero.
 func cosine(a, b []float64) float64 {
 	if x := floats.Norm(a, 2) * floats.Norm(b, 2); x > 0 {
 		return floats.Dot(a, b) / x

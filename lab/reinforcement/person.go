@@ -16,19 +16,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// person is a made-up life with what its sessions should lead to.
+// person is a made-up life with the expected results of its sessions.
 type person struct {
 	synthesis.Person
 	subject  dataset.Subject
 	embedder embedding.Embedder
-	// wants are what the targets' statements say, with their vectors, in the order of the targets.
+	// wants are the targets' statements, with their vectors, in the order of the targets.
 	wants []reward.Entry
-	// told are the targets that a turn tells, the one that it repeats in the place of a repetition; salient are the turns that are worth
-	// keeping.
+	// told has the targets that each turn tells. A repetition has the repeated target. salient are the turns that are
+	// worth keeping.
 	told    map[string][]int
 	salient map[string]bool
 	turns   map[string]memory.Turn
-	// questions ask for what each target told; those of targets that set nothing have no text. likes are those about preferences, by text.
+	// questions ask for the value of each target. A target without a value has a question without text. likes are the
+	// questions about preferences, by text.
 	questions []question
 	likes     map[string]bool
 }
@@ -58,7 +59,7 @@ func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*
 	return out, out.makeQuestions(ctx)
 }
 
-// said is what the turns of sessions say, up to the one given.
+// said returns the text of all turns up to a session.
 func (p *person) said(session int) string {
 	var out strings.Builder
 	for _, s := range p.Sessions[:session+1] {
@@ -69,7 +70,7 @@ func (p *person) said(session int) string {
 	return out.String()
 }
 
-// holds are the targets whose statements hold when a session is over.
+// holds returns the targets with statements that hold after a session.
 func (p *person) holds(session int) map[int]bool {
 	out := map[int]bool{}
 	for i, target := range p.Targets {
@@ -86,13 +87,13 @@ func (p *person) holds(session int) map[int]bool {
 	return out
 }
 
-// Remembered is what a life remembers at some time.
+// Remembered has the memories of a life at one time.
 type Remembered struct {
-	// entries are the active ones, ids theirs, told the targets that each tells.
+	// entries are the active entries, ids their ids, told the targets that each tells.
 	entries []reward.Entry
 	ids     []string
 	told    [][]int
-	// shown is how much the former had been shown until then.
+	// shown is the number of memories that the former has seen so far.
 	shown int
 }
 
@@ -107,9 +108,9 @@ func (r Remembered) without(out func(i int) bool) Remembered {
 	return kept
 }
 
-// wanted is what should be remembered after a session of what was remembered before it (DeltaMem, 3.3.1): what it does not end, as it is;
-// of an entry that it ends in part, the statements that hold; and the statements that it brings. What was missed earlier is not its to
-// bring.
+// wanted returns the expected memories after a session, given the memories before it (DeltaMem, 3.3.1). Entries that
+// the session does not end stay as they are. Of an entry that ends in part, the valid statements stay. The session's
+// statements are new. A session need not add statements that an earlier session missed.
 func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 	held, holds := p.holds(session-1), p.holds(session)
 	for i, e := range before.entries {
@@ -132,9 +133,9 @@ func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 	return out
 }
 
-// transition compares what a session made with what it should have. Two kinds of entries count for neither side: those that should have
-// gone in an earlier session, whether they stay or go now; and those that record that something ended, which one may keep or not, as long
-// as what ended is gone.
+// transition compares a session's result with the expected result. Two kinds of entries count for neither side. The
+// first are entries that an earlier session should have ended, whether they stay or go now. The second are entries
+// that record an ending, as long as the ended entry is gone.
 func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
 	o.Said = p.said(session)
 	held, stale := p.holds(session-1), map[string]bool{}
@@ -149,10 +150,11 @@ func (p *person) transition(before, after Remembered, session int, o reward.Tran
 	return reward.StateTransition(before.entries, after.entries, p.wanted(before, session), o)
 }
 
-// records reports whether a target says that something ended.
+// records reports whether a target records an ending.
 func (p *person) records(target int) bool { return p.Targets[target].Operation == memory.OpDelete }
 
-// retrieved reports whether the former was shown what a session should change or end, of what was remembered before it (DeltaMem, 3.3.4).
+// retrieved reports whether the former saw all earlier memories that a session should change or end (DeltaMem,
+// 3.3.4).
 func (p *person) retrieved(before Remembered, formed formation.Formed, session int) bool {
 	held, holds := p.holds(session-1), p.holds(session)
 	shown := formed.Shown[before.shown:]
@@ -170,7 +172,7 @@ func (p *person) retrieved(before Remembered, formed formation.Formed, session i
 	return true
 }
 
-// made is what a life remembers: the active entries, with what each replaced.
+// made returns the memories of a life: the active entries, with the entries that each replaced.
 func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered, error) {
 	entries := map[string]memory.Memory{}
 	for _, m := range formed.Entries {
@@ -190,8 +192,9 @@ func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered,
 	return out, embed(ctx, p.embedder, out.entries)
 }
 
-// tellsOf are the targets that an entry tells, of those that its turns do: a turn makes several entries, and most tell a part of it. It is
-// those half of whose keywords it has, or else the one that it has most of.
+// tellsOf returns the targets that an entry tells, among the targets of its turns. A turn makes several entries, and
+// most tell a part of it. An entry tells the targets with half of their keywords in it. Without such a target, it
+// tells the target with the most keywords.
 func (p *person) tellsOf(content string, sources []string) []int {
 	var told []int
 	for _, turn := range sources {
@@ -200,7 +203,7 @@ func (p *person) tellsOf(content string, sources []string) []int {
 	return score.HalfOrMost(told, func(t int) float64 { return reward.Coverage(p.wants[t].Keywords, []string{content}) })
 }
 
-// gating is what became of the turns of sessions, the last not among them.
+// gating counts the filter's results for the turns of sessions from `from` to before `to`.
 func (p *person) gating(formed formation.Formed, from, to int) (out reward.Gating) {
 	for _, s := range p.Sessions[from:to] {
 		for _, t := range s.Turns {
@@ -235,7 +238,8 @@ func embed(ctx context.Context, e embedding.Embedder, entries []reward.Entry) er
 	return nil
 }
 
-// written is how many words each kind of memory was given in a session beside how many the statements have that are wanted of it.
+// written returns the words written to each kind of memory in a session, and the words of the wanted statements of
+// that kind.
 func (p *person) written(formed formation.Formed, session int) (out []reward.Written) {
 	in := map[string]bool{}
 	for _, t := range p.Sessions[session].Turns {
@@ -262,7 +266,7 @@ func (p *person) written(formed formation.Formed, session int) (out []reward.Wri
 	return out
 }
 
-// words are how many all that is active has, and how many were said.
+// words counts the words of all active entries and of all turns.
 func (p *person) words(formed formation.Formed) (remembered, said int) {
 	for _, m := range formed.Entries {
 		if m.Status == memory.StatusActive {

@@ -18,8 +18,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// maker makes the pipelines of one person's rollouts: the production formers, whose models read nothing twice. What two statements have to
-// do with each other is most of a session's time, and most of it is the same in all draws.
+// maker makes the pipelines of one person's rollouts. They are the production formers with models that read each text
+// once. Most of a session's time goes into the relations of statements, and most relations are the same in all draws.
 type maker struct {
 	embedder embedding.Embedder
 	filter   *saliency.Filter
@@ -33,12 +33,12 @@ func newMaker(e embedding.Embedder) maker {
 	return maker{e, saliency.NewTrained(), judge, former(judge, t.Certain, t.Possible)}
 }
 
-// former is that of the strategy with another judge.
+// former returns the strategy's former with another judge.
 func former(judge embedded.Judge, closes, links float64) *salimory.Embedded {
 	return &salimory.Embedded{Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), judge, closes, links)}
 }
 
-// by is a pipeline whose decisions a chooser makes.
+// by returns a pipeline with a chooser for its decisions.
 func (m maker) by(choose decision.Chooser, version string) formation.Pipeline {
 	return formation.Pipeline{
 		Filter: m.filter.Deciding(choose, version), Saliency: memory.SaliencyGate,
@@ -46,7 +46,8 @@ func (m maker) by(choose decision.Chooser, version string) formation.Pipeline {
 	}
 }
 
-// known are people with their makers, so that several trainings by the same lives read these once. It is safe for concurrent use.
+// known has people with their makers, so that several trainings on the same lives read them once. It is safe for
+// concurrent use.
 type known struct {
 	mu sync.Mutex
 	of map[string]*familiar
@@ -61,7 +62,7 @@ type familiar struct {
 
 func newKnown() *known { return &known{of: map[string]*familiar{}} }
 
-// person returns somebody of as many sessions, with a maker.
+// person returns a person with its number of sessions, and a maker.
 func (k *known) person(ctx context.Context, p synthesis.Person) (*person, maker, error) {
 	k.mu.Lock()
 	f := k.of[p.ID+"/"+strconv.Itoa(len(p.Sessions))]
@@ -78,7 +79,7 @@ func (k *known) person(ctx context.Context, p synthesis.Person) (*person, maker,
 	return f.person, f.maker, f.err
 }
 
-// remembering is a judge whose draws share what it has read. It is safe for concurrent use.
+// remembering is a judge with a cache that all draws share. It is safe for concurrent use.
 type remembering struct {
 	mu      sync.Mutex
 	session *crossencoder.Session

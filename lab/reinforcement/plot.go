@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Plot draws the curves of the arms' rewards to a file, as SVG or PNG by its name: by sessions formed, with a line for each arm and start.
-// Where no arm has a curve the axes are empty.
+// Plot draws the reward curves of the arms to a file, as SVG or PNG by its name. The x axis is sessions formed; each
+// arm and start has a line. Without curves the axes are empty.
 func (x Experiment) Plot(path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = x.Paper, "sessions formed", "mean reward"
@@ -42,7 +42,7 @@ func (x Experiment) Plot(path string) error {
 		p.Legend.Add(a.Name+", "+a.Start, line)
 		drawn++
 	}
-	p.X.Max += (p.X.Max - p.X.Min) / 2 // the legend stands beside the curves
+	p.X.Max += (p.X.Max - p.X.Min) / 2 // the legend stands right of the curves
 	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, vg.Points(8)
 	if err := p.Save(20*vg.Centimeter, 12*vg.Centimeter, path); err != nil {
 		return fmt.Errorf("draw %s: %w", path, err)

@@ -18,27 +18,27 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
-// question asks for what a target set. It can be asked as soon as that was told, and as long as it holds.
+// question asks for the value of a target. It can be asked from its session on, as long as the value holds.
 type question struct {
 	text   string
 	vector memory.Vector
-	// value is what is right, stale what the target took the place of.
+	// value is the right answer. stale is the value that the target replaced.
 	value string
 	stale []string
-	// session is when it was told.
+	// session is the session that tells the value.
 	session int
 }
 
 const (
-	// found is how many entries an answer is read from, best first.
+	// found is the number of entries for an answer, best first.
 	found = 5
-	// profileWords is how long a profile may be.
+	// profileWords is the longest length of a profile.
 	profileWords = 120
-	// perSession is how many questions are asked of a session (MemBuilder, 3.4.1).
+	// perSession is the number of questions about a session (MemBuilder, 3.4.1).
 	perSession = 5
 )
 
-// makeQuestions makes a question for each target that set something that its turns tell.
+// makeQuestions makes a question for each target with a value in its turns.
 func (p *person) makeQuestions(ctx context.Context) error {
 	said := map[string]string{}
 	for _, s := range p.Sessions {
@@ -62,7 +62,7 @@ func (p *person) makeQuestions(ctx context.Context) error {
 			value = target.Keywords[0]
 		}
 		if !tells(turns.String(), value) {
-			continue // nobody could know
+			continue // no turn tells the value
 		}
 		p.likes[target.Question] = p.likes[target.Question] || target.Domain == preference
 		q := question{text: target.Question, value: value, session: target.Session}
@@ -88,7 +88,8 @@ func (p *person) makeQuestions(ctx context.Context) error {
 
 func tells(text, value string) bool { return reward.Coverage([]string{value}, []string{text}) > 0.99 }
 
-// about are the questions about what was told in some sessions and holds when the last of them is over, at most so many a session.
+// about returns the questions about the facts of some sessions that hold after the last of them, at most `most` a
+// session.
 func (p *person) about(from, to, most int) (out []int) {
 	holds, asked := p.holds(to-1), map[int]int{}
 	for i, q := range p.questions {
@@ -100,11 +101,12 @@ func (p *person) about(from, to, most int) (out []int) {
 	return out
 }
 
-// answers is what a bank says to questions.
+// answers are a bank's answers to questions.
 type answers struct {
-	// score of each question, 0 or 1.
+	// scores has the score of each question, 0 or 1.
 	scores []float64
-	// kinds are how often memories of a kind were found for a question, whatever came of it (MemBuilder, Eq. 9).
+	// kinds counts how often a question found memories of a kind, whether the answer was right or not (MemBuilder,
+	// Eq. 9).
 	kinds map[string]int
 }
 
@@ -115,8 +117,8 @@ func (a answers) right() (n int) {
 	return n
 }
 
-// ask asks what a life remembers: a question is answered by the first of the entries found that tells the value, or one that it took the
-// took the place of. It is asked when a session is over.
+// ask asks a life's bank after a session. The first found entry with the right or a replaced value answers the
+// question.
 func (p *person) ask(ctx context.Context, l *formation.Life, questions []int, session int) (answers, error) {
 	out := answers{kinds: map[string]int{}}
 	if len(questions) == 0 {
@@ -150,7 +152,7 @@ func (p *person) isStale(question int, text string) bool {
 	return false
 }
 
-// search finds what is remembered for a question, the active entries, best first, by the shipped weights.
+// search returns the active entries for a question, best first, by the shipped weights.
 func (p *person) search(index *features.Index, question, session int) (out []memory.Memory) {
 	q := p.questions[question]
 	asked := features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}
@@ -169,7 +171,7 @@ var prior = sync.OnceValue(func() ranking.Weights {
 	return p.Weights
 })
 
-// show writes profile and answer for a question when a session is over, as a service does by a chooser.
+// show writes profile and answer for a question after a session, as a service does with a chooser.
 func (p *person) show(
 	ctx context.Context, index *features.Index, bank []reward.BankEntry, choose decision.Chooser, question, session int,
 ) (reward.Answered, error) {

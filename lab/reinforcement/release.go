@@ -16,25 +16,26 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// mayFall is how much a measure of conversations may fall with a policy that is released, as a share: what is learned on made-up lives must
-// not cost elsewhere.
+// mayFall is the largest fall of a measure of conversations for a released policy, as a share. Learning on made-up
+// lives must not cost elsewhere.
 const mayFall = 0.005
 
-// Compared is a measure of a policy beside the rules', both 0 to 1.
+// Compared is a measure of a policy and of the rules, both 0 to 1.
 type Compared struct {
 	Measure string  `json:"measure"`
 	Rules   float64 `json:"rules"`
 	Policy  float64 `json:"policy"`
-	// MayFall is how much less than the rules' the policy's may be.
+	// MayFall is the largest allowed fall below the rules' measure.
 	MayFall float64 `json:"may_fall"`
 }
 
 // Met reports whether the measure allows a release.
 func (c Compared) Met() bool { return c.Policy >= c.Rules-c.MayFall-1e-9 }
 
-// CompareRelease measures what a policy must not cost: on conversations, whose questions have evidence, the answers that memories contain,
-// the evidence that the filter keeps, and the evidence among the first ten memories; on so many made-up people who tell what others typed,
-// in words that were not learned from, the updates that hit.
+// CompareRelease measures the conditions of a release. On conversations with evidence for their questions it measures
+// three shares. They are the answers that memories contain, the evidence that the filter keeps, and the evidence
+// among the first ten memories. On made-up people it measures the updates that hit. These people tell facts that
+// people typed, in words outside the training data.
 func CompareRelease(ctx context.Context, p *decision.Policy, conversations []dataset.Subject, persons int) ([]Compared, error) {
 	asked := 0
 	for _, s := range conversations {

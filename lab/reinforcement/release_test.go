@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 )
 
-// A policy that decides as the rules do costs nothing, one that keeps and replaces too little costs what is looked for.
+// A policy that decides as the rules do costs nothing. A policy that keeps and replaces too little lowers the
+// expected measures.
 func TestWhatAReleaseCosts(t *testing.T) {
 	people, err := synthesis.Generate(synthesis.Options{Seed: 77, Persons: 2, Sessions: 4})
 	if err != nil {
@@ -47,7 +48,7 @@ func TestWhatAReleaseCosts(t *testing.T) {
 	}
 }
 
-// What the program comes with costs nothing of what a release must not cost, and hits more of the updates that it was trained for.
+// The shipped policies meet all conditions of a release, and hit more updates, which is the aim of their training.
 func TestShippedPoliciesMayBeReleased(t *testing.T) {
 	people, err := synthesis.Generate(synthesis.Options{Seed: 77, Persons: 2, Sessions: 6, Split: synthesis.SplitHeldout})
 	if err != nil {

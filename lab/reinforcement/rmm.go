@@ -7,9 +7,9 @@ import (
 	"github.com/mneme-memory/mneme/lab/practice"
 )
 
-// RMM tries what its reranker learns from: orders that are drawn beside the best one, maps of the embeddings and none, and citations of the
-// embedded generator beside those that rest on evidence. It starts from weights that were not trained; the measures are of held-out
-// questions of two made-up tenants, "friends" and "assistant".
+// RMM tries the training data of its reranker: drawn orders against the best order, maps of the embeddings against no
+// maps, and the embedded generator's citations against citations of evidence. It starts from untrained weights. The
+// measures are of held-out questions of two made-up tenants, "friends" and "assistant".
 func RMM(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	out := Experiment{Paper: "rmm", Claim: "drawn orders teach more than the best one; maps help; a generator's own citations are enough"}
 	arms := []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// rules judge what became of a made-up life by what is known of it when a session is over. They go by words: whatever tells the right
-// value, in some inflection, is right.
+// rules judge a made-up life after a session by its truth. They compare words: an answer with the right value, in any
+// inflection, is right.
 type rules struct {
 	person *person
 	holds  map[int]bool
@@ -19,11 +19,12 @@ var _ reward.Judge = rules{}
 
 func (p *person) rules(session int) rules { return rules{p, p.holds(session)} }
 
-// preference is the part of life whose questions an answer can be personal about.
+// preference is the part of life with questions that can have a personal answer.
 const preference = "preference"
 
-// Response implements reward.Judge (SaliMory, E.1): right is what tells the right value, where bank and profile tell it, too. An answer
-// can be personal where a preference is asked for, and then is as personal as it is right.
+// Response implements reward.Judge (SaliMory, E.1). An answer is right when it tells the right value and bank and
+// profile tell it, too. An answer to a question about a preference can be personal, and then is as personal as it is
+// right.
 func (r rules) Response(_ context.Context, a reward.Answered) (out reward.Response, _ error) {
 	if err := a.CheckMarked(); err != nil {
 		return out, err
@@ -37,7 +38,7 @@ func (r rules) Response(_ context.Context, a reward.Answered) (out reward.Respon
 	return out, nil
 }
 
-// lost is the first stage at which the right value is missing.
+// lost returns the first stage without the right value.
 func lost(a reward.Answered) reward.Stage {
 	bank := make([]string, len(a.Memory))
 	for i, e := range a.Memory {
@@ -46,8 +47,8 @@ func lost(a reward.Answered) reward.Stage {
 	return reward.Attribute([]string{a.Golden}, bank, a.Profile, a.Answer, 0.99)
 }
 
-// Entries implements reward.Judge (SaliMory, E.2): an entry is not faithful that tells only what no longer holds; one is vague that tells
-// less than half of the keywords of whatever its turns told, or rests on turns that told nothing.
+// Entries implements reward.Judge (SaliMory, E.2). An entry is not faithful when all its facts hold no more. An entry
+// is vague when it has less than half of the keywords of its turns' facts, or its turns tell no fact.
 func (r rules) Entries(_ context.Context, bank []reward.BankEntry) (out reward.Entries, _ error) {
 	p := r.person
 	for _, e := range bank {
@@ -72,11 +73,11 @@ func (r rules) Entries(_ context.Context, bank []reward.BankEntry) (out reward.E
 	return out, nil
 }
 
-// leastClear is the share of a statement's keywords that an entry tells which is not vague.
+// leastClear is the least share of a statement's keywords in an entry that is not vague.
 const leastClear = 0.5
 
-// Utilization implements reward.Judge (SaliMory, E.3): nothing where the value is not in the profile; else half, and the more, the less
-// else is.
+// Utilization implements reward.Judge (SaliMory, E.3). It is 0 where the profile lacks the value. Otherwise it is at
+// least a half, and falls with the other text in the profile.
 func (r rules) Utilization(_ context.Context, a reward.Answered) (float64, error) {
 	if err := a.CheckMarked(); err != nil {
 		return 0, err
@@ -93,17 +94,19 @@ func (r rules) Utilization(_ context.Context, a reward.Answered) (float64, error
 	return 0.5 + 0.5*(float64(useful)/float64(len(a.Profile))), nil
 }
 
-// leastTold is the share of an entry's words, without those that question and conversation say, by which an answer tells it.
+// leastTold is the least share of an entry's words by which an answer tells it. Words of the question and the
+// conversation do not count.
 const leastTold = 0.5
 
-// Personalization implements reward.Judge (SaliMory, B.3). An answer is personal that tells an entry, by half of the words that are new in
-// it or by the right value. It is
-//   - bad where it tells a value that no longer holds, but in an entry that tells the right one, too ("from tea to coffee"); and where it
-//     tells neither the right value nor an entry that has a word in common with the question,
-//   - good where it tells the right value with something more of its entry, and no entry that has no word in common with the question,
+// Personalization implements reward.Judge (SaliMory, B.3). An answer is personal when it tells an entry: by half of
+// the entry's new words, or by the right value. It is
+//
+//   - bad where it tells a value that holds no more, except from an entry that also has the right value ("from tea to coffee"),
+//     and where it tells neither the right value nor an entry with a word of the question,
+//   - good where it tells the right value with something more of its entry, and no entry without a word of the question,
 //   - basic otherwise.
 //
-// One that is not personal is underuse where an entry tells the right value, and the question does not.
+// An answer that is not personal is underuse where an entry tells the right value and the question does not.
 func (r rules) Personalization(_ context.Context, a reward.Answered) (reward.Personalization, error) {
 	if err := a.CheckAsked(); err != nil {
 		return "", err
@@ -132,12 +135,13 @@ func (r rules) Personalization(_ context.Context, a reward.Answered) (reward.Per
 	return reward.PersonalizationBasic, nil
 }
 
-// toldEntries is what an answer tells of a bank's entries.
+// toldEntries describes the entries of a bank that an answer tells.
 type toldEntries struct {
-	// knows says that an entry tells the right value, told or not.
+	// knows is true when an entry has the right value, told or not.
 	knows bool
-	// any says that an entry is told; right, outdated, relevant and irrelevant that one of that kind is, and more that with the right value
-	// some other word of its entry is, which the question does not say.
+	// any is true when the answer tells an entry. right, outdated, relevant and irrelevant are true when it tells an
+	// entry of that kind. more is true when it tells the right value with another word of its entry that the question
+	// lacks.
 	any, right, more, outdated, relevant, irrelevant bool
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// staged is SaliMory's reward. A question is answered from its profile, as a user is: R1 sees what the profile leaves out.
+// staged is SaliMory's reward. Its judge answers a question from the profile, as a user gets it. R1 falls when the
+// profile leaves the fact out.
 func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, err error) {
 	p, o := r.person, r.o.Stages
 	questions := p.about(session, session+1, perSession)
@@ -53,13 +54,13 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 	return out, nil
 }
 
-// verdict is what a judge says of a draw: means over its answers of their quality (Eq. 1) and of the utilization of their profiles.
+// verdict is a judge's result for a draw: mean quality of its answers (Eq. 1) and mean utilization of their profiles.
 type verdict struct {
 	quality, utilization float64
 	entries              reward.Entries
 }
 
-// judged asks a judge all that the rewards take, at once: a model takes its time.
+// judged calls a judge for all parts of the rewards at once, since a model is slow.
 func judged(
 	ctx context.Context, judge reward.Judge, o reward.StageOptions, answered []reward.Answered, bank []reward.BankEntry,
 ) (out verdict, err error) {
@@ -80,7 +81,7 @@ func judged(
 	return out, nil
 }
 
-// bank is what is remembered, with what it was made from.
+// bank returns the memories with their source turns.
 func (p *person) bank(formed formation.Formed) []reward.BankEntry {
 	var out []reward.BankEntry
 	for _, m := range formed.Entries {

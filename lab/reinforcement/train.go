@@ -20,43 +20,45 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Reward names what decisions are worth.
+// Reward names a reward of decisions.
 type Reward string
 
 // The rewards.
 const (
 	RewardTransition Reward = "transition" // DeltaMem: the change of the state of memory
-	RewardOutcome    Reward = "outcome"    // questions about all that was told so far, alike for all decisions
-	RewardDense      Reward = "dense"      // MemBuilder: questions about the session, less what is too long
+	RewardOutcome    Reward = "outcome"    // questions about all earlier sessions, the same reward for all decisions
+	RewardDense      Reward = "dense"      // MemBuilder: questions about the session, less a penalty for length
 	RewardStages     Reward = "stages"     // SaliMory: the answer, the bank, and profile and filter
 	RewardHorizon    Reward = "horizon"    // Memory-R2: questions about the session from the last bank of whole lives
 )
 
-// Rewards are all there are.
+// Rewards returns all rewards.
 func Rewards() []Reward {
 	return []Reward{RewardTransition, RewardOutcome, RewardDense, RewardStages, RewardHorizon}
 }
 
-// Options are how a policy of decisions is trained by what its decisions lead to.
+// Options are the options of the training of a policy by rewards.
 type Options struct {
-	// Version is what the policy is called; empty for one that names the reward.
+	// Version is the version of the policy. Empty means a version with the reward's name.
 	Version string `json:"version"`
 	// Seed chooses people, draws and start.
 	Seed uint64 `json:"seed"`
-	// Persons is how many made-up people there are to learn from, Sessions how many sessions each has. Where there are Lengths, they are
-	// the numbers of sessions of the people, in order, in place of both.
+	// Persons is the number of made-up training people, Sessions the number of sessions of each. Lengths, where set,
+	// replace both: they are the people's numbers of sessions, in order.
 	Persons  int   `json:"persons"`
 	Sessions int   `json:"sessions"`
 	Lengths  []int `json:"lengths,omitempty"`
-	// Together is how many people's rollouts, all by one policy, make an update.
+	// Together is the number of people with rollouts in an update. One policy makes all these rollouts.
 	Together int `json:"together"`
-	// Group is how many times each session is drawn from the same state; of RewardHorizon how many times a whole life is.
+	// Group is the number of draws of each session from the same state. For RewardHorizon it is the number of draws
+	// of a whole life.
 	Group int `json:"group"`
-	// Hidden is the width of the heads' layer; 0 for none.
+	// Hidden is the width of the heads' layer. 0 means no layer.
 	Hidden int `json:"hidden"`
-	// Roles are those that learn; empty means all.
+	// Roles are the learning roles. Empty means all.
 	Roles []decision.Role `json:"roles,omitempty"`
-	// Weak starts from a policy that keeps too few turns and replaces too little, and not from the shipped models; not with Hidden.
+	// Weak starts from a policy that keeps too few turns and replaces too little, in place of the shipped models. It
+	// excludes Hidden.
 	Weak bool `json:"weak"`
 
 	Reward     Reward                   `json:"reward"`
@@ -64,20 +66,21 @@ type Options struct {
 	Dense      reward.DenseOptions      `json:"dense"`
 	Stages     reward.StageOptions      `json:"stages"`
 	Horizon    reward.HorizonOptions    `json:"horizon"`
-	// Every says of how many sessions one has a reward, by chance; 1 rewards each. Of the dense reward the others have form and length
-	// (MemBuilder, E.2).
+	// Every is the mean number of sessions for one rewarded session, by chance. 1 rewards each session. With the
+	// dense reward, the other sessions have form and length (MemBuilder, E.2).
 	Every int `json:"every"`
-	// Attribution is the weight of decisions about the kind of memory that was found most (MemBuilder, Eq. 9); 1 weighs all alike.
+	// Attribution is the weight of decisions about the kind of memory that was found most (MemBuilder, Eq. 9). 1
+	// gives all kinds the same weight.
 	Attribution float64 `json:"attribution"`
-	// Parts is how many of R1, R2 and R3 the reward of stages has.
+	// Parts is the number of parts of the reward of stages, of R1, R2 and R3.
 	Parts int `json:"parts"`
-	// Judge says what RewardStages is computed from; nil for the rules, which know what is right in a made-up life. It is not kept, so that
-	// a training of many processes has none.
+	// Judge computes RewardStages. nil means the rules, which use the truth of a made-up life. JSON leaves it out, so
+	// a training by many processes has no other judge.
 	Judge reward.Judge `json:"-"`
-	// Contrast learns from the best beside the worst of a group, too (SaliMory, 3.4).
+	// Contrast adds learning from the best and the worst draw of a group (SaliMory, 3.4).
 	Contrast bool `json:"contrast"`
-	// Local is the share of credit of groups that begin at one state, for RewardHorizon; Rerolls is how many draws such a group has, and
-	// Chance how likely a session has one (Memory-R2).
+	// Local is the share of credit of groups that begin at one state, for RewardHorizon. Rerolls is the number of
+	// draws of such a group. Chance is the probability that a session has one (Memory-R2).
 	Local   float64 `json:"local"`
 	Rerolls int     `json:"rerolls"`
 	Chance  float64 `json:"chance"`
@@ -96,10 +99,12 @@ func Defaults() Options {
 	return o
 }
 
-// TauOfQuotations is the least similarity of a quotation and the statement that says the same, by the built-in embedding: see Calibrate.
+// TauOfQuotations is the least similarity of a quotation and a statement with the same meaning, by the built-in
+// embedding: see Calibrate.
 const TauOfQuotations = 0.35
 
-// maxDrawn bounds the sessions drawn for an update: what was decided in them is in memory together, up to 20 KB each.
+// maxDrawn bounds the sessions drawn for an update. All their decisions are in memory together, up to 20 KB a
+// session.
 const maxDrawn = 50_000
 
 // Validate reports a setting that is out of range.
@@ -160,7 +165,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// lengths are the numbers of sessions of the people, in order.
+// lengths returns the numbers of sessions of the people, in order.
 func (o Options) lengths() []int {
 	if len(o.Lengths) > 0 {
 		return o.Lengths
@@ -168,7 +173,7 @@ func (o Options) lengths() []int {
 	return slices.Repeat([]int{o.Sessions}, o.Persons)
 }
 
-// roles are those that learn. What a profile shows is drawn for RewardStages alone.
+// roles returns the learning roles. Only RewardStages draws the profile's lines.
 func (o Options) roles() []decision.Role {
 	roles := o.Roles
 	if len(roles) == 0 {
@@ -180,34 +185,34 @@ func (o Options) roles() []decision.Role {
 	return slices.DeleteFunc(slices.Clone(roles), func(r decision.Role) bool { return r == decision.Profile })
 }
 
-// Record says how a training went.
+// Record describes a training.
 type Record struct {
-	// Sessions is how many there were to learn from, Steps how many were formed for that, draws and all.
+	// Sessions counts the sessions to learn from. Steps counts all formed sessions, with the draws.
 	Sessions int `json:"sessions"`
 	Steps    int `json:"steps"`
-	// Groups is how many groups of draws had rewards, Same how many of them the same one for all draws: they
-	// only pull to the reference.
+	// Groups counts the groups of draws with rewards. Same counts the groups with equal rewards: they only pull to
+	// the reference.
 	Groups int `json:"groups"`
 	Same   int `json:"same"`
-	// Rewards is the mean reward of the draws of each person, in order, and At how many sessions were formed until then. Of RewardHorizon it
-	// is that of whole lives, whatever is learned from.
+	// Rewards has the mean reward of each person's draws, in order. At has the number of sessions formed so far. For
+	// RewardHorizon the mean is over whole lives, with any kind of groups.
 	Rewards []float64 `json:"rewards"`
 	At      []int     `json:"at"`
 }
 
-// SameReward is the share of groups whose rewards were all the same.
+// SameReward is the share of groups with equal rewards.
 func (r Record) SameReward() float64 { return float64(r.Same) / float64(max(1, r.Groups)) }
 
-// State is a training between two people: all that it needs to go on.
+// State is the state of a training between two people. The training can continue from it.
 type State struct {
 	Policy *decision.Policy
 	Adam   map[decision.Role]*learning.Adam
-	// Next is the person to go on with.
+	// Next is the index of the next person.
 	Next   int
 	Record Record
 }
 
-// Start is a training before its first person.
+// Start returns the state before the first person.
 func Start(o Options) State {
 	s := State{Policy: StartPolicy(o), Adam: map[decision.Role]*learning.Adam{}}
 	for r := range s.Policy.Heads {
@@ -216,7 +221,7 @@ func Start(o Options) State {
 	return s
 }
 
-// StartPolicy is what a training starts from.
+// StartPolicy returns the policy at the start of a training.
 func StartPolicy(o Options) *decision.Policy {
 	p := &decision.Policy{Version: cmp.Or(o.Version, "trained-"+string(o.Reward)), Heads: map[decision.Role]decision.Head{}}
 	for i, r := range decision.Roles() {
@@ -238,13 +243,13 @@ func StartPolicy(o Options) *decision.Policy {
 	return p
 }
 
-// Rolled is what rollouts of a person brought: what a policy is updated by.
+// Rolled has the results of a person's rollouts, for an update of the policy.
 type Rolled struct {
 	Batches map[decision.Role]*learning.Batch
 	Record  Record
 }
 
-// Roll makes the rollouts of a person by the state's policy. Those of different people depend on nothing of each other.
+// Roll makes the rollouts of a person by the state's policy. Rollouts of different people are independent.
 func Roll(ctx context.Context, o Options, s State, number int) (Rolled, error) {
 	return roll(ctx, o, s, number, newKnown())
 }
@@ -284,7 +289,8 @@ func roll(ctx context.Context, o Options, s State, number int, people *known) (R
 	return r.out, nil
 }
 
-// Learn returns the state after an update by what the rollouts of its next people brought, in order. The state itself stays.
+// Learn returns the state after an update by the rollouts of the next people, in order. It does not change its
+// receiver.
 func (s State) Learn(o Options, rolled ...Rolled) State {
 	policy := &decision.Policy{Version: s.Policy.Version, Heads: map[decision.Role]decision.Head{}}
 	out := State{Policy: policy, Adam: map[decision.Role]*learning.Adam{}, Next: s.Next + len(rolled), Record: s.Record}
@@ -316,7 +322,7 @@ func (s State) Learn(o Options, rolled ...Rolled) State {
 	return out
 }
 
-// Next are the people whose rollouts make the state's next update; none where there is nobody left.
+// Next returns the people of the next update. It is empty at the end.
 func (o Options) Next(s State) (people []int) {
 	for i := s.Next; i < min(s.Next+o.Together, len(o.lengths())); i++ {
 		people = append(people, i)
@@ -324,15 +330,14 @@ func (o Options) Next(s State) (people []int) {
 	return people
 }
 
-// Train trains heads for the decisions of the embedded salimory strategy: of each made-up life, what is drawn from the same state is held
-// against each other, and better draws are made likelier. The same options give the same policy on any number of cores. told, where it is
-// not nil, is told of each state on the way: what was told of goes on from there to the same end.
+// Train trains heads for the decisions of the embedded salimory strategy. In each made-up life it compares draws from
+// the same state and makes better draws likelier. The same options give the same policy on any number of cores. told,
+// where not nil, gets each state on the way. A training that starts from such a state ends the same.
 func Train(ctx context.Context, o Options, from State, told func(State) error) (State, error) {
 	return train(ctx, o, from, told, nil)
 }
 
-// train is Train with people that other trainings read, too; nil for those of one training, which comes to each of them once.
-
+// train is Train with a cache of people that other trainings share. A single training needs no cache: pass nil.
 func train(ctx context.Context, o Options, from State, told func(State) error, known *known) (State, error) {
 	if err := o.Validate(); err != nil {
 		return State{}, err
@@ -370,21 +375,21 @@ type roller struct {
 	rewards   []float64
 }
 
-// random is that of a draw: no two have the same, and each has the same again.
+// random returns the random source of a draw. Each draw has its fixed source, different from all others.
 func (r *roller) random(session, draw int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.o.Seed, r.number<<44|uint64(session)<<28|uint64(draw)))
 }
 
-// draw is one way on from a state.
+// draw is one continuation of a state.
 type draw struct {
 	life    *formation.Life
 	formed  formation.Formed
 	sampler *decision.Sampler
-	// taken are the decisions made since the state, of which the profile's are the last.
+	// taken are the decisions since the state. The profile's decisions come last.
 	taken map[decision.Role][]decision.Choice
 }
 
-// drawn goes on from a life for some sessions, by the policy's chances.
+// drawn continues a life for some sessions, by the policy's probabilities.
 func (r *roller) drawn(ctx context.Context, life *formation.Life, sessions int, random *rand.Rand) (*draw, error) {
 	d := &draw{sampler: decision.NewSampler(r.policy, random)}
 	p := r.maker.by(d.sampler, r.policy.Version)
@@ -404,7 +409,7 @@ func (r *roller) drawn(ctx context.Context, life *formation.Life, sessions int, 
 	return d, nil
 }
 
-// each does something for the numbers below n, on all cores.
+// each calls do for the numbers below n, on all cores.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -414,7 +419,8 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return g.Wait()
 }
 
-// credit puts what was drawn into the batches, with what it was worth. weights are those of kinds of memory; nil weighs all alike.
+// credit adds drawn decisions to the batches, with their advantage. weights are by kind of memory. nil gives all
+// kinds the same weight.
 func (r *roller) credit(taken map[decision.Role][]decision.Choice, advantage float64, weights map[string]float64, times float64) {
 	for role, choices := range taken {
 		if _, learns := r.reference.Heads[role]; !learns {
@@ -441,7 +447,7 @@ func (r *roller) batch(role decision.Role) *learning.Batch {
 	return r.out.Batches[role]
 }
 
-// advantages are those of a group's rewards; the group is counted.
+// advantages returns the advantages of a group's rewards, and counts the group.
 func (r *roller) advantages(rewards []float64) []float64 {
 	out, varied := learning.Advantages(rewards)
 	r.out.Record.Groups++

@@ -14,14 +14,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// small is a training that takes seconds.
+// small returns options of a training that takes seconds.
 func small(r reinforcement.Reward) reinforcement.Options {
 	o := reinforcement.Defaults()
 	o.Persons, o.Sessions, o.Group, o.Weak, o.Reward, o.Rerolls = 2, 2, 4, true, r, 2
 	return o
 }
 
-// What is kept of a training, as JSON, goes on to the same end.
+// A training continues from its state as JSON and ends the same.
 func TestATrainingGoesOnFromWhereItWas(t *testing.T) {
 	o := small(reinforcement.RewardTransition)
 	var kept []byte
@@ -93,8 +93,7 @@ func TestSettingsOfATrainingAreChecked(t *testing.T) {
 	}
 }
 
-// The similarity from which a quotation counts as a statement is one that was measured, and has to be measured again with another
-// embedding.
+// The threshold of the transition is the measured one. Another embedding needs a new measurement.
 func TestTheThresholdOfTheTransitionIsTheOneMeasured(t *testing.T) {
 	people, err := synthesis.Generate(synthesis.Options{Seed: 78, Persons: 3, Sessions: 4})
 	if err != nil {
@@ -106,5 +105,5 @@ func TestTheThresholdOfTheTransitionIsTheOneMeasured(t *testing.T) {
 	}
 }
 
-// With the truth in place of a decision, what that decides is right.
-// BenchmarkASession is what a session takes in a training, draws and all: ns/session.
+// With the truth in place of a decision, the decision's result is right. BenchmarkASession measures the time of a
+// session in a training, with all its draws: ns/session.

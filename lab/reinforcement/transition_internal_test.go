@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// someone is a life of three sessions, worked by hand: a move, something more of the flat, and a move that ends both.
+// someone returns a hand-made life of three sessions: a move, another fact about the flat, and a move that ends both.
 func someone(t *testing.T, last ...synthesis.Target) *person {
 	t.Helper()
 	turn := func(id, text string) synthesis.Turn {
@@ -47,7 +47,7 @@ var (
 		Ends: []int{1, 0}, Statement: "Ana no longer lives in Porto.", Keywords: []string{"Porto", "no longer", "left"}}
 )
 
-// entry is one of a state, by what it says, what it rests on and what it replaced.
+// entry is one entry of a state: its text, its sources and the entries that it replaced.
 type entry struct {
 	id, text, turn string
 	replaced       []string
@@ -70,7 +70,7 @@ func state(t *testing.T, p *person, of ...entry) Remembered {
 		formed.Entries = append(formed.Entries, memory.Memory{
 			ID: e.id, Content: e.text, Sources: []string{e.turn}, Status: memory.StatusActive, Predecessors: e.replaced,
 		})
-		for _, old := range []entry{porto, sister, flat} { // what a predecessor says is looked up
+		for _, old := range []entry{porto, sister, flat} { // replaced texts are looked up
 			formed.Entries = append(formed.Entries, memory.Memory{ID: old.id, Content: old.text, Status: memory.StatusSuperseded})
 		}
 	}
@@ -106,12 +106,12 @@ func TestTransitionsByHand(t *testing.T) {
 	}
 }
 
-// What should have gone in an earlier session may go late, or stay: neither is a later session's.
+// Entries that an earlier session should have ended count for no later session, whether they go late or stay.
 func TestWhatIsStaleCountsForNeitherSide(t *testing.T) {
 	now := synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionShift, Predecessor: 1,
 		Ends: []int{1}, Statement: braga.Statement, Keywords: braga.Keywords, Value: "Braga"}
 	p := someone(t, now)
-	p.Targets[1].Ends = []int{0} // the second session took the place of the first
+	p.Targets[1].Ends = []int{0} // the second session replaced the first
 	before := state(t, p, porto, flat)
 	for name, after := range map[string][]entry{
 		"stays": {porto, moved("flat")}, "goes, too": {moved("flat", "porto")},
@@ -128,7 +128,7 @@ func TestWhatIsStaleCountsForNeitherSide(t *testing.T) {
 	}
 }
 
-// What is told again is tied to what it repeats, and goes with it.
+// A repetition belongs to its target and ends with it.
 func TestARepetitionEndsWithWhatItRepeats(t *testing.T) {
 	p := someone(t, braga)
 	again := synthesis.Target{Session: 1, Turns: []string{"t2"}, Operation: memory.OpNone, Evolution: synthesis.EvolutionAgain, Predecessor: 0,
@@ -151,7 +151,7 @@ func TestARepetitionEndsWithWhatItRepeats(t *testing.T) {
 	}
 }
 
-// marked gives each answer the marks that its text names.
+// marked gives each answer the marks in its text.
 type marked map[string]reward.Response
 
 func (m marked) Response(_ context.Context, a reward.Answered) (reward.Response, error) {
@@ -165,7 +165,7 @@ func (marked) Personalization(context.Context, reward.Answered) (reward.Personal
 	return reward.PersonalizationNone, nil
 }
 
-// What is wrong earns nothing for being personal, however right another answer is (SaliMory, Eq. 1).
+// A wrong answer earns nothing for being personal, even when another answer is right (SaliMory, Eq. 1).
 func TestTheQualityOfAnswersIsTheMeanOfEach(t *testing.T) {
 	m := marked{"wrong and personal": {Applicable: true, Personalization: 1}, "right": {Accuracy: 1}}
 	v, err := judged(t.Context(), m, reward.StageDefaults(), []reward.Answered{{Answer: "wrong and personal"}, {Answer: "right"}}, nil)

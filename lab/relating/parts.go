@@ -13,25 +13,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// Parts says how well what holds no more is taken out of entries that may tell several facts, given that they change.
+// Parts measures how well a judge removes outdated facts from changed entries that may tell several facts.
 type Parts struct {
-	// Entries counts them, All those of which nothing holds any more.
+	// Entries counts the entries. All counts those without any fact that still holds.
 	Entries int `json:"entries"`
 	All     int `json:"all"`
-	// Decided is the share that is changed rather than left beside the new statement; of those, Gone is the share in which nothing is left
-	// that holds no more, and Lost that in which something is taken that holds on.
+	// Decided is the share of entries that the judge changes. Of those, Gone is the share without an outdated fact
+	// left, and Lost the share that lost a fact that still holds.
 	Decided float64 `json:"decided"`
 	Gone    float64 `json:"gone"`
 	Lost    float64 `json:"lost"`
 }
 
-// Divider tells which parts of a stored statement hold no more.
+// Divider finds the outdated parts of a stored statement.
 type Divider interface {
-	// Gone returns their probabilities, given that the later statement changes something of it.
+	// Gone returns their probabilities, given that the later statement changes a part.
 	Gone(later relation.Statement, parts []string) []float64
 }
 
-// EvaluateParts measures a divider on the changes among statements whose writers marked what holds no more.
+// EvaluateParts measures a divider on changed statements with marked outdated parts.
 func EvaluateParts(d Divider, sets []corpus.Among) Parts {
 	var p Parts
 	var decided, gone, lost float64
@@ -64,10 +64,10 @@ func EvaluateParts(d Divider, sets []corpus.Among) Parts {
 	return p
 }
 
-// letters are what a word is made of.
+// letters matches the characters of a word.
 var letters = regexp.MustCompile(`[\p{L}\p{N}]`)
 
-// overlapping tells of each fact whether two letters of it at least are in a part.
+// overlapping reports for each fact whether a part has at least two of its letters.
 func overlapping(said string, facts []string, part string) []bool {
 	out := make([]bool, len(facts))
 	start := strings.Index(strings.ToLower(said), strings.ToLower(part))

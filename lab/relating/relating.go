@@ -11,51 +11,55 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// ErrNoStatements says that there is nothing to measure on.
+// ErrNoStatements is the error for missing statements to measure on.
 var ErrNoStatements = errors.New("no statements, or none that changes something, or none that changes nothing")
 
-// falseBar is the share of statements without a change that may close something: where updates are compared whatever the threshold.
+// falseBar is the share of statements without a change that may close an entry. At this share updates are compared
+// for any threshold.
 const falseBar = 0.04
 
-// leastOfKind is how many statements a writer's kind needs to be told by itself.
+// leastOfKind is the least number of statements of a writer's kind for a separate row.
 const leastOfKind = 10
 
-// bins is how many rows the reliability table has.
+// bins is the number of rows of the reliability table.
 const bins = 10
 
-// Report says how well a model tells what a later statement changes of those that it is held against.
+// Report has the measures of a model on later statements, each with stored ones that it may change.
 type Report struct {
-	// Statements and Changes count what was measured.
+	// Statements and Changes count the measured statements and changes.
 	Statements int `json:"statements"`
 	Changes    int `json:"changes"`
-	// Certain and Possible are measured at the model's thresholds, AtBar where 4 % of the others are above.
+	// Certain and Possible are measured at the model's thresholds. AtBar is measured at the threshold that 4 % of the
+	// statements without a change pass.
 	Certain  At `json:"certain"`
 	Possible At `json:"possible"`
 	AtBar    At `json:"at_bar"`
-	// Kinds are look-alikes of a kind, with how many of them close something for certain; rare kinds together at the end.
+	// Kinds has the look-alikes by kind, with the number that close an entry for certain. Rare kinds share a row at
+	// the end.
 	Kinds []Kind `json:"kinds"`
-	// Reliability compares the highest probability of a change with how often that entry is changed.
+	// Reliability compares the highest probability of a change with the frequency of that change.
 	Reliability [bins]Bin `json:"reliability"`
 	// FalseChanges and Misses are the worst errors, the worst first.
 	FalseChanges []Judged `json:"falselychanges,omitempty"`
 	Misses       []Judged `json:"misses,omitempty"`
 }
 
-// At is what a threshold comes to.
+// At is the result at a threshold.
 type At struct {
 	Threshold float64 `json:"threshold"`
-	// Right is the share of changes that close the right entry, Wrong that of those that close another one; Within is an interval of Right.
+	// Right is the share of changes that close the right entry. Wrong is the share that closes another one. Within is
+	// an interval of Right.
 	Right  float64        `json:"right"`
 	Within score.Interval `json:"within"`
 	Wrong  float64        `json:"wrong"`
-	// Replaces and Ends are Right apart.
+	// Replaces and Ends are Right by label.
 	Replaces float64 `json:"replaces"`
 	Ends     float64 `json:"ends"`
-	// False is the share of the others that close anything.
+	// False is the share of statements without a change that close an entry.
 	False float64 `json:"false"`
 }
 
-// Kind is what a writer calls a case.
+// Kind is a writer's name of a case.
 type Kind struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
@@ -63,10 +67,10 @@ type Kind struct {
 	Of    int    `json:"of"`
 }
 
-// Bin has the statements whose highest probability of a change is in a tenth.
+// Bin has the statements with a highest probability of a change in one tenth.
 type Bin struct {
 	Statements int `json:"statements"`
-	// Told is the mean probability, Found the share of those that change that entry.
+	// Told is the mean probability, Found the share of statements that change that entry.
 	Told  float64 `json:"told"`
 	Found float64 `json:"found"`
 }
@@ -78,21 +82,21 @@ type Judged struct {
 	Kind   string  `json:"kind"`
 	Change float64 `json:"change"`
 
-	whole float64 // the probability that any is changed
+	whole float64 // the probability of any change
 	label relation.Label
-	right bool   // whether Stored is what it changes
-	about string // what it has to do with
+	right bool   // whether it changes Stored
+	about string // the label of the pair
 }
 
-// Judge is what is measured.
+// Judge is a model under measurement.
 type Judge interface {
-	// Judge says what a later statement does to each of the stored ones.
+	// Judge returns the effect of a later statement on each of the stored ones.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
-	// Thresholds are those that decide what is closed and linked.
+	// Thresholds returns the thresholds that close and link entries.
 	Thresholds() relation.Thresholds
 }
 
-// Evaluate measures a judge on statements, and keeps as many of the worst errors of either sort.
+// Evaluate measures a judge on statements. It keeps the given number of the worst errors of each sort.
 func Evaluate(m Judge, sets []corpus.Among, worst int) (Report, error) {
 	r := Report{Statements: len(sets)}
 	judged := make([]Judged, len(sets))
@@ -134,7 +138,7 @@ func Evaluate(m Judge, sets []corpus.Among, worst int) (Report, error) {
 	return r, nil
 }
 
-// certainty is what decides whether the likeliest entry is closed.
+// certainty is the probability that decides whether the likeliest entry is closed.
 func certainty(j Judged) float64 {
 	if j.Change < relation.LeastOwn {
 		return 0
@@ -178,7 +182,7 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// barOf is the lowest threshold at which at most falseBar of the statements without a change close something.
+// barOf is the lowest threshold at which at most falseBar of the statements without a change close an entry.
 func barOf(judged []Judged) float64 {
 	var others []float64
 	for _, j := range judged {

@@ -16,7 +16,7 @@ func (r Report) Render(out io.Writer) error {
 	table := func(write func(w io.Writer)) {
 		tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 		write(tw)
-		tw.Flush() //nolint:errcheck,gosec // a buffer takes all
+		tw.Flush() //nolint:errcheck,gosec // a buffer has no write errors
 	}
 	table(func(w io.Writer) {
 		fmt.Fprint(w, "\nat\tthreshold\tclose the right entry\t95 %\treplaces\tends\tclose another\tothers close any\t\n")

@@ -8,20 +8,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Figures are what profiles show. Shares are 0 to 1.
+// Figures are measures of profiles. Shares are 0 to 1.
 type Figures struct {
 	Requests int
-	// Covered is the mean share of the turns that a request needs on which what is cited rests.
+	// Covered is the mean share of a request's needed turns in the sources of the cited memories.
 	Covered float64
-	// Lines is how many memories a profile cites, on average; Needed is the share of all that rest on a turn that the request needs.
+	// Lines is the mean number of cited memories in a profile. Needed is the share of them with a needed turn in
+	// their sources.
 	Lines, Needed float64
-	// Unrelated is about the share of cited memories that have nothing to do with the request, NotRelated that of those which are not of what
-	// it is about, though they could matter: of the ones that are not needed, as many as of the Labelled ones among them.
+	// Unrelated is the estimated share of cited memories without a relation to the request. NotRelated also has
+	// memories off the request's topic that could matter. Both scale the unneeded memories by the shares among
+	// Labelled ones.
 	Unrelated, NotRelated float64
 	Labelled              int
 }
 
-// Measure measures profiles by what requests need and by the labels of what they do not.
+// Measure measures profiles by the requests' needed turns and by the labels of other turns.
 func Measure(asked []Asked, labels []corpus.ShownTurn) Figures {
 	type pair struct{ request, turn string }
 	known := map[pair]corpus.Relatedness{}
@@ -59,7 +61,7 @@ func Measure(asked []Asked, labels []corpus.ShownTurn) Figures {
 	return f
 }
 
-// rests notes on which turns of evidence a memory rests, and reports whether on any.
+// rests marks the turns of evidence in a memory's sources, and reports whether there are any.
 func rests(m memory.Memory, evidence []string, found map[string]bool) bool {
 	out := false
 	for _, id := range m.Sources {

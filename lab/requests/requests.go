@@ -1,6 +1,6 @@
-// Package requests measures what profiles show for requests to an assistant: whether what a good answer has to respect is there, and how
-// much of what is there has nothing to do with the request. Memories are formed in the process, and profiles written by the utilizer's own
-// code, with the shipped weights.
+// Package requests measures profiles for requests to an assistant. It measures whether a profile has the facts that a
+// good answer must respect, and the share of unrelated facts in it. Memories are formed in the process. The
+// utilizer's code writes the profiles, with the shipped weights.
 package requests
 
 import (
@@ -33,27 +33,27 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Limits are those of a recall request.
+// Limits are the limits of a recall request.
 type Limits struct {
 	Candidates, Memories, WordBudget int
-	// Floor and OwnPlaces are those of the service.
+	// Floor and OwnPlaces are settings of the service.
 	Floor     float64
 	OwnPlaces int
 }
 
-// DefaultLimits are the services' own.
+// DefaultLimits returns the services' default limits.
 func DefaultLimits() Limits {
 	return Limits{Candidates: 20, Memories: 5, WordBudget: 400, Floor: 0.2, OwnPlaces: 2}
 }
 
-// Asked is a request with the profile that was written for it.
+// Asked is a request with its profile.
 type Asked struct {
 	User     string
 	Question dataset.Question
 	Result   utilizer.Result
 }
 
-// Profiles forms the memories of users and has a profile written for each of their questions that has evidence.
+// Profiles forms the memories of users and writes a profile for each of their questions with evidence.
 func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Asked, err error) {
 	store, embedder := bankinmem.New(builtin.Dimension), builtin.New()
 	pipeline := formation.Pipeline{
@@ -97,7 +97,7 @@ func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Ask
 	return out, nil
 }
 
-// recaller is the utilizer's, with stores and reranker in the process.
+// recaller returns the utilizer's recaller, with stores and reranker in the process.
 func recaller(b bank.Bank, l Limits, now func() time.Time) (r *utilizer.Recaller, free func() error, err error) {
 	win, err := windowinmem.New(window.DefaultLimits(), nil)
 	if err != nil {
@@ -144,7 +144,7 @@ func recaller(b bank.Bank, l Limits, now func() time.Time) (r *utilizer.Recaller
 	}, indexes.Close, nil
 }
 
-// local orders as the reranker does by the shared prior, without a network between.
+// local orders as the reranker does by the shared prior, without a network.
 type local struct{ weights ranking.Weights }
 
 // Rank implements utilizer.Ranker.

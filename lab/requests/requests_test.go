@@ -12,8 +12,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What a request needs is in the profile, and the floor leaves out what it hardly needs. `go test -v` prints the figures on dialogues by
-// writers that nothing was learned from; the bars are some points worse than those of the first measurement.
+// Profiles have the facts that requests need, and the floor leaves out barely needed ones. `go test -v` prints the
+// figures on dialogues by writers outside the training data. The bars are some points worse than the first
+// measurement.
 func TestProfilesHaveWhatRequestsNeed(t *testing.T) {
 	labels, err := corpus.Shown(corpus.Heldout)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
-// What a newcomer asks first is shown and answered, about a user by name and by the user.
+// A newcomer's first questions find their memories and get answers, about a user by name and by the user.
 func TestTheSampleAnswersItsQuestions(t *testing.T) {
 	sessions, err := sample.Sessions()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestTheSampleAnswersItsQuestions(t *testing.T) {
 				s.Sessions = append(s.Sessions, session)
 			}
 		}
-		for query := range questions { // evidence is asked for by those who count it
+		for query := range questions { // questions about the number of evidence turns
 			last := s.Sessions[len(s.Sessions)-1]
 			q := dataset.Question{Text: query, Evidence: []string{last.Turns[0].ID}, AskedAt: last.End().Add(time.Hour)}
 			s.Questions = append(s.Questions, q)

@@ -2,16 +2,16 @@ package reward
 
 import "math"
 
-// assign returns a one-to-one assignment of rows to columns with the greatest total, by the column of each row: -1 where none. Only pairs
-// with a finite value may be assigned, and assigning one is never worse than leaving both alone, because values are not negative. It is
-// the Hungarian method with shortest augmenting paths, O(n³).
+// assign returns the one-to-one assignment of rows to columns with the greatest total, by the column of each row. A
+// row without a column has -1. Only pairs with a finite value may be assigned. Values are not negative, so an
+// assignment is never worse than no assignment. It is the Hungarian method with shortest augmenting paths, O(n³).
 func assign(value [][]float64) []int {
 	rows := len(value)
 	if rows == 0 {
 		return nil
 	}
 	columns := len(value[0])
-	// Every row may stay alone in a column of its own, at no cost: so all rows are assigned, and columns are never too few.
+	// Each row has an extra column without cost. So all rows get a column, and columns are never too few.
 	n := columns + rows
 	cost := func(i, j int) float64 {
 		switch {
@@ -23,7 +23,7 @@ func assign(value [][]float64) []int {
 		return math.Inf(1)
 	}
 	u, v := make([]float64, rows+1), make([]float64, n+1) // potentials
-	owner := make([]int, n+1)                             // row of a column, from 1; 0 where none
+	owner := make([]int, n+1)                             // row of a column, from 1; 0 for no row
 	for i := 1; i <= rows; i++ {
 		owner[0] = i
 		least, from, used := make([]float64, n+1), make([]int, n+1), make([]bool, n+1)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// total is the value of an assignment, and whether it is one to one and allowed.
+// total returns the value of an assignment, and whether it is one to one and allowed.
 func total(value [][]float64, columns []int) (sum float64, ok bool) {
 	taken := map[int]bool{}
 	for i, j := range columns {
@@ -23,7 +23,7 @@ func total(value [][]float64, columns []int) (sum float64, ok bool) {
 	return sum, true
 }
 
-// best is the greatest total there is, by trying all.
+// best returns the greatest possible total, by trial of all assignments.
 func best(value [][]float64, row int, taken map[int]bool) float64 {
 	if row == len(value) {
 		return 0

@@ -6,29 +6,30 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Joining says how the lengths of several kinds of memory make one penalty, which MemBuilder leaves open.
+// Joining names a way to join the lengths of several kinds of memory into one penalty. MemBuilder leaves it open.
 type Joining string
 
 // The readings.
 const (
-	JoinMean Joining = "mean" // each kind counts alike
-	JoinMax  Joining = "max"  // the worst counts
+	JoinMean Joining = "mean" // mean over the kinds
+	JoinMax  Joining = "max"  // the worst kind
 )
 
 // DenseOptions are MemBuilder's settings (3.4.1, B.4).
 type DenseOptions struct {
 	// Length is the weight of the penalty (lambda), 0 to 1.
 	Length float64
-	// CoreFree and CoreFull are by how many tokens the core block may grow without a penalty, and from where it is whole (Eq. 7).
+	// CoreFree and CoreFull are growths of the core block in tokens. Up to CoreFree there is no penalty, from
+	// CoreFull the penalty is whole (Eq. 7).
 	CoreFree, CoreFull float64
-	// Lower and Upper are the ratios to an expert's tokens within which other memories are free, LowerFull and UpperFull from where the
-	// penalty is whole; Difference is up to how many tokens more or less nothing counts (Eq. 8).
+	// Lower and Upper are ratios to an expert's tokens. Between them other memories have no penalty. Beyond LowerFull
+	// and UpperFull the penalty is whole. A difference of up to Difference tokens counts nothing (Eq. 8).
 	Lower, Upper, LowerFull, UpperFull, Difference float64
-	// Join makes one penalty of the kinds'.
+	// Join selects the way to join the penalties of the kinds.
 	Join Joining
 }
 
-// DenseDefaults returns the paper's values. The full penalties at 0.2 and 2.0 are the public code's.
+// DenseDefaults returns the paper's values. The full penalties at 0.2 and 2.0 come from the public code.
 func DenseDefaults() DenseOptions {
 	return DenseOptions{Length: 0.8, CoreFree: 150, CoreFull: 400, Lower: 0.5, Upper: 1.3, LowerFull: 0.2, UpperFull: 2, Difference: 200,
 		Join: JoinMean}
@@ -49,23 +50,24 @@ func (o DenseOptions) Validate() error {
 	return nil
 }
 
-// Written is how many tokens a kind of memory was given, and how many an expert gave it. Both are counted alike: the public code divides
-// one side by four.
+// Written has the tokens written to a kind of memory, and the tokens that an expert wrote. Both sides count the same
+// way: the public code divides one side by four.
 type Written struct{ Tokens, Expert float64 }
 
-// Session is what a session came to.
+// Session is the result of a session.
 type Session struct {
-	// Valid says that every answer had its form.
+	// Valid is true when every answer has its form.
 	Valid bool
-	// Right are the questions about the session that the bank answers, of Asked.
+	// Right is the number of questions about the session that the bank answers. Asked is the number of all questions
+	// about it.
 	Right, Asked int
-	// Core is by how many tokens the core block grew; Kinds are the other kinds of memory: all that there are, for a kind that was given
-	// nothing counts in the mean, too, which a former could else choose the kinds of.
+	// Core is the growth of the core block in tokens. Kinds has all other kinds of memory. A kind without tokens
+	// counts in the mean, too; otherwise a former could choose the kinds.
 	Core  float64
 	Kinds []Written
 }
 
-// Dense is the reward of a session (Eq. 6). A session about which nothing is asked has none: ok is false, and it teaches nothing.
+// Dense returns the reward of a session (Eq. 6). A session without questions has no reward: ok is false.
 func (o DenseOptions) Dense(s Session) (r float64, ok bool) {
 	if s.Asked == 0 {
 		return 0, false
@@ -92,19 +94,19 @@ func (o DenseOptions) penalty(s Session) float64 {
 	return sum / float64(len(all))
 }
 
-// CoreLength is the penalty of the core block's growth (Eq. 7), 0 to 1.
+// CoreLength returns the penalty of the core block's growth (Eq. 7), 0 to 1.
 func (o DenseOptions) CoreLength(grown float64) float64 {
 	return min(1, max(0, (grown-o.CoreFree)/(o.CoreFull-o.CoreFree)))
 }
 
-// KindLength is the penalty of another kind of memory (Eq. 8), 0 to 1.
+// KindLength returns the penalty of another kind of memory (Eq. 8), 0 to 1.
 func (o DenseOptions) KindLength(w Written) float64 {
 	difference := max(w.Tokens-w.Expert, w.Expert-w.Tokens)
 	if difference < o.Difference {
 		return 0
 	}
 	if w.Expert <= 0 {
-		return min(1, w.Tokens) // nothing, where nothing was wanted, is right
+		return min(1, w.Tokens) // no tokens are right where the expert wrote no tokens
 	}
 	switch ratio := w.Tokens / w.Expert; {
 	case ratio > o.Upper:
@@ -115,9 +117,9 @@ func (o DenseOptions) KindLength(w Written) float64 {
 	return 0
 }
 
-// Attribution weighs the kinds of memory by how often each was retrieved to answer (Eq. 9, 10): the one that was most has weight, the
-// others 1. Of several that were as often, the first in order of name has it. Where none was, all have 1; the core block always has,
-// which is never retrieved and so not among them.
+// Attribution returns the weights of the kinds of memory (Eq. 9, 10). The kind with the most retrievals for answers
+// has weight, the others 1. Of equal kinds, the first by name has it. Without retrievals all have 1. The core block
+// always has 1: no search retrieves it, so the map lacks it.
 func Attribution(retrieved map[string]int, weight float64) map[string]float64 {
 	out := make(map[string]float64, len(retrieved))
 	var most string

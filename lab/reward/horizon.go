@@ -6,7 +6,8 @@ import (
 
 // HorizonOptions are Memory-R2's settings.
 type HorizonOptions struct {
-	// Compression is the weight of the penalty for a bank that is long beside what was said, Free the share of that which is free.
+	// Compression is the weight of the penalty for a long bank. Free is the penalty-free length, as a share of the
+	// length of the sessions.
 	Compression, Free float64
 }
 
@@ -21,17 +22,18 @@ func (o HorizonOptions) Validate() error {
 	return nil
 }
 
-// Asked is a question that was answered from the bank at the end of a life.
+// Asked is a question with its answer from the bank at the end of a life.
 type Asked struct {
-	// Sessions are those that its evidence is in.
+	// Sessions are the sessions with its evidence.
 	Sessions []string
-	// Score is how good the answer is, 0 to 1.
+	// Score is the score of the answer, 0 to 1.
 	Score float64
 }
 
-// Horizon is the reward of a session over a whole life: the mean score of the questions whose evidence is in it, answered from the last
-// bank, less a penalty where the bank is long: memory and said are tokens. A session that no question is about has none: ok is false.
-// In the public code it has the penalty alone, so that the size of the bank ranks it.
+// Horizon returns the reward of a session over a whole life. It is the mean score of the questions with evidence in
+// the session, answered from the last bank, less a penalty for a long bank. memory and said are tokens. A session
+// without questions has no reward: ok is false. The public code gives it the penalty alone, so the size of the bank
+// ranks it.
 func (o HorizonOptions) Horizon(session string, asked []Asked, memory, said float64) (r float64, ok bool) {
 	sum, n := 0.0, 0
 	for _, a := range asked {
@@ -49,7 +51,8 @@ func (o HorizonOptions) Horizon(session string, asked []Asked, memory, said floa
 	return sum/float64(n) - o.Penalty(memory, said), true
 }
 
-// Penalty is that for the length of the bank: of what exceeds the free share, in parts of what was said.
+// Penalty returns the penalty for the length of the bank: the excess over the free share, as a share of the said
+// tokens.
 func (o HorizonOptions) Penalty(memory, said float64) float64 {
 	if said <= 0 {
 		return 0
@@ -57,8 +60,8 @@ func (o HorizonOptions) Penalty(memory, said float64) float64 {
 	return o.Compression * max(0, (memory-o.Free*said)/said)
 }
 
-// Outcome is the mean score of all questions, the same for every session: what the rewards of parts are compared with. Without questions
-// there is none.
+// Outcome returns the mean score of all questions, the same for every session. It is the baseline for the rewards of
+// parts. Without questions ok is false.
 func Outcome(asked []Asked) (r float64, ok bool) {
 	if len(asked) == 0 {
 		return 0, false

@@ -2,25 +2,25 @@ package reward
 
 import "slices"
 
-// Personalization is how an answer uses what is remembered of the user: the leaves of SaliMory's three-step judge (B.3, Figure 5), of which
-// each answer is exactly one.
+// Personalization is a class of an answer's use of memories about the user. The classes are the leaves of SaliMory's
+// three-step judge (B.3, Figure 5). Each answer has exactly one.
 type Personalization string
 
-// The classes. The first three are of answers that use a memory.
+// The classes. Answers of the first three use a memory.
 const (
-	// PersonalizationGood is of an answer that is better for it.
+	// PersonalizationGood means that the memory improves the answer.
 	PersonalizationGood Personalization = "good"
-	// PersonalizationBasic is of one that only mentions it.
+	// PersonalizationBasic means that the answer only mentions the memory.
 	PersonalizationBasic Personalization = "basic"
-	// PersonalizationBad is of one that is worse for it: intrusive, beside the point or untrue.
+	// PersonalizationBad means that the memory makes the answer worse: intrusive, irrelevant or untrue.
 	PersonalizationBad Personalization = "bad"
-	// PersonalizationUnderuse is of an answer that uses no memory although one bears on the question.
+	// PersonalizationUnderuse means that the answer uses no memory although one is relevant.
 	PersonalizationUnderuse Personalization = "underuse"
-	// PersonalizationNone is of an answer that uses none because none does.
+	// PersonalizationNone means that the answer uses no memory because none is relevant.
 	PersonalizationNone Personalization = "not_applicable"
 )
 
-// PersonalizationClasses are all there are.
+// PersonalizationClasses returns all classes.
 func PersonalizationClasses() []Personalization {
 	return []Personalization{PersonalizationGood, PersonalizationBasic, PersonalizationBad, PersonalizationUnderuse, PersonalizationNone}
 }
@@ -30,21 +30,23 @@ func (p Personalization) Personalized() bool {
 	return slices.Contains([]Personalization{PersonalizationGood, PersonalizationBasic, PersonalizationBad}, p)
 }
 
-// PersonalizationQuality is what the second step asks of an answer that uses a memory (B.3, Task 2, criteria 1 to 5).
+// PersonalizationQuality has the criteria of the second step, for an answer that uses a memory (B.3, Task 2, criteria
+// 1 to 5).
 type PersonalizationQuality struct {
-	// Rich: what is remembered is worked into the answer, and not only inserted.
+	// Rich: the answer works the memory in, and does not only insert it.
 	Rich bool
-	// ValueAdding: the answer is better for it.
+	// ValueAdding: the memory improves the answer.
 	ValueAdding bool
-	// Fitting: the tone is right, and nothing intrusive or offensive is said.
+	// Fitting: the tone is right, and the answer is neither intrusive nor offensive.
 	Fitting bool
-	// Relevant: the answer is to the question.
+	// Relevant: the answer fits the question.
 	Relevant bool
-	// Sound: the answer is coherent, and nothing in it is made up.
+	// Sound: the answer is coherent and invents nothing.
 	Sound bool
 }
 
-// Class is good where all criteria are met, bad where one of the answer as a whole is not (3 to 5), and basic otherwise.
+// Class is good where all criteria are met. It is bad where one of criteria 3 to 5, on the whole answer, is not met.
+// Otherwise it is basic.
 func (q PersonalizationQuality) Class() Personalization {
 	switch {
 	case !(q.Fitting && q.Relevant && q.Sound):
@@ -55,16 +57,17 @@ func (q PersonalizationQuality) Class() Personalization {
 	return PersonalizationBasic
 }
 
-// PersonalizationCounts are how many answers each class has.
+// PersonalizationCounts counts the answers of each class.
 type PersonalizationCounts map[Personalization]int
 
-// PersonalizationRates are shares of all answers, those to which it does not apply among them (B.3, Table 5).
+// PersonalizationRates are shares of all answers, answers without a relevant memory included (B.3, Table 5).
 type PersonalizationRates struct {
-	// Personalized is the share of good, basic and bad ones together, Good and Underuse those of these alone.
+	// Personalized is the share of good, basic and bad answers together. Good and Underuse are the shares of one
+	// class.
 	Personalized, Good, Underuse float64
 }
 
-// Rates are the shares; of no answers all are 0.
+// Rates returns the shares. Without answers all are 0.
 func (c PersonalizationCounts) Rates() (out PersonalizationRates) {
 	all, personalized := 0, 0
 	for class, n := range c {

@@ -6,7 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/lab/reward"
 )
 
-// Of ten answers three are good, one basic and one bad, so five are personalized; two leave a memory unused; to three it does not apply.
+// Hand-made case of ten answers: three good, one basic and one bad, so five are personalized. Two leave a memory
+// unused. Three have no relevant memory.
 func TestRatesOfPersonalizationByHand(t *testing.T) {
 	got := reward.PersonalizationCounts{
 		reward.PersonalizationGood: 3, reward.PersonalizationBasic: 1, reward.PersonalizationBad: 1,

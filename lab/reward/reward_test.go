@@ -14,7 +14,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
 
-// towards is a vector at a cosine to the first axis.
+// towards returns a vector at a cosine to the first axis.
 func towards(cosine float64) memory.Vector {
 	return memory.Vector{float32(cosine), float32(math.Sqrt(1 - cosine*cosine))}
 }
@@ -23,8 +23,9 @@ func entry(text string, v memory.Vector, keywords ...string) reward.Entry {
 	return reward.Entry{Text: text, Vector: v, Keywords: keywords}
 }
 
-// Two entries are made and two wanted. One pair says the same with two of three keywords; the other is below tau. So the shared content
-// is 2/3 of one entry, precision and recall are 1/3, and the soft F1 is 1/3 (Eq. 4 to 7).
+// Hand-made case: two entries are made and two wanted. One pair says the same with two of three keywords; the other
+// is below tau. So the shared content is 2/3 of one entry, precision and recall are 1/3, and the soft F1 is 1/3 (Eq.
+// 4 to 7).
 func TestTheTransitionOfASessionByHand(t *testing.T) {
 	wanted := []reward.Entry{
 		entry("Ana moved to Porto in May with her cat.", towards(1), "Porto", "May", "cat"),
@@ -91,7 +92,7 @@ func with(e reward.Entry, text string) reward.Entry {
 	return e
 }
 
-// Whatever the states, the reward is within its bounds, and the state that was wanted is the best there is.
+// For any states, the reward is within its bounds, and the wanted state has the highest reward.
 func TestTransitionsAreBounded(t *testing.T) {
 	words := []string{"Porto", "Faro", "tea", "rye", "cat", "May"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,8 +115,8 @@ func TestTransitionsAreBounded(t *testing.T) {
 	})
 }
 
-// The paper's own figures: a right and wholly personal answer has 1.45, a wrong one nothing; a bank of four entries of which all are
-// factual and one vague has gamma 0.75.
+// Figures of the paper: a right and fully personal answer has 1.45, a wrong one 0. A bank of four factual entries
+// with one vague entry has gamma 0.75.
 func TestTheRewardsOfStagesByHand(t *testing.T) {
 	o := reward.StageDefaults()
 	for r, want := range map[reward.Response]float64{
@@ -137,7 +138,7 @@ func TestTheRewardsOfStagesByHand(t *testing.T) {
 	if got := o.PenaltyOfText().MemoryQuality(reward.Entries{All: 2}); !near(got, -0.9) {
 		t.Errorf("R2 with the penalty of the text is %v, want three times the bonus", got)
 	}
-	// Of six turns kept four are salient, of eight salient ones: precision 2/3, recall 1/2.
+	// Of six kept turns four are salient. There are eight salient turns: precision 2/3, recall 1/2.
 	g := reward.Gating{Kept: 6, KeptRight: 4, Salient: 8}
 	if got := o.Quality(g); !near(got, 0.4*2/3+0.6*0.5) {
 		t.Errorf("kappa is %v", got)
@@ -249,7 +250,7 @@ func TestTheRewardOfAHorizonByHand(t *testing.T) {
 	asked := []reward.Asked{
 		{Sessions: []string{"s1"}, Score: 1}, {Sessions: []string{"s1", "s2"}, Score: 0.5}, {Sessions: []string{"s3"}, Score: 0},
 	}
-	// 900 tokens of memory of 1,000 said: 200 beyond what is free, so 0.3 * 0.2.
+	// 900 tokens of memory for 1,000 said tokens: 200 above the free length, so 0.3 * 0.2.
 	for session, want := range map[string]float64{"s1": 0.75 - 0.06, "s2": 0.5 - 0.06, "s3": -0.06} {
 		if r, ok := o.Horizon(session, asked, 900, 1000); !ok || !near(r, want) {
 			t.Errorf("%s: %v, %t, want %v", session, r, ok, want)

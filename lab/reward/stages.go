@@ -6,12 +6,13 @@ import (
 
 // StageOptions are SaliMory's weights (Table 6).
 type StageOptions struct {
-	// Personalization is what answering in a user's own way adds to a right answer (lambda_p).
+	// Personalization is the bonus of a personal answer over a right answer (lambda_p).
 	Personalization float64
-	// Penalty and Bonus are of memory quality (lambda_pen, lambda_bon). The paper's text has the penalty three times the bonus, its table
-	// 0.5 and 0.3.
+	// Penalty and Bonus are weights of memory quality (lambda_pen, lambda_bon). The paper's text has the penalty
+	// three times the bonus, its table 0.5 and 0.3.
 	Penalty, Bonus float64
-	// Utilization and Filter weigh the two parts of R3 (lambda_mu, lambda_kappa), FilterRecall what of the filter's is recall (w_r).
+	// Utilization and Filter weigh the two parts of R3 (lambda_mu, lambda_kappa). FilterRecall is the share of recall
+	// in the filter's part (w_r).
 	Utilization, Filter, FilterRecall float64
 }
 
@@ -41,16 +42,16 @@ func (o StageOptions) Validate() error {
 	return nil
 }
 
-// Response is what a judge says of an answer (SaliMory, E.1).
+// Response is a judge's marks for an answer (SaliMory, E.1).
 type Response struct {
-	// Accuracy is how right it is, 0 to 1.
+	// Accuracy is the correctness of the answer, 0 to 1.
 	Accuracy float64
-	// Personalization is how well it uses what is known of the user, 0 to 1; it counts only where Applicable.
+	// Personalization is the answer's use of facts about the user, 0 to 1. It counts only where Applicable.
 	Personalization float64
 	Applicable      bool
 }
 
-// ResponseQuality is R1 (Eq. 1): what is wrong is worth nothing however personal it is.
+// ResponseQuality is R1 (Eq. 1). A wrong answer has 0, however personal it is.
 func (o StageOptions) ResponseQuality(r Response) float64 {
 	if !r.Applicable {
 		return r.Accuracy
@@ -58,12 +59,12 @@ func (o StageOptions) ResponseQuality(r Response) float64 {
 	return r.Accuracy * (1 + o.Personalization*r.Personalization)
 }
 
-// Entries is what a judge says of a bank (SaliMory, E.2): of so many entries so many are faithful to what was said, and so many too
-// vague to be of use.
+// Entries is a judge's count of a bank (SaliMory, E.2): all entries, entries faithful to their sources, and entries
+// too vague to be of use.
 type Entries struct{ All, Factual, Vague int }
 
-// Composite is gamma, 0 to 1: the share of what is faithful, less what of it is vague. Of no entries it is 1, as the judge's instructions
-// have it: so forming nothing is the best there is by this reward alone.
+// Composite is gamma, 0 to 1: the share of faithful entries, less the vague ones among them. Without entries it is 1,
+// by the judge's instructions. So forming no entries is best by this reward alone.
 func (e Entries) Composite() float64 {
 	if e.All == 0 {
 		return 1
@@ -78,11 +79,11 @@ func (o StageOptions) MemoryQuality(e Entries) float64 {
 	return -o.Penalty*(1-g) + o.Bonus*g
 }
 
-// Gating is what a filter did with turns whose worth is known.
+// Gating counts a filter's decisions on labelled turns.
 type Gating struct{ Kept, KeptRight, Salient int }
 
-// Quality is kappa, 0 to 1: precision and recall, the latter weighed more, because a missed turn is worse than an extra one. Where
-// nothing was kept the precision is 1, and where nothing is salient the recall.
+// Quality is kappa, 0 to 1: a weighted mean of precision and recall. Recall weighs more, because a missed turn is
+// worse than an extra one. Without kept turns the precision is 1, without salient turns the recall is 1.
 func (o StageOptions) Quality(g Gating) float64 {
 	share := func(part, whole int) float64 {
 		if whole == 0 {
@@ -93,7 +94,8 @@ func (o StageOptions) Quality(g Gating) float64 {
 	return (1-o.FilterRecall)*share(g.KeptRight, g.Kept) + o.FilterRecall*share(g.KeptRight, g.Salient)
 }
 
-// UtilizationAndFilter is R3 (Eq. 3): utilization is mu, how well the profile serves the question, 0 to 1 (E.3).
+// UtilizationAndFilter is R3 (Eq. 3). utilization is mu, the usefulness of the profile for the question, 0 to 1
+// (E.3).
 func (o StageOptions) UtilizationAndFilter(utilization float64, g Gating) float64 {
 	return o.Utilization*utilization + o.Filter*o.Quality(g)
 }
@@ -104,10 +106,10 @@ type Stages struct{ R1, R2, R3 float64 }
 // Total is the reward of the episode.
 func (s Stages) Total() float64 { return s.R1 + s.R2 + s.R3 }
 
-// Stage is where something that was said was lost on its way into an answer.
+// Stage is the stage that loses a fact on its way into an answer.
 type Stage string
 
-// The stages of the gated attribution (SaliMory, 5.3): the first at which the content is missing has the failure.
+// The stages of the gated attribution (SaliMory, 5.3). The first stage without the content has the failure.
 const (
 	StageNone    Stage = "none"
 	StageMemory  Stage = "memory"
@@ -115,8 +117,8 @@ const (
 	StageAnswer  Stage = "answer"
 )
 
-// Attribute finds the first of bank, profile and answer that does not tell what was wanted: the share of keywords that it tells is below
-// least. It goes by content: a bank that has an entry of the right turn which leaves the matter out has lost it all the same.
+// Attribute finds the first of bank, profile and answer without the wanted content: its share of the keywords is
+// below least. It compares content. A bank with an entry of the right turn, but without the fact, has lost the fact.
 func Attribute(keywords []string, bank, profile []string, answer string, least float64) Stage {
 	for _, at := range []struct {
 		stage Stage
@@ -129,7 +131,7 @@ func Attribute(keywords []string, bank, profile []string, answer string, least f
 	return StageNone
 }
 
-// Coverage is the greatest share of keywords that one of the texts tells, in whatever inflection.
+// Coverage is the greatest share of keywords in one of the texts, in any inflection.
 func Coverage(keywords, texts []string) float64 {
 	best := 0.0
 	for _, t := range texts {

@@ -10,37 +10,40 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Entry is a memory as a reward sees it.
+// Entry is a memory in a reward's view.
 type Entry struct {
-	// Text is what it says, Vector the embedding of that.
+	// Text is the text of the entry, Vector its embedding.
 	Text   string
 	Vector memory.Vector
-	// Keywords are what an entry that is wanted must tell, word for word but for inflection. Of one that was made they are empty.
+	// Keywords are the words that a wanted entry must have, in any inflection. They are empty for an entry that was
+	// made.
 	Keywords []string
-	// Replaced are the texts of the entries that making this one closed.
+	// Replaced are the texts of the entries that this entry closed.
 	Replaced []string
 }
 
 // TransitionOptions are DeltaMem's settings.
 type TransitionOptions struct {
-	// Tau is the least similarity of two entries that say the same, the cosine of their vectors, -1 to 1 (3.3.2, Table 4: 0.75 with the
-	// paper's embedding; another embedding has another).
+	// Tau is the least similarity of two entries with the same meaning: the cosine of their vectors, -1 to 1 (3.3.2,
+	// Table 4). The paper has 0.75 for its embedding; another embedding needs another value.
 	Tau float64
-	// Keywords says whether a pair counts for the share of keywords that it tells (Eq. 4), and not for its similarity (5.1).
+	// Keywords makes a pair count its share of told keywords (Eq. 4) in place of its similarity (5.1).
 	Keywords bool
-	// Said, where it is not empty, is what was said: keywords that are not in it are not wanted, because nobody could have told them.
+	// Said, where not empty, is the text of the turns. Keywords that the turns lack are not wanted, because no former
+	// could know them.
 	Said string
-	// Printed takes the differences as Eq. 2 prints them: an entry that the state made and the one wanted both have counts for neither, also
-	// where the session brought it, so that the best there is has nothing to count. Otherwise only what was there before counts for neither.
+	// Printed takes the differences as Eq. 2 prints them. An entry in both the made and the wanted state then counts
+	// for neither, even where the session brought it, so the best state has nothing to count. Otherwise only earlier
+	// entries count for neither.
 	Printed bool
-	// NothingIsRight gives 1 where nothing was wanted and nothing made. As Eq. 7 is printed it is 0 then, and a session that changes nothing
-	// teaches to change something.
+	// NothingIsRight gives 1 where no change was wanted and none made. Eq. 7 as printed gives 0 there. Then a session
+	// without a change rewards changes.
 	NothingIsRight bool
 	// Format, Retrieval and State weigh the parts (Eq. 8).
 	Format, Retrieval, State float64
 }
 
-// TransitionDefaults returns the paper's settings, but for NothingIsRight, which is set, and for Printed, which is not.
+// TransitionDefaults returns the paper's settings, except that it sets NothingIsRight and not Printed.
 func TransitionDefaults() TransitionOptions {
 	return TransitionOptions{Tau: 0.75, Keywords: true, NothingIsRight: true, Format: 0.1, Retrieval: 0.1, State: 0.8}
 }
@@ -56,23 +59,23 @@ func (o TransitionOptions) Validate() error {
 	return nil
 }
 
-// Transition is how near a state of memory came to the one that was wanted (DeltaMem, 3.3).
+// Transition measures how near a state of memory is to the wanted one (DeltaMem, 3.3).
 type Transition struct {
-	// Made and Wanted are the sizes of the differences (Eq. 2): entries of the state made, and of the one wanted, but for those that both
-	// left as they were.
+	// Made and Wanted are the sizes of the differences (Eq. 2): entries of the made state and of the wanted state,
+	// without the entries that both left unchanged.
 	Made, Wanted int
-	// Shared is the soft count of what both have: the keywords' shares of all pairs.
+	// Shared is the soft count of the common entries: the sum of the keyword shares of all pairs.
 	Shared float64
-	// Precision, Recall and F1 are the soft ones (Eq. 6, 7), 0 to 1.
+	// Precision, Recall and F1 are the soft measures (Eq. 6, 7), 0 to 1.
 	Precision, Recall, F1 float64
-	// Unexpected is how many entries replaced one that should have stayed: they are paired with nothing.
+	// Unexpected counts the entries that replaced a still wanted entry. They have no partner.
 	Unexpected int
 }
 
 // epsilon keeps denominators off zero (Eq. 4, 6, 7).
 const epsilon = 1e-9
 
-// StateTransition compares the state that was made of one before with the one that was wanted.
+// StateTransition compares the made state with the wanted state, given the state before.
 func StateTransition(before, made, wanted []Entry, o TransitionOptions) Transition {
 	unchanged, _ := divide(made, wanted)
 	if !o.Printed {
@@ -114,8 +117,8 @@ func StateTransition(before, made, wanted []Entry, o TransitionOptions) Transiti
 	return out
 }
 
-// Reward is the whole reward of a trajectory (Eq. 8): wellFormed says that it has the form that is wanted of it, retrieved that it
-// looked at the memories that it had to change.
+// Reward is the whole reward of a trajectory (Eq. 8). wellFormed is true for an answer with the required form.
+// retrieved is true when the former saw the memories that it had to change.
 func (t Transition) Reward(wellFormed, retrieved bool, o TransitionOptions) float64 {
 	r := o.State * t.F1
 	if wellFormed {
@@ -127,7 +130,7 @@ func (t Transition) Reward(wellFormed, retrieved bool, o TransitionOptions) floa
 	return r
 }
 
-// divide returns the entries of a that b has, too, word for word and as often, and those that it has not.
+// divide returns the entries of a that b has, too, with the same text and count, and the other entries of a.
 func divide(a, b []Entry) (common, others []Entry) {
 	times := map[string]int{}
 	for _, e := range b {
@@ -144,15 +147,15 @@ func divide(a, b []Entry) (common, others []Entry) {
 	return common, others
 }
 
-// replacesWhatStays reports whether an entry closed one that is still wanted.
+// replacesWhatStays reports whether an entry closed a still wanted one.
 func replacesWhatStays(e Entry, wanted []Entry) bool {
 	return slices.ContainsFunc(e.Replaced, func(old string) bool {
 		return slices.ContainsFunc(wanted, func(w Entry) bool { return text.Canonical(w.Text) == text.Canonical(old) })
 	})
 }
 
-// fidelity is the share of a wanted entry's keywords that another tells (Eq. 4), of those that are in what was said, where that is known.
-// Without keywords it is 1.
+// fidelity is the share of a wanted entry's keywords that another entry tells (Eq. 4). Where said is known, only
+// keywords in it count. Without keywords it is 1.
 func fidelity(made, wanted Entry, said string) float64 {
 	n, found := 0, 0
 	for _, k := range wanted.Keywords {
@@ -170,7 +173,8 @@ func fidelity(made, wanted Entry, said string) float64 {
 	return float64(found) / (float64(n) + epsilon)
 }
 
-// tells reports whether a text has a keyword in some inflection; one that has no stem, as "May", as it is.
+// tells reports whether a text has a keyword in some inflection. A keyword without a stem, as "May", must match as it
+// is.
 func tells(said, keyword string) bool {
 	stems := text.StemSet(keyword)
 	if len(stems) == 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// minHeld is how long a value must have held for a question about that time.
+// minHeld is the least time that a value must hold for a question about that time.
 const minHeld = 3 * day
 
-// ask makes the questions of what was told.
+// ask makes the questions about told facts.
 func (l *life) ask() []Question {
 	var out []Question
 	for i, t := range l.person.Targets {
@@ -40,14 +40,14 @@ func (l *life) ask() []Question {
 	return out
 }
 
-// askWhileItHolds words a question for a target's value, by randomness of its own: it is asked at any time, also where the value is
-// replaced.
+// askWhileItHolds words a question for a target's value with a separate random source. It asks at any time while the
+// value holds, also when the value is replaced later.
 func (l *life) askWhileItHolds(i int, th *theme) string {
 	r := rand.New(rand.NewPCG(uint64(i), uint64(len(th.now)))) //nolint:gosec // not negative
 	return template.Capitalise(template.Pick(r, th.now).Expand(r, l.scope(maps.Clone(l.known[i]), nil).resolve))
 }
 
-// askPast asks for what held in the middle of a closed target's time.
+// askPast asks for the value in the middle of a closed target's time.
 func (l *life) askPast(out []Question, i int, th *theme) []Question {
 	t := l.person.Targets[i]
 	held := t.ValidTo.Sub(t.ValidFrom)
@@ -69,7 +69,7 @@ func (l *life) question(i int, text template.Phrase, c Category, asOf time.Time)
 	}
 }
 
-// dateText writes an event time as exactly as it is known.
+// dateText writes an event time with its known precision.
 func dateText(e memory.EventTime) string {
 	switch {
 	case e.Precision == memory.PrecisionMonth:

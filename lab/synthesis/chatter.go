@@ -9,29 +9,29 @@ import (
 // chatKind names a list of words/chatter*.txt.
 type chatKind string
 
-// The kinds of small talk. In their phrases {N} is the speaker, {F} the other, {gist} what was told last.
+// The kinds of small talk. In their phrases {N} is the speaker, {F} the other, {gist} the last told fact.
 const (
 	chatOpening      chatKind = "opening"
 	chatOpeningReply chatKind = "opening-reply"
 	chatClosing      chatKind = "closing"
 	chatClosingReply chatKind = "closing-reply"
-	// chatRemark takes up what was just told in a few words.
+	// chatRemark comments on the last told fact in a few words.
 	chatRemark chatKind = "remark"
-	// chatCompliment praises what was told; chatEncourage wishes well.
+	// chatCompliment praises the last told fact; chatEncourage wishes well.
 	chatCompliment chatKind = "compliment"
 	chatEncourage  chatKind = "encourage"
 	chatThanks     chatKind = "thanks"
 	chatAgree      chatKind = "agree"
-	// chatEcho says again what was told, by its gist.
+	// chatEcho repeats the last told fact, by its gist.
 	chatEcho chatKind = "echo"
-	// chatElicit asks for anything, chatAskMore for more of what was told, chatAskBack for the same of the other.
+	// chatElicit asks for anything, chatAskMore for more on the told fact, chatAskBack for the same from the other.
 	chatElicit  chatKind = "elicit"
 	chatAskMore chatKind = "ask-more"
 	chatAskBack chatKind = "ask-back"
 	// chatShow presents a picture.
 	chatShow   chatKind = "show"
 	chatAdvice chatKind = "advice"
-	// chatRequest asks the assistant to do something that tells nothing of the user.
+	// chatRequest asks the assistant for a task that tells no fact about the user.
 	chatRequest   chatKind = "request"
 	chatIdle      chatKind = "idle"
 	chatIdleReply chatKind = "idle-reply"
@@ -40,8 +40,8 @@ const (
 	chatRefuse  chatKind = "refuse"
 )
 
-// chatter makes the text of what tells nothing: greetings, reactions, praise, questions, advice, small talk. Phrases
-// for talk with an assistant stand in lists of their own, named with "assistant-" in front, where there are any.
+// chatter makes texts without facts: greetings, reactions, praise, questions, advice, small talk. Phrases for talk
+// with an assistant are in separate lists, with "assistant-" before the name, where there are any.
 type chatter struct {
 	words     *library
 	r         *rand.Rand

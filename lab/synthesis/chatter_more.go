@@ -6,13 +6,13 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// shareMore is how often small talk is taken of chatter_talk.txt, which is nearer to how friends overdo it.
+// shareMore is the share of small talk from chatter_talk.txt, which is nearer to friends' exaggerated talk.
 const shareMore = 0.55
 
-// shareMild is how many of the small statements use general words alone.
+// shareMild is the share of small statements with general words alone.
 const shareMild = 0.35
 
-// moreChat are lists of words/chatter_talk.txt by the kind they can stand for.
+// moreChat are lists of words/chatter_talk.txt by their kind.
 var moreChat = map[chatKind][]string{
 	chatOpening: {"chat.open"}, chatOpeningReply: {"chat.open"},
 	chatClosing: {"chat.close"}, chatClosingReply: {"chat.close"},
@@ -24,7 +24,7 @@ var moreChat = map[chatKind][]string{
 	chatHostile: {"chat.hostile"},
 }
 
-// more makes a phrase of chatter_talk.txt; empty when the kind has none.
+// more makes a phrase of chatter_talk.txt. It is empty when the kind has no list there.
 func (c chatter) more(kind chatKind, in scope) string {
 	names := moreChat[kind]
 	if len(names) == 0 {
@@ -37,8 +37,8 @@ func (c chatter) more(kind chatKind, in scope) string {
 	return template.Tidy(template.Pick(c.r, list).Expand(c.r, in.resolve))
 }
 
-// Aside makes a small statement of a speaker to a friend that belongs to no target: a detail, a short answer, an opinion,
-// a feeling. Short says that it makes sense with its question only.
+// Aside makes a small statement of a speaker to a friend without a target: a detail, a short answer, an opinion, a
+// feeling. short is true for a statement that needs its question.
 func (g *Generator) Aside(r *rand.Rand, speaker, friend string, short bool) string {
 	name := "chat.tell"
 	switch {

@@ -2,7 +2,7 @@ package synthesis
 
 import "github.com/mneme-memory/mneme/lab/synthesis/template"
 
-// Shares of what is told next. What is left over is something new; what cannot be done becomes something new, too.
+// Shares of the next told facts. The rest is new facts. An impossible choice becomes a new fact, too.
 const (
 	shareEvolve = 0.34
 	shareAgain  = 0.06
@@ -10,16 +10,16 @@ const (
 	shareLook   = 0.05
 )
 
-// minLife is how many sessions a thing lasts before it may end.
+// minLife is the number of sessions that a thing lasts before it may end.
 const minLife = 3
 
-// choice is a thing and the op to perform on it.
+// choice is a thing and an op to perform on it.
 type choice struct {
 	thing *thing
 	op    *op
 }
 
-// choose decides what a speaker tells next.
+// choose chooses a speaker's next fact.
 func (l *life) choose(who int) choice {
 	x := l.r.Float64()
 	switch {
@@ -56,7 +56,7 @@ func isChange(e Evolution) bool {
 
 func (l *life) assistant(who int) bool { return l.speaker(who).Role != l.person.Profile.Role }
 
-// change draws an op of a wanted sort on something that was told in an earlier session and still holds.
+// change draws an op of a wanted sort on a fact of an earlier session that still holds.
 func (l *life) change(who int, want func(Evolution) bool) (choice, bool) {
 	var all []choice
 	for _, t := range l.things[who] {
@@ -79,7 +79,7 @@ func (l *life) change(who int, want func(Evolution) bool) (choice, bool) {
 	return c, true
 }
 
-// fresh begins something new: a look back on something earlier, or anything else.
+// fresh begins a new fact: a look back on an earlier fact, or anything else.
 func (l *life) fresh(who int, look bool) (choice, bool) {
 	if look && len(l.lookBack(who)) == 0 {
 		return choice{}, false
@@ -106,7 +106,7 @@ func (l *life) has(who int, th *theme) bool {
 	return false
 }
 
-// looksBack says whether a theme is about something told earlier.
+// looksBack reports whether a theme is about an earlier fact.
 func (t *theme) looksBack() bool {
 	for _, d := range t.ops[0].draws {
 		if d.list == pastEvents {

@@ -14,17 +14,17 @@ import (
 //go:embed words
 var files embed.FS
 
-// errWords says that a word file breaks the rules.
+// errWords is the error for a word file that breaks the rules.
 var errWords = errors.New("word file is broken")
 
-// minPhrasings is how many entries a divided list needs, so that both splits have some.
+// minPhrasings is the least number of entries of a divided list, so that both splits have some.
 const minPhrasings = 3
 
 // library is all words of one split.
 type library struct {
 	// lists are word lists by name: values, names, and the pieces of small talk.
 	lists map[string][]template.Phrase
-	// themes are what can be told, in the order of the files.
+	// themes are all themes, in the order of the files.
 	themes []*theme
 }
 
@@ -58,8 +58,8 @@ func (l *library) load(name string, split Split) error {
 	return l.parseLists(string(text), split)
 }
 
-// parseLists reads lists: a line "[name]" or "[name] shared" begins one, every further line is an entry; in a list
-// "[name] words", commas part entries. Lines that begin with "#" are comments. Shared lists are not divided.
+// parseLists reads lists. A line "[name]" or "[name] shared" begins a list, every further line is an entry. In a list
+// "[name] words", commas separate entries. Lines that begin with "#" are comments. Shared lists are not divided.
 func (l *library) parseLists(text string, split Split) error {
 	var name, mode string
 	var entries []string
@@ -103,7 +103,7 @@ func (l *library) parseLists(text string, split Split) error {
 	return flush()
 }
 
-// listHeader takes "[name] mode" apart; alternatives in brackets at the start of an entry have a "|".
+// listHeader splits "[name] mode". Alternatives in brackets at the start of an entry have a "|".
 func listHeader(line string) (name, mode string, ok bool) {
 	if !strings.HasPrefix(line, "[") {
 		return "", "", false
@@ -139,7 +139,7 @@ func parseAll(entries []string) ([]template.Phrase, error) {
 	return out, nil
 }
 
-// check finds references to what does not exist, so that making people cannot fail.
+// check finds references to missing names, so that making people cannot fail.
 func (l *library) check() error {
 	var errs []error
 	see := func(where string, p template.Phrase, known map[string]bool) {
@@ -160,8 +160,8 @@ func (l *library) check() error {
 	return errors.Join(errs...)
 }
 
-// contextNames are the references that every place can resolve: the speaker, the other speaker, what was told last,
-// and expressions of time.
+// contextNames are the references that resolve everywhere: the speaker, the other speaker, the last told fact, and
+// expressions of time.
 var contextNames = map[string]bool{
 	"N": true, "F": true, "gist": true, "past": true, "future": true, "since": true, "date": true, "asof": true,
 }

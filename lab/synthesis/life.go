@@ -12,19 +12,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// pastEvents is the list of what a speaker told before; reflections draw of it.
+// pastEvents is the list of a speaker's earlier facts. Reflections draw from it.
 const pastEvents = "@event"
 
-// life is a person in the making.
+// life is a person under construction.
 type life struct {
 	*Generator
 	r      *rand.Rand
 	person Person
-	// themes are what each speaker may tell.
+	// themes are the possible themes of each speaker.
 	themes [2][]*theme
-	// used are the values that were drawn, so that no two targets look alike by accident.
+	// used has the drawn values, so that no two targets look alike by accident.
 	used map[string]bool
-	// things are what each speaker has told so far: 0 is the user, 1 the other.
+	// things are the told things of each speaker: 0 is the user, 1 the other.
 	things [2][]*thing
 	style  [2]style
 	// slots counts the things of each slot name, to tell them apart.
@@ -35,7 +35,7 @@ type life struct {
 	session int
 }
 
-// thing is a theme as it is in one life.
+// thing is a theme in one life.
 type thing struct {
 	*theme
 	slot    string
@@ -44,13 +44,13 @@ type thing struct {
 	gist    string
 	// op is the name of the last op that changed it.
 	op string
-	// target is the index of the one that holds; -1 after an end.
+	// target is the index of the target that holds; -1 after an end.
 	target int
-	// begun and touched are the first and the last session that told of it.
+	// begun and touched are the first and the last session with the thing.
 	begun, touched int
-	// done are the ops of a phrasing that were said: nobody types the same twice.
+	// done has the used ops of a phrasing. No writer types the same text twice.
 	done map[*op]bool
-	// reflected is whether somebody looked back on it.
+	// reflected is true after a speaker has looked back on it.
 	reflected bool
 }
 
@@ -71,7 +71,7 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	}
 	if n := len(g.phrased); n > 0 {
 		first := r.IntN(n)
-		l.themes = [2][]*theme{g.phrased[first], g.phrased[(first+1)%n]} // two writers' lives
+		l.themes = [2][]*theme{g.phrased[first], g.phrased[(first+1)%n]} // the lives of two writers
 	}
 	for who := range l.style {
 		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)
@@ -104,7 +104,7 @@ func (l *life) live() Person {
 	return l.person
 }
 
-// value draws an unused value of a list; when all were used, one that is not the current one.
+// value draws an unused value of a list. When all are used, it draws one other than the current value.
 func (l *life) value(list, current string) string {
 	entries := l.words.lists[list]
 	var v string
@@ -121,11 +121,11 @@ func (l *life) value(list, current string) string {
 	return v
 }
 
-// scope resolves references: variables first, then lists of words.
+// scope resolves references: variables first, then word lists.
 type scope struct {
 	l    *life
 	vars map[string]string
-	// now is the expression of time of the telling, once it has one.
+	// now is the expression of time of the telling, once there is one.
 	now *telling
 }
 
@@ -148,12 +148,12 @@ func (s scope) resolve(name string) string {
 	return template.Pick(s.l.r, list).Expand(s.l.r, s.resolve)
 }
 
-// telling is the time at which something is told, and the time it tells of.
+// telling is the time of a statement, and the time that it tells.
 type telling struct {
 	at     time.Time
 	moment *moment
-	// not is the start of the time that may not be told again: what is put off is not put off to the same day, and what happens
-	// again happens at another time.
+	// not is the start of a time that may not come again. A delay needs another day, and a repetition needs another
+	// time.
 	not time.Time
 }
 
@@ -185,7 +185,7 @@ func (t *telling) written() string {
 	return t.moment.written
 }
 
-// told is one thing to be told, as text and as target.
+// told is one fact to tell, as text and as target.
 type told struct {
 	target  int
 	say     string
@@ -195,7 +195,8 @@ type told struct {
 	gist    string
 }
 
-// tell performs an op on a thing at a time: it records the target and makes the text. Only when asked is it an answer.
+// tell performs an op on a thing at a time: it records the target and makes the text. Only when asked is the text an
+// answer.
 func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
 	t, o := c.thing, c.op
 	vars := maps.Clone(t.vars)
@@ -225,7 +226,7 @@ func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
 		out.caption = template.Pick(l.r, o.captions).Expand(l.r, sc.resolve)
 	}
 	if len(o.follows) > 0 && template.Chance(l.r, 0.6) {
-		e, aside := template.Pick(l.r, o.follows), l.scope(vars, &telling{at: at}) // dates in it are not the event's
+		e, aside := template.Pick(l.r, o.follows), l.scope(vars, &telling{at: at}) // its dates are not the event's dates
 		out.follow = [2]string{e.question.Expand(l.r, aside.resolve), e.answer.Expand(l.r, aside.resolve)}
 	}
 	out.gist = t.gistOf(o).Expand(l.r, sc.resolve)
@@ -244,7 +245,7 @@ func (l *life) drawValue(who int, d draw, current string) string {
 	return ""
 }
 
-// lookBack returns what a speaker may look back on, the oldest first.
+// lookBack returns the things on which a speaker may look back, the oldest first.
 func (l *life) lookBack(who int) []*thing {
 	var out []*thing
 	for _, t := range l.things[who] {
@@ -293,8 +294,9 @@ func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
 	l.update(t, o, sc.vars, index, gist)
 }
 
-// ends are the targets that an op which sets a value ends. What stands behind an expansion ends with it, unless the op is one of expansions
-// alone and says the same of the thing: another treatment leaves the condition, and a move leaves no flat behind.
+// ends returns the targets that an op with a new value ends. Expansions of an ended target end with it. An op of
+// expansions alone that says the same of the thing is an exception: another treatment leaves the condition. A move
+// leaves no flat behind.
 func (l *life) ends(t *thing, o *op, value string) (out []int) {
 	switch o.evolution {
 	case EvolutionNew, EvolutionNear, EvolutionWish, EvolutionAgain, EvolutionExpand:
@@ -322,7 +324,7 @@ func (t *thing) ofExpansions(o *op) bool {
 	return len(o.from) > 0
 }
 
-// gistOf is what an op is about, as a noun phrase.
+// gistOf returns the topic of an op as a noun phrase.
 func (t *thing) gistOf(o *op) template.Phrase {
 	switch {
 	case o.gist != nil:
@@ -340,7 +342,7 @@ func (l *life) answerOf(t *thing, o *op) template.Phrase {
 	return *t.theme.answer
 }
 
-// operations by evolution; what is not here is an UPDATE.
+// operations by evolution. Other evolutions are an UPDATE.
 var operations = map[Evolution]memory.OpKind{
 	EvolutionNew: memory.OpAdd, EvolutionNear: memory.OpAdd, EvolutionWish: memory.OpAdd,
 	EvolutionExpand: memory.OpUpdate, EvolutionAdjust: memory.OpUpdate, EvolutionShift: memory.OpUpdate, EvolutionPartial: memory.OpUpdate,
@@ -364,7 +366,7 @@ func (l *life) freshSlot(name string) string {
 	return name
 }
 
-// update keeps what an op changed. Asides and repetitions change nothing.
+// update stores the changes by an op. Asides and repetitions change nothing.
 func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist string) {
 	t.touched = l.session
 	t.done[o] = o.once
@@ -384,7 +386,7 @@ func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist s
 	t.target, t.op, t.gist = index, o.name, gist
 }
 
-// begin makes a thing of a theme that has not been told.
+// begin makes a thing of an untold theme.
 func (l *life) begin(who int, th *theme) *thing {
 	name := l.speaker(who).Name
 	t := &thing{

@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Phrasing is a statement as somebody typed it, with what the same person says later about its matter. What has no word of content is never
-// told.
+// Phrasing is a statement as a writer typed it, with the same writer's later statements on its topic. A statement
+// without a content word is never told.
 type Phrasing struct {
 	Told  string
 	Later []Later
@@ -26,7 +26,7 @@ type Later struct {
 	Evolution Evolution
 }
 
-// phrasedThemes makes a theme of each phrasing, by who says them.
+// phrasedThemes makes a theme of each phrasing, by writer.
 func phrasedThemes(people [][]Phrasing) ([][]*theme, error) {
 	out := make([][]*theme, len(people))
 	for i, phrasings := range people {
@@ -59,7 +59,7 @@ func (p Phrasing) theme(name string) (*theme, error) {
 			continue
 		}
 		o := phrasedOp(l.Evolution, l.Said, words)
-		o.from = []string{string(EvolutionNew)} // it is of the statement as that was told first
+		o.from = []string{string(EvolutionNew)} // it refers to the statement as first told
 		t.ops = append(t.ops, o)
 	}
 	return t, nil
@@ -68,7 +68,7 @@ func (p Phrasing) theme(name string) (*theme, error) {
 func phrasedOp(e Evolution, said string, words []template.Phrase) *op {
 	literal := template.Literal(said)
 	if last, _ := utf8.DecodeLastRuneInString(said); unicode.IsLetter(last) || unicode.IsDigit(last) {
-		literal = template.Literal(said + ".") // small talk may stand behind it
+		literal = template.Literal(said + ".") // small talk may follow it
 	}
 	return &op{
 		name: string(e), evolution: e, once: true, statement: literal, keywords: words, answer: &literal,
@@ -76,7 +76,7 @@ func phrasedOp(e Evolution, said string, words []template.Phrase) *op {
 	}
 }
 
-// keywords are the three longest words of content, in the order that they stand in; the last again where there are fewer.
+// keywords returns the three longest content words, in the order of the text. With fewer words, the last repeats.
 func keywords(said string) []template.Phrase {
 	var words []string
 	for _, w := range text.Words(said) {

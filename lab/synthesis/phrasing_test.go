@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// typed is what one person typed, and typed later.
+// typed has one person's first and later statements.
 var typed = [][]synthesis.Phrasing{{
 	{Told: "Six hens in the garden, all warrens", Later: []synthesis.Later{
 		{Said: "Fox got in sunday night, every last one of them", Evolution: synthesis.EvolutionEnd},

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// TestSplitsShareNothing reads the word lists of both splits themselves, as generated text shows only samples of them.
+// TestSplitsShareNothing reads the word lists of both splits, since generated text shows only samples of them.
 func TestSplitsShareNothing(t *testing.T) {
 	train, heldout := mustLoad(t, SplitTrain), mustLoad(t, SplitHeldout)
 	mine, theirs := values(train, heldout), values(heldout, train)
@@ -39,7 +39,7 @@ func mustLoad(t *testing.T, split Split) *library {
 	return l
 }
 
-// drawnLists are the lists that themes draw values of, and those that their entries are made of.
+// drawnLists are the lists for values of themes, and the lists for the parts of these.
 func drawnLists(l *library) map[string]bool {
 	out := map[string]bool{"person": true}
 	for _, th := range l.themes {
@@ -49,7 +49,7 @@ func drawnLists(l *library) map[string]bool {
 			}
 		}
 	}
-	for range 3 { // lists of lists are not deeper
+	for range 3 { // lists of lists have at most this depth
 		for name := range maps.Clone(out) {
 			for _, p := range l.lists[name] {
 				p.Refs(func(ref string) { out[ref] = true })
@@ -59,7 +59,7 @@ func drawnLists(l *library) map[string]bool {
 	return out
 }
 
-// values are the literal entries of lists that differ between the splits: shared lists are equal in both.
+// values returns the literal entries of lists that differ between the splits. Shared lists are equal in both.
 func values(l, other *library) map[string]bool {
 	out := map[string]bool{}
 	for name := range drawnLists(l) {
@@ -75,7 +75,7 @@ func values(l, other *library) map[string]bool {
 	return out
 }
 
-// phrasings are what is said and asked; statements are ground truth and the same in both.
+// phrasings returns the texts that speakers say and ask. Statements are ground truth and the same in both splits.
 func phrasings(l *library) map[string]bool {
 	out := map[string]bool{}
 	add := func(list []template.Phrase) {
@@ -157,7 +157,7 @@ func TestReferencesToNothingAreFound(t *testing.T) {
 	}
 }
 
-// chatKinds are the lists that have to exist.
+// chatKinds returns the required lists.
 func chatKinds() []chatKind {
 	return []chatKind{
 		chatOpening, chatOpeningReply, chatClosing, chatClosingReply, chatRemark, chatCompliment, chatEncourage,

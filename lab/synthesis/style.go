@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// style is how a speaker types; its fields are probabilities.
+// style is a speaker's way of typing. Its fields are probabilities.
 type style struct {
 	// lower is for a whole line in lower case, typo for a wrong letter in a word, chatty for a chat spelling.
 	lower, typo, chatty float64
@@ -29,7 +29,7 @@ func drawStyle(r *rand.Rand, clean bool) style {
 	return s
 }
 
-// chatSpelling is how chatty people write common words.
+// chatSpelling has the chat spelling of common words.
 var chatSpelling = strings.NewReplacer(
 	"going to ", "gonna ", "want to ", "wanna ", "kind of ", "kinda ", "because ", "cuz ", "probably ", "prob ",
 	"have to ", "gotta ", " and ", " & ", "something ", "somethin' ", " you all ", " y'all ", "about ", "abt ",
@@ -67,7 +67,7 @@ func (s style) apply(r *rand.Rand, text string, protected []string) string {
 	return out
 }
 
-// keeps says whether every protected phrase that a text had is still in it after a change.
+// keeps reports whether a changed text still has every protected phrase of the text before.
 func keeps(changed, before string, protected []string) bool {
 	for _, p := range protected {
 		if strings.Contains(before, p) && !strings.Contains(changed, p) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Subject is the person as evaluations take one. Its questions have one answer each, stated in one place.
+// Subject returns the person in the form of evaluations. Its questions have one answer each, stated in one place.
 func (p Person) Subject(tenant string) dataset.Subject {
 	s := dataset.Subject{Scope: memory.Scope{Tenant: tenant, User: p.ID}}
 	for _, session := range p.Sessions {
@@ -25,7 +25,7 @@ func (p Person) Subject(tenant string) dataset.Subject {
 		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor, Ends: t.Ends,
 			Value: t.Value}
 		if t.Evolution == EvolutionExpand {
-			target.Operation = memory.OpAdd // what was told before holds beside it
+			target.Operation = memory.OpAdd // the earlier statement still holds
 		}
 		for _, k := range t.Keywords {
 			for _, w := range text.Words(k) {

@@ -1,11 +1,11 @@
-// Package synthesis makes people who never lived: each with a profile, twenty to thirty dated sessions of talk over
-// one to three years, the memory operations that every session should lead to, and questions with their evidence. It
-// follows DeltaMem's memory-evolving synthesis (arXiv:2604.01560, section 3.2 and appendix A), with templates in
-// place of a model: changes within an event (expand, adjust, shift, partial deletion), changes of what an earlier
-// event means (feeling, meaning, belief about oneself), filling, and repetitions that change nothing.
+// Package synthesis makes people who never lived. Each has a profile, twenty to thirty dated sessions of talk over
+// one to three years, the expected memory operations of every session, and questions with their evidence. It follows
+// DeltaMem's memory-evolving synthesis (arXiv:2604.01560, section 3.2 and appendix A), with templates in place of a
+// model. There are changes within an event (expand, adjust, shift, partial deletion). There are changes of an earlier
+// event's meaning (feeling, meaning, belief about oneself). Filling and repetitions change nothing.
 //
-// Everything is a function of Options: the same options make the same people on every machine, and person i is the
-// same however many persons are made. All text comes from the files in words.
+// Everything is a function of Options: the same options make the same people on every machine. Person i is the same
+// for any number of persons. All text comes from the files in words.
 package synthesis
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Split chooses which half of the words is used. Names, values and phrasings of one split do not occur in the other;
-// closed classes (weekdays, months, colours, relatives) and the wording of statements belong to both.
+// Split names a half of the words. Names, values and phrasings of one split do not occur in the other. Closed classes
+// (weekdays, months, colours, relatives) and the wording of statements belong to both.
 type Split string
 
 // The splits: two thirds of each list are for training, one third is held out.
@@ -25,7 +25,7 @@ const (
 	SplitHeldout Split = "heldout"
 )
 
-// Form is who talks.
+// Form names the speakers of a dialogue.
 type Form string
 
 // The forms of dialogue.
@@ -34,34 +34,34 @@ const (
 	FormMixed Form = "mixed"
 	// FormAssistant is a user with an assistant; every session begins with the user.
 	FormAssistant Form = "assistant"
-	// FormFriends is two people, both of RoleUser, who both tell of themselves.
+	// FormFriends is two people, both of RoleUser, who both tell facts about themselves.
 	FormFriends Form = "friends"
 )
 
-// Limits of Options, against mistakes rather than needs.
+// Limits of Options, to catch mistakes.
 const (
 	maxPersons  = 1_000_000
 	maxSessions = 200
 	maxBeats    = 40
 )
 
-// Options say what is made. The zero value of a field means its default.
+// Options are the options of a Generator. The zero value of a field means its default.
 type Options struct {
-	// Seed chooses the people; every value, zero too, is a seed of its own.
+	// Seed chooses the people. Every value, zero too, is a different seed.
 	Seed uint64
-	// Persons is how many people Generate makes; default 1, at most a million.
+	// Persons is the number of people that Generate makes; default 1, at most a million.
 	Persons int
-	// Sessions is how many sessions a person has; default 0: 20 to 30, drawn for each person. At most 200.
+	// Sessions is the number of sessions of a person; default 0: 20 to 30, drawn for each person. At most 200.
 	Sessions int
-	// Beats is how many things are told in a session on average; default 8, at most 40. A session has about two
-	// and a half turns a beat.
+	// Beats is the mean number of told facts in a session; default 8, at most 40. A session has about two and a half
+	// turns a beat.
 	Beats int
-	// Split is which words are used; default SplitTrain.
+	// Split selects the words; default SplitTrain.
 	Split Split
-	// Form is who talks; default FormMixed.
+	// Form selects the speakers; default FormMixed.
 	Form Form
-	// Phrasings are, by who typed them, what people told; where there are any, a person tells one's instead of what is in the words, amid
-	// the same small talk. Default none.
+	// Phrasings are people's statements, by writer. With any, a person tells one writer's statements in place of the
+	// themes, amid the same small talk. Default empty.
 	Phrasings [][]Phrasing
 	// Clean leaves out typing errors, chat spelling and lower-cased lines.
 	Clean bool
@@ -133,7 +133,7 @@ func Generate(o Options) ([]Person, error) {
 	return out, nil
 }
 
-// Person makes person i, counted from zero.
+// Person makes person i, from zero.
 func (g *Generator) Person(i int) Person {
 	// The second word of the state separates persons; the multiplier is the golden ratio's, to spread small numbers.
 	r := rand.New(rand.NewPCG(g.options.Seed, (uint64(i)+1)*0x9e3779b97f4a7c15))

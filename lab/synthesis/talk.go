@@ -9,18 +9,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// conversation is a session in the making.
+// conversation is a session under construction.
 type conversation struct {
 	*life
 	chat    chatter
 	session Session
 	at      time.Time
-	// next is whose turn it is.
+	// next is the next speaker.
 	next int
-	// gist is what was told last, by the speaker told; -1 when nothing was.
+	// gist is the last told fact, by the speaker told; -1 before the first fact.
 	gist string
 	told int
-	// praised says that the last turn praised or encouraged.
+	// praised is true after a turn that praised or encouraged.
 	praised bool
 }
 
@@ -41,7 +41,7 @@ func (l *life) talk(start time.Time) Session {
 	return c.session
 }
 
-// line is a turn before it is spoken.
+// line is a turn before its speech.
 type line struct {
 	kind    TurnKind
 	parts   []string
@@ -49,7 +49,7 @@ type line struct {
 	targets []int
 }
 
-// speak appends a turn of whose turn it is.
+// speak appends a turn of the next speaker.
 func (c *conversation) speak(n line) {
 	who := c.next
 	c.at = c.at.Add(time.Duration(15+c.r.IntN(150)) * time.Second)
@@ -80,7 +80,7 @@ func (c *conversation) settle(t *Target, at time.Time) {
 	}
 }
 
-// protect returns what typing errors must not touch.
+// protect returns the phrases without typing errors.
 func (c *conversation) protect(targets []int) []string {
 	out := []string{c.person.Profile.Name, c.person.Other.Name}
 	for _, i := range targets {
@@ -99,7 +99,7 @@ func join(parts []string) string {
 	return strings.Join(out, " ")
 }
 
-// small makes small talk of a kind, about what was told last.
+// small makes small talk of a kind, about the last told fact.
 func (c *conversation) small(kind chatKind) string {
 	vars := map[string]string{"N": c.speaker(c.next).Name, "F": c.speaker(1 - c.next).Name, "gist": c.gist}
 	return c.chat.line(kind, c.scope(vars, nil))
@@ -122,7 +122,7 @@ func (c *conversation) close() {
 	}
 }
 
-// beat tells one thing, or makes small talk.
+// beat tells one fact, or makes small talk.
 func (c *conversation) beat() {
 	if template.Chance(c.r, 0.07) {
 		c.idle()
@@ -134,14 +134,14 @@ func (c *conversation) beat() {
 		c.idle()
 		return
 	}
-	asked := c.next != who || template.Chance(c.r, 0.12) // else somebody would have to ask first
+	asked := c.next != who || template.Chance(c.r, 0.12) // else the other would have to ask first
 	told := c.tell(who, pick, asked, c.at)
 	c.handOver(who, told.ask)
 	c.deliver(who, told)
 	c.respond(who, told)
 }
 
-// teller draws who tells next: mostly the user, and in a chat of friends mostly whose turn it is.
+// teller draws the teller of the next fact: mostly the user, and in a chat of friends mostly the next speaker.
 func (c *conversation) teller() int {
 	if c.person.Form == FormFriends {
 		if template.Chance(c.r, 0.88) {
@@ -155,13 +155,13 @@ func (c *conversation) teller() int {
 	return 0
 }
 
-// handOver lets the other speaker say something when it is their turn, or when they have to ask first.
+// handOver lets the other speaker take a turn when it is their turn, or when they have to ask first.
 func (c *conversation) handOver(who int, ask string) {
 	for c.next == who {
 		if ask == "" {
 			return
 		}
-		c.react() // a reaction may be a question with its answer, after which it is the same speaker's turn again
+		c.react() // a reaction may be a question with its answer; then the same speaker is next again
 	}
 	parts := []string{c.remark(0.6), ask}
 	switch {
@@ -177,7 +177,7 @@ func (c *conversation) handOver(who int, ask string) {
 	c.speak(line{kind: KindQuestion, parts: parts})
 }
 
-// deliver speaks what is told, often with a reaction before it and a question after it.
+// deliver speaks a told fact, often with a reaction before it and a question after it.
 func (c *conversation) deliver(who int, t told) {
 	kind, show := KindTell, ""
 	if t.ask != "" {
@@ -192,25 +192,25 @@ func (c *conversation) deliver(who int, t told) {
 	}
 	before := c.remark(0.6)
 	if t.ask != "" && template.Chance(c.r, 0.7) {
-		before = "" // who was asked mostly just answers
+		before = "" // the answer to a question mostly has no reaction
 	}
 	c.speak(line{kind: kind, parts: []string{before, t.say, c.elaborate(0.45), show, back}, caption: t.caption, targets: []int{t.target}})
 	c.gist, c.told = t.gist, who
 }
 
-// respond lets the other speaker take it up: a question that is answered, a reaction, or nothing.
+// respond lets the other speaker respond: a question with an answer, a reaction, or nothing.
 func (c *conversation) respond(who int, t told) {
 	if t.follow[0] != "" {
 		c.speak(line{kind: KindQuestion, parts: []string{c.remark(0.7), t.follow[0]}})
 		c.speak(line{kind: KindAnswer, parts: []string{c.remark(0.2), t.follow[1]}, targets: []int{t.target}})
 	}
 	if c.person.Form == FormFriends && template.Chance(c.r, 0.78) {
-		return // the reaction comes with the next thing told
+		return // the reaction comes with the next fact
 	}
 	c.react()
 }
 
-// remark is a short reaction to the last turn that goes before something else; empty when there is no cause.
+// remark returns a short reaction to the last turn, before other text. It is empty without a cause.
 func (c *conversation) remark(p float64) string {
 	if !template.Chance(c.r, p) {
 		return ""
@@ -224,7 +224,7 @@ func (c *conversation) remark(p float64) string {
 	return ""
 }
 
-// react speaks a turn that tells nothing.
+// react speaks a turn without a fact.
 func (c *conversation) react() {
 	if c.praised {
 		c.speak(line{kind: KindReaction, parts: []string{c.small(chatThanks), c.small(chatAgree)}})
@@ -242,7 +242,7 @@ func (c *conversation) react() {
 	}
 }
 
-// elaborate is something about the speaker's own life that goes with what was told: a feeling, a reason.
+// elaborate returns a detail about the speaker's life for the told fact: a feeling, a reason.
 func (c *conversation) elaborate(p float64) string {
 	if !template.Chance(c.r, p) {
 		return ""
@@ -250,7 +250,7 @@ func (c *conversation) elaborate(p float64) string {
 	return template.Pick(c.r, c.words.lists["elaborate"]).Expand(c.r, c.scope(map[string]string{}, nil).resolve)
 }
 
-// reaction draws how what was told is taken up.
+// reaction draws a reaction to the told fact.
 func (c *conversation) reaction() (n line, praise bool) {
 	echo, advice := 0.15, 0.05
 	if c.assistant(c.next) {
@@ -271,7 +271,7 @@ func (c *conversation) reaction() (n line, praise bool) {
 	return line{kind: KindReaction, parts: []string{c.small(chatRemark)}}, false
 }
 
-// idle makes small talk that leads nowhere: of friends, or a task for the assistant.
+// idle makes unrelated small talk: of friends, or a task for the assistant.
 func (c *conversation) idle() {
 	if c.person.Form == FormAssistant {
 		if c.next != 0 {

@@ -103,7 +103,7 @@ func TestPredecessorsAreEarlierAndOfTheSameSlot(t *testing.T) {
 	})
 }
 
-// In this life two friends fell out twice in one month.
+// In this life two friends fall out twice in one month.
 func TestWhatHappensAgainHappensAtAnotherTime(t *testing.T) {
 	o := synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11, Clean: true}
 	g, err := synthesis.New(o)
@@ -183,7 +183,7 @@ func TestQuestionsHaveEvidence(t *testing.T) {
 	})
 }
 
-// A filter is to learn both sides, so neither may be rare.
+// A filter learns both sides, so neither may be rare.
 func TestShareOfTurnsThatTellNothing(t *testing.T) {
 	for form, want := range map[synthesis.Form][2]float64{
 		synthesis.FormFriends: {0.25, 0.50}, synthesis.FormAssistant: {0.25, 0.70},

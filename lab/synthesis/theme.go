@@ -10,14 +10,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// theme is something that can be true of a person and change: how it is told first, how it evolves, how one asks.
+// theme is a changing fact of a person: its first telling, its evolutions, its questions.
 type theme struct {
 	name   string
 	domain string
 	kind   memory.Kind
-	// many is whether a person may have several at once, each a slot of its own.
+	// many is true when a person may have several at once, each with a separate slot.
 	many bool
-	// assistant is whether the assistant tells it.
+	// assistant is true when the assistant tells it.
 	assistant bool
 	gist      *template.Phrase
 	answer    *template.Phrase
@@ -27,14 +27,14 @@ type theme struct {
 	ops       []*op
 }
 
-// op is one way of telling something of a theme.
+// op is one way to tell a fact of a theme.
 type op struct {
 	name      string
 	evolution Evolution
 	draws     []draw
-	// once is whether it is said no more than once.
+	// once is true for an op that comes at most once.
 	once bool
-	// from names the ops after which this one may come; empty means any.
+	// from names the ops after which this one may come. Empty means any.
 	from      []string
 	statement template.Phrase
 	keywords  []template.Phrase
@@ -203,7 +203,7 @@ func (p *themeParser) ofOp(mark, rest string) error {
 	return nil
 }
 
-// parseStatement reads "statement | keyword | keyword | keyword". It parts at " | ", which no phrase has.
+// parseStatement reads "statement | keyword | keyword | keyword". It splits at " | ", which no phrase has.
 func (o *op) parseStatement(rest string) error {
 	parts, err := parseAll(strings.Split(rest, " | "))
 	if err != nil {
@@ -260,7 +260,7 @@ func part[T any](where string, list *[]T, split Split) error {
 	return nil
 }
 
-// check reports what is missing, and references to what is not there.
+// check reports missing parts, and references to missing names.
 func (t *theme) check(l *library, see func(string, template.Phrase, map[string]bool)) []error {
 	var errs []error
 	bad := func(format string, args ...any) {

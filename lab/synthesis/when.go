@@ -11,12 +11,12 @@ import (
 
 const day = 24 * time.Hour
 
-// moment is an expression of time with what it means on the day it is said.
+// moment is an expression of time with its meaning on the day of the telling.
 type moment struct {
-	// said is how the speaker puts it: "last Friday".
+	// said is the speaker's expression: "last Friday".
 	said string
 	when memory.EventTime
-	// written is how a statement has it, with a leading space: " on 3 May 2025"; empty without a date.
+	// written is the form in a statement, with a leading space: " on 3 May 2025". It is empty without a date.
 	written string
 }
 
@@ -108,7 +108,7 @@ func future(r *rand.Rand, at time.Time) moment {
 	}
 }
 
-// since draws a beginning that lies months or years back.
+// since draws a beginning months or years ago.
 func since(r *rand.Rand, at time.Time) moment {
 	if template.Chance(r, 0.5) {
 		year := at.Year() - 1 - r.IntN(8)

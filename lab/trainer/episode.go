@@ -33,16 +33,16 @@ const (
 	maxSessions = 200
 	// maxMany bounds rollouts and forks of a call.
 	maxMany = 256
-	// cachedTexts is how many texts' vectors are kept: replays embed the same ones.
+	// cachedTexts is the number of texts with cached vectors. Replays embed the same texts.
 	cachedTexts = 50_000
 )
 
-// mark begins an episode's bytes; eight bytes of a digest follow, and then the state.
+// mark begins an episode's bytes. Eight bytes of a digest follow, and then the state.
 var mark = []byte("mneme-episode-1 ")
 
 const digest = 8
 
-// encode returns the bytes of an episode. field is that of the request which makes it too large.
+// encode returns the bytes of an episode. field names the request's field for the error of a too large episode.
 func encode(s *mnemev1.EpisodeState, field string) ([]byte, error) {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(s)
 	if err != nil {
@@ -73,14 +73,15 @@ func decode(data []byte) (*mnemev1.EpisodeState, error) {
 	return s, nil
 }
 
-// Who says which turns are worth keeping.
+// The filters of an episode.
 const (
 	filterLLM      = "llm"
 	filterEmbedded = "embedded"
 	filterOff      = "off"
 )
 
-// Lives makes episodes' lives. It is safe for concurrent use, and the same episode is the same life in every process of a version.
+// Lives makes episodes' lives. It is safe for concurrent use. The same episode gives the same life in every process
+// of a version.
 type Lives struct {
 	client   *model.Client
 	options  llm.Options
@@ -93,8 +94,8 @@ func NewLives() (*Lives, error) {
 	cfg := model.DefaultConfig()
 	cfg.BaseURL, cfg.Model = "http://trainer.invalid/v1", "trained"
 	cfg.Retry.Max, cfg.Breaker.Failures = 0, 0
-	cfg.SchemaIn = "request"                              // the same calls have the same answers, so nothing is found out between them
-	cfg.Concurrency, cfg.TenantConcurrency = 1<<20, 1<<20 // answers are there at once, or stand-ins are
+	cfg.SchemaIn = "request"                              // equal calls have equal answers: the client must learn nothing between calls
+	cfg.Concurrency, cfg.TenantConcurrency = 1<<20, 1<<20 // the answers or stand-ins are ready at once
 	cfg.Window = 1 << 30
 	client, err := model.NewClient(cfg, model.Deps{
 		Transport: transport{}, Record: func(ctx context.Context, r model.Record) { exchangeOf(ctx).record(r) },
@@ -108,7 +109,7 @@ func NewLives() (*Lives, error) {
 	}, nil
 }
 
-// pipeline forms memory as an episode began, and says by which prompts.
+// pipeline returns the pipeline that an episode began with, and the versions of its prompts.
 func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts string, err error) {
 	at := slices.IndexFunc(strategies.All(), func(s strategies.Strategy) bool { return s.Name == b.GetStrategy() })
 	if at < 0 {
@@ -141,19 +142,19 @@ func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts
 	return p, prompts, nil
 }
 
-// position is where an episode stands.
+// position is the current position of an episode.
 type position struct {
 	strategy string
 	judge    *reinforcement.Judge
-	// life is as it was before the session that waits, or at its end.
+	// life is the life before the waiting session, or at its end.
 	life *formation.Life
-	// session is the one that waits, counted from 0, and calls how many calls of filter and former came before it.
+	// session is the index of the waiting session. calls is the number of calls of filter and former before it.
 	session, calls int
 	exchange       *exchange
 	pending        []*mnemev1.PendingRequest
 }
 
-// begun is the state of an episode that begins.
+// begun returns the state of a new episode.
 func (l *Lives) begun(b *mnemev1.BeginRequest) (*mnemev1.EpisodeState, error) {
 	if b.GetSessions() < 1 || b.GetSessions() > maxSessions {
 		return nil, fault.Terminal("sessions", "is %d, want 1 to %d", b.GetSessions(), maxSessions)
@@ -194,7 +195,7 @@ func (l *Lives) at(ctx context.Context, s *mnemev1.EpisodeState) (*position, err
 	return p, p.advance(ctx)
 }
 
-// advance forms sessions until one has to wait, or all are formed.
+// advance forms sessions until one must wait, or all are formed.
 func (p *position) advance(ctx context.Context) error {
 	for p.pending = nil; p.life.Next() != nil; p.session++ {
 		p.exchange.calls = p.calls
@@ -217,7 +218,8 @@ func (p *position) advance(ctx context.Context) error {
 	return nil
 }
 
-// check holds answers against what is pending: one to each, and where only is set nothing else.
+// check compares answers with the pending requests. Each request needs one answer. Where only is set, no other
+// answers are allowed.
 func (p *position) check(field string, answers []*mnemev1.Answer, only bool) error {
 	given := map[string]bool{}
 	for i, a := range answers {

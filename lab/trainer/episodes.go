@@ -45,7 +45,7 @@ func (e Episodes) Step(ctx context.Context, req *connect.Request[mnemev1.StepReq
 	if err := p.check("answers", req.Msg.GetAnswers(), true); err != nil {
 		return nil, err
 	}
-	for _, r := range p.pending { // in their order, whatever that of the call was
+	for _, r := range p.pending { // in their order, independent of the order of the call
 		at := slices.IndexFunc(req.Msg.GetAnswers(), func(a *mnemev1.Answer) bool { return a.GetRequestId() == r.GetId() })
 		answer := req.Msg.GetAnswers()[at]
 		s.History = append(s.History, answer)

@@ -22,41 +22,41 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// errPending says that a former asked what there is no answer to yet.
+// errPending is the error of a former with a request that has no answer yet.
 var errPending = errors.New("an answer is pending")
 
-// repairing says what answers a repair that there is no answer to.
+// repairing is the way to answer a repair without an answer.
 type repairing int
 
 const (
-	// repairByStandIn has the stand-in repair; 0 has it asked of the trainer.
+	// repairByStandIn lets the stand-in repair. 0 makes the repair pending for the trainer.
 	repairByStandIn repairing = iota + 1
-	// repairFails answers nothing.
+	// repairFails returns an empty answer.
 	repairFails
 )
 
-// exchange answers the formers of one life. Roles that are asked side by side must not end each other: whoever fails first would choose
-// what is pending. So what has no answer is answered by the stand-in, whose answers are valid, and the call of the former counts for
-// nothing when it has returned. It is safe for concurrent use.
+// exchange answers the formers of one life. Parallel roles must not end each other: otherwise the first failure would
+// choose the pending requests. So the stand-in answers a request without an answer, with a valid answer. After that,
+// the result of the former's call does not count. It is safe for concurrent use.
 type exchange struct {
 	mu      sync.Mutex
 	answers map[string]string // by request id
-	// fill has the stand-in answer all that has no answer, for good.
+	// fill lets the stand-in answer all requests without an answer, for good.
 	fill   bool
 	repair repairing
-	// calls counts those of filter and former: the same question in another call is another one.
+	// calls counts the calls of filter and former. The same question in another call is a different question.
 	calls int
 
-	// What follows is of the present call.
+	// The next fields belong to the present call.
 
 	deciding bool
 	missing  []*mnemev1.PendingRequest
-	standIn  map[string]bool // ids of what the stand-in answered
-	failed   bool            // an answer of the trainer's ended a question
+	standIn  map[string]bool // ids of the stand-in's answers
+	failed   bool            // an answer of the trainer ended a question
 
-	// given are the texts by question, whatever the call: a session that is tried again is told the same.
+	// given are the texts by question, for any call: a retried session gets the same texts.
 	given map[string]string
-	// valid are the first answers that could be used, by request id.
+	// valid has the request ids of usable first answers.
 	valid map[string]bool
 }
 
@@ -68,7 +68,7 @@ func newExchange(history []*mnemev1.Answer) *exchange {
 	return x
 }
 
-// filled is an exchange from a call on that knows further answers and asks nobody.
+// filled returns an exchange from a call on, with further answers and no pending requests.
 func (x *exchange) filled(calls int, answers []*mnemev1.Answer, repair repairing) *exchange {
 	out := newExchange(answers)
 	out.fill, out.repair, out.calls = true, repair, calls
@@ -91,8 +91,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// called does a call of a filter or former, and returns errPending instead of what it made of the stand-in's answers. A failure of the
-// trainer's own counts before that: what else is asked then is not for the session.
+// called runs a call of a filter or former. It returns errPending in place of a result from the stand-in's answers. A
+// failure by the trainer's answer comes first. Then further requests do not belong to the session.
 func called[T any](ctx context.Context, deciding bool, do func() (T, error)) (T, error) {
 	x := exchangeOf(ctx)
 	x.mu.Lock()
@@ -109,7 +109,7 @@ func called[T any](ctx context.Context, deciding bool, do func() (T, error)) (T,
 	return out, err
 }
 
-// pending are the requests without an answer, in an order that does not depend on who asked first.
+// pending returns the requests without an answer, in an order that does not depend on the order of the calls.
 func (x *exchange) pending() []*mnemev1.PendingRequest {
 	slices.SortFunc(x.missing, func(a, b *mnemev1.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.GetRole(), b.GetRole()), cmp.Compare(a.GetId(), b.GetId()))
@@ -117,7 +117,7 @@ func (x *exchange) pending() []*mnemev1.PendingRequest {
 	return x.missing
 }
 
-// question names what is asked, and id that in a call.
+// question names a question; id names it in a call.
 func question(role llm.Role, messages []llm.Message) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", role)
@@ -163,8 +163,8 @@ func (x *exchange) answer(c llmtest.Call) string {
 	return llmtest.Answer(c)
 }
 
-// follows reports whether a question was asked because of an answer of the stand-in's: it repairs one, or decides after one of its role.
-// What is extracted or rated never depends on other answers.
+// follows reports whether a question follows from an answer of the stand-in: it repairs one, or decides after one of
+// its role. An extraction or a rating never depends on other answers.
 func (x *exchange) follows(c llmtest.Call, messages []llm.Message) bool {
 	if c.IsRepair() && x.standIn[x.id(question(c.Role, messages[:2]))] {
 		return true
@@ -172,7 +172,7 @@ func (x *exchange) follows(c llmtest.Call, messages []llm.Message) bool {
 	return x.deciding && slices.ContainsFunc(x.missing, func(r *mnemev1.PendingRequest) bool { return r.GetRole() == string(c.Role) })
 }
 
-// record notes how a question ended.
+// record notes the end of a question.
 func (x *exchange) record(r llm.Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -194,7 +194,7 @@ func (x *exchange) record(r llm.Record) {
 	}
 }
 
-// allValid reports whether the first answers to all of some questions could be used.
+// allValid reports whether the first answers to all of some questions were usable.
 func (x *exchange) allValid(ids []string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -231,7 +231,7 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// former has a former's calls answered by the exchange of their context.
+// former passes a former's calls to the exchange of their context.
 type former struct{ formation.Former }
 
 var _ formation.Reader = former{}
@@ -254,7 +254,8 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 	return called(ctx, true, func() (formation.Verdict, error) { return f.Former.Decide(ctx, in) })
 }
 
-// filter is the same of a filter. Turns that it cannot rate go to the dead letters of a service: nothing is formed of them here.
+// filter does the same for a filter. In a service, turns that the filter fails on go to the dead letters. Here no
+// memory is formed of them.
 type filter struct{ inner formation.Filter }
 
 // Filter implements formation.Filter.

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// FuzzEpisode has any bytes taken for an episode: they are refused as such, or are one, whose fork goes on from them.
+// FuzzEpisode decodes any bytes as an episode. They are refused, or they are an episode with a valid fork.
 func FuzzEpisode(f *testing.F) {
 	e := trainer.Episodes{Lives: lives()}
 	res, err := e.Begin(f.Context(), connect.NewRequest(&mnemev1.BeginRequest{Seed: 1, Sessions: 1, Strategy: "rmm", Filter: "off"}))

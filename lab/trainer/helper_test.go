@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lives are those of one process; others come to the same, as a test of replicas shows.
+// lives are the lives of one process. A test of replicas shows that other processes have the same.
 var lives = sync.OnceValue(newLives)
 
 func newLives() *trainer.Lives {
@@ -31,7 +31,7 @@ func newLives() *trainer.Lives {
 	return l
 }
 
-// clients are a trainer's two.
+// clients are the two clients of a trainer.
 type clients struct {
 	t *testing.T
 	mnemev1connect.EpisodeServiceClient
@@ -48,7 +48,7 @@ func start(t *testing.T, l *trainer.Lives) clients {
 	}
 }
 
-// standing is an episode with what is pending.
+// standing is an episode with its pending requests.
 type standing struct {
 	episode []byte
 	pending []*mnemev1.PendingRequest
@@ -110,7 +110,7 @@ func answers(pending []*mnemev1.PendingRequest, by func(*mnemev1.PendingRequest)
 	return out
 }
 
-// plain is what the scripted model answers.
+// plain returns the scripted model's answer.
 func plain(r *mnemev1.PendingRequest) string {
 	c := llmtest.Call{Role: llm.Role(r.GetRole())}
 	for _, m := range r.GetMessages() {
@@ -122,7 +122,7 @@ func plain(r *mnemev1.PendingRequest) string {
 	return llmtest.Answer(c)
 }
 
-// nonsense is no answer to anything.
+// nonsense returns an answer that fits no request.
 func nonsense(*mnemev1.PendingRequest) string { return "I would rather not." }
 
 func same(a, b []standing) bool {

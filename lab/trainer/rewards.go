@@ -24,7 +24,7 @@ type Rewards struct{ Lives *Lives }
 
 var _ mnemev1connect.RewardServiceHandler = Rewards{}
 
-// rewards are those that a session can be scored by.
+// rewards are the rewards for the score of a session.
 var rewards = []reinforcement.Reward{reinforcement.RewardTransition, reinforcement.RewardDense, reinforcement.RewardOutcome}
 
 // Score implements RewardService.
@@ -72,7 +72,7 @@ type scorer struct {
 	*position
 	strategy string
 	by       reinforcement.Reward
-	// first are the ids of what is pending, own those of the role.
+	// first has the ids of the pending requests, own the ids of the role's requests.
 	first, own []string
 	before     reinforcement.Remembered
 	core       int // words of the core block
@@ -115,8 +115,8 @@ func (s *scorer) coreWords(ctx context.Context, l *formation.Life) (int, error) 
 	return text.CountWords(c.Content), err
 }
 
-// score forms the session by answers. Whether first answers can be used is seen where the stand-in repairs those that cannot, as a failure
-// would end what is asked beside them. Where some cannot, the session counts as it is without such repairs.
+// score forms the session by answers. The stand-in repairs unusable first answers, which shows their validity. A
+// failure would end the parallel requests. With an unusable answer, the session counts without these repairs.
 func (s *scorer) score(ctx context.Context, answers []*mnemev1.Answer) (*mnemev1.Score, error) {
 	life, x, err := s.form(ctx, s.pendingOnly(answers), repairByStandIn)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *scorer) score(ctx context.Context, answers []*mnemev1.Answer) (*mnemev1
 	return out, err
 }
 
-// pendingOnly are the answers to what is pending.
+// pendingOnly returns the answers to the pending requests.
 func (s *scorer) pendingOnly(answers []*mnemev1.Answer) (out []*mnemev1.Answer) {
 	for _, a := range answers {
 		if slices.Contains(s.first, a.GetRequestId()) {
@@ -152,7 +152,7 @@ func (s *scorer) form(ctx context.Context, answers []*mnemev1.Answer, repair rep
 	return life, x, life.Step(x.in(ctx))
 }
 
-// reward is what the session came to, with its parts by name; nil where there is none.
+// reward returns the reward of the session, with its parts by name. It is nil without a reward.
 func (s *scorer) reward(ctx context.Context, l *formation.Life, valid bool) (*float64, map[string]float64, error) {
 	parts := map[string]float64{"format": one(valid)}
 	switch s.by {
@@ -164,7 +164,7 @@ func (s *scorer) reward(ctx context.Context, l *formation.Life, valid bool) (*fl
 		o := reinforcement.Defaults().Transition
 		t := s.judge.Transition(s.before, after, s.session, o)
 		retrieved := true
-		if s.strategy == deltamem.Name { // only its model chooses whether it looks at what it changes
+		if s.strategy == deltamem.Name { // only its model chooses whether it reads the memories that it changes
 			if retrieved, err = s.judge.Retrieved(ctx, s.before, l, s.session); err != nil {
 				return nil, nil, err
 			}

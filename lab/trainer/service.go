@@ -20,15 +20,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// maxMessage bounds a request: an episode and completions of 10 MB each, with room for how JSON writes them.
+// maxMessage bounds a request: an episode and completions of 10 MB each, with room for their JSON form.
 const maxMessage = 48 << 20
 
-// Config is what can be set.
+// Config has the settings.
 type Config struct {
 	Key config.Secret `env:"MNEME_TRAINER_KEY" desc:"what callers show as \"Authorization: Bearer KEY\", 16 bytes or more; empty for none"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the values.
 func (c Config) Validate() error {
 	return config.Require(c.Key == "" || len(c.Key) >= minKey, "MNEME_TRAINER_KEY", c.Key, "16 bytes or more")
 }
@@ -60,8 +60,8 @@ func Handler(lives *Lives, log *slog.Logger) http.Handler {
 	return mux
 }
 
-// codec is one of connect's that is strict and gives the same bytes for the same message: a field that is misspelt would have rollouts
-// rewarded by something else than what was meant, and connect's JSON leaves out what it does not know.
+// codec is one of connect's codecs, made strict and deterministic. Connect's JSON ignores unknown fields. A misspelt
+// field would then silently change the reward of rollouts.
 type codec struct {
 	name      string
 	marshal   func(proto.Message) ([]byte, error)
@@ -89,7 +89,7 @@ func (c codec) Unmarshal(data []byte, message any) error {
 	return c.unmarshal(data, m)
 }
 
-// explained says to callers what was wrong, as all services do.
+// explained adds the cause to callers' errors, as all services do.
 func explained(log *slog.Logger) connect.Interceptor {
 	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -101,7 +101,7 @@ func explained(log *slog.Logger) connect.Interceptor {
 
 var errKey = errors.New("want `Authorization: Bearer KEY` with this service's key")
 
-// require refuses callers without the key, where there is one, before a byte of the body is read.
+// require refuses callers without the key, if one is set, before it reads the body.
 func (c Config) require(next http.Handler) http.Handler {
 	if c.Key == "" {
 		return next

@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// A field that is misspelt would have answers rewarded by something else.
+// A request with a misspelt field is refused. It would silently change the reward.
 func TestFieldsThatThereAreNoneOfAreRefused(t *testing.T) {
 	s := httptest.NewServer(trainer.Handler(lives(), slog.New(slog.DiscardHandler)))
 	defer s.Close()

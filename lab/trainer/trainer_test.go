@@ -48,7 +48,7 @@ func TestAnEpisodeIsTheSameAgainInAnotherProcess(t *testing.T) {
 	}
 }
 
-// Four builders are asked side by side: one that fails must not choose what is asked of the others.
+// Four builders ask in parallel. A failing one must not choose the requests of the others.
 func TestWhatIsAskedBesideAFailureIsTheSameAgain(t *testing.T) {
 	c := start(t, lives())
 	b := &mnemev1.BeginRequest{Seed: 4, Sessions: 1, Strategy: "membuilder", Filter: "off"}
@@ -132,7 +132,7 @@ func TestWhatExtractsWhatWasSaidIsWorthMore(t *testing.T) {
 		t.Errorf("parts %v, of nothing %v", p, empty.GetParts())
 	}
 
-	// A repair makes up for the state of memory, and not for the form.
+	// A repair counts for the state of memory, not for the form.
 	repair := c.step(s, func(*mnemev1.PendingRequest) string { return "no" }).pending[0]
 	repaired := one("no")
 	repaired.Answers = append(repaired.Answers, &mnemev1.Answer{RequestId: repair.GetId(), Text: plain(repair)})

@@ -18,11 +18,12 @@ import (
 // CommitmentVersion names the models of an assistant's commitments that this package makes.
 const CommitmentVersion = "commitment/1"
 
-// CommitmentOptions are what a model of commitments is made from. They are recorded in it.
+// CommitmentOptions are the options of a model of commitments. The record in the model's file has them.
 type CommitmentOptions struct {
 	// Seed draws the order of learning.
 	Seed uint64 `json:"seed"`
-	// Passing is the share of the sentences that commit to nothing, among those that options are chosen on, which the threshold lets pass.
+	// Passing is the share of the sentences without a commitment that the threshold lets pass, measured on the
+	// sentences for the choice of options.
 	Passing float64 `json:"passing"`
 	// Epochs, Rate and Decay are as in FilterOptions.
 	Epochs int     `json:"epochs"`
@@ -41,20 +42,21 @@ func (o CommitmentOptions) network() FilterOptions {
 	return f
 }
 
-// CommitmentRecord says what a model was made from and what came out; it stands in the model's file.
+// CommitmentRecord records the options, the data and the figures of a model. The model's file has it.
 type CommitmentRecord struct {
 	Options CommitmentOptions `json:"options"`
-	// Sentences counts what was learned from, Digest is of it.
+	// Sentences counts the training sentences. Digest is their digest.
 	Sentences int    `json:"sentences"`
 	Digest    string `json:"digest"`
 	// Loss is the mean weighted logistic loss of the last epoch.
 	Loss float64 `json:"loss"`
-	// Chosen is measured on the sentences that the threshold was chosen on, Heldout on another writer's that nothing was.
+	// Chosen is measured on the sentences on which the threshold is chosen. Heldout is measured on another writer's
+	// sentences, which no choice uses.
 	Chosen  CommitmentFigures `json:"chosen"`
 	Heldout CommitmentFigures `json:"heldout"`
 }
 
-// CommitmentFigures are what a model does with labelled sentences: how many there are of either kind, and how many of these pass.
+// CommitmentFigures count labelled sentences by kind, and those that pass.
 type CommitmentFigures struct {
 	Commit       int `json:"commit"`
 	CommitPassed int `json:"commit_passed"`
@@ -62,10 +64,11 @@ type CommitmentFigures struct {
 	OthersPassed int `json:"others_passed"`
 }
 
-// weightSpoken is the weight of a sentence of an assistant in a dialogue, hardly any of which commits to anything; a labelled one has 1.
+// weightSpoken is the weight of an assistant's sentence in a dialogue, since hardly any such sentence has a
+// commitment. A labelled sentence has weight 1.
 const weightSpoken = 0.5
 
-// Commitment makes a model. Its errors are terminal: an option out of range.
+// Commitment trains a model. An option out of range is a terminal error.
 func Commitment(o CommitmentOptions) (saliency.Model, CommitmentRecord, error) {
 	fail := func(err error) (saliency.Model, CommitmentRecord, error) {
 		return saliency.Model{}, CommitmentRecord{}, err
@@ -127,13 +130,13 @@ func commitmentScore(f *saliency.Filter, c corpus.Commitment) float64 {
 	return score
 }
 
-// CommitmentData returns the record of what a model would be made from, without making it.
+// CommitmentData returns the record of the model's data. It trains no model.
 func CommitmentData(o CommitmentOptions) (CommitmentRecord, error) {
 	r, _, err := commitmentSamples(o)
 	return r, err
 }
 
-// commitmentSamples are the labelled sentences for training, and what assistants say in the dialogues for it.
+// commitmentSamples are the labelled training sentences and the assistants' sentences of the training dialogues.
 func commitmentSamples(o CommitmentOptions) (CommitmentRecord, []sample, error) {
 	var out []sample
 	add := func(said string, commits bool, weight float64) {

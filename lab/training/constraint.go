@@ -20,13 +20,15 @@ import (
 // ConstraintVersion names the models of constraints that this package makes.
 const ConstraintVersion = "constraint/1"
 
-// ConstraintOptions are what a model of constraints is made from. They are recorded in it.
+// ConstraintOptions are the options of a model of constraints. The record in the model's file has them.
 type ConstraintOptions struct {
 	// Seed draws the statements from patterns and the order of learning.
 	Seed uint64 `json:"seed"`
-	// Phrased is how many statements are drawn from patterns: of what binds, and as many again and a third of what does not.
+	// Phrased is the number of binding statements that are drawn from patterns. Of statements that do not bind, four
+	// thirds as many are drawn.
 	Phrased int `json:"phrased"`
-	// Passing is the share of the statements that do not bind, among those that options are chosen on, which the threshold lets pass.
+	// Passing is the share of the statements that do not bind and that the threshold lets pass, measured on the
+	// statements for the choice of options.
 	Passing float64 `json:"passing"`
 	// Epochs, Rate and Decay are as in FilterOptions.
 	Epochs int     `json:"epochs"`
@@ -49,38 +51,39 @@ func (o ConstraintOptions) check() error {
 	return o.network().check()
 }
 
-// network are the options of learning; persons and recall are the filter's alone.
+// network returns the options of learning. Persons and recall are options of the filter alone.
 func (o ConstraintOptions) network() FilterOptions {
 	f := FilterDefaults()
 	f.Seed, f.RecallWeight, f.Epochs, f.Rate, f.Decay = o.Seed, 0.5, o.Epochs, o.Rate, o.Decay
 	return f
 }
 
-// ConstraintRecord says what a model was made from and what came out; it stands in the model's file.
+// ConstraintRecord records the options, the data and the figures of a model. The model's file has it.
 type ConstraintRecord struct {
 	Options ConstraintOptions `json:"options"`
-	// Labelled counts the hand-labelled statements that were learned from, Digest is of all that was.
+	// Labelled counts the training statements with a hand-made label. Digest is the digest of all training
+	// statements.
 	Labelled map[corpus.Binding]int `json:"labelled"`
 	Digest   string                 `json:"digest"`
 	// Loss is the mean weighted logistic loss of the last epoch.
 	Loss float64 `json:"loss"`
-	// Chosen is measured on the statements that the threshold was chosen on, Heldout on those that nothing was, Written on held-out ones that
-	// were written for their labels.
+	// Chosen is measured on the statements on which the threshold is chosen. Heldout is measured on statements that
+	// no choice uses, Written on held-out statements that were written for their labels.
 	Chosen  ConstraintFigures `json:"chosen"`
 	Heldout ConstraintFigures `json:"heldout"`
 	Written ConstraintFigures `json:"written"`
 }
 
-// ConstraintFigures are what a model does with labelled statements.
+// ConstraintFigures are the results of a model on labelled statements.
 type ConstraintFigures struct {
 	Statements map[corpus.Binding]int `json:"statements"`
-	// Passed are the statements that score the threshold.
+	// Passed counts the statements with a score of at least the threshold.
 	Passed map[corpus.Binding]int `json:"passed"`
-	// AUC is the area under the ROC curve of what binds always against what does not bind.
+	// AUC is the area under the ROC curve of statements that always bind against statements that do not bind.
 	AUC float64 `json:"auc"`
 }
 
-// Constraint makes a model. Its errors are terminal: an option out of range.
+// Constraint trains a model. An option out of range is a terminal error.
 func Constraint(o ConstraintOptions) (saliency.Model, ConstraintRecord, error) {
 	fail := func(err error) (saliency.Model, ConstraintRecord, error) {
 		return saliency.Model{}, ConstraintRecord{}, err
@@ -122,7 +125,7 @@ func Constraint(o ConstraintOptions) (saliency.Model, ConstraintRecord, error) {
 	return m, r, nil
 }
 
-// ConstraintData returns the record of what a model would be made from, without making it.
+// ConstraintData returns the record of the model's data. It trains no model.
 func ConstraintData(o ConstraintOptions) (ConstraintRecord, error) {
 	r, _, err := constraintRecord(o)
 	return r, err
@@ -150,33 +153,33 @@ func constraintRecord(o ConstraintOptions) (ConstraintRecord, []sample, error) {
 	return r, samples, err
 }
 
-// Weights of a statement by where it comes from; a quoted one with a label has 1.
+// Weights of a statement by its source. A quoted statement with a label has weight 1.
 const (
 	weightWritten    = 2.0
 	weightRetold     = 0.5 // in the third person
 	weightPhrased    = 0.4 // from patterns
-	weightKept       = 0.3 // what is worth remembering, but no later request needs: few of it bind
-	weightAside      = 0.5 // what no later request needs
-	weightMadeUp     = 0.1 // talk of made-up people, who have no constraints
-	weightUnlabelled = 0.1 // of the pairs, of which few bind
+	weightKept       = 0.3 // worth remembering, but no later request needs it: few of these bind
+	weightAside      = 0.5 // no later request needs it
+	weightMadeUp     = 0.1 // talk of made-up people without constraints
+	weightUnlabelled = 0.1 // statements of the pairs, few of which bind
 )
 
-// chatting is how many made-up people's talk is learned from.
+// chatting is the number of made-up people with training talk.
 const chatting = 12
 
-// retold tells a statement as a model would that forms memories: in the third person.
+// retold changes a statement to the third person, as a model does that forms memories.
 var retold = strings.NewReplacer(
 	"I'm ", "Rahel is ", "i'm ", "Rahel is ", "im ", "Rahel is ", "I've ", "Rahel has ", "i've ", "Rahel has ", "I have ", "Rahel has ",
 	"i have ", "Rahel has ", "I am ", "Rahel is ", "I can't ", "Rahel cannot ", "i can't ", "Rahel cannot ", "I don't ", "Rahel does not ",
 	"i don't ", "Rahel does not ", "I ", "Rahel ", "My ", "Rahel's ", " my ", " Rahel's ", " me ", " Rahel ",
 )
 
-// constraintSamples are what is learned from: labelled statements, drawn ones, and what people said that hardly ever binds.
+// constraintSamples are the training samples: labelled statements, drawn statements, and talk that hardly ever binds.
 func constraintSamples(o ConstraintOptions, labelled []corpus.Constraint) ([]sample, error) {
 	var out []sample
 	add := func(text string, label corpus.Binding, weight float64) {
 		t := memory.Turn{Role: memory.RoleUser, Text: text}
-		if label == corpus.BindsTaste { // half of what binds always
+		if label == corpus.BindsTaste { // half of the statements that always bind
 			weight /= 2
 			out = append(out, sample{turn: t, weight: weight})
 		}
@@ -248,7 +251,8 @@ func constraintSamples(o ConstraintOptions, labelled []corpus.Constraint) ([]sam
 	return out, nil
 }
 
-// scoresOf are the scores of statements by label; what the model cannot read has 0, as where it is used.
+// scoresOf returns the scores of statements by label. A statement that the model cannot read has score 0, as in the
+// service.
 func scoresOf(f *saliency.Filter, statements []corpus.Constraint) map[corpus.Binding][]float64 {
 	out := map[corpus.Binding][]float64{}
 	for _, c := range statements {

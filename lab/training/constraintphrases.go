@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/corpus"
 )
 
-// fillers are what the places of a pattern are filled with.
+// fillers are the values for the places of a pattern.
 var fillers = map[string][]string{
 	"FOOD": listed(`peanuts|nuts|hazelnuts|walnuts|almonds|cashews|sesame|shellfish|prawns|crab|mussels|fish|salmon|
 eggs|milk|cheese|butter|dairy|lactose|wheat|gluten|soy|tofu|mustard|celery|garlic|onions|kiwi|strawberries|apples|tomatoes|
@@ -49,8 +49,9 @@ the guitar|baking`),
 
 func listed(s string) []string { return strings.Split(strings.ReplaceAll(s, "\n", ""), "|") }
 
-// patterns are statements with places, by how much they bind. What binds is told of oneself and of those one cares for; the same words tell
-// of others, of what is over, of what is read, cooked or asked.
+// patterns are statements with places, by how much they bind. A binding pattern tells about the speaker or a person
+// in the speaker's care. The other patterns use the same words about other people, past things, books, meals or
+// questions.
 var patterns = map[corpus.Binding][]string{
 	corpus.BindsAlways: listed(`I'm allergic to FOOD|I am allergic to FOOD and THING|allergic to THING here|I can't eat FOOD|
 I can't have FOOD|no FOOD for me|FOOD makes me ill|FOOD gives me hives|FOOD sends me to hospital|I don't tolerate FOOD|

@@ -14,28 +14,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 )
 
-// statementLine is a statement as train.py of the cross-encoder reads it.
+// statementLine is a statement in the input format of the cross-encoder's train.py.
 type statementLine struct {
 	Later  string   `json:"later"`
 	Stored []string `json:"stored"`
 	Of     int      `json:"of"`
 	Does   string   `json:"does"`
 	Part   string   `json:"part"`
-	// Facts are those of the stored statement Of where it may tell several.
+	// Facts are the facts of the stored statement Of, where it may tell several.
 	Facts []string `json:"facts,omitempty"`
-	// Change is by stored statement the larger of a model's logits of a change.
+	// Change has for each stored statement the larger of the model's two logits of a change.
 	Change []float64 `json:"change"`
 	MadeUp bool      `json:"made_up"`
 }
 
-// StatementDefaults are those of the statements that the cross-encoder learns from: it takes more made-up people than the linear model.
+// StatementDefaults are the options of the cross-encoder's training statements. They have more made-up people than
+// the options of the linear model.
 func StatementDefaults() RelationOptions {
 	o := RelationDefaults()
 	o.Lives = 60
 	return o
 }
 
-// SmallTalk is what friends' chats of a split have of it.
+// SmallTalk returns the small talk in the friends' chats of a split.
 func SmallTalk(s corpus.Split) ([]string, error) {
 	chats, err := corpus.Chats(s)
 	var out []string
@@ -45,8 +46,8 @@ func SmallTalk(s corpus.Split) ([]string, error) {
 	return out, err
 }
 
-// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each,
-// and small talk, as statements with nothing stored.
+// WriteStatements writes the training data of the cross-encoder, one JSON object a line. It has the statements with
+// the linear model's logits. It also has small talk, as statements with nothing stored.
 func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []string, model *relation.Model) error {
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {
@@ -84,7 +85,7 @@ func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []strin
 	return nil
 }
 
-// JudgeOptions say how the linear model of relations and the cross-encoder go together, and what their thresholds are chosen for.
+// JudgeOptions combine the linear model of relations with the cross-encoder, and set the targets of the thresholds.
 type JudgeOptions struct {
 	From          float64 `json:"from"`
 	Most          int     `json:"most"`
@@ -95,25 +96,25 @@ type JudgeOptions struct {
 	FalsePossible float64 `json:"false_possible"`
 }
 
-// JudgeDefaults are those of the judge in the binary.
+// JudgeDefaults are the options of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
 	return JudgeOptions{From: 0.12, Most: 3, Share: 0.7, Message: 0.3, Unasked: -6, FalseCertain: 0.04, FalsePossible: 0.15}
 }
 
-// maxLogit bounds the options, against mistakes rather than needs.
+// maxLogit bounds the options, to catch mistakes.
 const maxLogit = 100
 
-// JudgeRecord says what a choice was made on.
+// JudgeRecord describes the data of a choice.
 type JudgeRecord struct {
 	Options JudgeOptions `json:"options"`
 	// Chosen counts the statements.
 	Chosen int `json:"chosen"`
-	// Digest is of them.
+	// Digest is the digest of the statements.
 	Digest string `json:"digest"`
 }
 
-// JudgeChoice chooses temperature and thresholds for the two models together, on statements that neither was trained on. Options out of
-// range are terminal errors.
+// JudgeChoice chooses the temperature and the thresholds for the two models together, on statements outside the
+// training data of both. Options out of range are terminal errors.
 func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, error) {
 	if len(choose) == 0 {
 		return crossencoder.Choice{}, fault.Terminal("statements", "are none to choose on, want some")
@@ -146,7 +147,7 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 		Certain:  threshold(logits, choose, c.Temperature, o.FalseCertain, certainty),
 		Possible: threshold(logits, choose, c.Temperature, o.FalsePossible, possibility),
 	}
-	// They are of different probabilities, so that on few statements the certain one can come out below.
+	// The two thresholds are for different probabilities. On few statements the certain one can be the lower one.
 	c.Thresholds.Certain = max(c.Thresholds.Certain, c.Thresholds.Possible)
 	return c, nil
 }

@@ -1,5 +1,5 @@
-// Package training makes the shipped models (saliency filter, judge of changes, shared prior of the reranker) from labelled and from
-// synthetic dialogues. The same options give the same bytes.
+// Package training makes the shipped models: saliency filter, judge of changes, and shared prior of the reranker. It
+// learns from labelled and synthetic dialogues. The same options give the same bytes.
 package training
 
 import (
@@ -21,18 +21,21 @@ import (
 // FilterVersion names the models that this package makes.
 const FilterVersion = "embedded-filter/3"
 
-// FilterOptions are what a model is made from. They are recorded in it.
+// FilterOptions are the options of a filter model. The record in the model's file has them.
 type FilterOptions struct {
 	// Seed chooses the made-up people, the variations, and the order of learning.
 	Seed uint64 `json:"seed"`
-	// Persons is how many made-up people's dialogues are learned from, at least 4. A quarter as many again, with other
-	// words and phrasings, are held out.
+	// Persons is the number of made-up people with training dialogues, at least 4. A quarter as many people, with
+	// other words and phrasings, are held out.
 	Persons int `json:"persons"`
-	// Recall is the share that the threshold keeps of the turns that later requests need, in the dialogues that options are chosen on.
+	// Recall is the share of the turns needed by later requests that the threshold keeps, in the dialogues for the
+	// choice of options.
 	Recall float64 `json:"recall"`
-	// RecallWeight is the share of the loss that salient turns have; the rest is the others'. SaliMory weighs recall by 0.6.
+	// RecallWeight is the share of salient turns in the loss. The other turns have the rest. SaliMory weighs recall
+	// by 0.6.
 	RecallWeight float64 `json:"recall_weight"`
-	// Epochs is how often all turns are learned from, Rate the first rate, Decay the pull of every weight to zero.
+	// Epochs is the number of passes over all turns, Rate the first learning rate, Decay the pull of every weight to
+	// zero.
 	Epochs int     `json:"epochs"`
 	Rate   float64 `json:"rate"`
 	Decay  float64 `json:"decay"`
@@ -61,41 +64,42 @@ func (o FilterOptions) check() error {
 	return nil
 }
 
-// FilterRecord says what a model was made from and what came out; it stands in the model's file.
+// FilterRecord records the options, the data and the figures of a model. The model's file has it.
 type FilterRecord struct {
 	Options FilterOptions `json:"options"`
-	// Turns and Salient count the training data, Digest is of all of it.
+	// Turns and Salient count the training data. Digest is the digest of all training data.
 	Turns   int    `json:"turns"`
 	Salient int    `json:"salient"`
 	Digest  string `json:"digest"`
 	// Loss is the mean weighted logistic loss of the last epoch.
 	Loss float64 `json:"loss"`
-	// MadeUp is measured on made-up people with other words; Chosen and Heldout are measured on user turns of dialogues with an assistant:
-	// those that the threshold was chosen on, and those that nothing was.
+	// MadeUp is measured on made-up people with other words. Chosen and Heldout are measured on user turns of
+	// dialogues with an assistant: Chosen on the turns on which the threshold is chosen, Heldout on turns that no
+	// choice uses.
 	MadeUp  FilterFigures `json:"made_up"`
 	Chosen  FilterFigures `json:"chosen"`
 	Heldout FilterFigures `json:"heldout"`
-	// HeldoutAssistant is measured on the assistant's turns of the latter.
+	// HeldoutAssistant is measured on the assistant's turns of the held-out dialogues.
 	HeldoutAssistant FilterFigures `json:"heldout_assistant"`
 }
 
-// FilterFigures are what a filter does with labelled turns.
+// FilterFigures are the results of a filter on labelled turns.
 type FilterFigures struct {
 	Turns   int `json:"turns"`
 	Salient int `json:"salient"`
 	Needed  int `json:"needed,omitempty"`
 	// AUC is the area under the ROC curve of the salient turns.
 	AUC float64 `json:"auc"`
-	// Kept is the share of the salient turns that are kept, NeededKept that of those that later requests need, Dropped that of all turns
-	// that are dropped.
+	// Kept is the share of the salient turns that the filter keeps. NeededKept is the same share for the turns that
+	// later requests need. Dropped is the share of all turns that the filter drops.
 	Kept       float64 `json:"kept"`
 	NeededKept float64 `json:"needed_kept,omitempty"`
 	Dropped    float64 `json:"dropped"`
-	// Reliability has for each fifth of the scores from 0 to 1 how many turns have such a score, and how many of them are salient.
+	// Reliability has for each fifth of the scores from 0 to 1 the number of turns and the number of salient turns.
 	Reliability [5][2]int `json:"reliability"`
 }
 
-// Filter makes a model. Its errors are terminal: an option out of range.
+// Filter trains a model. An option out of range is a terminal error.
 func Filter(o FilterOptions) (saliency.Model, FilterRecord, error) {
 	r, learned, err := recordOf(o)
 	if err != nil {
@@ -115,7 +119,7 @@ func Filter(o FilterOptions) (saliency.Model, FilterRecord, error) {
 	return m, r, nil
 }
 
-// FilterData returns the record of what a model would be made from, without making it.
+// FilterData returns the record of the model's data. It trains no model.
 func FilterData(o FilterOptions) (FilterRecord, error) {
 	r, _, err := recordOf(o)
 	return r, err
@@ -149,7 +153,7 @@ func EncodeFilter(m saliency.Model) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// rounded keeps four decimals, so that the last bits of a processor's arithmetic do not reach the file.
+// rounded keeps four decimals, so that the rounding differences of processors do not reach the file.
 func rounded(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // measure sets the threshold of a model, and fills in the figures.
@@ -179,7 +183,7 @@ func (r *FilterRecord) measure(m *saliency.Model) error {
 	slices.Sort(scores)
 	miss := int((1 - r.Options.Recall) * float64(len(scores)))
 	least := scores[miss]
-	if miss > 0 { // half way to what is missed: other people's turns scatter around these
+	if miss > 0 { // half way to the missing share: other people's turns scatter around these
 		least = (least + scores[miss-1]) / 2
 	}
 	m.Threshold = min(0.9999, max(1e-4, math.Floor(least*1e4)/1e4))

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// small are options that train in a second or two.
+// small returns options that train in one or two seconds.
 func small() training.FilterOptions {
 	o := training.FilterDefaults()
 	o.Persons, o.Epochs, o.Recall = 4, 1, 0.93
@@ -51,7 +51,7 @@ func TestTheCommittedModelIsOfTheseData(t *testing.T) {
 	if r.Options != training.FilterDefaults() {
 		t.Errorf("the model is of %+v, the defaults are %+v", r.Options, training.FilterDefaults())
 	}
-	// Training again takes too long for a test; what it would be made from says whether it is due.
+	// A second training takes too long for a test. The digest of its data shows whether a new training is due.
 	if again, err := training.FilterData(r.Options); err != nil || again.Digest != r.Digest {
 		t.Errorf("the data are others by now (%v): run `mneme-lab train filter --out shared/formation/saliency/model.json`", err)
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// sample is one turn to learn from or to measure on.
+// sample is one turn for training or measurement.
 type sample struct {
 	turn    memory.Turn
 	salient bool
-	// needed says that a later request needs it.
+	// needed is true for a turn that a later request needs.
 	needed bool
 	weight float64
 }
 
-// Weights of a turn by where it comes from; one of made-up dialogues has 1.
+// Weights of a turn by its source. A turn of a made-up dialogue has weight 1.
 const (
 	weightUser      = 2.0 // of a dialogue with an assistant
 	weightAssistant = 1.0
@@ -28,10 +28,11 @@ const (
 	weightJoined    = 0.5 // two texts in one turn
 )
 
-// joinedTurns is how many turns are made of two texts of different people, so that what is told in passing is told all the same.
+// joinedTurns is the number of turns that join two texts of different people. They teach the model to keep a fact
+// that is told in passing.
 const joinedTurns = 3000
 
-// Kinds of statements that tell nothing of their speaker, and those of which it may be argued: they are not learned from.
+// Kinds of statements without a fact about their speaker, and kinds with a disputed label. They are no training data.
 var (
 	tellsNothing = map[string]bool{"question": true, "hypothetical question": true, "film plot": true, "role play": true}
 	arguable     = map[string]bool{
@@ -87,7 +88,7 @@ func people(split corpus.Split) (samples, idle, telling []sample, _ error) {
 	return samples, idle, telling, nil
 }
 
-// learnedFrom are all samples that are learned from.
+// learnedFrom returns all training samples.
 func learnedFrom(o FilterOptions) ([]sample, error) {
 	samples, err := madeUp(o, synthesis.SplitTrain, o.Persons)
 	if err != nil {

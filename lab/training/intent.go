@@ -16,22 +16,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall/intent"
 )
 
-// intentVersion is name and version of the model.
+// intentVersion is the name and version of the model.
 const intentVersion = "intent/1"
 
-// IntentOptions say what the model of intents is trained with. They are recorded in it.
+// IntentOptions are the training options of the model of intents. The record in the model's file has them.
 type IntentOptions struct {
 	// Cost and DateCost weigh the loss of a question, and of a date, against the squared weights.
 	Cost     float64 `json:"cost"`
 	DateCost float64 `json:"date_cost"`
-	// Holders is how many training questions have to have a feature.
+	// Holders is the least number of training questions with a feature.
 	Holders int `json:"holders"`
-	// FalsePast is how many missed questions about the past weigh as much as one wrongly read so, where the threshold is chosen: among a
-	// user's questions there are fewer about the past than among those labelled.
+	// FalsePast sets the choice of the threshold: so many missed questions about the past weigh as much as one false
+	// past. The labelled questions have more questions about the past than a user's questions have.
 	FalsePast float64 `json:"false_past"`
 }
 
-// IntentDefaults are what the model in the binary was trained with.
+// IntentDefaults are the training options of the model in the binary.
 func IntentDefaults() IntentOptions {
 	return IntentOptions{Cost: 20, DateCost: 20, Holders: 2, FalsePast: 4}
 }
@@ -48,48 +48,50 @@ func (o IntentOptions) check() error {
 	return nil
 }
 
-// IntentRecord says what a model was made from; it stands in the model's file.
+// IntentRecord records the options and the data of a model. The model's file has it.
 type IntentRecord struct {
 	Options IntentOptions `json:"options"`
-	// Questions and Dates count what was learned from, Chosen the questions that thresholds were chosen on.
+	// Questions and Dates count the training data. Chosen counts the questions on which thresholds are chosen.
 	Questions int `json:"questions"`
 	Dates     int `json:"dates"`
 	Chosen    int `json:"chosen"`
 	Features  int `json:"features"`
-	// Digest is of all questions that were learned from.
+	// Digest is the digest of all training questions.
 	Digest string `json:"digest"`
 }
 
-// IntentFigures are what a model reads off labelled questions.
+// IntentFigures are the results of a model on labelled questions.
 type IntentFigures struct {
 	Questions int `json:"questions"`
-	// Right are those of the right intent.
+	// Right counts the questions with the right intent.
 	Right int `json:"right"`
-	// Past are those that mean the past, Found those of them that are read so.
+	// Past counts the questions about the past. Found counts those that the model reads as the past.
 	Past  int `json:"past"`
 	Found int `json:"found"`
-	// Present and Events are the others, Wrong and WrongEvents those of them that are read as the past.
+	// Present and Events count the other questions. Wrong and WrongEvents count those that the model reads as the
+	// past.
 	Present     int `json:"present"`
 	Wrong       int `json:"wrong"`
 	Events      int `json:"events"`
 	WrongEvents int `json:"wrong_events"`
-	// Dates are the times gone by that are found, DatesRight those rightly taken for asked about or not.
+	// Dates counts the past dates that the reader finds. DatesRight counts the dates with the right decision, asked
+	// about or not.
 	Dates      int `json:"dates"`
 	DatesRight int `json:"dates_right"`
-	// Misread are the questions whose past is misread.
+	// Misread are the questions with a wrong decision about the past.
 	Misread []corpus.Question `json:"-"`
 }
 
-// Accuracy is the share of questions of the right intent.
+// Accuracy is the share of the questions with the right intent.
 func (f IntentFigures) Accuracy() float64 { return share(f.Right, f.Questions) }
 
-// Precision is the share of right ones of what is read as the past.
+// Precision is the share of right ones among the questions that the model reads as the past.
 func (f IntentFigures) Precision() float64 { return share(f.Found, f.Found+f.Wrong+f.WrongEvents) }
 
-// Recall is the share of what means the past that is read so.
+// Recall is the share of the questions about the past that the model reads as the past.
 func (f IntentFigures) Recall() float64 { return share(f.Found, f.Past) }
 
-// MeasureIntent holds a model against labelled questions.
+// MeasureIntent measures a model on labelled questions.
 func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 	f := IntentFigures{Questions: len(questions)}
 	for _, q := range questions {
@@ -117,15 +119,15 @@ func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 	return f
 }
 
-// example is what a linear model learns from.
+// example is one training example of a linear model.
 type example struct {
 	features []intent.Feature
 	class    int
 }
 
-// Intent trains the model of intents: two multinomial logistic regressions, over the intent of a question and over whether a date in it
-// is asked about. Thresholds are chosen on other questions. The same options and questions give the same model. Options out of range are
-// terminal errors.
+// Intent trains the model of intents. The model is two multinomial logistic regressions: one over the intent of a
+// question, one over whether it asks about a date in it. Thresholds are chosen on other questions. The same options
+// and questions give the same model. Options out of range are terminal errors.
 func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, IntentRecord, error) {
 	if err := o.check(); err != nil {
 		return nil, IntentRecord{}, err
@@ -224,7 +226,7 @@ func fitLinear(examples []example, classes, holders int, cost float64) intent.Li
 	return bytesOf(l, result.X, classes)
 }
 
-// bytesOf puts weights into a model, each rounded to one of 255 steps of its class.
+// bytesOf puts weights into a model. It rounds each to one of 255 steps of its class.
 func bytesOf(l intent.Linear, learned []float64, classes int) intent.Linear {
 	l.Weights = make([]byte, len(l.Keys)*classes)
 	for c := range classes {
@@ -244,7 +246,7 @@ func bytesOf(l intent.Linear, learned []float64, classes int) intent.Linear {
 	return l
 }
 
-// pastThreshold is the one with the least weight of misread questions, the highest of several.
+// pastThreshold returns the threshold with the least weight of misread questions, and the highest of several.
 func pastThreshold(m *intent.Model, choose []corpus.Question, falsePast float64) float64 {
 	best, least := 1.0, math.Inf(1)
 	for step := range 15 {

@@ -23,13 +23,15 @@ import (
 // MomentVersion names the models that Moment makes.
 const MomentVersion = "moment/1"
 
-// MomentOptions say how the model of what matters for the moment only is trained.
+// MomentOptions are the training options of the model of the moment. It finds statements that matter for the moment
+// only.
 type MomentOptions struct {
 	// Cost weighs the loss of a statement against the squared weights.
 	Cost float64 `json:"cost"`
-	// Holders is how many statements have to have a term for something to be learned of it.
+	// Holders is the least number of statements with a term.
 	Holders int `json:"holders"`
-	// Repeats is how often a statement that was written for its label counts, with a full stop and without; Holders counts each time.
+	// Repeats is the weight of a statement that was written for its label, with and without a full stop. Holders
+	// counts each repeat.
 	Repeats int `json:"repeats"`
 }
 
@@ -38,23 +40,25 @@ func MomentDefaults() MomentOptions {
 	return MomentOptions{Cost: 2, Holders: 31, Repeats: 15}
 }
 
-// MomentRecord says what a model was made from and what came out; it stands in the model's file.
+// MomentRecord records the options, the data and the figures of a model. The model's file has it.
 type MomentRecord struct {
 	Options MomentOptions `json:"options"`
-	// Statements and Passing count the training data, Digest is of all of it.
+	// Statements and Passing count the training data. Digest is the digest of all training data.
 	Statements int    `json:"statements"`
 	Passing    int    `json:"passing"`
 	Digest     string `json:"digest"`
-	// Chosen is measured on what the threshold was chosen on, Heldout on statements of other writers, Written on held-out ones that were
-	// written for their labels, Needed on turns of dialogues outside the training data.
+	// Chosen is measured on the statements on which the threshold is chosen, Heldout on statements of other writers.
+	// Written is measured on held-out statements that were written for their labels, Needed on dialogue turns outside
+	// the training data.
 	Chosen  MomentFigures `json:"chosen"`
 	Heldout MomentFigures `json:"heldout"`
 	Written MomentFigures `json:"written"`
 	Needed  MomentFigures `json:"dialogues"`
 }
 
-// MomentFigures count statements that last, and how many of them a quotation would be lost of; and those of the moment, and how many of
-// them are found. In dialogues these are the turns that a later conversation may need, and the others.
+// MomentFigures count lasting statements and those that would lose a quotation. They also count statements of the
+// moment and those that the model finds. In dialogues the lasting ones are the turns that a later conversation may
+// need.
 type MomentFigures struct {
 	Lasting int `json:"lasting"`
 	Lost    int `json:"lost"`
@@ -62,7 +66,8 @@ type MomentFigures struct {
 	Found   int `json:"found"`
 }
 
-// lastingStatements are what users say that banks have, what changes them or adds to them, what later requests need, and what constrains.
+// lastingStatements are users' statements with lasting facts: entries of banks, their changes and additions, turns
+// that later requests need, and constraints.
 func lastingStatements(split corpus.Split) (out needs, err error) {
 	later := func(said, label, batch string) {
 		switch label {
@@ -113,7 +118,7 @@ func lastingStatements(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// dialogueTurns are the turns of users and friends in dialogues, and whether a later conversation may need them.
+// dialogueTurns are the turns of users and friends in dialogues, each marked when a later conversation may need it.
 func dialogueTurns(split corpus.Split) (out needs, err error) {
 	dialogues, err := corpus.Dialogues()
 	for _, d := range dialogues {
@@ -126,8 +131,8 @@ func dialogueTurns(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// writtenMoments are the statements of a split that were written for their labels, with a full stop and without: as people type, it
-// tells nothing.
+// writtenMoments are the statements of a split that were written for their labels, with and without a full stop.
+// People type both, so the full stop must tell the model nothing.
 func writtenMoments(split corpus.Split) (out needs, err error) {
 	all, err := corpus.Moments()
 	for _, m := range all {
@@ -139,7 +144,7 @@ func writtenMoments(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// Moment trains the model of what matters for the moment only. The same options give the same model; those out of range are terminal
+// Moment trains the model of the moment. The same options give the same model. Options out of range are terminal
 // errors.
 func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
 	r := MomentRecord{Options: o}
@@ -173,7 +178,7 @@ func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
 	return m, r, r.measure(m)
 }
 
-// momentWords are the words and marks that `least` statements of the moment or more have, sorted.
+// momentWords are the words and marks that at least `least` statements of the moment have, sorted.
 func (n needs) momentWords(least int) (out []string) {
 	holders := map[string]int{}
 	for i, said := range n.texts {
@@ -231,7 +236,7 @@ func (r *MomentRecord) measure(m *moment.Model) error {
 				switch {
 				case err != nil:
 					return err
-				case list.needed[i] != (x.out == &r.Needed): // in dialogues, needed are those that last
+				case list.needed[i] != (x.out == &r.Needed): // in dialogues, needed turns are the lasting ones
 					passing = append(passing, score)
 				default:
 					lasting = append(lasting, score)
@@ -241,7 +246,7 @@ func (r *MomentRecord) measure(m *moment.Model) error {
 		slices.Sort(lasting)
 		slices.Sort(passing)
 		if x.out == &r.Chosen {
-			m.Threshold = min(0.9999, rounded(lasting[len(lasting)-1]+1e-4)) // above every one that lasts
+			m.Threshold = min(0.9999, rounded(lasting[len(lasting)-1]+1e-4)) // above every lasting statement
 		}
 		lost, _ := slices.BinarySearch(lasting, m.Threshold)
 		found, _ := slices.BinarySearch(passing, m.Threshold)
@@ -252,7 +257,8 @@ func (r *MomentRecord) measure(m *moment.Model) error {
 	return err
 }
 
-// passes is the score of what is most of the moment among the quotations that a statement makes; 0 where none may be.
+// passes returns the highest score of the moment among the quotations of a statement. It is 0 where the model may not
+// pass any.
 func passes(former formation.Former, m *moment.Model, said string) (float64, error) {
 	at := time.Date(2024, 5, 6, 10, 0, 0, 0, time.UTC)
 	turn := memory.Turn{ID: "1", SessionID: "1", Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: at}

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// What later conversations need is not taken for a matter of the moment: no statement that was chosen on or held out.
+// The model takes no chosen or held-out statement that later conversations need for a statement of the moment.
 func TestTheShippedModelOfTheMomentIsOfTheDefaults(t *testing.T) {
 	m, r, err := training.Moment(training.MomentDefaults())
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 )
 
-// What the training of the network does not let one choose.
+// Fixed settings of the training of the network.
 const (
-	leastTurns = 5   // a word has to be in so many turns for something to be learned of it alone
+	leastTurns = 5   // least number of turns with a word for a weight of the word alone
 	batch      = 32  // samples a step
-	forgotten  = 0.2 // share of the words of a sample that only their vectors tell of
-	lastRate   = 0.4 // of the first rate in the last epoch, which the others approach evenly
+	forgotten  = 0.2 // share of a sample's words that are read by their vectors alone
+	lastRate   = 0.4 // share of the first rate in the last epoch; the rates between fall evenly
 )
 
-// lesson is a sample as the network reads it.
+// lesson is a sample in the input form of the network.
 type lesson struct {
 	reading saliency.Reading
 	words   [][]saliency.Word
@@ -26,7 +26,7 @@ type lesson struct {
 	weight  float64
 }
 
-// lessons reads the samples, finds the words to learn of, and balances the weights of the two labels.
+// lessons reads the samples, chooses the words with a weight, and balances the weights of the two labels.
 func lessons(samples []sample, recallWeight float64) ([]lesson, *saliency.Network) {
 	out, turns, total := make([]lesson, len(samples)), map[string]int{}, [2]float64{}
 	for i, s := range samples {
@@ -64,7 +64,7 @@ func lessons(samples []sample, recallWeight float64) ([]lesson, *saliency.Networ
 	return out, n
 }
 
-// learner moves a network down the gradient of the weighted logistic loss, every weight at a pace of its own (AdaGrad).
+// learner moves a network down the gradient of the weighted logistic loss. Each weight has a separate rate (AdaGrad).
 type learner struct {
 	o        FilterOptions
 	r        *rand.Rand
@@ -75,8 +75,8 @@ type learner struct {
 	pass     saliency.Pass
 }
 
-// learn trains a network and returns the mean of its weights at the ends of the second half of the epochs, which is steadier than the
-// last, and the mean loss of the last epoch.
+// learn trains a network. It returns the mean of the weights at the ends of the second half of the epochs, which is
+// steadier than the last weights. It also returns the mean loss of the last epoch.
 func learn(lessons []lesson, n *saliency.Network, o FilterOptions) (*saliency.Network, float64) {
 	same := func() *saliency.Network { return saliency.NewNetwork(n.Words[2:]) }
 	l := &learner{o: o, r: rand.New(rand.NewPCG(o.Seed, 7)), n: n, gradient: same(), squares: same(), touched: map[int32]bool{}}
@@ -139,13 +139,14 @@ func (l *learner) epoch(lessons []lesson, order []int, rate float64) float64 {
 	return loss / total
 }
 
-// probability is of a logit, coarse enough that the last bits of a processor's arithmetic do not reach the weights.
+// probability returns the probability of a logit. It is coarse, so that the rounding differences of processors do not
+// reach the weights.
 func probability(logit float32) float64 {
 	p := 1 / (1 + math.Exp(-float64(logit)))
 	return min(1-1e-6, max(1e-6, math.Round(p*(1<<20))/(1<<20)))
 }
 
-// forget leaves of some words only their vectors, and notes the places of the others.
+// forget reduces some words to their vectors, and notes the places of the others.
 func (l *learner) forget(words [][]saliency.Word) [][]saliency.Word {
 	out := make([][]saliency.Word, len(words))
 	for i, c := range words {
@@ -163,7 +164,7 @@ func (l *learner) forget(words [][]saliency.Word) [][]saliency.Word {
 	return out
 }
 
-// step moves the weights and clears the gradient. Of words, only those that the batch had are moved.
+// step moves the weights and clears the gradient. It moves only the words of the batch.
 func (l *learner) step(rate float32) {
 	weights, gradients, squares := l.n.Parts(), l.gradient.Parts(), l.squares.Parts()
 	move := func(k, from, to int) {

@@ -15,60 +15,61 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// maxConversations bounds PriorOptions, against mistakes rather than needs.
+// maxConversations bounds PriorOptions, to catch mistakes.
 const maxConversations = 2_000
 
-// heldOutSeed is added to the seed for what the prior is measured on.
+// heldOutSeed is added to the seed for the held-out conversations.
 const heldOutSeed = 1000
 
-// PriorOptions say what the ranker's prior is trained on, and how.
+// PriorOptions are the data and the training options of the ranker's prior.
 type PriorOptions struct {
 	// Seed chooses the made-up conversations.
 	Seed uint64
-	// Conversations is how many are learned from; a quarter as many again, in words of their own, are held out.
+	// Conversations is the number of training conversations. A quarter as many conversations, in separate words, are
+	// held out.
 	Conversations int
-	// Rates say what the conversations are like.
+	// Rates describe the conversations.
 	Rates questions.Rates
-	// Users is how many users of an assistant, put together of the corpus' dialogues, are learned from beside that at most; a quarter as
-	// many are held out. Each of their requests counts as much as Weight questions.
+	// Users is the largest number of an assistant's users in the training data. A user's sessions are dialogues of
+	// the corpus. A quarter as many users are held out. One request counts as much as Weight questions.
 	Users, Weight int
-	// Chats is how many of the corpus' chats of friends are learned from beside that at most; each of their questions counts as much as
-	// ChatWeight made-up ones.
+	// Chats is the largest number of the corpus' friends' chats in the training data. One of their questions counts
+	// as much as ChatWeight made-up questions.
 	Chats, ChatWeight int
 	// Training are the options of the training itself.
 	Training ranking.PretrainOptions
 }
 
-// PriorDefaults are what the prior in the binary is trained with.
+// PriorDefaults are the training options of the prior in the binary.
 func PriorDefaults() PriorOptions {
 	o := PriorOptions{
 		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 1,
 		ChatWeight: 3,
 	}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
-	// Several features say much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ
-	// from real ones.
+	// Several features measure nearly the same thing. A stronger pull to zero spreads the weight over them, so that
+	// differences between made-up and real talks matter less.
 	o.Training.L2 = 0.3
 	return o
 }
 
-// PriorReport says what the prior was trained on and what it does on what was held out.
+// PriorReport describes the training data of the prior and its results on held-out data.
 type PriorReport struct {
 	Seed          uint64 `json:"seed"`
 	Conversations int    `json:"conversations"`
-	// Questions and Requests were learned from: those of which something is remembered.
+	// Questions and Requests count the training questions with at least one memory of the evidence.
 	Questions int `json:"questions"`
 	Requests  int `json:"requests"`
-	// Asked are the questions about chats that were learned from.
+	// Asked counts the training questions about chats.
 	Asked int `json:"asked"`
-	// Heldout is measured on made-up questions, HeldoutChats on questions about chats and HeldoutRequests on requests to an assistant,
-	// both by other writers.
+	// Heldout is measured on made-up questions, HeldoutChats on questions about chats, HeldoutRequests on requests to
+	// an assistant. The last two are by other writers.
 	Heldout         RecallFigures `json:"heldout"`
 	HeldoutChats    RecallFigures `json:"heldout_chats"`
 	HeldoutRequests RecallFigures `json:"heldout_requests"`
 }
 
-// RecallFigures are the mean shares of the evidence of questions that the first 5, 10 and 20 memories cover.
+// RecallFigures are the mean shares of a question's evidence in the first 5, 10 and 20 memories.
 type RecallFigures struct {
 	Questions int     `json:"questions"`
 	Recall5   float64 `json:"recall@5"`
@@ -76,9 +77,10 @@ type RecallFigures struct {
 	Recall20  float64 `json:"recall@20"`
 }
 
-// Prior trains the prior of the ranker: made-up conversations of friends, and dialogues with an assistant, are formed into memories by the
-// embedded policy behind the trained filter, and the weights are those that put first what answers the questions of the ones and what the
-// requests of the others have to respect. The same options give the same prior. Options out of range are terminal errors.
+// Prior trains the prior of the ranker. The embedded policy forms memories of made-up friends' conversations and of
+// dialogues with an assistant, behind the trained filter. The learned weights put memories first that answer a
+// question or that a request must respect. The same options give the same prior. Options out of range are terminal
+// errors.
 func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, error) {
 	report := PriorReport{Seed: o.Seed, Conversations: o.Conversations}
 	switch {
@@ -144,7 +146,7 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 	return ranking.Prior{Names: features.Names(), Weights: weights}, report, err
 }
 
-// answered counts the questions of which something is remembered.
+// answered counts the questions with at least one memory of the evidence.
 func answered(all []rehearsal.Rehearsed) int {
 	n := 0
 	for _, r := range all {
@@ -155,7 +157,7 @@ func answered(all []rehearsal.Rehearsed) int {
 	return n
 }
 
-// questioned forms made-up conversations and returns what could be shown for their questions, in their order.
+// questioned forms made-up conversations and returns the candidates of their questions, in order.
 func questioned(ctx context.Context, o questions.Options) ([]rehearsal.Rehearsed, error) {
 	g, err := questions.New(o)
 	if err != nil {
@@ -164,7 +166,7 @@ func questioned(ctx context.Context, o questions.Options) ([]rehearsal.Rehearsed
 	return rehearse(ctx, g.Subjects("training"), nil)
 }
 
-// chatted forms the chats of a split, at most so many, and returns what could be shown for their questions, in their order.
+// chatted forms at most `most` chats of a split and returns the candidates of their questions, in order.
 func chatted(ctx context.Context, split corpus.Split, most int) ([]rehearsal.Rehearsed, error) {
 	chats, err := corpus.Chats(split)
 	if err != nil {
@@ -177,8 +179,8 @@ func chatted(ctx context.Context, split corpus.Split, most int) ([]rehearsal.Reh
 	return rehearse(ctx, subjects, nil)
 }
 
-// requested forms the dialogues of users of an assistant and returns what could be shown for their requests, in their order. What stands in
-// the dialogues that models are trained on is scored by models that did not learn from their writer.
+// requested forms the dialogues of an assistant's users and returns the candidates of their requests, in order.
+// Models score the standing facts of the training dialogues; each is trained without the dialogue's writer.
 func requested(ctx context.Context, split corpus.Split, most int) ([]rehearsal.Rehearsed, error) {
 	if most == 0 {
 		return nil, nil
@@ -196,7 +198,8 @@ func requested(ctx context.Context, split corpus.Split, most int) ([]rehearsal.R
 	return rehearse(ctx, users[:min(len(users), most)], models)
 }
 
-// rehearse forms all that was said and returns what could be shown for the questions, in their order. Models score again what stands.
+// rehearse forms all turns and returns the candidates of the questions, in order. The models score standing facts
+// again.
 func rehearse(ctx context.Context, subjects []dataset.Subject, models writers) ([]rehearsal.Rehearsed, error) {
 	unweighted := make([]float32, len(features.Names()))
 	all, err := rehearsal.Rehearse(ctx, builtin.New(), subjects, unweighted, 0,
@@ -208,7 +211,7 @@ func rehearse(ctx context.Context, subjects []dataset.Subject, models writers) (
 	return slices.Concat(all...), err
 }
 
-// recallOf measures what weights do on questions.
+// recallOf measures weights on questions.
 func recallOf(held []rehearsal.Rehearsed, w ranking.Weights) (RecallFigures, error) {
 	out := RecallFigures{Questions: len(held)}
 	for _, h := range held {

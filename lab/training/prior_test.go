@@ -11,7 +11,7 @@ import (
 
 func TestTrainingThePriorIsDeterministic(t *testing.T) {
 	o := training.PriorDefaults()
-	o.Conversations, o.Users, o.Chats = 1, 0, 0 // what else is learned from is formed and learned in the same way
+	o.Conversations, o.Users, o.Chats = 1, 0, 0 // the other training data is formed and learned in the same way
 	var files [2][]byte
 	for i := range files {
 		p, _, err := training.Prior(t.Context(), o)
@@ -34,7 +34,7 @@ func TestThePriorFindsWhatAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Chance would find some 3 % among the first ten.
+	// A random order finds about 3 % among the first ten.
 	if r.Questions < 20 || r.Requests < 20 || r.Asked < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
 		r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 ||
 		r.HeldoutChats.Recall20 < 0.3 {

@@ -22,15 +22,16 @@ import (
 // QuarantineVersion names the models of attacks that this package makes.
 const QuarantineVersion = "attack/1"
 
-// QuarantineOptions are what a model of attacks is made from. They are recorded in it.
+// QuarantineOptions are the options of a model of attacks. The record in the model's file has them.
 type QuarantineOptions struct {
 	// Seed draws the order of learning.
 	Seed uint64 `json:"seed"`
-	// Alarms is the share of harmless turns, of folds left out, that the threshold takes for an attack.
+	// Alarms is the share of harmless turns, in folds outside the training data, that the threshold takes for an
+	// attack.
 	Alarms float64 `json:"alarms"`
-	// Doubts is the same share for the lower threshold, above which a sentence counts as passed on.
+	// Doubts is the same share for the lower threshold. A sentence with a higher score counts as passed on.
 	Doubts float64 `json:"doubts"`
-	// Plain is how many turns and requests of users in other corpora are added as harmless turns.
+	// Plain is the number of users' turns and requests of other corpora that are added as harmless turns.
 	Plain int `json:"plain"`
 	// Epochs, Rate and Decay are as in FilterOptions.
 	Epochs int     `json:"epochs"`
@@ -61,44 +62,45 @@ func (o QuarantineOptions) check() error {
 	return nil
 }
 
-// QuarantineRecord says what a model was made from and what came out; it stands in the model's file.
+// QuarantineRecord records the options, the data and the figures of a model. The model's file has it.
 type QuarantineRecord struct {
 	Options QuarantineOptions `json:"options"`
-	// Turns and Attacks count what was learned from, Digest is of it.
+	// Turns and Attacks count the training data. Digest is its digest.
 	Turns   int    `json:"turns"`
 	Attacks int    `json:"attacks"`
 	Digest  string `json:"digest"`
-	// Mixed is measured on five folds of all writers, on which the threshold was chosen.
+	// Mixed is measured on five folds of all writers. The threshold is chosen on them.
 	Mixed AttackFigures `json:"mixed"`
-	// Writers and Languages are measured at the same threshold by models that did not see the writer, or the language.
+	// Writers and Languages are measured at the same threshold by models trained without the writer, or the language.
 	Writers   map[string]AttackFigures `json:"writers"`
 	Languages map[string]AttackFigures `json:"languages"`
 }
 
-// AttackFigures are what a model does with labelled turns.
+// AttackFigures are the results of a model on labelled turns.
 type AttackFigures struct {
-	// Hostile counts hostile clauses, Missed those of which less than half is held.
+	// Hostile counts hostile clauses. Missed counts the clauses of which the model holds less than half.
 	Hostile int `json:"hostile"`
 	Missed  int `json:"missed"`
-	// Trusted counts those of which less than half is held or doubted.
+	// Trusted counts the clauses of which the model holds or doubts less than half.
 	Trusted int `json:"trusted"`
-	// Harmless counts harmless turns, Taken those that are taken for an attack, Doubted those with a doubted sentence.
+	// Harmless counts harmless turns. Taken counts those that the model takes for an attack, Doubted those with a
+	// doubted sentence.
 	Harmless int `json:"harmless"`
 	Taken    int `json:"taken"`
 	Doubted  int `json:"doubted"`
 }
 
-// thresholds are two scores: of a sentence that is held, and of one that is doubted.
+// thresholds are two scores: the least score of a held sentence, and of a doubted one.
 type thresholds struct{ held, doubted float32 }
 
-// judgedTurn is a labelled turn with its sentences; labels has 1 for an attack, 0 for none and -1 for neither.
+// judgedTurn is a labelled turn with its sentences. A label is 1 for an attack, 0 for no attack and -1 for neither.
 type judgedTurn struct {
 	turn    corpus.Attack
 	clauses []quarantine.Clause
 	labels  []int
 }
 
-// leastHostile is how many bytes of a hostile clause make a sentence an attack.
+// leastHostile is the number of bytes of a hostile clause that make a sentence an attack.
 const leastHostile = 8
 
 func newJudgedTurn(a corpus.Attack) judgedTurn {
@@ -117,7 +119,7 @@ func newJudgedTurn(a corpus.Attack) judgedTurn {
 	return t
 }
 
-// placesOf are the first and last bytes of parts of a text.
+// placesOf returns the first and last bytes of parts of a text.
 func placesOf(text string, parts []string) [][2]int {
 	var out [][2]int
 	for _, p := range parts {
@@ -137,7 +139,7 @@ func sharedBytes(c quarantine.Clause, with [][2]int) int {
 	return n
 }
 
-// learnAttacks fits the weights by AdaGrad. Of a sentence's readings, the one with the highest score teaches.
+// learnAttacks fits the weights by AdaGrad. Only a sentence's reading with the highest score has a gradient.
 func learnAttacks(turns []judgedTurn, o QuarantineOptions) *quarantine.Model {
 	type lesson struct {
 		clause quarantine.Clause
@@ -240,7 +242,7 @@ func (f *AttackFigures) count(t scoredTurn, at thresholds) {
 	}
 }
 
-// misses reports whether sentences with at least a score are less than half of a place.
+// misses reports whether the sentences with at least the score cover less than half of a place.
 func (t scoredTurn) misses(place [2]int, score float32) bool {
 	found := 0
 	for i, c := range t.clauses {
@@ -263,7 +265,7 @@ func attackFigures(folds map[string][]scoredTurn, at thresholds) map[string]Atta
 	return out
 }
 
-// thresholdFor is the least score that takes at most a share of the harmless turns for attacks.
+// thresholdFor returns the least score at which at most a share of the harmless turns count as attacks.
 func thresholdFor(folds map[string][]scoredTurn, alarms float64) float32 {
 	var worst []float32
 	for _, turns := range folds {
@@ -277,10 +279,10 @@ func thresholdFor(folds map[string][]scoredTurn, alarms float64) float32 {
 	return float32(rounded(float64(worst[int(alarms*float64(len(worst)))]) + 1e-3))
 }
 
-// mixedFolds is how many folds of all writers there are.
+// mixedFolds is the number of folds of all writers.
 const mixedFolds = 5
 
-// Quarantine makes a model. Its errors are terminal: an option out of range.
+// Quarantine trains a model. An option out of range is a terminal error.
 func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error) {
 	fail := func(err error) (*quarantine.Model, QuarantineRecord, error) { return nil, QuarantineRecord{}, err }
 	if err := o.check(); err != nil {
@@ -303,7 +305,7 @@ func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error
 	return m, r, nil
 }
 
-// quarantineTurns are the labelled turns, and plain ones.
+// quarantineTurns returns the labelled turns and the plain ones.
 func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []judgedTurn, err error) {
 	labelled, err := corpus.Attacks()
 	if err != nil {
@@ -331,7 +333,7 @@ func quarantineTurns(o QuarantineOptions) (r QuarantineRecord, turns, plain []ju
 	return r, turns, plain, nil
 }
 
-// plainTalk are turns, requests and questions of users in the other corpora, of the parts for training.
+// plainTalk returns users' turns, requests and questions in the training parts of the other corpora.
 func plainTalk() ([]string, error) {
 	dialogues, err := corpus.Dialogues()
 	if err != nil {

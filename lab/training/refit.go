@@ -26,17 +26,18 @@ type Maps string
 
 // The values of Maps.
 const (
-	// MapsAuto has them where the interval of what they add to recall@10 on users who were held out lies above zero.
+	// MapsAuto has maps where they add recall@10 on held-out users. The interval of the gain must lie above zero.
 	MapsAuto Maps = "auto"
 	MapsOn   Maps = "on"
 	MapsOff  Maps = "off"
 )
 
-// RefitOptions say what the prior is fitted to, and how.
+// RefitOptions are the options of the fit of a prior.
 type RefitOptions struct {
 	// Embedder makes the vectors of memories and questions.
 	Embedder embedding.Embedder
-	// Parts is how many parts the users are dealt into; Seed deals them. Where there are fewer users, each is a part.
+	// Parts is the number of parts of the users. Seed deals the users into parts. With fewer users, each user is a
+	// part.
 	Parts int
 	Seed  uint64
 	// Maps says whether the prior has maps.
@@ -45,7 +46,7 @@ type RefitOptions struct {
 	Training ranking.RefitOptions
 }
 
-// RefitDefaults need an embedder.
+// RefitDefaults are the default options. The caller must set an embedder.
 func RefitDefaults() RefitOptions {
 	return RefitOptions{Parts: 5, Seed: 1, Maps: MapsAuto, Training: ranking.DefaultRefitOptions()}
 }
@@ -63,15 +64,15 @@ func (o RefitOptions) validate() error {
 	return nil
 }
 
-// sweptCandidates are the numbers of candidates that recall is measured with, up to the most that a request may ask for.
+// sweptCandidates are the numbers of candidates for the recall figures, up to the limit of a request.
 var sweptCandidates = [...]int{20, 50, 100, 200}
 
-// sweptShown are the numbers of memories shown; comparedShown is the place of the one that decides about maps.
+// sweptShown are the numbers of memories shown. comparedShown is the index of the number that decides about maps.
 var sweptShown = [...]int{5, 10, 20}
 
 const comparedShown = 1
 
-// Weights that recall is measured with, as RefitReport names them.
+// Names of the measured weights in RefitReport.
 const (
 	WeightsCosine  = "cosine"
 	WeightsShipped = "shipped"
@@ -79,27 +80,27 @@ const (
 	WeightsMaps    = "refit_maps"
 )
 
-// RefitReport says what a refitted prior is worth on users that it was not fitted to. Shares are 0 to 1.
+// RefitReport has the results of a refitted prior on users outside its training data. Shares are 0 to 1.
 type RefitReport struct {
 	Embedding string `json:"embedding"`
 	Dimension int    `json:"dimension"`
-	// Users have questions with evidence; each was measured with weights fitted to the other parts.
+	// Users counts users with evidence for a question. Each is measured with weights fitted to the other parts.
 	Users     int    `json:"users"`
 	Questions int    `json:"questions"`
 	Parts     int    `json:"parts"`
 	Seed      uint64 `json:"seed"`
-	// Recall is measured on what was held out, with the weights' first so many candidates and so many shown.
+	// Recall is measured on held-out questions, by weights, number of candidates and number shown.
 	Recall []RefitRecall `json:"recall"`
 	// Gains are differences of recall on the same questions, with the most candidates.
 	Gains []RefitGain `json:"gains"`
-	// SimilarityBefore and SimilarityAfter are what the cosine of question and memory counts for in the score, in all.
+	// SimilarityBefore and SimilarityAfter are the total weight of the cosine of question and memory in the score.
 	SimilarityBefore float64 `json:"similarity_before"`
 	SimilarityAfter  float64 `json:"similarity_after"`
-	// Maps says that the prior has maps.
+	// Maps is true when the prior has maps.
 	Maps bool `json:"maps"`
 }
 
-// RefitRecall is the mean share of a question's evidence that the first memories cover, its interval drawn over users.
+// RefitRecall is the mean share of a question's evidence among the first memories. Its interval is drawn over users.
 type RefitRecall struct {
 	Weights    string         `json:"weights"`
 	Candidates int            `json:"candidates"`
@@ -108,7 +109,7 @@ type RefitRecall struct {
 	Interval   score.Interval `json:"interval"`
 }
 
-// RefitGain is how much more recall weights have than others.
+// RefitGain is the difference of recall between two sets of weights.
 type RefitGain struct {
 	Weights    string         `json:"weights"`
 	Over       string         `json:"over"`
@@ -117,10 +118,10 @@ type RefitGain struct {
 	Interval   score.Interval `json:"interval"`
 }
 
-// Refit fits the shipped prior, and maps, to an embedder, on conversations with questions whose evidence is known: their memories are
-// formed by the embedded policy behind the trained filter. Users are dealt into parts, and each part is measured with what the others
-// teach; the prior that is returned is fitted to all. Equal input gives the same prior. Fewer than two users with questions, or options
-// out of range, are terminal errors.
+// Refit fits the shipped prior, and maps, to an embedder. Its data is conversations with questions and known
+// evidence. The embedded policy forms the memories behind the trained filter. Users are dealt into parts. Each part
+// is measured with weights of the other parts. The returned prior is fitted to all parts. Equal input gives the same
+// prior. Fewer than two users with questions, or options out of range, are terminal errors.
 func Refit(ctx context.Context, subjects []dataset.Subject, o RefitOptions) (ranking.Prior, RefitReport, error) {
 	report := RefitReport{Embedding: o.Embedder.Model(), Dimension: o.Embedder.Dimension(), Seed: o.Seed}
 	if err := o.validate(); err != nil {
@@ -164,7 +165,7 @@ func Refit(ctx context.Context, subjects []dataset.Subject, o RefitOptions) (ran
 	return prior, report, nil
 }
 
-// similarityOf is what the cosine counts for: by itself once, and once more as a feature.
+// similarityOf returns the weight of the cosine: once as the base score, and once more as a feature.
 func similarityOf(p ranking.Prior, w ranking.Weights) float64 {
 	sum := 1.0
 	if k := slices.Index(p.Names, "similarity"); k >= 0 {
@@ -173,7 +174,7 @@ func similarityOf(p ranking.Prior, w ranking.Weights) float64 {
 	return sum
 }
 
-// rehearsedUser is a user with the questions that can be learned from or measured.
+// rehearsedUser is a user with the questions for training or measurement.
 type rehearsedUser struct {
 	name      string
 	questions []rehearsedQuestion
@@ -186,7 +187,7 @@ type rehearsedQuestion struct {
 	evidence int
 }
 
-// rehearseAll forms the memories of all and asks their questions. Users come in an order that the seed makes of their names.
+// rehearseAll forms all memories and asks all questions. The seed and the users' names decide the order of users.
 func rehearseAll(ctx context.Context, subjects []dataset.Subject, o RefitOptions, shipped ranking.Weights) ([]rehearsedUser, error) {
 	projector := ranking.NewProjector()
 	all, err := rehearsal.Rehearse(ctx, o.Embedder, subjects, shipped.W, ranking.MaxCandidates,
@@ -221,10 +222,10 @@ func examplesOf(users []rehearsedUser) (out []ranking.Example) {
 	return out
 }
 
-// measured has, for each user, the sums of recall by weights, candidates and shown.
+// measured has, for each user, the sums of recall by weights, candidates and memories shown.
 type measured map[string][][len(sweptCandidates)][len(sweptShown)]score.Unit
 
-// measure fits weights to all parts but one, in turn, and measures them on that one.
+// measure fits weights to all parts but one, in turn, and measures them on the left-out part.
 func (r *RefitReport) measure(ctx context.Context, users []rehearsedUser, o RefitOptions, shipped ranking.Weights) error {
 	m := measured{}
 	for _, name := range []string{WeightsCosine, WeightsShipped, WeightsRefit, WeightsMaps} {
@@ -270,7 +271,7 @@ func (m measured) units(weights string, candidates, shown int) []score.Unit {
 	return out
 }
 
-// part fits to the users of the other parts and measures on those of one.
+// part fits to the users of the other parts and measures on the users of one part.
 func (m measured) part(
 	ctx context.Context, users []rehearsedUser, part, parts int, o ranking.RefitOptions, shipped ranking.Weights,
 ) error {
@@ -304,8 +305,8 @@ func (m measured) part(
 	return nil
 }
 
-// measure adds the recall of a question, as the services order it: the weights of the features choose the candidates, and the maps count
-// among these.
+// measure adds the recall of a question in the order of the services: the weights of the features choose the
+// candidates, and the maps count among them.
 func (q rehearsedQuestion) measure(w ranking.Weights, sums *[len(sweptCandidates)][len(sweptShown)]score.Unit) error {
 	candidates := make([]ranking.Candidate, len(q.covers))
 	for i := range candidates {
@@ -342,7 +343,8 @@ func (q rehearsedQuestion) measure(w ranking.Weights, sums *[len(sweptCandidates
 	return nil
 }
 
-// MadeUp are made-up conversations in words that the shipped prior was not trained on, for who has none of their own.
+// MadeUp returns made-up conversations with words outside the training data of the shipped prior. They serve a user
+// without conversations.
 func (o PriorOptions) MadeUp() ([]dataset.Subject, error) {
 	if o.Conversations < 1 || o.Conversations > maxConversations {
 		return nil, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)

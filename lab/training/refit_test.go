@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// knowing is an embedder that knows what answers: it embeds the turns of evidence in place of their question.
+// knowing is an embedder with knowledge of the answers: it embeds the turns of evidence in place of their question.
 type knowing struct {
 	embedding.Embedder
 	evidence map[string]string
@@ -65,7 +65,7 @@ func madeUp(t *testing.T, conversations int) []dataset.Subject {
 	return subjects
 }
 
-// at is the recall of weights with the most candidates and ten shown.
+// at returns the recall of weights with the most candidates and ten memories shown.
 func at(r training.RefitReport, weights string) float64 {
 	for _, measured := range r.Recall {
 		if measured.Weights == weights && measured.Candidates == 200 && measured.Shown == 10 {

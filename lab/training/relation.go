@@ -13,35 +13,36 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
-// RelationOptions say what the model of relations is trained with. They are recorded in it.
+// RelationOptions are the training options of the model of relations. The record in the model's file has them.
 type RelationOptions struct {
-	// Seed chooses groups of words, and strangers.
+	// Seed chooses groups of words and strangers.
 	Seed uint64 `json:"seed"`
 	// Cost weighs the loss of a statement against the squared weights.
 	Cost float64 `json:"cost"`
-	// Rounds is how many steps of the optimiser are made at most.
+	// Rounds is the largest number of steps of the optimiser.
 	Rounds int `json:"rounds"`
-	// Groups is how many groups the words of the table are in.
+	// Groups is the number of groups of the words of the table.
 	Groups int `json:"groups"`
-	// Holders is how many training examples have to have a feature.
+	// Holders is the least number of training examples with a feature.
 	Holders int `json:"holders"`
-	// Lengths are what the blocks of sparse features are scaled to.
+	// Lengths are the scaled lengths of the blocks of sparse features.
 	Lengths [relation.Blocks]float64 `json:"lengths"`
-	// Numbers is what the standard deviation of a dense number is scaled to.
+	// Numbers is the scaled standard deviation of a dense number.
 	Numbers float64 `json:"numbers"`
-	// Strangers is how many statements of other pairs a pair's stored statement stands among: a bank is full of them.
+	// Strangers is the number of statements of other pairs that join a pair's stored statement. They stand for the many
+	// entries of a bank.
 	Strangers int `json:"strangers"`
-	// Lives is how many made-up people are learned from beside the corpus.
+	// Lives is the number of made-up people that the training adds to the corpus.
 	Lives int `json:"lives"`
-	// Most bounds how many pairs, banks, dialogues and made-up people are learned from, for a trial; 0 is no bound.
+	// Most bounds the pairs, banks, dialogues and made-up people of a trial run. 0 is no bound.
 	Most int `json:"most,omitempty"`
-	// FalseCertain and FalsePossible are the shares of statements without a change, of those that thresholds are chosen on, that are above
-	// them.
+	// FalseCertain and FalsePossible are the shares of statements without a change that score above each threshold.
+	// They apply to the statements on which the thresholds are chosen.
 	FalseCertain  float64 `json:"false_certain"`
 	FalsePossible float64 `json:"false_possible"`
 }
 
-// RelationDefaults are what the model in the binary was trained with.
+// RelationDefaults are the training options of the model in the binary.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
 		Seed: 1, Cost: 6, Rounds: 80, Groups: 60, Holders: 3, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
@@ -70,21 +71,21 @@ func (o RelationOptions) Validate() error {
 	return nil
 }
 
-// RelationRecord says what a model was made from; it stands in the model's file.
+// RelationRecord records the options and the data of a model. The model's file has it.
 type RelationRecord struct {
 	Options RelationOptions `json:"options"`
-	// Statements and Changes count later statements that were learned from, MadeUp those of them that made-up people say; Chosen those that
-	// temperature and thresholds were chosen on.
+	// Statements and Changes count the later training statements, MadeUp the statements of made-up people among them.
+	// Chosen counts the statements on which temperature and thresholds are chosen.
 	Statements int `json:"statements"`
 	MadeUp     int `json:"made_up"`
 	Changes    int `json:"changes"`
 	Chosen     int `json:"chosen"`
 	Features   int `json:"features"`
-	// Digest is of all statements that were learned from, but for made-up people's.
+	// Digest is the digest of all training statements, without the statements of made-up people.
 	Digest string `json:"digest"`
 }
 
-// DigestOf returns what tells whether a model is of the statements that there are.
+// DigestOf returns a digest of statements. It shows whether a model was trained on them.
 func DigestOf(statements []corpus.Among) string {
 	h := fnv.New64a()
 	for _, a := range statements {
@@ -99,9 +100,9 @@ func DigestOf(statements []corpus.Among) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// Relation trains the model of relations on later statements with the stored ones that each is among: a multinomial logistic regression
-// over what it does to which of them, or to none. Temperature and thresholds are chosen on other statements. The same options and
-// statements give the same model. Options out of range are terminal errors.
+// Relation trains the model of relations on later statements, each with stored ones. The model is a multinomial
+// logistic regression over the relation to each stored statement, or to no one. Temperature and thresholds are chosen
+// on other statements. The same options and statements give the same model. Options out of range are terminal errors.
 func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model, RelationRecord, error) {
 	if err := o.Validate(); err != nil {
 		return nil, RelationRecord{}, err
@@ -152,7 +153,7 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 	return model, r, err
 }
 
-// chooseTemperature returns the one with the least log loss of what is true.
+// chooseTemperature returns the temperature with the least log loss of the true labels.
 func chooseTemperature(logits [][]relation.Logits, sets []corpus.Among) float64 {
 	best, least := 1.0, math.Inf(1)
 	for step := range 60 {
@@ -175,7 +176,8 @@ func chooseTemperature(logits [][]relation.Logits, sets []corpus.Among) float64 
 	return best
 }
 
-// certainty is what decides whether an entry is closed, possibility whether one is linked.
+// certainty is the probability that decides whether an entry is closed. possibility decides whether an entry is
+// linked.
 func certainty(told []relation.Relation) float64 {
 	if _, own, whole := relation.Changed(told); own >= relation.LeastOwn {
 		return whole
@@ -188,7 +190,7 @@ func possibility(told []relation.Relation) float64 {
 	return own
 }
 
-// threshold returns the probability of a change that a share of the statements that change nothing are above.
+// threshold returns a probability of a change. A given share of the statements that change nothing lie above it.
 func threshold(
 	logits [][]relation.Logits, sets []corpus.Among, temperature, share float64, probability func([]relation.Relation) float64,
 ) float64 {
@@ -203,7 +205,7 @@ func threshold(
 	if len(others) == 0 {
 		return 1
 	}
-	// the next float above the last one that may be above, to four decimals
+	// the next float above the last allowed one, to four decimals
 	at := others[len(others)-1-int(share*float64(len(others)))]
 	return min(1, (math.Floor(at*1e4)+1)/1e4)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
-// some statements are enough to train a small model.
+// some returns enough statements to train a small model.
 func some(t *testing.T) (train, choose []corpus.Among) {
 	t.Helper()
 	pairs, err := corpus.Pairs()
@@ -59,7 +59,7 @@ func TestTheShippedRelationsAreOfTheDefaults(t *testing.T) {
 		t.Errorf("the model is of %+v, the defaults are %+v", r.Options, training.RelationDefaults())
 	}
 	o := r.Options
-	o.Lives = 0 // they are made by the options; the corpus grows
+	o.Lives = 0 // the options make them; the corpus grows
 	train, err := training.Statements(t.Context(), corpus.Train, o)
 	if err != nil {
 		t.Fatal(err)

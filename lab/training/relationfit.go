@@ -14,20 +14,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// matrix has the examples as rows of numbers. Rows of single statements are shared by all pairs that they are in.
+// matrix has the examples as rows of numbers. All pairs with a statement share the statement's row.
 type matrix struct {
 	blocks  [relation.Blocks]relation.Block
 	first   [relation.Blocks]int // column of each block's first feature
 	dense   relation.Numbers
-	columns int // of the sparse features; the dense ones and the bias come after
+	columns int // number of sparse features; the dense ones and the bias come after
 	sets    []set
 }
 
-// set is a later statement with the stored ones that it is among.
+// set is a later statement with its stored statements.
 type set struct {
 	later  []cell
 	pairs  []pairRow
-	target int // of the pair that it is related to, or -1
+	target int // index of the related pair, or -1
 	label  int // output
 }
 
@@ -52,7 +52,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 		}
 		return r
 	}
-	for _, a := range sets { // before the work is shared out: a map is written by one
+	for _, a := range sets { // before the work is shared out: one goroutine writes a map
 		read(a.Later)
 		for _, s := range a.Stored {
 			read(s)
@@ -66,7 +66,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 			inputs[i] = append(inputs[i], l.Pair(later, readings[s]))
 		}
 	})
-	// features are chosen on pairs that belong together, and those of single statements on each statement once
+	// features of pairs are chosen on related pairs, features of single statements on each statement once
 	var together []relation.Inputs
 	for i, a := range sets {
 		if a.Looks >= 0 {
@@ -107,7 +107,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 	return m
 }
 
-// onAll does n pieces of work on all processors.
+// onAll runs n pieces of work on all processors.
 func onAll(n int, do func(i int)) {
 	var group sync.WaitGroup
 	var next atomic.Int64
@@ -180,7 +180,8 @@ func (m *matrix) cells(b int, features []relation.Feature) []cell {
 	return out
 }
 
-// parts is how many parts the gradient is summed in: always as many, so that the sum does not depend on the processors.
+// parts is the number of partial sums of the gradient. It is fixed, so that the sum does not depend on the number of
+// processors.
 const parts = 8
 
 // fit learns the weights.
@@ -192,7 +193,7 @@ func (m *matrix) fit(o RelationOptions) *relation.Weights {
 		gradients[p] = make([]float64, n)
 	}
 	var losses [parts]float64
-	var at []float64 // where losses and gradients are of
+	var at []float64 // the point of the current losses and gradients
 	evaluate := func(w []float64) {
 		if slices.Equal(at, w) {
 			return
@@ -312,7 +313,7 @@ func (m *matrix) learn(w, g []float64, s *set, cost float64) float64 {
 	return loss * cost
 }
 
-// weights are the learned numbers as the model keeps them.
+// weights returns the learned numbers in the model's format.
 func (m *matrix) weights(learned []float64) *relation.Weights {
 	w := &relation.Weights{Sparse: m.blocks, Dense: m.dense}
 	for b := range w.Sparse {

@@ -17,11 +17,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// quoter takes sessions apart as the embedded policy does; the former may not have a judge.
+// quoter splits sessions as the embedded policy does. The former may not have a judge.
 type quoter struct{ former formation.Former }
 
-// lives returns what made-up people say in later sessions, held against most of what they said before: that which it changes, what is
-// most like it in words, and some by chance.
+// lives returns the later statements of made-up people. Each has at most `most` earlier statements: the changed one,
+// those with the most similar words, and some by chance.
 func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]corpus.Among, error) {
 	if persons == 0 {
 		return nil, nil
@@ -57,7 +57,7 @@ func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]co
 	return out, nil
 }
 
-// livesBatch is the batch of what made-up people say.
+// livesBatch is the batch name of made-up people's statements.
 const livesBatch = "lives"
 
 type remembered struct {
@@ -65,16 +65,16 @@ type remembered struct {
 	stems map[string]bool
 }
 
-// change is a target with how it came about.
+// change is a target with the cause of its change.
 type change struct {
 	dataset.Target
 	synthesis.Evolution
 }
 
-// leastShare is the share of a target's words that a candidate has at least which is taken to tell it.
+// leastShare is the least share of a target's words in a candidate that tells the target.
 const leastShare = 1.0 / 3
 
-// life is what a made-up person has said so far.
+// life has all earlier statements of a made-up person.
 type life struct {
 	targets map[string][]change // by turn
 	all     []dataset.Target
@@ -82,8 +82,8 @@ type life struct {
 	random  *rand.Rand
 }
 
-// amongOf holds the candidates of a turn against what was said before. What one of them does the whole message tells, which is therefore
-// only of that one.
+// amongOf compares the candidates of a turn with the earlier statements. The whole message tells the effect of a
+// candidate, so only that candidate gets it.
 func (l *life) amongOf(turn, session []formation.Candidate, most int) []corpus.Among {
 	var out []corpus.Among
 	telling := 0
@@ -103,7 +103,7 @@ func (l *life) amongOf(turn, session []formation.Candidate, most int) []corpus.A
 	return slices.DeleteFunc(out, func(a corpus.Among) bool { return len(a.Stored) == 0 })
 }
 
-// byTurn parts candidates by the turn that they are of.
+// byTurn groups candidates by their turn.
 func byTurn(said []formation.Candidate) [][]formation.Candidate {
 	var out [][]formation.Candidate
 	for _, c := range said {
@@ -116,7 +116,7 @@ func byTurn(said []formation.Candidate) [][]formation.Candidate {
 	return out
 }
 
-// among holds a candidate against what was said before.
+// among compares a candidate with the earlier statements.
 func (l *life) among(c formation.Candidate, session []formation.Candidate, most int) corpus.Among {
 	out := corpus.Among{Later: asUser(c), Looks: -1, Batch: livesBatch, Kind: "life"}
 	stems := text.ContentStems(c.Content)
@@ -151,7 +151,7 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 		case synthesis.EvolutionEnd:
 			out.Label, out.Part = relation.Ends, l.telling(before.Content, told.Predecessor)
 		case synthesis.EvolutionPartial:
-			out.Label = relation.Replaces // which words of it stay is not known
+			out.Label = relation.Replaces // the data does not show which of its words stay
 		default:
 			out.Label, out.Part = relation.Replaces, l.telling(before.Content, told.Predecessor)
 		}
@@ -165,7 +165,8 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 	return out
 }
 
-// update is the change that a candidate tells: that of its turn most of whose words it has among the candidates of the turn.
+// update returns the change that a candidate tells. It is the change of its turn for which this candidate has the
+// most words of all candidates of the turn.
 func (l *life) update(c formation.Candidate, session []formation.Candidate) (change, bool) {
 	for _, t := range l.targets[c.Sources[0]] {
 		if !t.IsUpdate() && t.Evolution != synthesis.EvolutionExpand || t.Turns[0] != c.Sources[0] {
@@ -181,7 +182,7 @@ func (l *life) update(c formation.Candidate, session []formation.Candidate) (cha
 	return change{}, false
 }
 
-// stated is the index of the statement that tells a target, or -1.
+// stated returns the index of the statement that tells a target, or -1.
 func (l *life) stated(target int, speaker string) int {
 	before, best, most := l.all[target], -1, leastShare
 	for i, r := range l.said {
@@ -195,8 +196,8 @@ func (l *life) stated(target int, speaker string) int {
 	return best
 }
 
-// telling is the sentence of a statement that has most of a target's words. It is empty where the sentence may tell several facts: which
-// of them the words are of is not known.
+// telling returns the sentence of a statement with the most words of a target. It is empty where the sentence may
+// tell several facts, since the words may belong to any of them.
 func (l *life) telling(said string, target int) string {
 	telling, most := "", 0.0
 	for _, sentence := range splitter().Split(said) {
@@ -211,10 +212,10 @@ func (l *life) telling(said string, target int) string {
 	return facts[0]
 }
 
-// splitter takes texts apart into sentences.
+// splitter splits texts into sentences.
 var splitter = sync.OnceValue(text.NewSplitter)
 
-// wordShare is the share of words whose stems a text has.
+// wordShare is the share of words with a stem in a text.
 func wordShare(words []string, stems map[string]bool) float64 {
 	n := 0
 	for _, w := range words {

@@ -12,8 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Statements returns those of a split: of pairs, each with its stored one alone and among strangers of its batch, since banks are small at
-// first; of banks; and what people say to an assistant, held against what they said before in the same dialogue, which it does not change.
+// Statements returns the statements of a split. Pairs come twice: with the stored statement alone, as in a new bank,
+// and among strangers of its batch. The banks' statements follow. Last come users' statements to an assistant, each
+// with earlier statements of the same dialogue that it does not change.
 func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpus.Among, error) {
 	pairs, err := corpus.Pairs()
 	if err != nil {
@@ -33,7 +34,7 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	q := quoter{embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1)}
 	lives := o.Lives
 	if s != corpus.Train {
-		lives = 0 // temperature and thresholds are for what people say
+		lives = 0 // temperature and thresholds are for people's statements
 	} else if o.Most > 0 {
 		lives = min(lives, o.Most)
 	}
@@ -56,7 +57,7 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	return out, nil
 }
 
-// atMost leaves the first of a list; 0 is no bound.
+// atMost returns the first entries of a list. 0 is no bound.
 func atMost[T any](list []T, most int) []T {
 	if most <= 0 {
 		return list
@@ -64,7 +65,7 @@ func atMost[T any](list []T, most int) []T {
 	return list[:min(most, len(list))]
 }
 
-// changingNothing holds what is said against the most what was said before it.
+// changingNothing compares each statement with at most `most` earlier statements.
 func changingNothing(said []formation.Candidate, batch string, most int) []corpus.Among {
 	var out []corpus.Among
 	var messages []string

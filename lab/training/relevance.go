@@ -17,29 +17,30 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// RelevanceOptions say what the model of relevance is trained on.
+// RelevanceOptions are the data options of the model of relevance.
 type RelevanceOptions struct {
-	// Dialogues is how many dialogues a user has; relevance is learned on the users of each.
+	// Dialogues are the numbers of dialogues a user. The model learns on users of each number.
 	Dialogues []int
-	// Users is how many users of each size are learned from at most.
+	// Users is the largest number of training users of each size.
 	Users int
 }
 
-// RelevanceDefaults are what the model in the binary is trained with: of users who told little as well as of those who told much.
+// RelevanceDefaults are the training options of the model in the binary. They have users with few and with many
+// dialogues.
 func RelevanceDefaults() RelevanceOptions {
 	return RelevanceOptions{Dialogues: []int{1, 3, 8, dialoguesAUser}, Users: 200}
 }
 
-// RelevanceReport says what the model was trained on and what it says of what was held out.
+// RelevanceReport describes the training data of the model and its results on held-out data.
 type RelevanceReport struct {
-	// Requests were learned from.
+	// Requests counts the training requests.
 	Requests int `json:"requests"`
-	// Heldout has a row for each number of dialogues, on users who were held out.
+	// Heldout has a row for each number of dialogues, measured on held-out users.
 	Heldout []RelevanceFigures `json:"heldout"`
 }
 
-// RelevanceFigures compare what the model says with what is: of the likeliest five memories, the chance in all that one of them is needed,
-// and the share of what requests need that they are. Shares are 0 to 1.
+// RelevanceFigures compare the model's predictions with the truth, for the likeliest five memories. They have the
+// chance that at least one is needed, and the share of the needed memories among the five. Shares are 0 to 1.
 type RelevanceFigures struct {
 	Dialogues int     `json:"dialogues"`
 	Requests  int     `json:"requests"`
@@ -47,9 +48,10 @@ type RelevanceFigures struct {
 	Is        float64 `json:"is"`
 }
 
-// Relevance trains the model of how likely a request needs what was found: its one weight is how far the prior's scores can be trusted
-// (temperature scaling), learned listwise on requests of users of different sizes. What stands is scored by models that did not learn
-// from its writer. The same options and prior give the same model. Options out of range are terminal errors.
+// Relevance trains the model of how likely a request needs a found memory. Its one weight is the reliability of the
+// prior's scores (temperature scaling). It is learned listwise on requests of users of different sizes. Models
+// trained without a writer score the writer's standing facts. The same options and prior give the same model. Options
+// out of range are terminal errors.
 func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, RelevanceReport, error) {
 	var report RelevanceReport
 	if o.Users < 1 || o.Users > maxConversations {
@@ -96,7 +98,7 @@ func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, Relevanc
 	return ranking.Prior{Names: features.RelevanceNames(), Weights: weights}, report, nil
 }
 
-// rated are the requests of users with so many dialogues, with the numbers of all that could be shown.
+// rated returns the requests of users with a given number of dialogues, each with the numbers of all candidates.
 func rated(
 	ctx context.Context, split corpus.Split, dialogues, most int, models writers, prior ranking.Weights,
 ) ([]ranking.Example, error) {
@@ -117,7 +119,7 @@ func rated(
 	return slices.Concat(all...), err
 }
 
-// compare fills in what the model says of requests, and what is.
+// compare fills in the model's predictions and the truth.
 func compare(held []ranking.Example, w ranking.Weights) (RelevanceFigures, error) {
 	const likeliest = 5
 	var f RelevanceFigures
@@ -152,7 +154,7 @@ func compare(held []ranking.Example, w ranking.Weights) (RelevanceFigures, error
 	return f, nil
 }
 
-// softmax are the shares of scores.
+// softmax returns the shares of scores.
 func softmax(scores []float64) []float64 {
 	all := floats.LogSumExp(scores)
 	out := make([]float64, len(scores))

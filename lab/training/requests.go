@@ -10,10 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// dialoguesAUser is how many dialogues with an assistant are put together as the sessions of one user.
+// dialoguesAUser is the number of dialogues with an assistant that make up the sessions of one user.
 const dialoguesAUser = 28
 
-// assisted are the dialogues of a split with an assistant.
+// assisted returns the dialogues of a split with an assistant.
 func assisted(split corpus.Split) ([]corpus.Dialogue, error) {
 	all, err := corpus.Dialogues()
 	if err != nil {
@@ -28,13 +28,14 @@ func assisted(split corpus.Split) ([]corpus.Dialogue, error) {
 	}), nil
 }
 
-// requesters are users of an assistant: dialogues of a split put together, with what is asked of the assistant later and the turns that a
-// good answer needs. The people behind the dialogues of one user are several, under one name; no request is about who they are.
+// requesters returns users of an assistant: joined dialogues of a split, with later requests and the turns that a
+// good answer needs. Several people stand behind the dialogues of one user, under one name. No request asks about the
+// person.
 func requesters(split corpus.Split) ([]dataset.Subject, error) {
 	return Requesters(split, dialoguesAUser)
 }
 
-// Requesters are users of an assistant who had so many dialogues of a split with it, with their later requests.
+// Requesters returns users with so many dialogues of a split, and their later requests.
 func Requesters(split corpus.Split, dialogues int) ([]dataset.Subject, error) {
 	all, err := assisted(split)
 	if err != nil {
@@ -68,7 +69,7 @@ func Requesters(split corpus.Split, dialogues int) ([]dataset.Subject, error) {
 	return out, nil
 }
 
-// requester is one user of dialogues that are nine days apart.
+// requester is one user with dialogues nine days apart.
 func requester(scope memory.Scope, dialogues []corpus.Dialogue) dataset.Subject {
 	const apart = 9 // days
 	start := time.Date(2025, 1, 6, 18, 0, 0, 0, time.UTC)

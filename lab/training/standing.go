@@ -22,11 +22,11 @@ import (
 // StandingVersion names the models that Standing makes.
 const StandingVersion = "standing/1"
 
-// StandingOptions say how the model of what requests have to respect is trained.
+// StandingOptions are the training options of the model of standing facts: facts that requests must respect.
 type StandingOptions struct {
 	// Cost weighs the loss of a turn against the squared weights.
 	Cost float64 `json:"cost"`
-	// Holders is how many turns have to have a term for something to be learned of it.
+	// Holders is the least number of turns with a term.
 	Holders int `json:"holders"`
 }
 
@@ -43,23 +43,23 @@ func checkFit(cost float64, holders int) error {
 	return nil
 }
 
-// StandingRecord says what a model was made from and what came out; it stands in the model's file.
+// StandingRecord records the options, the data and the figures of a model. The model's file has it.
 type StandingRecord struct {
 	Options StandingOptions `json:"options"`
-	// Turns and Needed count the training data, Digest is of all of it.
+	// Turns and Needed count the training data. Digest is the digest of all training data.
 	Turns  int    `json:"turns"`
 	Needed int    `json:"needed"`
 	Digest string `json:"digest"`
-	// Heldout are turns of other writers, AUC how likely a needed one of them scores above another.
+	// Heldout counts turns of other writers. AUC is the probability that a needed turn scores above another turn.
 	Heldout int     `json:"heldout_turns"`
 	AUC     float64 `json:"heldout_auc"`
 }
 
-// needs are turns of users, and whether later requests need them.
+// needs are users' turns, each marked when later requests need it.
 type needs struct {
 	texts  []string
 	needed []bool
-	// batches are of their writers.
+	// batches name the writers of the turns.
 	batches []string
 }
 
@@ -67,7 +67,7 @@ func (n *needs) add(text string, needed bool, batch string) {
 	n.texts, n.needed, n.batches = append(n.texts, text), append(n.needed, needed), append(n.batches, batch)
 }
 
-// without leaves out what a batch's writer wrote.
+// without leaves out the turns of a batch's writer.
 func (n needs) without(batch string) (out needs) {
 	for i, b := range n.batches {
 		if b != batch {
@@ -77,7 +77,7 @@ func (n needs) without(batch string) (out needs) {
 	return out
 }
 
-// userTurns are what users say to an assistant in the corpus.
+// userTurns returns users' turns to an assistant in the corpus.
 func userTurns(split corpus.Split) (needs, error) {
 	all, err := assisted(split)
 	var out needs
@@ -91,8 +91,9 @@ func userTurns(split corpus.Split) (needs, error) {
 	return out, err
 }
 
-// Standing trains the model of what requests have to respect: a logistic regression, both sides weighing the same, over the terms of what
-// users say to an assistant. The same options give the same model. Options out of range are terminal errors.
+// Standing trains the model of standing facts: a logistic regression over the terms of users' turns to an assistant.
+// Both labels have the same total weight. The same options give the same model. Options out of range are terminal
+// errors.
 func Standing(o StandingOptions) (*linear.Model, StandingRecord, error) {
 	r := StandingRecord{Options: o}
 	if err := checkFit(o.Cost, o.Holders); err != nil {
@@ -129,7 +130,8 @@ func Standing(o StandingOptions) (*linear.Model, StandingRecord, error) {
 	return m, r, err
 }
 
-// fit learns the weights of the terms that `least` texts or more have; cost weighs the loss against the squared weights.
+// fit learns the weights of the terms that at least `least` texts have. cost weighs the loss against the squared
+// weights.
 func (n needs) fit(cost float64, least int) *linear.Model {
 	holders, positive := map[string]int{}, 0
 	terms := make([][]string, len(n.texts))
@@ -202,7 +204,7 @@ func (n needs) fit(cost float64, least int) *linear.Model {
 	return m
 }
 
-// auc is the probability that one of the first scores above one of the others, ties counting half.
+// auc is the probability that an element of first scores above an element of others. A tie counts half.
 func auc(first, others []float64) float64 {
 	slices.Sort(others)
 	sum := 0.0
@@ -214,11 +216,11 @@ func auc(first, others []float64) float64 {
 	return sum / float64(len(first)) / float64(len(others))
 }
 
-// writers are models of what stands, each for the sessions that a writer wrote that it did not learn from.
+// writers are models of standing facts by session. Each is trained without the session's writer.
 type writers map[string]*linear.Model
 
-// leaveOneOut trains a model for each writer that is learned from. A ranker that learned on the scores of the shipped model would trust it
-// too much: that model knows these turns by heart.
+// leaveOneOut trains a model for each training writer. A ranker trained on the shipped model's scores would trust
+// them too much: that model has learned these turns.
 func leaveOneOut(o StandingOptions) (writers, error) {
 	train, err := userTurns(corpus.Train)
 	if err != nil {
@@ -238,7 +240,7 @@ func leaveOneOut(o StandingOptions) (writers, error) {
 	return out, nil
 }
 
-// score scores again what the users of known sessions said.
+// score scores again the statements of users in known sessions.
 func (w writers) score(r rehearsal.Rehearsed) {
 	own, asked := slices.Index(features.Names(), "standing"), slices.Index(features.Names(), "request_standing")
 	for i, c := range r.Candidates {
@@ -253,7 +255,7 @@ func (w writers) score(r rehearsal.Rehearsed) {
 		row := r.Example.Features[i]
 		before := row[own]
 		row[own] = float32(m.Score(last.Text))
-		if row[asked] == before { // not of a question about somebody who is named
+		if row[asked] == before { // not for a question about a named person
 			row[asked] = row[own]
 		}
 	}

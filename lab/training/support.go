@@ -17,38 +17,41 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// SupportOptions say what the model of support is trained on.
+// SupportOptions are the training options of the model of support.
 type SupportOptions struct {
 	// Seed chooses the made-up conversations.
 	Seed uint64
-	// Conversations is how many are learned from; a quarter as many again, in words of their own, are held out.
+	// Conversations is the number of training conversations. A quarter as many conversations, in separate words, are
+	// held out.
 	Conversations int
-	// Cost is what an answer about the wrong person costs, beside 1 for one that is withheld wrongly: what is less likely than Cost to 1
-	// has log odds below 0.
+	// Cost is the cost of an answer about the wrong person. An answer that is withheld wrongly costs 1. Odds below
+	// Cost to 1 give log odds below 0.
 	Cost float64
 }
 
-// SupportDefaults are what the model in the binary is trained with.
+// SupportDefaults are the training options of the model in the binary.
 func SupportDefaults() SupportOptions { return SupportOptions{Seed: 1, Conversations: 24, Cost: 1.25} }
 
 // maxCost bounds SupportOptions.
 const maxCost = 100
 
-// SupportReport says what the model was trained on and what it does on what was held out.
+// SupportReport describes the training data of the model and its results on held-out data.
 type SupportReport struct {
 	Seed          uint64 `json:"seed"`
 	Conversations int    `json:"conversations"`
-	// Answerable and Mistaken count the questions that were learned from; of the answerable ones, those of which something is shown.
+	// Answerable and Mistaken count the training questions. Answerable counts only questions with shown evidence.
 	Answerable int `json:"answerable"`
 	Mistaken   int `json:"mistaken"`
-	// Abstention is the share of the mistaken questions held out that have no support, FalseAbstention that of the answerable ones.
+	// Abstention is the share of the held-out mistaken questions without support. FalseAbstention is the same share
+	// of the answerable questions.
 	Abstention      float64 `json:"heldout_abstention"`
 	FalseAbstention float64 `json:"heldout_false_abstention"`
 }
 
-// Support trains the model of whether what is found answers a question: a logistic regression over features.SupportNumbers, on questions
-// about made-up conversations and on the same with the two people in each other's places, as far as the other told nothing of it: about one
-// in three. The same options and prior give the same model. Options out of range are terminal errors.
+// Support trains the model of whether the found memories answer a question. It is a logistic regression over
+// features.SupportNumbers. It learns from questions about made-up conversations and from mistaken questions. A
+// mistaken question swaps the two people, where the other person told nothing about it: about one in three. The same
+// options and prior give the same model. Options out of range are terminal errors.
 func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportReport, error) {
 	report := SupportReport{Seed: o.Seed, Conversations: o.Conversations}
 	if o.Conversations < 1 || o.Conversations > maxConversations {
@@ -61,13 +64,13 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	var sorts [2][]ranking.Example // of mistaken and of answerable questions
+	var sorts [2][]ranking.Example // mistaken and answerable questions
 	none := make([]float32, len(features.SupportNames()))
 	for _, j := range learned {
 		switch {
 		case j.mistaken:
 			sorts[0] = append(sorts[0], ranking.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{false, true}})
-		case j.found: // what is not shown cannot be told from what was never said
+		case j.found: // memories that are not shown look the same as missing ones
 			sorts[1] = append(sorts[1], ranking.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{true, false}})
 		}
 	}
@@ -88,14 +91,14 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	return ranking.Prior{Names: features.SupportNames(), Weights: weights}, report, report.measure(held, weights)
 }
 
-// judgedQuestion is a question with the numbers of what is found for it.
+// judgedQuestion is a question with the numbers of its found memories.
 type judgedQuestion struct {
 	numbers []float32
-	// mistaken is whether it asks the wrong person, found whether what is shown answers it.
+	// mistaken is true when the question names the wrong person. found is true when the shown memories answer it.
 	mistaken, found bool
 }
 
-// judged forms all conversations and looks at what is found for their questions.
+// judged forms all conversations and searches for each of their questions.
 func judged(ctx context.Context, o questions.Options) ([]judgedQuestion, error) {
 	g, err := questions.New(o)
 	if err != nil {
@@ -108,7 +111,7 @@ func judged(ctx context.Context, o questions.Options) ([]judgedQuestion, error) 
 	subjects := g.Subjects("training")
 	for _, s := range subjects {
 		for i := range s.Questions {
-			s.Questions[i].Unanswerable = false // so that they are asked: what misleads is their evidence
+			s.Questions[i].Unanswerable = false // so that they are asked: their evidence is the misleading turn
 		}
 	}
 	all, err := rehearsal.Rehearse(ctx, builtin.New(), subjects, prior.Weights.W, features.SupportDepth,
@@ -122,7 +125,7 @@ func judged(ctx context.Context, o questions.Options) ([]judgedQuestion, error) 
 	return slices.Concat(all...), err
 }
 
-// measure fills in what the model does on questions that were held out.
+// measure fills in the results on held-out questions.
 func (r *SupportReport) measure(held []judgedQuestion, w ranking.Weights) error {
 	var mistaken, answerable, missed, refused int
 	for _, j := range held {

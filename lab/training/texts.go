@@ -10,9 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Texts are what the corpus' training split has users say, in the order of the alphabet, each once: the turns and later requests of the
-// dialogues, the pairs, and two in five statements of the banks, which would outweigh the rest. The sentence vectors are fitted on them
-// (shared/model/wordvector/distill_sentences.py). Very short and long ones, code and other scripts are left out.
+// Texts returns users' texts in the training split of the corpus, in alphabetical order, each once. They are the
+// turns and later requests of the dialogues, the pairs, and two in five statements of the banks. All statements of
+// the banks would outweigh the rest. The sentence vectors are fitted on them
+// (shared/model/wordvector/distill_sentences.py). Very short and long texts, code and other scripts are left out.
 func Texts() ([]string, error) {
 	var out []string
 	add := func(text string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/training"
 )
 
-// What is held out is in no text that vectors are fitted on, unless others say the same.
+// No text for the fit of vectors is a held-out text, unless a training writer has the same text.
 func TestTextsAreOfTheTrainingSplit(t *testing.T) {
 	texts, err := training.Texts()
 	if err != nil {

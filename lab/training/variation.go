@@ -9,16 +9,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Shares of the turns that are varied, so that the model does not lean on what synthetic dialogues
-// have in common by accident.
+// Shares of varied turns. They keep the model from learning accidental traits of synthetic dialogues.
 const (
-	shareJoin    = 0.35 // small talk is put before or behind the turn
+	shareJoin    = 0.35 // small talk stands before or behind the turn
 	shareShout   = 0.7  // full stops become exclamation marks
-	shareImage   = 0.06 // small talk becomes salient by a picture
+	shareImage   = 0.06 // small talk becomes salient through a picture
 	shareRole    = 0.1  // an assistant says it
 	shareNoImage = 0.3  // the caption is taken off
-	shareAside   = 0.3  // small talk becomes salient by a small statement
-	shareAnswer  = 0.6  // of those: a short answer alone, where the turn before asked
+	shareAside   = 0.3  // small talk becomes salient through a small statement
+	shareAnswer  = 0.6  // share among those: a short answer alone, after a question
 )
 
 // madeUp makes people of a split and returns their turns as samples, varied by the seed.
@@ -35,7 +34,7 @@ func madeUp(o FilterOptions, split synthesis.Split, persons int) ([]sample, erro
 		for _, s := range person.Sessions {
 			for k, t := range s.Turns {
 				if t.Kind == synthesis.KindEcho && t.Role == memory.RoleUser {
-					continue // without the turn before, nothing tells it from news
+					continue // without the turn before, it looks like news
 				}
 				out = append(out, v.sample(s.Turns, k))
 			}
@@ -48,7 +47,7 @@ func madeUp(o FilterOptions, split synthesis.Split, persons int) ([]sample, erro
 type variation struct {
 	g *synthesis.Generator
 	r *rand.Rand
-	// talk is the person's turns that tell nothing, of both speakers.
+	// talk has the person's turns without facts, of both speakers.
 	talk []string
 	// images are captions.
 	images []string
@@ -94,7 +93,7 @@ func (v *variation) sample(turns []synthesis.Turn, k int) sample {
 	return sample{turn: t, salient: salient, weight: 1}
 }
 
-// aside puts a small statement to a text, or in its place where it answers.
+// aside adds a small statement to a text. Where the statement answers, it replaces the text.
 func (v *variation) aside(turns []synthesis.Turn, k int) string {
 	t := turns[k].Turn
 	asked := k > 0 && strings.HasSuffix(strings.TrimSpace(turns[k-1].Text), "?")

@@ -20,7 +20,7 @@ import (
 type Backend struct {
 	// Store is new and empty, or shared with stores of other tests: the suite never uses a run twice.
 	Store checkpoint.Store
-	// Advance lets the store's clock go on by d. Nil means that it goes by the real clock; then the suite waits for it.
+	// Advance moves the store's clock on by d. Nil means the real clock; then the suite waits.
 	Advance func(d time.Duration)
 }
 
@@ -43,7 +43,7 @@ type suite struct{ factory Factory }
 
 var runs atomic.Int64
 
-// newRun is one that nobody has used.
+// newRun returns an unused run.
 func newRun() string { return fmt.Sprintf("run/%d/%d", time.Now().UnixNano(), runs.Add(1)) }
 
 func put(t *testing.T, s checkpoint.Store, run, key string, body []byte) {
@@ -52,7 +52,7 @@ func put(t *testing.T, s checkpoint.Store, run, key string, body []byte) {
 	if err := s.Put(t.Context(), run, key, given); err != nil {
 		t.Fatalf("put %q: %v", key, err)
 	}
-	clear(given) // what was passed in is not kept
+	clear(given) // the store has not kept the argument
 }
 
 func want(t *testing.T, s checkpoint.Store, run, key string, body []byte) {
@@ -62,7 +62,7 @@ func want(t *testing.T, s checkpoint.Store, run, key string, body []byte) {
 		if err != nil || !bytes.Equal(got, body) {
 			t.Fatalf("%q of %q has %d bytes, %v, want the %d that were written", key, run, len(got), err, len(body))
 		}
-		clear(got) // what was returned is the caller's
+		clear(got) // the result belongs to the caller
 	}
 }
 
@@ -73,7 +73,7 @@ func wantAbsent(t *testing.T, s checkpoint.Store, run, key string) {
 	}
 }
 
-// noise cannot be compressed.
+// noise returns bytes that do not compress.
 func noise(n int) []byte {
 	source := rand.NewChaCha8([32]byte{1})
 	out := make([]byte, n)

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	checkpointtest.Run(t, func(t *testing.T, ttl time.Duration) checkpointtest.Backend {
-		var ahead atomic.Int64 // of a clock that otherwise stands
+		var ahead atomic.Int64 // added to a clock that stands still
 		start := time.Now()
 		s, err := inmem.New(ttl, func() time.Time { return start.Add(time.Duration(ahead.Load())) })
 		if err != nil {

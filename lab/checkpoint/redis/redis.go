@@ -24,7 +24,7 @@ const DefaultPrefix = "mneme:checkpoint:"
 
 // Options configure a store.
 type Options struct {
-	// TTL is how long a run is kept after its last Put.
+	// TTL is the lifetime of a run after its last Put.
 	TTL time.Duration
 	// Prefix begins every key; empty means DefaultPrefix.
 	Prefix string
@@ -38,7 +38,7 @@ type Store struct {
 
 var _ checkpoint.Store = (*Store)(nil)
 
-// New makes a store over a client, which stays the caller's to close. It sends nothing.
+// New makes a store over a client. The caller closes the client. New sends nothing.
 func New(client goredis.UniversalClient, o Options) (*Store, error) {
 	if err := checkpoint.CheckTTL(o.TTL); err != nil {
 		return nil, err
@@ -49,7 +49,8 @@ func New(client goredis.UniversalClient, o Options) (*Store, error) {
 	return &Store{client: client, o: o}, nil
 }
 
-// put writes and sets the time to live as a whole: a process that ends between the two would leave a run for ever.
+// put writes and sets the time to live in one step. Otherwise a process that ends between the two would leave a run
+// for ever.
 var put = goredis.NewScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -120,7 +121,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// name is the key of a run: no character of it means anything to a cluster.
+// name is the key of a run. It has no character with a meaning for a cluster.
 func (s *Store) name(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return s.o.Prefix + hex.EncodeToString(sum[:])

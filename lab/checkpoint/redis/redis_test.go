@@ -94,7 +94,8 @@ func TestServerAwayAndBack(t *testing.T) {
 	}
 }
 
-// A run is one key, which no name means anything in and which goes by itself; what repeats itself takes less.
+// A run is one key, which expires as a whole. Special characters in names have no effect. Repeated content takes less
+// space.
 func TestARunIsOneKeyThatExpires(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := open(t, server.Addr(), time.Hour)
@@ -112,7 +113,7 @@ func TestARunIsOneKeyThatExpires(t *testing.T) {
 	}
 }
 
-// What a server lost a part of is no checkpoint.
+// A body with lost parts is refused.
 func TestADamagedBodyIsRefused(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := open(t, server.Addr(), time.Hour)

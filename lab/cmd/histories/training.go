@@ -17,12 +17,13 @@ import (
 	"github.com/mneme-memory/mneme/test/histories/recorder"
 )
 
-// trained is what happens to a training.
+// trained describes the course of a training.
 type trained struct {
 	name string
-	// updates is that of distributed.Params; where it is not 0, the history is of the first run.
+	// updates is the field of distributed.Params. With a value other than 0, the history has the first run alone.
 	updates int
-	// fails is how the first attempt of a rollout fails; cancelled says that it waits until the training is cancelled.
+	// fails is the error of a rollout's first attempt. cancelled makes the rollout wait until the training is
+	// cancelled.
 	fails     error
 	cancelled bool
 }
@@ -37,7 +38,7 @@ func trainings() []trained {
 	}
 }
 
-// live has a training made and returns its history.
+// live runs a training and returns its history.
 func (l trained) live(ctx context.Context, c client.Client) (*historypb.History, error) {
 	store, err := inmem.New(time.Hour, nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func (l trained) live(ctx context.Context, c client.Client) (*historypb.History,
 	return recorder.Fetch(ctx, c, id, first)
 }
 
-// recordedTrainer makes two updates, of two people and of one.
+// recordedTrainer makes two updates, one with two people and one with one.
 type recordedTrainer struct {
 	trained
 	begun chan struct{}

@@ -1,4 +1,4 @@
-// Command trainer runs the service that trainers of large models roll out against. `trainer --help` lists its settings.
+// Command trainer runs the service for rollouts of trainers of large models. `trainer --help` lists its settings.
 package main
 
 import (

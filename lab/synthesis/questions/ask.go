@@ -8,36 +8,37 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// told is a turn that answers, in its place, with the time that it tells.
+// told is a turn with an answer, its place, and the time that it tells.
 type told struct {
 	turn string
 	at   time.Time
 	when moment
 }
 
-// group is a question with all that answers it so far. What was told twice in the same words is one question with two turns.
+// group is a question with all turns that answer it so far. A fact told twice in the same words is one question with
+// two turns.
 type group struct {
 	category Category
-	// text has its alternatives in brackets, and {on} where it may say when.
+	// text has its alternatives in brackets, and {on} at the place of a time.
 	text string
-	// general says that it names nothing of the thing that it is about.
+	// general is true for a question that does not name its thing.
 	general bool
 	turns   []told
-	// wording is the text as it was at first, mistaken the same with the two people in each other's places; of is what was told.
+	// wording is the text before changes. mistaken is wording with the two people swapped. of is the told fact.
 	wording, mistaken string
 	of                *telling
 	asked             bool
 }
 
-// groups are all questions that may be asked, in the order of their first answer.
+// groups are all possible questions, in the order of their first answer.
 type groups struct {
 	list  []*group
 	index map[string]*group
-	// subjects are what each of the two has told of: classes, and things of them.
+	// subjects are the told subjects of each person: classes, and things of them.
 	subjects map[subject]bool
 }
 
-// subject is that somebody told of a class, or of one thing of it.
+// subject is a class, or one thing of it, that a person has talked about.
 type subject struct {
 	who   int
 	class *class
@@ -52,7 +53,7 @@ func (tell *telling) about(who int, thing bool) subject {
 	return s
 }
 
-// note keeps that a turn answers a question.
+// note records that a turn answers a question.
 func (t *talk) note(c Category, source string, tell *telling, turn string) {
 	if t.groups.subjects == nil {
 		t.groups.subjects = map[subject]bool{}
@@ -75,7 +76,7 @@ func (t *talk) note(c Category, source string, tell *telling, turn string) {
 	g.turns = append(g.turns, told{turn: turn, at: t.now, when: tell.when})
 }
 
-// general says whether a question refers to nothing but people and times.
+// general reports whether a question refers only to people and times.
 func general(source string) bool {
 	for _, part := range strings.Split(source, "{")[1:] {
 		name, _, _ := strings.Cut(part, "}")
@@ -86,7 +87,7 @@ func general(source string) bool {
 	return true
 }
 
-// noteTold notes the questions on what a frame tells.
+// noteTold notes the questions about a frame.
 func (t *talk) noteTold(tell *telling, turn string, timed bool) {
 	f := tell.frame
 	for _, q := range f.asks {
@@ -115,7 +116,7 @@ func (t *talk) noteDetail(tell *telling, d *detail, turn string) {
 	}
 }
 
-// asked puts a question about what was told, as if by this person; alternatives and {on} stay.
+// asked words a question about the told fact from this person's view. Alternatives and {on} stay.
 func (t *talk) asked(who int, tell *telling, source string) string {
 	me, other := t.people[who], t.people[1-who]
 	words := map[string]string{
@@ -134,7 +135,7 @@ func (t *talk) asked(who int, tell *telling, source string) string {
 	})
 }
 
-// mostTurns is how many turns may answer a question.
+// mostTurns is the largest number of turns that answer a question.
 const mostTurns = 7
 
 // ask draws the questions, each category by its share.
@@ -150,7 +151,7 @@ func (t *talk) ask() []Question {
 			}
 		}
 		t.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		// One question about a telling in a category is enough: the wordings of one are each a group.
+		// One question about a telling in a category is enough: each wording of a question is a group.
 		for _, g := range all {
 			key := string(c) + "\x00" + g.turns[0].turn + "\x00" + g.turns[len(g.turns)-1].turn
 			if want == 0 {
@@ -167,7 +168,7 @@ func (t *talk) ask() []Question {
 	return out
 }
 
-// fits says whether a question can be asked.
+// fits reports whether a question can be asked.
 func (g *group) fits() bool {
 	switch g.category {
 	case CategoryMulti, CategoryNow:
@@ -198,8 +199,8 @@ func (t *talk) question(g *group) Question {
 	return q
 }
 
-// mistake puts the questions that were asked with the two people in each other's places, where the other told nothing of the thing, nor,
-// for a question that does not name it, of anything of its class.
+// mistake makes the chosen questions with the two people swapped. The other person must have told nothing about the
+// thing. For a question that does not name the thing, they must have told nothing of its class.
 func (t *talk) mistake() []Question {
 	if t.people[1].assistant {
 		return nil

@@ -8,13 +8,14 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// needed are the lists that the program itself draws from.
+// needed are the lists from which the program itself draws.
 var needed = []string{
 	"name-f", "name-m", "greeting", "reaction", "echo", "echo-assistant", "thanks", "more", "tail", "chatter", "bye", "when-ask",
 	"when-answer", "restate",
 }
 
-// check finds references to nothing, so that a typing error in the words is found when they are loaded and not in a text.
+// check finds references to missing names. So a typing error in the words fails when the words load, and never
+// reaches a text.
 func (l *library) check() error {
 	for _, name := range needed {
 		if len(l.lists[name]) == 0 {
@@ -50,7 +51,7 @@ func (l *library) check() error {
 	return nil
 }
 
-// known returns an error for a reference that nothing stands behind, or a template that cannot be read.
+// known returns an error for a reference to a missing name, or for a template that does not parse.
 func (l *library) known(texts []string, c *class) (err error) {
 	for _, text := range texts {
 		p, unread := template.Parse(text)
@@ -66,11 +67,11 @@ func (l *library) known(texts []string, c *class) (err error) {
 	return err
 }
 
-// personal are the references that stand for people and times.
+// personal are the references to people and times.
 var personal = map[string]bool{
 	"N": true, "N's": true, "O": true, "O's": true, "he": true, "his": true, "him": true, "does": true, "has": true, "is": true, "was": true,
 	"when": true, "soon": true, "on": true, "short": true,
 }
 
-// listOf is the list that a reference draws from: {person2} is a second one of person.
+// listOf returns the list of a reference: {person2} is a second value of person.
 func listOf(name string) string { return strings.TrimRight(name, "23") }

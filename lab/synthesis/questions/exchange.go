@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// telling is something being told: a frame of a thread, with the values of what varies.
+// telling is one telling of a frame of a thread, with the values of its references.
 type telling struct {
 	who    int
 	thread *thread
@@ -16,11 +16,11 @@ type telling struct {
 	slots  map[string]string
 	when   moment
 	soon   moment
-	// detail is what the last answer was: the first of what varies in it.
+	// detail is the first value in the last answer.
 	detail string
 }
 
-// prompt lets who is next ask the other how something is going.
+// prompt lets the next speaker ask the other for news of a thread.
 func (t *talk) prompt(th *thread) {
 	who := t.next
 	tell := &telling{who: 1 - who, thread: th, slots: map[string]string{}}
@@ -28,7 +28,7 @@ func (t *talk) prompt(th *thread) {
 	t.last = nil
 }
 
-// exchange lets who is next tell something of a thread, and the other ask about it.
+// exchange lets the next speaker tell a frame of a thread, and the other ask about it.
 func (t *talk) exchange(th *thread) {
 	who, rates := t.next, t.options.Rates
 	if len(th.class.recaps) > 0 && len(th.used) > 0 && template.Chance(t.r, rates.Recap) {
@@ -50,7 +50,7 @@ func (t *talk) exchange(th *thread) {
 	}
 }
 
-// newTelling draws a frame that may be told, mostly the one that the thread begins with first.
+// newTelling draws an allowed frame, mostly the first frame of the thread first.
 func (t *talk) newTelling(who int, th *thread) *telling {
 	all := th.open(len(t.sessions))
 	f := template.Pick(t.r, all)
@@ -61,10 +61,11 @@ func (t *talk) newTelling(who int, th *thread) *telling {
 	return &telling{who: who, thread: th, frame: f, slots: map[string]string{}, when: past(t.r, t.now), soon: future(t.r, t.now)}
 }
 
-// askedVague is how often the time of something is asked for of which only the day of the talk is known.
+// askedVague is the share of questions for a time when only the day of the talk is known.
 const askedVague = 0.1
 
-// opening says the turn that tells, with the first details where they come unasked, and returns the details that are left.
+// opening says the turn that tells, with the first details where they come without a question. It returns the
+// remaining details.
 func (t *talk) opening(tell *telling, details []*detail) []*detail {
 	who, rates := tell.who, t.options.Rates
 	source := template.Pick(t.r, tell.frame.tells)
@@ -92,7 +93,7 @@ func (t *talk) opening(tell *telling, details []*detail) []*detail {
 	return details
 }
 
-// dateLate lets the time be asked for.
+// dateLate lets the other ask for the time.
 func (t *talk) dateLate(tell *telling) {
 	t.say(1-tell.who, t.lead(1-tell.who)+" "+t.line("when-ask", 1-tell.who), "")
 	tell.when = past(t.r, t.now)
@@ -102,7 +103,7 @@ func (t *talk) dateLate(tell *telling) {
 	}
 }
 
-// listen lets a detail be asked for, and the answer come.
+// listen lets the other ask for a detail, and adds the answer.
 func (t *talk) listen(tell *telling, d *detail) {
 	asks := 1 - tell.who
 	if d.back {
@@ -129,7 +130,7 @@ func (t *talk) listen(tell *telling, d *detail) {
 	tell.detail = t.gist(tell, d)
 }
 
-// restated says, now and then, what it is about.
+// restated sometimes repeats the topic.
 func (t *talk) restated(who int, tell *telling) string {
 	if len(tell.frame.echoes) == 0 || t.people[who].assistant || !template.Chance(t.r, t.options.Rates.Restate) {
 		return ""
@@ -141,7 +142,7 @@ func (t *talk) restated(who int, tell *telling) string {
 	return strings.ReplaceAll(t.line("restate", who), "{short}", short)
 }
 
-// gist is what varies in an answer, if anything does.
+// gist returns the drawn value in an answer, if there is one.
 func (t *talk) gist(tell *telling, d *detail) string {
 	_, after, ok := strings.Cut(d.answer, "{")
 	name, _, _ := strings.Cut(after, "}")
@@ -151,7 +152,7 @@ func (t *talk) gist(tell *telling, d *detail) string {
 	return t.spoken(tell.who, tell, "{"+name+"}")
 }
 
-// more is, now and then, a sentence that nobody asks about.
+// more returns, sometimes, a sentence without a question.
 func (t *talk) more(who int, tell *telling) string {
 	if !template.Chance(t.r, t.options.Rates.More) {
 		return ""
@@ -182,7 +183,7 @@ func (t *talk) caption(tell *telling) string {
 	return t.spoken(tell.who, tell, template.Pick(t.r, tell.frame.captions))
 }
 
-// spoken is a text as a speaker says it; tell may be nil for one that is about nothing.
+// spoken returns a text as a speaker says it. tell may be nil for a text without a topic.
 func (t *talk) spoken(who int, tell *telling, text string) string {
 	text = t.put(tell, text, func(name string) (string, bool) {
 		switch name {
@@ -200,7 +201,8 @@ func (t *talk) spoken(who int, tell *telling, text string) string {
 	return template.Choose(t.r, text)
 }
 
-// put fills in what people, the thread, and what was drawn for the telling stand for; it leaves what is none of that.
+// put replaces the references to people, to the thread, and to values drawn for the telling. It leaves other
+// references.
 func (t *talk) put(tell *telling, text string, people func(name string) (string, bool)) string {
 	var value func(name string) (string, bool)
 	value = func(name string) (string, bool) {
@@ -220,7 +222,7 @@ func (t *talk) put(tell *telling, text string, people func(name string) (string,
 	return template.Fill(text, value)
 }
 
-// slot is the value of a reference to a list, drawn at its first use; {person} and {person2} are not the same.
+// slot returns the value of a reference to a list, drawn at its first use. {person} and {person2} differ.
 func (tell *telling) slot(r *rand.Rand, words *library, name string) string {
 	if v, ok := tell.slots[name]; ok {
 		return v

@@ -14,10 +14,10 @@ import (
 //go:embed words
 var files embed.FS
 
-// errWords says that a word file breaks the rules.
+// errWords is the error for a word file that breaks the rules.
 var errWords = errors.New("word file is broken")
 
-// heldOut is which of that many entries is held out.
+// heldOut is the period of held-out entries: one of that many is held out.
 const heldOut = 3
 
 // library is all words of one split.
@@ -30,31 +30,31 @@ type library struct {
 // class is a sort of things that people talk about.
 type class struct {
 	name string
-	// once says that a thing of it is talked about once only, not in session after session.
+	// once is true for a class with things of one session only.
 	once bool
-	// assistant says that only users of an assistant, or nobody else, talk about it.
+	// assistant is true for a class that only users of an assistant talk about, or only others.
 	assistant bool
 	columns   []string
-	// kept are the lists of which a thing has one value for good.
+	// kept are the lists with one fixed value for a thing.
 	kept   []string
 	things [][]string
-	// recaps and similar are what may be said without telling anything; mores are sentences that may follow whatever is told.
-	// prompts are what the other asks to hear of it.
+	// recaps and similar are sentences without a new fact. mores are sentences that may follow any told fact. prompts
+	// ask the other for news.
 	recaps, similar, mores, prompts []string
 	frames                          []*frame
 }
 
-// frame is something that can be told of a thing.
+// frame is one fact that a person can tell about a thing.
 type frame struct {
-	// first says that it is what the thread begins with.
+	// first is true for a frame that begins the thread.
 	first                                                     bool
 	tells, mores, echoes, captions, asks, whens, multis, nows []string
 	details                                                   []*detail
 }
 
-// detail is a question of the listener's, the answer, and questions on it.
+// detail is a question of the listener, the answer, and questions about it.
 type detail struct {
-	// back says that the teller asks and the other answers.
+	// back is true when the teller asks and the other answers.
 	back         bool
 	ask, answer  string
 	asks, multis []string
@@ -143,7 +143,8 @@ func (p *parser) begin(rest string) error {
 	return nil
 }
 
-// entries reads what stands in a list: words parted by commas, or, in a list whose name ends in "lines", a line.
+// entries reads the entries of a list: words with commas between them, or lines in a list with a name that ends in
+// "lines".
 func (p *parser) entries(line string) error {
 	if name, lines := strings.CutSuffix(p.list, " lines"); lines {
 		p.library.lists[name] = append(p.library.lists[name], line)
@@ -215,7 +216,7 @@ func (f *frame) line(head, rest string) error {
 	return nil
 }
 
-// divide leaves what is of the split: of lists, things, and ways to tell and to ask.
+// divide keeps the split's lists, things, and ways to tell and to ask.
 func (l *library) divide() {
 	for name, list := range l.lists {
 		l.lists[name] = divided(list, l.split)
@@ -231,7 +232,7 @@ func (l *library) divide() {
 	}
 }
 
-// divided holds back every third of three entries or more.
+// divided holds out every third entry of a list of three or more.
 func divided[T any](entries []T, split synthesis.Split) []T {
 	if len(entries) < heldOut {
 		return entries

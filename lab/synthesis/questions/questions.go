@@ -1,13 +1,14 @@
-// Package questions makes conversations that never took place, with questions of which is known which turns answer them. The ranker's
-// prior is trained on them.
+// Package questions makes conversations that never took place, with questions and the known turns that answer them.
+// They train the ranker's prior.
 //
-// A conversation is months of dated sessions between two friends, or a user and an assistant, who come back to a few threads of their
-// lives. What one of them tells is asked about by the other, and the detail comes in an answer that does not repeat what it is about;
-// some of it is told again later, or told by the other of themselves. Questions name people in the third person and put things in
-// other words: with a hypernym, a synonym, a noun for a verb. All of this is what tells a good feature of a ranker from a bad one.
+// A conversation is months of dated sessions between two friends, or a user and an assistant. The speakers come back
+// to a few threads of their lives. One tells a fact, the other asks about it, and the detail comes in an answer that
+// does not repeat the topic. Some facts come again later, or the other tells the same about themselves. Questions
+// name people in the third person and use other words: a hypernym, a synonym, a noun for a verb. These traits
+// separate a good feature of a ranker from a bad one.
 //
-// All text comes from the files in words, by a small grammar; see words/README.md. Everything is a function of Options: conversation i
-// is the same however many are made, on every machine.
+// All text comes from the files in words, by a small grammar; see words/README.md. Everything is a function of
+// Options: conversation i is the same for any number of conversations, on every machine.
 package questions
 
 import (
@@ -21,65 +22,66 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Category is what sort of question it is.
+// Category is a kind of question.
 type Category string
 
 // The categories.
 const (
-	// CategoryTold asks what was told outright.
+	// CategoryTold asks for a fact that a turn tells directly.
 	CategoryTold Category = "told"
 	// CategoryDetail asks for a detail that mostly came in an answer.
 	CategoryDetail Category = "detail"
 	// CategoryTemporal asks when something happened.
 	CategoryTemporal Category = "temporal"
-	// CategoryMulti asks for several things that were told apart.
+	// CategoryMulti asks for several facts from separate turns.
 	CategoryMulti Category = "multi"
-	// CategoryNow asks for what holds at last of something that changed.
+	// CategoryNow asks for the last value of a fact that changed.
 	CategoryNow Category = "now"
-	// CategoryMistaken asks one of the two for what only the other told: nothing answers it.
+	// CategoryMistaken asks one person for a fact that only the other told. No turn answers it.
 	CategoryMistaken Category = "mistaken"
 )
 
-// Question is something to ask, with the turns that answer it.
+// Question is a question with the turns that answer it.
 type Question struct {
 	Text     string
 	Category Category
-	// Evidence are ids of turns, in their order; of a mistaken question, those that mislead.
+	// Evidence has the ids of turns, in order. A mistaken question has the misleading turns.
 	Evidence []string
 	// AskedAt is after the last session.
 	AskedAt time.Time
 }
 
-// Conversation is all that two people said, and questions on it.
+// Conversation has all turns of two people, and questions about them.
 type Conversation struct {
 	// User identifies it.
 	User string
-	// Assistant says that it is a user's talk with an assistant; the user's questions are then in the first person.
+	// Assistant is true for a user's talk with an assistant. Then the user's questions are in the first person.
 	Assistant bool
 	Sessions  []dataset.Session
 	Questions []Question
 }
 
-// Limits of Options, against mistakes rather than needs.
+// Limits of Options, to catch mistakes.
 const (
 	maxConversations = 100_000
 	maxSessions      = 200
 	maxQuestions     = 2_000
 )
 
-// Options say what is made. The zero value of a field means its default.
+// Options are the options of a Generator. The zero value of a field means its default.
 type Options struct {
-	// Seed chooses the conversations; every value, zero too, is a seed of its own.
+	// Seed chooses the conversations. Every value, zero too, is a different seed.
 	Seed uint64
-	// Conversations is how many there are; default 1.
+	// Conversations is the number of conversations; default 1.
 	Conversations int
-	// Sessions is how many a conversation has; default 0: 18 to 30, drawn for each.
+	// Sessions is the number of sessions of a conversation; default 0: 18 to 30, drawn for each.
 	Sessions int
 	// Questions is the largest number of questions on a conversation; default 80.
 	Questions int
-	// Split is which words are used: names, things and wordings of one do not occur in the other; default synthesis.SplitTrain.
+	// Split selects the words; default synthesis.SplitTrain. Names, things and wordings of one split do not occur in
+	// the other.
 	Split synthesis.Split
-	// Rates say how often what happens; the zero value means DefaultRates.
+	// Rates are the frequencies of events in conversations. The zero value means DefaultRates.
 	Rates Rates
 }
 
@@ -128,10 +130,10 @@ func New(o Options) (*Generator, error) {
 	return &Generator{options: o, words: words}, nil
 }
 
-// Len is how many conversations there are.
+// Len returns the number of conversations.
 func (g *Generator) Len() int { return g.options.Conversations }
 
-// Conversation makes conversation i, counted from zero.
+// Conversation makes conversation i, from zero.
 func (g *Generator) Conversation(i int) Conversation {
 	// The second word of the state separates conversations; the multiplier spreads small numbers.
 	r := rand.New(rand.NewPCG(g.options.Seed, (uint64(i)+1)*0x9e3779b97f4a7c15))
@@ -141,7 +143,7 @@ func (g *Generator) Conversation(i int) Conversation {
 	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions, Questions: append(asked, t.mistake()...)}
 }
 
-// Subjects are all conversations as evaluations take them.
+// Subjects returns all conversations in the form of evaluations.
 func (g *Generator) Subjects(tenant string) []dataset.Subject {
 	out := make([]dataset.Subject, g.Len())
 	for i := range out {

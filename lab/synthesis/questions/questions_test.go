@@ -116,7 +116,7 @@ func TestEveryCategoryIsAsked(t *testing.T) {
 	}
 }
 
-// TestMistakenQuestionsNameTheWrongOne checks that they name one who said none of what would answer them.
+// TestMistakenQuestionsNameTheWrongOne checks that each names a person without a turn that answers it.
 func TestMistakenQuestionsNameTheWrongOne(t *testing.T) {
 	g := generator(t, questions.Options{Seed: 4, Conversations: 10})
 	n := 0
@@ -161,7 +161,7 @@ func TestAssistantsAreTalkedTo(t *testing.T) {
 	}
 }
 
-// TestSplitsShareNoNames checks what is easiest to check of the held-out words: the speakers.
+// TestSplitsShareNoNames checks the simplest held-out words: the speakers' names.
 func TestSplitsShareNoNames(t *testing.T) {
 	names := map[synthesis.Split]map[string]bool{synthesis.SplitTrain: {}, synthesis.SplitHeldout: {}}
 	for split, seen := range names {

@@ -2,44 +2,46 @@ package questions
 
 import "github.com/mneme-memory/mneme/shared/fault"
 
-// Rates say how often what happens, each from 0 to 1.
+// Rates are the frequencies of events, each from 0 to 1.
 type Rates struct {
 	// Assistant is the share of conversations with an assistant.
 	Assistant float64
-	// Threads is how often what is told belongs to one of the speaker's few threads, which come back in session after session; otherwise it is
-	// of something new.
+	// Threads is the share of facts from the speaker's few threads, which come back in many sessions. The rest is new
+	// facts.
 	Threads float64
-	// Shared is how often a thread of one speaker is the other's as well.
+	// Shared is the share of a speaker's threads that the other has as well.
 	Shared float64
-	// Recap is how often a speaker comes back to something without telling anything about it; Similar how often a listener says something
-	// of their own in the same words.
+	// Recap is how often a speaker mentions a thread without a new fact. Similar is how often a listener says a
+	// similar thing about themselves in the same words.
 	Recap, Similar float64
-	// Prompt is how often the other asks to hear of something.
+	// Prompt is how often the other asks for news.
 	Prompt float64
-	// Volunteer is how often a detail is told without having been asked for.
+	// Volunteer is how often a detail comes without a question.
 	Volunteer float64
-	// Greeting is how often the first turn says hello, Reaction how often a turn begins with one to what was said before.
+	// Greeting is how often the first turn says hello. Reaction is how often a turn begins with a reaction to the
+	// last one.
 	Greeting, Reaction float64
-	// More is how often a sentence follows that says nothing that is asked about; Tail how often a turn ends in a question about the other.
+	// More is how often a sentence without a question follows. Tail is how often a turn ends in a question about the
+	// other.
 	More, Tail float64
-	// OnTopic is how often such a sentence has the words of the thread, where there are such; Restate how often an answer says again what it
-	// is about.
+	// OnTopic is how often such a sentence has the words of the thread, where possible. Restate is how often an
+	// answer repeats the topic.
 	OnTopic, Restate float64
-	// General is how often a question is asked that names nothing of the thing that it is about.
+	// General is how often a question does not name its thing.
 	General float64
-	// Caption is how often a turn has a picture, where there is a caption for it.
+	// Caption is how often a turn has a picture, where a caption exists.
 	Caption float64
-	// Vague is how often something is told without a time.
+	// Vague is how often a fact comes without a time.
 	Vague float64
 	// Late is how often the time comes in an answer only.
 	Late float64
-	// Dated is how often a question that can says when it was.
+	// Dated is how often a question says the time, where it can.
 	Dated float64
-	// Temporal, Multi, Detail, Now and Told are the shares of the questions; they are scaled to a sum of 1.
+	// Temporal, Multi, Detail, Now and Told are the shares of the questions. They are scaled to a sum of 1.
 	Temporal, Multi, Detail, Now, Told float64
 }
 
-// DefaultRates are those of a chat of friends, as we imagine one.
+// DefaultRates returns assumed rates for a chat of friends.
 func DefaultRates() Rates {
 	return Rates{
 		Assistant: 0.15, Threads: 0.6, Shared: 0.3, Recap: 0.12, Similar: 0.12, Prompt: 0.35, Volunteer: 0.45, Greeting: 0.9, Reaction: 0.85,
@@ -67,7 +69,7 @@ func (r Rates) check() error {
 	return nil
 }
 
-// of is the share of a category.
+// of returns the share of a category.
 func (r Rates) of(c Category) float64 {
 	return map[Category]float64{
 		CategoryTemporal: r.Temporal, CategoryMulti: r.Multi, CategoryDetail: r.Detail, CategoryNow: r.Now, CategoryTold: r.Told,

@@ -11,12 +11,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// person is one of the two who talk.
+// person is one of the two speakers.
 type person struct {
 	name         string
 	he, his, him string
 	assistant    bool
-	// threads are what they come back to.
+	// threads are the person's recurring topics.
 	threads []*thread
 }
 
@@ -24,11 +24,11 @@ type person struct {
 type thread struct {
 	class  *class
 	values map[string]string
-	// used has the session in which a frame was told last, counted from 1.
+	// used has the last session of each frame, from 1.
 	used map[*frame]int
 }
 
-// talk is the state of a conversation in the making.
+// talk is a conversation under construction.
 type talk struct {
 	*Generator
 	r        *rand.Rand
@@ -36,7 +36,7 @@ type talk struct {
 	people   [2]person
 	now      time.Time
 	sessions []dataset.Session
-	// next is who speaks next, last what was told last.
+	// next is the next speaker, last the last told fact.
 	next int
 	last *telling
 	groups
@@ -106,7 +106,7 @@ func (p *person) has(c *class, values map[string]string) bool {
 	return false
 }
 
-// fresh draws something that a person does not talk about yet; nil where chance hits on something that they do.
+// fresh draws a new topic of a person. It is nil where chance hits a topic that the person has.
 func (t *talk) fresh(who int, once bool) *thread {
 	var all []*class
 	for _, c := range t.words.classes {
@@ -126,7 +126,7 @@ func (t *talk) fresh(who int, once bool) *thread {
 	return t.newThread(c, values)
 }
 
-// newThread makes a thread of a thing, with its own values for what it keeps.
+// newThread makes a thread of a thing, with fixed values for its kept lists.
 func (t *talk) newThread(c *class, values map[string]string) *thread {
 	th := &thread{class: c, values: map[string]string{}, used: map[*frame]int{}}
 	for _, column := range c.columns {
@@ -138,10 +138,10 @@ func (t *talk) newThread(c *class, values map[string]string) *thread {
 	return th
 }
 
-// again is after how many sessions something may be told once more, of other people and places.
+// again is the number of sessions before a frame may come again, with other people and places.
 const again = 5
 
-// open are the frames that may be told in a session. What a thread begins with is told once.
+// open returns the allowed frames of a session. The first frame of a thread comes once.
 func (th *thread) open(session int) []*frame {
 	var out []*frame
 	for _, f := range th.class.frames {
@@ -155,7 +155,7 @@ func (th *thread) open(session int) []*frame {
 
 func (th *thread) spent(session int) bool { return len(th.open(session)) == 0 }
 
-// hold holds all sessions.
+// hold makes all sessions.
 func (t *talk) hold() {
 	n := t.options.Sessions
 	if n == 0 {
@@ -167,7 +167,7 @@ func (t *talk) hold() {
 	}
 }
 
-// session holds one: each speaker has one or two things on their mind.
+// session makes one session. Each speaker has one or two topics.
 func (t *talk) session() {
 	id := fmt.Sprintf("session_%d", len(t.sessions)+1)
 	t.sessions = append(t.sessions, dataset.Session{User: t.user, ID: id})
@@ -215,7 +215,7 @@ func (t *talk) session() {
 	session.ClosedAt = session.Turns[len(session.Turns)-1].Time.Add(time.Minute)
 }
 
-// topic is what a person wants to talk about; nil for an assistant.
+// topic returns a person's topic. It is nil for an assistant.
 func (t *talk) topic(who int) *thread {
 	p := &t.people[who]
 	switch {
@@ -252,7 +252,7 @@ func (t *talk) say(who int, text, caption string) string {
 	return turn.ID
 }
 
-// line draws one of a list that refers to nobody but the two.
+// line draws a phrase of a list that refers only to the two speakers.
 func (t *talk) line(list string, who int) string {
 	if longer := list + "-assistant"; t.people[who].assistant && t.words.lists[longer] != nil {
 		list = longer
@@ -260,7 +260,7 @@ func (t *talk) line(list string, who int) string {
 	return t.spoken(who, nil, template.Pick(t.r, t.words.lists[list]))
 }
 
-// chatter is a turn that tells nothing.
+// chatter returns a turn without a fact.
 func (t *talk) chatter(who int) string {
 	if t.people[who].assistant {
 		return t.echo(who)
@@ -268,7 +268,7 @@ func (t *talk) chatter(who int) string {
 	return strings.TrimSpace(t.lead(who) + " " + t.line("chatter", who))
 }
 
-// lead is how a turn begins: a greeting, or a reaction to what was said before.
+// lead returns the start of a turn: a greeting, or a reaction to the last turn.
 func (t *talk) lead(who int) string {
 	rates := t.options.Rates
 	switch {
@@ -285,7 +285,7 @@ func (t *talk) lead(who int) string {
 	return t.line("reaction", who)
 }
 
-// echo says what the other told again, in a few of the same words: of the detail that came last, or of what it is all about.
+// echo repeats the other's fact in a few of the same words: the last detail, or the topic.
 func (t *talk) echo(who int) string {
 	tell := t.last
 	if tell == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis/template"
 )
 
-// moment is a time as it is said, and what it means.
+// moment is an expression of time and its meaning.
 type moment struct {
 	said string
 	// at is midnight of the day, or of the first day where only the month is meant.
@@ -75,7 +75,7 @@ func future(r *rand.Rand, now time.Time) moment {
 	}
 }
 
-// written is a moment as a question has it.
+// written returns a moment in the form of a question.
 func (m moment) written(r *rand.Rand, told time.Time) string {
 	if m.at.IsZero() {
 		m = moment{at: firstOfMonth(told), month: true}
@@ -89,7 +89,7 @@ func (m moment) written(r *rand.Rand, told time.Time) string {
 	return m.at.Format(template.Pick(r, []string{"on 2 January 2006", "on 2 January, 2006", "on January 2, 2006", "on January 2"}))
 }
 
-// gap is how long the next session lets wait.
+// gap returns the time until the next session.
 func gap(r *rand.Rand) time.Duration {
 	return time.Duration(2+r.IntN(16))*24*time.Hour + time.Duration(r.IntN(12*60))*time.Minute
 }

@@ -1,5 +1,5 @@
-// Package template is the small language that made-up dialogues are written in: literal text, references in braces, and alternatives in
-// brackets, as in "[I|We] moved to {city} {past}". A reference may ask for an article: {a:role}.
+// Package template is the small language of made-up dialogues: literal text, references in braces, and alternatives
+// in brackets, as in "[I|We] moved to {city} {past}". A reference may ask for an article: {a:role}.
 package template
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Phrase is a parsed template.
 type Phrase struct {
-	// Source is what was parsed.
+	// Source is the parsed text.
 	Source string
 	nodes  []node
 }
@@ -24,7 +24,7 @@ type node struct {
 	choices [][]node
 }
 
-// Literal is a text in which nothing is replaced.
+// Literal returns a phrase of a text without references.
 func Literal(s string) Phrase { return Phrase{Source: s, nodes: []node{{literal: s}}} }
 
 // Parse reads a template. Braces and brackets must match.
@@ -115,7 +115,7 @@ func (p Phrase) Refs(f func(name string)) {
 	walk(p.nodes)
 }
 
-// Expand makes text of a phrase in the order that it is read in: of alternatives that are not taken, nothing is resolved.
+// Expand makes text of a phrase from left to right. It resolves nothing in alternatives that it does not choose.
 func (p Phrase) Expand(r *rand.Rand, resolve func(name string) string) string {
 	var b strings.Builder
 	var walk func([]node)
@@ -135,7 +135,7 @@ func (p Phrase) Expand(r *rand.Rand, resolve func(name string) string) string {
 	return b.String()
 }
 
-// referred is what a reference stands for, with the article that it asks for.
+// referred returns the value of a reference, with its article.
 func referred(ref string, resolve func(name string) string) string {
 	name, article := strings.CutPrefix(ref, "a:")
 	value := resolve(name)
@@ -145,8 +145,8 @@ func referred(ref string, resolve func(name string) string) string {
 	return value
 }
 
-// Fill puts values for the references of a template, in every alternative, and leaves the alternatives as they are. What value knows
-// nothing of stays.
+// Fill puts values for the references of a template, in every alternative, and keeps the alternatives. A reference
+// without a value stays.
 func Fill(source string, value func(name string) (string, bool)) string {
 	return rewrite(source, func(ref string) string {
 		v := ""
@@ -167,7 +167,7 @@ func Choose(r *rand.Rand, source string) string {
 	return rewrite(source, func(ref string) string { return "{" + ref + "}" }, func(branches []string) string { return Pick(r, branches) })
 }
 
-// rewrite makes text of a template piece by piece; one that does not parse stays as it is.
+// rewrite makes text of a template piece by piece. A template that does not parse stays unchanged.
 func rewrite(source string, ref func(string) string, choice func([]string) string) string {
 	p, err := Parse(source)
 	if err != nil {
@@ -221,14 +221,14 @@ func Capitalise(s string) string {
 	return string(out)
 }
 
-// Tidy takes out the spaces that empty alternatives leave.
+// Tidy removes the spaces that empty alternatives leave.
 func Tidy(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return strings.NewReplacer(" !", "!", " ?", "?", " .", ".", " ,", ",").Replace(s)
 }
 
-// Pick returns one of a list.
+// Pick returns a random element of a list.
 func Pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// Chance is true in p of one.
+// Chance is true with probability p.
 func Chance(r *rand.Rand, p float64) bool { return r.Float64() < p }
