@@ -146,7 +146,7 @@ func (s *diagnosisServer) findings(
 	return out, nil
 }
 
-// runOf returns the effect of the query on the bank's memories.
+// runOf converts the result of the query for the diagnosis.
 func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diagnosis.Recall {
 	run := diagnosis.Recall{
 		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
@@ -160,7 +160,7 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 	return run
 }
 
-// turnStates returns the known states of turns that have no entry in the bank.
+// turnStates returns the known state of turns, except their entries in the bank.
 func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string, window []memory.Turn) ([]diagnosis.Turn, error) {
 	kept, err := b.Turns(ctx, scope, turnIDs)
 	if err != nil {
