@@ -64,8 +64,8 @@ func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error
 			return c, nil
 		}
 		// The replica of the search may lack later versions. A writer that builds on its newest version would write one
-		// of them again. A replica that lacks all kept versions returns an empty result. After a complete loss it
-		// serves reads for minutes before it has data.
+		// of them again. If the replica lacks as many versions as the store keeps, the loop ends at the gap. That can
+		// occur for minutes after a complete loss of the replica: it is read before it has data.
 		results, err = b.newestByIDs(ctx, scope, b.collections.core(), []string{coreID(c.Version + 1)}, false)
 		if err != nil || len(results) == 0 {
 			return c, err
