@@ -24,7 +24,7 @@ const (
 	MaxKey    = 1024
 	// MaxItems is the maximum number of items per user.
 	MaxItems = 10_000
-	// MinTTL and MaxTTL limit the lifetime of an item that expires.
+	// MinTTL is the shortest lifetime of an item that expires, and MaxTTL is the longest.
 	MinTTL = time.Second
 	MaxTTL = 10 * 365 * 24 * time.Hour
 	// MaxFound is the maximum number of items per search, MaxListed of namespaces per listing, and MaxOffset of

@@ -20,7 +20,7 @@ func mustPut(t tester, s weights.Store, scope memory.Scope, recallID, body strin
 	}
 }
 
-// traceOf returns a trace as text, "" where there is none.
+// traceOf returns a trace as text, or "" without a trace.
 func traceOf(t tester, s weights.Store, scope memory.Scope, recallID string) string {
 	t.Helper()
 	got, err := s.Traces(t.Context(), scope, []string{recallID})

@@ -13,7 +13,7 @@ import goredis "github.com/redis/go-redis/v9"
 //	        come back can be dropped
 //	KEYS[4] the newest time in ms of all turns ever added
 //
-// They read no clock and draw no random number: what they write depends on their arguments
+// They read no clock and no random number. They depend on their arguments
 // alone, so a log that runs them again writes the same. Each runs as a whole or not at all.
 
 // scripts holds the compiled scripts. They are sent by hash, and in full if the server does not know them.
