@@ -46,9 +46,9 @@ func classify(err error) error {
 	}
 }
 
-// logger lowers the level of failures that no retry repairs to warnings, because callers or a dead letter report
-// them. It omits an activity that only waits for its time. The SDK logs all failed activities as errors. The logger
-// replaces the user's id in workflow ids.
+// logger lowers the level of failures that no retry repairs to warnings, because callers or a dead letter report them.
+// It logs an activity that only waits for its time as information. The SDK logs all failed activities as errors. The
+// logger replaces the user's id in workflow ids.
 type logger struct{ log.Logger }
 
 // With implements log.WithLogger.

@@ -23,7 +23,7 @@ const (
 	Session Accepted = "session"
 	Erasure Accepted = "erasure"
 
-	// owned is the kind of a turn id with a hash of the turn's text (see saying).
+	// owned is the kind of a turn id recorded together with said, a hash of the text.
 	owned Accepted = "turn-id"
 	said  Accepted = "turn-said"
 )

@@ -80,7 +80,7 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	}
 }
 
-// Rate is a limit of a number per period, all of which may come at once.
+// Rate is a maximum number per period. All may come at once.
 type Rate struct {
 	// Name is the name of the tenant's counter.
 	Name   string

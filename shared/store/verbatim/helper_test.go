@@ -118,7 +118,7 @@ func (k *kept) put(scope memory.Scope, name, value string, ttl ...time.Duration)
 	}
 }
 
-// place writes an item directly to Redis as a put at the start would. It is faster for many items.
+// place writes an item directly to Redis as a put at the start would. It is for large numbers of items.
 func (k *kept) place(scope memory.Scope, name, value string) {
 	k.t.Helper()
 	keys, member := k.itemKeys(scope.Tenant, redisstore.Hash(scope.User)), named(name).member()

@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/test/redistest"
 )
 
-// TestOnEveryRedis runs every script on real Redis versions.
+// TestOnEveryRedis runs every script on each kind of test server.
 func TestOnEveryRedis(t *testing.T) { redistest.Each(t, everything) }
 
 func everything(t *testing.T, addr string) {

@@ -8,13 +8,13 @@ import goredis "github.com/redis/go-redis/v9"
 //	        time in ns (six digits) followed by the turn's id, so that the set's own order of ties is
 //	        the order by time, then id
 //	KEYS[2] hash from turn id to the same six digits followed by the turn as JSON, whose first
-//	        fields are its head: its words, and up to when it is kept where it is
+//	        fields are its head: its words, and the end of its keeping time, if any
 //	KEYS[3] sorted set of retired ids; score is the turn's time in ms, so that ids too old to
 //	        come back can be dropped
 //	KEYS[4] the newest time in ms of all turns ever added
 //
-// They read no clock and no random number. They depend on their arguments
-// alone, so a log that runs them again writes the same. Each runs as a whole or not at all.
+// They read no clock and no random number. They depend on their arguments alone, so a log that runs them again
+// writes the same. Each runs as a whole or not at all.
 
 // scripts holds the compiled scripts. They are sent by hash, and in full if the server does not know them.
 type scripts struct {
