@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// announcer publishes and counts what consolidations did.
+// announcer publishes and counts the changes of consolidations.
 type announcer struct {
 	out               bus.Publisher
 	changes, rejected metric.Int64Counter
@@ -53,8 +53,8 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 	return nil
 }
 
-// DeadLetter implements consolidation.Announcer: the batch's turns, and the end of their session, become dead letters that a
-// replay puts back on the salient topic.
+// DeadLetter implements consolidation.Announcer. The batch's turns and the end of their session become dead letters.
+// A replay returns them to the salient topic.
 func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason string, at time.Time) error {
 	events := make([]contract.SalientEvent, 0, len(b.Turns)+1)
 	for _, t := range b.Turns {
@@ -86,10 +86,11 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	return nil
 }
 
-// reasonEnd stands before the reason of the turns in the dead letter of their session's end.
+// reasonEnd is the prefix of the reason in the dead letter of a session's end. The reason of the turns follows.
 const reasonEnd = "the end of the session, to be replayed with its turns so that they are formed at once; what is wrong with them: "
 
-// handlerOf names who put a batch aside: what waits for a budget of tokens can be replayed by itself.
+// handlerOf returns the handler that put a batch aside. So an operator can replay only the batches that wait for a
+// token budget.
 func handlerOf(b consolidation.Batch) string {
 	if b.Instead != "" {
 		return "budget"
@@ -97,7 +98,8 @@ func handlerOf(b consolidation.Batch) string {
 	return "consolidation"
 }
 
-// decisionOf is the filter's decision on a turn of a batch. Of before turns carried theirs it is known that they passed, and when.
+// decisionOf returns the filter's decision on a turn of a batch. A turn without a recorded decision counts as passed
+// at its decision time.
 func decisionOf(t consolidation.Turn) memory.SaliencyDecision {
 	d := t.Saliency
 	if d.DecidedAt.IsZero() {
@@ -106,7 +108,7 @@ func decisionOf(t consolidation.Turn) memory.SaliencyDecision {
 	return d
 }
 
-// deadLetter is the dead letter of a salient event.
+// deadLetter returns the dead letter of a salient event.
 func deadLetter(e contract.SalientEvent, handler, reason string, at time.Time) (bus.Message, error) {
 	value, err := e.Encode()
 	if err != nil {

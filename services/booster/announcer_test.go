@@ -29,7 +29,7 @@ var (
 	scope = memory.Scope{Tenant: "acme", User: "ana"}
 )
 
-// outbox keeps what is published.
+// outbox keeps the published messages.
 type outbox struct {
 	msgs []bus.Message
 	err  error
@@ -104,7 +104,7 @@ func batch() consolidation.Batch {
 	}
 }
 
-// Who sees a letter more than there are turns is told what it is.
+// The dead letter of a session's end explains itself, because it is one more letter than the turns.
 func TestTheDeadLetterOfASessionsEndSaysWhatItIs(t *testing.T) {
 	out, b := &outbox{}, batch()
 	b.ClosedAt = at
@@ -146,7 +146,8 @@ func TestTurnsThatAreGivenUpAreCounted(t *testing.T) {
 	metricdatatest.AssertAggregationsEqual(t, want, data.ScopeMetrics[0].Metrics[0].Data, metricdatatest.IgnoreTimestamp())
 }
 
-// TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: dead letters out, a replay, and what it puts back.
+// TestAReplayedDeadLetterIsTheSalientTurnAgain uses the bus: it publishes dead letters, replays them and compares the
+// result.
 func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns, contract.TopicDeadLetters)
 	publisher := broker.Publisher()

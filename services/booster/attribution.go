@@ -11,26 +11,28 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Decisions keeps the filter's decisions on dropped turns. It is what attribution needs of the bank.
+// Decisions keeps the filter's decisions on dropped turns. It is the part of the bank that attribution uses.
 type Decisions interface {
 	// Dropped returns the kept decisions on turns.
 	Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error)
-	// WriteDropped keeps decisions, the last one of a turn in the place of earlier ones.
+	// WriteDropped keeps decisions. The last one on a turn replaces earlier ones.
 	WriteDropped(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) error
 	// EraseDropped removes all decisions on a user's turns.
 	EraseDropped(ctx context.Context, scope memory.Scope) error
 }
 
-// Attribution keeps what the filter decided on turns that did not pass, so that it can be told later why something is not
-// remembered. It is a consumer of its own: the intake, which makes turns visible to queries, does not wait for it.
+// Attribution keeps the filter's decisions on dropped turns, so that a later query can explain why a turn is not
+// remembered. It is a separate consumer, so that the intake does not wait for it. The intake makes turns visible to
+// queries.
 type Attribution struct {
 	Decisions Decisions
 	Now       func() time.Time
 }
 
-// Handle is the bus handler: a batch is of one user. Each batch is written at once, and an erasure in it removes what came
-// before. As a user's events keep their order, a late batch cannot leave behind what an erasure that overtook it has removed: the
-// erasure's own event comes after it. A record that cannot be read is passed over here: the intake makes it a dead letter.
+// Handle is the bus handler. A batch belongs to one user. Handle writes each batch at once, and an erasure in it
+// removes all earlier decisions. A user's events keep their order, so the erasure event follows every earlier batch.
+// A late batch therefore leaves no erased data behind. Handle skips an unreadable record, because the intake makes it
+// a dead letter.
 func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 	var scope memory.Scope
 	var dropped []memory.Dropped
@@ -63,8 +65,8 @@ func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// first leaves out decisions on turns that there is an earlier one on: consolidation compares the time of a decision to drop a turn with
-// that of one to keep it, and a later time in the place of the first would have it take what was dropped.
+// first removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the time
+// of a pass. A later time in place of the first would let a dropped turn pass.
 func (a *Attribution) first(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) ([]memory.Dropped, error) {
 	if len(dropped) == 0 {
 		return nil, nil
@@ -88,7 +90,7 @@ func (a *Attribution) first(ctx context.Context, scope memory.Scope, dropped []m
 	}), nil
 }
 
-// droppedOf is the decision without anything of the turn but its ids and time.
+// droppedOf returns the decision with only the ids and the time of the turn.
 func droppedOf(e contract.SalientEvent) memory.Dropped {
 	return memory.Dropped{
 		TurnID: e.Dropped.ID, SessionID: e.SessionID, Time: e.Dropped.Time,

@@ -15,7 +15,7 @@ import (
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// counting counts the writes of a bank, and fails while it is told to.
+// counting counts the writes of a bank, and fails on demand.
 type counting struct {
 	booster.Decisions
 	writes, erasures int

@@ -15,14 +15,15 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// maxContextText is how much of a dropped turn is read with its session, in bytes.
+// maxContextText is the maximum length of a dropped turn that is read with its session, in bytes.
 const maxContextText = 4 << 10
 
-// maxSignalBytes keeps a signal well below the 2 MB that a payload may have.
+// maxSignalBytes keeps a signal well below the limit of 2 MB per payload.
 const maxSignalBytes = 512 << 10
 
-// Intake takes salient events in: what is salient into W at once, so that the next query sees it, then all of them to the user's workflow.
-// What a filter only marked is formed like the rest, and W has no room for it; what a gate dropped is context for the workflow.
+// Intake accepts salient events. It adds salient turns to the window at once, so that the next query sees them. Then
+// it sends all events to the user's workflow. A turn that a filter only marked is formed like others, but it does not
+// enter the window. A turn that a gate dropped is context for the workflow.
 type Intake struct {
 	Tenants *tenant.Registry
 	Window  window.Window
@@ -30,8 +31,8 @@ type Intake struct {
 	Now     func() time.Time
 }
 
-// Handle is the bus handler: a batch is of one user. A record that is not a valid event is a
-// terminal error, and nothing of its batch takes effect. All effects are idempotent, so a batch may come again.
+// Handle is the bus handler. A batch belongs to one user. An invalid event is a terminal error, and nothing of its
+// batch takes effect. All effects are idempotent, so a batch may come again.
 func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 	var taken taken
 	var scope memory.Scope
@@ -48,7 +49,8 @@ func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 	if err != nil {
 		return err
 	}
-	// The intake alone adds to the window, in order: what it erases here came before the request, and nothing else.
+	// Only the intake adds to the window, and it adds in order. So this erasure removes only the turns before the
+	// request.
 	if taken.erased {
 		if err := in.Window.Erase(ctx, scope); err != nil {
 			return fmt.Errorf("erase window: %w", err)
@@ -68,14 +70,14 @@ func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// taken is what a batch brings: the turns for the window and the events for the user's workflow.
+// taken is the content of a batch: the turns for the window and the events for the user's workflow.
 type taken struct {
 	turns  []memory.Turn
 	events []consolidation.Event
 	erased bool
 }
 
-// add takes an event in. An erasure leaves of what came before it in the batch only other erasures: the rest need not go anywhere.
+// add accepts an event. An erasure drops the earlier events of the batch, except other erasures.
 func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	switch {
 	case e.Dropped != nil:
@@ -98,14 +100,14 @@ func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	})
 }
 
-// addContext takes in a dropped turn, which is read with its session and otherwise leaves no trace: it does not enter the window. A filter
-// of an older version did not say what it dropped.
+// addContext accepts a dropped turn. The workflow reads it with its session, and nothing else keeps it: it does not
+// enter the window. A filter of an older version sent no text of dropped turns.
 func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
 	if e.Dropped.Text == "" {
 		return
 	}
 	said := *e.Dropped
-	said.Attributes = memory.Attributes{} // no memory is made of it
+	said.Attributes = memory.Attributes{} // no memory is formed from it
 	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText), e.Decision
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt,
@@ -113,8 +115,8 @@ func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
 	})
 }
 
-// traceParent is the trace that the event's consolidation goes on with: the delivery's own span where that is of
-// the event's trace, else the event's.
+// traceParent returns the trace for the event's consolidation: the delivery's span if it is part of the event's
+// trace, or else the event's trace.
 func traceParent(ctx context.Context, m bus.Message) string {
 	own, here := bus.HeaderCarrier{Headers: &m.Headers}.Get("traceparent"), consolidation.TraceParent(ctx)
 	if own == "" || sameTrace(own, here) {
@@ -129,7 +131,7 @@ func sameTrace(a, b string) bool {
 	return len(a) >= upto && len(b) >= upto && a[:upto] == b[:upto]
 }
 
-// chunks splits events into signals of bounded size.
+// chunks splits events into signals of limited size.
 func chunks(events []consolidation.Event) [][]consolidation.Event {
 	var out [][]consolidation.Event
 	size, start := 0, 0

@@ -30,7 +30,7 @@ var (
 	ana = memory.Scope{Tenant: "acme", User: "ana"}
 )
 
-// failing is a window that cannot be written.
+// failing is a window that fails on writes.
 type failing struct{ window.Window }
 
 func (failing) Append(context.Context, memory.Scope, []memory.Turn) error {
@@ -115,7 +115,7 @@ func dropped(n int) contract.SalientEvent {
 	return e
 }
 
-// aside is a dropped turn with what was said.
+// aside returns a dropped turn with its text.
 func aside(n int, text string) contract.SalientEvent {
 	e := turn(ana, n, text)
 	e.Dropped, e.Turn = e.Turn, nil
@@ -162,8 +162,8 @@ func erasure(n int) contract.SalientEvent {
 	return e
 }
 
-// An erasure takes away what came before it, in its batch and in earlier ones, and nothing that came after it, however often it is
-// delivered.
+// An erasure removes all earlier events, in its batch and in earlier batches. It removes no later event, however
+// often it is delivered.
 func TestAnErasureTakesEffectInOrder(t *testing.T) {
 	r := newFixture(t)
 	first := []bus.Message{message(t, turn(ana, 1, "I live in Porto."))}
@@ -205,7 +205,7 @@ func TestAnIdleTimeReachesTheWorkflow(t *testing.T) {
 	}
 }
 
-// What a gate dropped is read with its session, and is nowhere else: it does not enter the window.
+// A dropped turn is read with its session only: it does not enter the window.
 func TestADroppedTurnIsContext(t *testing.T) {
 	r := newFixture(t)
 	r.Window = failing{r.Window}
@@ -229,7 +229,7 @@ func TestADroppedTurnIsContext(t *testing.T) {
 	}
 }
 
-// A turn that a filter only marked is formed like any other, and tells what it was marked with; the window is for what is salient.
+// A marked turn is formed like any other, and carries its mark. It does not enter the window.
 func TestAMarkedTurnIsFormedAndNotShown(t *testing.T) {
 	r := newFixture(t)
 	marked, unrated := turn(ana, 1, "Ok."), turn(ana, 2, "Ok then.")
@@ -262,7 +262,7 @@ func TestDroppedTurnsThatAnOlderFilterCutHaveNoEffect(t *testing.T) {
 	}
 }
 
-// Attributes count, too: many short turns may have long ones.
+// Attributes count, too: many short turns may have long attributes.
 func TestSignalsOfTurnsWithMetadataAreBounded(t *testing.T) {
 	const maxSignal = 600 << 10
 	r := newFixture(t)

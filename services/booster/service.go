@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// Config is what can be set.
+// Config is the settings of the service.
 type Config struct {
 	Bus           wiring.Bus
 	Tenants       wiring.Tenants
@@ -39,7 +39,7 @@ type Config struct {
 	StoreParallel int      `env:"MNEME_BOOSTER_STORE_PARALLEL" envDefault:"64" desc:"store-bound activities at the same time"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (c Config) Validate() error {
 	errs := []error{
 		config.Require(len(c.Roles) > 0, "MNEME_BOOSTER_ROLES", c.Roles, "at least one role"),
@@ -132,7 +132,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 
 func (c Config) attributionGroup() string { return c.Group + "-attribution" }
 
-// consumers adds the consumers of the salient turns that this process has the roles for.
+// consumers adds the consumers of salient turns for the roles of this process.
 func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake *Intake, attribution *Attribution,
 	tel *telemetry.Telemetry) error {
 	if c.has(roleIntake) {
@@ -158,7 +158,7 @@ func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake
 	return nil
 }
 
-// activities opens what the activities need.
+// activities opens the stores and models of the activities.
 func (c Config) activities(ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry) (*consolidation.Activities, error) {
 	formers, free, err := c.Model.OpenFormers(c.Formation, tel)
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// workers keeps Temporal workers at work.
+// workers keeps Temporal workers running.
 type workers struct {
-	// create makes them; a worker that has stopped cannot be started again.
+	// create makes new workers, because a stopped worker cannot start again.
 	create func() []worker.Worker
 	log    *slog.Logger
 }
 
-// run runs the workers until ctx ends; then they finish what they have begun. A worker cannot start while Temporal is unavailable,
-// and gives up when Temporal does not know the namespace any more, as after a restore. Neither may end the
-// service or leave it idle, so all of them begin anew after a while.
+// run runs the workers until ctx ends. They finish their current work then. A worker cannot start while Temporal is
+// unavailable. It stops if Temporal no longer has the namespace, for example after a restore. Neither case may end
+// the service or leave it idle, so all workers start again after a while.
 func (w workers) run(ctx context.Context) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 250*time.Millisecond, 15*time.Second
 	for {
 		all := w.create()
 		if len(all) == 0 {
-			return nil // the process has none of the roles that need one
+			return nil // the process has no role that needs a worker
 		}
 		began := time.Now()
 		err := runAll(ctx, all)
@@ -46,7 +46,7 @@ func (w workers) run(ctx context.Context) error {
 	}
 }
 
-// runAll runs workers until ctx ends or one of them does, and waits for all.
+// runAll runs workers until ctx ends or one worker ends, and waits for all.
 func runAll(ctx context.Context, workers []worker.Worker) error {
 	g, ctx := errgroup.WithContext(ctx)
 	stop := make(chan any)

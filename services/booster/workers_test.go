@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// fakeWorker is a worker that fails when it has to, and works until it is interrupted otherwise.
+// fakeWorker is a worker that fails on demand, and otherwise works until it is interrupted.
 type fakeWorker struct {
 	worker.Worker
 	fail        error
@@ -28,7 +28,7 @@ func (h fakeWorker) Run(interrupt <-chan any) error {
 	return nil
 }
 
-// TestWorkersBeginAnew has one of two workers end by itself: both must be replaced, and end only when asked to.
+// TestWorkersBeginAnew ends one of two workers. Both must be replaced, and the new ones must end only on request.
 func TestWorkersBeginAnew(t *testing.T) {
 	working, interrupted := make(chan struct{}, 4), make(chan struct{}, 4)
 	generation := 0
@@ -63,7 +63,7 @@ func TestWorkersBeginAnew(t *testing.T) {
 	}
 }
 
-// TestNoWorkersAreNoOutage has a process without a role that works for Temporal: there is nothing to begin anew.
+// TestNoWorkersAreNoOutage runs a process without a role for Temporal: it has no worker to restart.
 func TestNoWorkersAreNoOutage(t *testing.T) {
 	var said strings.Builder
 	w := workers{log: slog.New(slog.NewTextHandler(&said, nil)), create: func() []worker.Worker { return nil }}

@@ -14,11 +14,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// learnedWeight is what an entry with weights counts for in the bound of the cache; one of a tenant that never learned, which is a name
-// and two numbers, counts for 1.
+// learnedWeight is the cache cost of an entry with weights. An entry of a tenant without learned weights is a name
+// and two numbers, and costs 1.
 const learnedWeight = 16
 
-// Cache holds the weights of the tenants used last. What it says is at most Settings.Refresh old, while the store answers.
+// Cache holds the weights of the last used tenants. Its weights are at most Settings.Refresh old while the store
+// answers.
 type Cache struct {
 	store   weights.Tenants
 	prior   ranking.Prior
@@ -32,17 +33,17 @@ type Cache struct {
 	aside   sync.Once
 }
 
-// cached is what was found when the store was asked for a tenant's weights last.
+// cached is the result of the last read of a tenant's weights.
 type cached struct {
 	revision uint64
 	weights  ranking.Weights
-	// until is when the store is asked again. It is kept for each tenant, also where the store did not answer: one recall of the tenant in a
-	// while finds out whether it does, the others do not wait, and other tenants are not concerned.
+	// until is the time of the next read. Each tenant has its own time, also after a failed read. So one recall of the
+	// tenant checks the store, and the other recalls do not wait. Other tenants are not affected.
 	until       time.Time
 	unavailable bool
 }
 
-// NewCache makes a cache of what a store keeps.
+// NewCache creates a cache in front of a store.
 func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func() time.Time, log *slog.Logger) (*Cache, error) {
 	tenants, err := otter.New(&otter.Options[string, cached]{
 		MaximumWeight: uint64(s.Tenants) * learnedWeight, //nolint:gosec // checked to be positive
@@ -52,7 +53,7 @@ func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func()
 			}
 			return learnedWeight
 		},
-		Executor: func(work func()) { work() }, // evicts where something is added, so that the bound always holds
+		Executor: func(work func()) { work() }, // evicts during an insert, so that the limit always holds
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache of weights: %w", err)
@@ -60,13 +61,13 @@ func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func()
 	return &Cache{store: store, prior: prior, refresh: s.Refresh, timeout: s.LoadTimeout, now: now, log: log, tenants: tenants}, nil
 }
 
-// Weights returns a tenant's weights, which nobody may change. Where the store does not answer, they are the last known ones, or the prior,
-// and unavailable says so.
+// Weights returns a tenant's weights; the caller must not change them. If the store fails, it returns the last known
+// weights, or the prior, and sets unavailable.
 func (c *Cache) Weights(ctx context.Context, tenant string) (_ ranking.Weights, unavailable bool) {
 	found, ok := c.tenants.GetIfPresent(tenant)
 	if !ok || !c.now().Before(found.until) {
 		loaded, _, _ := c.loads.Do(tenant, func() (any, error) {
-			// Whoever else waits for it shall not fail because the first one gave up.
+			// Other waiting callers must not fail because the first caller gave up.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 			defer cancel()
 			return c.load(ctx, tenant), nil
@@ -76,7 +77,7 @@ func (c *Cache) Weights(ctx context.Context, tenant string) (_ ranking.Weights, 
 	return found.weights, found.unavailable
 }
 
-// load asks the store for what has changed of a tenant's weights.
+// load reads the changes of a tenant's weights from the store.
 func (c *Cache) load(ctx context.Context, tenant string) cached {
 	found, ok := c.tenants.GetIfPresent(tenant)
 	if !ok {
@@ -86,22 +87,22 @@ func (c *Cache) load(ctx context.Context, tenant string) cached {
 	switch {
 	case err == nil && r.Revision != found.revision:
 		found.revision, found.weights = r.Revision, c.usable(ctx, tenant, r)
-	case err != nil && !found.unavailable: // once for an outage
+	case err != nil && !found.unavailable: // once per outage
 		c.log.WarnContext(ctx, "weights not read, orders are by the last known ones or the shared prior", "tenant", tenant, "error", err)
 	}
 	found.unavailable = err != nil
 	return c.hold(tenant, found)
 }
 
-// hold takes in what was read or written.
+// hold caches the result of a read or a write.
 func (c *Cache) hold(tenant string, found cached) cached {
 	found.until = c.now().Add(c.refresh)
 	c.tenants.Set(tenant, found)
 	return found
 }
 
-// usable returns the weights of a record, or the prior where there are none of these features. A record that cannot be read is an
-// operator's to repair; until it changes, it is not read again.
+// usable returns the weights of a record. It returns the prior if the record has no weights for these features. An
+// operator must repair an unreadable record; it is not read again until it changes.
 func (c *Cache) usable(ctx context.Context, tenant string, r weights.Record) ranking.Weights {
 	if r.Revision == 0 {
 		return c.prior.Weights
@@ -118,12 +119,12 @@ func (c *Cache) usable(ctx context.Context, tenant string, r weights.Record) ran
 	return s.Weights
 }
 
-// same says whether weights are of the features in use.
+// same reports whether weights are for the features in use.
 func (c *Cache) same(w ranking.Weights) bool {
 	return w.FeatureSet == c.prior.Weights.FeatureSet && len(w.W) == len(c.prior.Weights.W)
 }
 
-// sayAside says once that weights of other features are not used.
+// sayAside logs once that weights for other features are not used.
 func (c *Cache) sayAside(tenant, featureSet string) {
 	c.aside.Do(func() {
 		c.log.Warn("stored weights are for other features: they are put aside, and learning starts from the shared prior; "+

@@ -17,7 +17,7 @@ import (
 
 const manyTenants = 100_000
 
-// crowd calls for very many tenants, some of which have learned.
+// crowd calls for very many tenants, some with learned weights.
 func crowd(t testing.TB, r *fixture, learned int) {
 	t.Helper()
 	for i := range manyTenants {
@@ -31,7 +31,7 @@ func crowd(t testing.TB, r *fixture, learned int) {
 	}
 }
 
-// taught gives a tenant weights of its own, without waiting for a trace.
+// taught writes learned weights for a tenant, without waiting for a trace.
 func taught(t testing.TB, r *fixture, id string) {
 	t.Helper()
 	if _, err := r.server.RollbackWeights(inTenant(t.Context(), id), connect.NewRequest(rollbackTo(0))); err != nil {
@@ -61,8 +61,8 @@ func TestTheCacheIsBoundedWhateverTheNumberOfTenants(t *testing.T) {
 	}
 }
 
-// BenchmarkCacheOfManyTenants prints how much memory the cache takes with the default bound and 100,000 tenants, of which 2,000
-// have learned maps of full rank.
+// BenchmarkCacheOfManyTenants prints the memory use of the cache with the default limit and 100,000 tenants. 2,000 of
+// them have learned maps of full rank.
 func BenchmarkCacheOfManyTenants(b *testing.B) {
 	for b.Loop() {
 		r := start(b, func(p *reranker.Parts) {

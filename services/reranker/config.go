@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// Config is what can be set.
+// Config is the settings of the service.
 type Config struct {
 	Bus     wiring.Bus
 	Tenants wiring.Tenants
@@ -17,36 +17,36 @@ type Config struct {
 	Weights wiring.Weights
 	Prior   wiring.Prior
 	Learn   Settings
-	// Group: consumer group of the reranker.
+	// Group is the consumer group of the reranker.
 	Group string `envDefault:"mneme-reranker"`
 }
 
-// Settings say how an order is found and learned.
+// Settings configure ranking and learning.
 type Settings struct {
 	Explore     float64 `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
 	ExploreLast float64 `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls whose last place explores"`
-	// Temperature: how far drawn orders leave the scores.
+	// Temperature is how far drawn orders deviate from the scores.
 	Temperature float64 `envDefault:"0.5"`
 	Spread      float64 `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"what each better memory of its session takes off a score where a query needs several things; 0 spreads nothing"`
-	// LearningRate: step of the embeddings' maps; 0 learns none.
+	// LearningRate is the step size of the embedding maps; 0 turns their learning off.
 	LearningRate float64 `envDefault:"0.001"`
 	FeatureRate  float64 `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
-	// Baseline: what rewards, 1 or -1, of drawn orders are compared with.
+	// Baseline is subtracted from the rewards, 1 or -1, of drawn orders.
 	Baseline float64 `envDefault:"0.5"`
 	Batch    int     `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of weights"`
-	// Radius: how far weights of features, and maps, may leave the prior.
+	// Radius limits the distance of feature weights, and of maps, from the prior.
 	Radius     float64 `envDefault:"1"`
 	UserRate   int     `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of one user learned from in an hour at most"`
 	TenantRate int     `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of one tenant learned from in an hour"`
-	// Tenants: tenants with cached weights; 16 without count as 1.
+	// Tenants is the number of tenants with cached weights; 16 tenants without weights count as 1.
 	Tenants int `envDefault:"1000"`
-	// Refresh: how old cached weights may be before they are asked for.
+	// Refresh is the maximum age of cached weights before the next read.
 	Refresh     time.Duration `envDefault:"1s"`
 	LoadTimeout time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for fresh weights"`
 	TraceQueue  int           `envDefault:"1024"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (s Settings) Validate() error {
 	return errors.Join(
 		config.Require(s.Explore >= 0 && s.Explore <= 1, "MNEME_RERANKER_EXPLORE", s.Explore, "0 to 1"),
@@ -60,7 +60,7 @@ func (s Settings) Validate() error {
 	)
 }
 
-// ranking is the part that package ranking goes by.
+// ranking returns the settings of package ranking.
 func (s Settings) ranking() ranking.Settings {
 	r := ranking.DefaultSettings()
 	r.LearningRate, r.FeatureRate, r.Baseline = s.LearningRate, s.FeatureRate, s.Baseline

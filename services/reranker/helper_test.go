@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a clock that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu sync.Mutex
 	by time.Duration
@@ -53,7 +53,7 @@ func (c *clock) advance(d time.Duration) {
 
 var limits = weights.Limits{Versions: 5, Traces: 64, TraceTTL: time.Hour}
 
-// prior orders by the first of three features.
+// prior ranks by the first of three features.
 func prior() ranking.Prior {
 	return ranking.Prior{
 		Names:   []string{"words", "name", "date"},
@@ -61,7 +61,7 @@ func prior() ranking.Prior {
 	}
 }
 
-// settings learn fast, so that tests are short.
+// settings have a high learning rate, so that tests are short.
 func settings() reranker.Settings {
 	return reranker.Settings{
 		Temperature: 0.5, Spread: ranking.DefaultSpread,
@@ -70,7 +70,7 @@ func settings() reranker.Settings {
 	}
 }
 
-// fixture is a reranker in a test, behind its own API.
+// fixture is a reranker in a test, with its API.
 type fixture struct {
 	t       testing.TB
 	parts   reranker.Parts
@@ -83,7 +83,7 @@ type fixture struct {
 	recalls int
 }
 
-// lines collects what is logged.
+// lines collects log lines.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -112,7 +112,7 @@ func newStore(t testing.TB, c *clock) weights.Store {
 	return s
 }
 
-// start runs a reranker; change may alter what it is made of.
+// start runs a reranker. change may replace its parts.
 func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 	t.Helper()
 	tenants, err := tenant.Static(
@@ -160,7 +160,7 @@ func as[T any](tenantID string, msg *T) *connect.Request[T] {
 	return req
 }
 
-// request has two candidates that the prior orders a, b, and that the second feature would order b, a.
+// request has two candidates. The prior ranks them a, b; the second feature would rank them b, a.
 func request(recallID string) *mnemev1.RerankRequest {
 	return &mnemev1.RerankRequest{
 		UserId: "ana", RecallId: recallID, FeatureSet: "test/1", Memories: 2,
@@ -179,7 +179,7 @@ func (r *fixture) rerank(tenantID string, req *mnemev1.RerankRequest) *mnemev1.R
 	return res.Msg
 }
 
-// order is what a recall that is not kept gives.
+// order returns the result of a recall without a trace.
 func (r *fixture) order(tenantID string) (ids, version string) {
 	r.t.Helper()
 	r.recalls++
@@ -190,7 +190,7 @@ func (r *fixture) order(tenantID string) (ids, version string) {
 	return ids, res.GetWeightsVersion()
 }
 
-// recall ranks, and waits until its trace is kept.
+// recall ranks, and waits until the trace is written.
 func (r *fixture) recall(scope memory.Scope) (recallID string) {
 	r.t.Helper()
 	r.recalls++
@@ -219,7 +219,7 @@ var (
 	eva = memory.Scope{Tenant: "globex", User: "eva"}
 )
 
-// report is a report of citations as it comes over the bus.
+// report delivers a citation report as the bus does.
 func (r *fixture) report(scope memory.Scope, recallID string, cited []string, shown ...string) bus.Message {
 	r.t.Helper()
 	f := contract.Feedback{
@@ -229,7 +229,7 @@ func (r *fixture) report(scope memory.Scope, recallID string, cited []string, sh
 	return r.record(f)
 }
 
-// record is a report as a record of the bus.
+// record returns a report as a bus record.
 func (r *fixture) record(f contract.Feedback) bus.Message {
 	r.t.Helper()
 	value, err := f.Encode()
@@ -246,7 +246,7 @@ func (r *fixture) handle(batch ...bus.Message) {
 	}
 }
 
-// teach has n recalls of a user cite one memory, each in a batch of its own.
+// teach reports n recalls of a user that cite one memory, each in its own batch.
 func (r *fixture) teach(scope memory.Scope, cited string, n int) {
 	r.t.Helper()
 	for range n {
@@ -254,7 +254,7 @@ func (r *fixture) teach(scope memory.Scope, cited string, n int) {
 	}
 }
 
-// counted is what a counter says of an outcome.
+// counted returns a counter's value for an outcome.
 func (r *fixture) counted(metric telemetry.Metric, outcome string) (n int64) {
 	r.t.Helper()
 	var all metricdata.ResourceMetrics

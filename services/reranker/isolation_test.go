@@ -46,7 +46,7 @@ func TestAFailedLoadOfOneTenantLeavesTheOthersTheirWeights(t *testing.T) {
 	}
 }
 
-// storeBlockingFor is a store that does not answer for one tenant until it is released.
+// storeBlockingFor is a store that blocks for one tenant until it is released.
 type storeBlockingFor struct {
 	weights.Store
 	tenant  string
@@ -80,7 +80,7 @@ func blockedUpdate(t *testing.T, tenant string) *fixture {
 	return r
 }
 
-// rollBack asks for a rollback of a tenant's weights, and fails where no answer comes.
+// rollBack requests a rollback of a tenant's weights, and fails without an answer.
 func (r *fixture) rollBack(ctx context.Context, tenant string) error {
 	r.t.Helper()
 	answer := make(chan error, 1)

@@ -13,24 +13,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Learner moves tenants' weights by feedback.
+// Learner updates tenants' weights from feedback.
 type Learner struct {
-	// Tenants are those whose feedback is taken.
+	// Tenants is the registry of tenants with accepted feedback.
 	Tenants *tenant.Registry
 	// Updater changes weights.
 	Updater *Updater
-	// Traces are what feedback is about.
+	// Traces has the traces that feedback refers to.
 	Traces weights.Traces
-	// Settings say how fast is learned.
+	// Settings has the learning rate and its limits.
 	Settings Settings
-	// Limits are those of the store.
+	// Limits has the limits of the store.
 	Limits weights.Limits
-	// Metrics are what is counted.
+	// Metrics has the counters.
 	Metrics Metrics
 }
 
-// Handle is the bus handler: one user's reports of citations make one change of the tenant's weights. A record that is not valid
-// feedback is a terminal error, and nothing is learned from its batch.
+// Handle is the bus handler. The citation reports of one user make one change of the tenant's weights. Invalid
+// feedback is a terminal error, and nothing of its batch is learned.
 func (l *Learner) Handle(ctx context.Context, batch []bus.Message) error {
 	began := time.Now()
 	reports := make([]contract.Feedback, len(batch))
@@ -79,21 +79,23 @@ func (l *Learner) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// feedbackUpdate is what a batch of one user's reports changes. It may be made several times, until nobody changes the weights meanwhile.
+// feedbackUpdate is the change from a batch of one user's reports. It is recomputed until no other writer changes the
+// weights meanwhile.
 type feedbackUpdate struct {
 	*Learner
 	pendingUpdate
-	// known says which reports were learned from before, and how many of the user in the hour before the newest.
+	// known has the reports that were learned before, and the number of the user's reports in the hour before the
+	// newest.
 	known weights.Known
-	// learned has the ids of the reports that this update learns from.
+	// learned has the ids of the reports in this update.
 	learned  map[string]bool
 	outcomes map[string]int
-	// Memories that the reports speak of.
+	// The numbers of memories in the reports.
 	cited, notCited, notInRecall int
 }
 
-// take learns from a report, or says why not. The embedded generator cites what was ranked first: to learn from it would confirm the ranker
-// in whatever it does.
+// take learns from a report, or returns why not. It skips the embedded generator, because that always cites the first
+// memory. Learning from it would confirm any order of the ranker.
 func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome string) {
 	hour := f.Time.Unix() / int64(time.Hour/time.Second)
 	reports := u.Reports
@@ -107,7 +109,7 @@ func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome
 		return outcomeUnknownSource
 	case u.known.Seen[i] || u.learned[f.EventID]:
 		return outcomeDuplicate
-	case f.Time.Before(u.Updater.Now().Add(-u.Limits.EventTTL())): // it would not be known again
+	case f.Time.Before(u.Updater.Now().Add(-u.Limits.EventTTL())): // a repetition could not be detected
 		return outcomeExpired
 	case trace == nil:
 		return outcomeUnknownRecall
@@ -125,8 +127,8 @@ func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome
 	return outcomeLearned
 }
 
-// learnFrom moves the weights by a report. What it says of memories that were not in the recall counts for nothing: nobody can make up
-// what was shown.
+// learnFrom updates the weights from a report. It ignores memories outside the recall, so that a caller cannot invent
+// shown memories.
 func (u *feedbackUpdate) learnFrom(f contract.Feedback, body []byte) (outcome string) {
 	trace, err := ranking.DecodeTrace(body)
 	if err != nil {
@@ -137,7 +139,7 @@ func (u *feedbackUpdate) learnFrom(f contract.Feedback, body []byte) (outcome st
 	switch {
 	case errors.Is(err, ranking.ErrFeatureSet):
 		return outcomeOtherFeatures
-	case err != nil: // a trace that cannot be scored cannot be scored later, either
+	case err != nil: // an unusable trace stays unusable
 		return outcomeUnusable
 	}
 	u.notInRecall += len(f.Shown) - learned.Rewarded
@@ -153,7 +155,7 @@ func (u *feedbackUpdate) learnFrom(f contract.Feedback, body []byte) (outcome st
 	return outcomeLearned
 }
 
-// freshMaps starts the maps anew where the query's vector has another width than they: the embedding model is another.
+// freshMaps resets the maps if the width of the query's vector differs, because the embedding model has changed.
 func freshMaps(s ranking.State, prior ranking.Weights, query []float32) ranking.State {
 	if fits(s.Weights, query) && fits(ranking.Weights{Aq: s.Pending.Aq}, query) {
 		return s
@@ -163,7 +165,7 @@ func freshMaps(s ranking.State, prior ranking.Weights, query []float32) ranking.
 	return s
 }
 
-// count counts what an update that was committed came to.
+// count counts the outcomes of a committed update.
 func (u *feedbackUpdate) count(ctx context.Context, tenant string) {
 	for outcome, n := range u.outcomes {
 		add(ctx, u.Metrics.Reports, tenant, outcome, n)

@@ -41,7 +41,7 @@ func TestABatchIsOneChange(t *testing.T) {
 	one, all := start(t, nil), start(t, nil)
 	var batch []bus.Message
 	for range 10 {
-		one.teach(ana, "a", 1) // which keeps the order, and so the traces equal
+		one.teach(ana, "a", 1) // the order stays, so the traces stay equal
 		batch = append(batch, all.report(ana, all.recall(ana), []string{"a"}, "a", "b"))
 	}
 	all.handle(batch...)
@@ -89,7 +89,8 @@ func TestNothingIsLearnedOfWhatWasNotShown(t *testing.T) {
 	r.wantCounted(telemetry.MetricFeedback, "not_in_recall", 4)
 }
 
-// The embedded generator quotes what was ranked first: nothing is learned from that, and the caller may still report on the same recall.
+// The embedded generator cites the first memory, and the learner ignores that. The caller may still report on the
+// same recall.
 func TestTheEmbeddedGeneratorDoesNotConfirmTheRanker(t *testing.T) {
 	r := start(t, nil)
 	feedback := func(recallID string, by contract.CitationSource) contract.Feedback {
@@ -138,7 +139,7 @@ func TestRates(t *testing.T) {
 	r.wantCounted(telemetry.MetricReports, "learned", 7)
 }
 
-// A backlog is no flood: reports are counted in the hour they were made in.
+// A backlog does not exceed the rate limit: reports count in the hour of their creation.
 func TestABacklogIsNotDropped(t *testing.T) {
 	r := start(t, func(p *reranker.Parts) {
 		p.Settings.UserRate, p.Settings.TenantRate, p.Limits.TraceTTL = 2, 2, 24*time.Hour
@@ -181,7 +182,8 @@ func TestNothingOfABadBatchIsLearned(t *testing.T) {
 	}
 }
 
-// With embeddings, the maps are learned, too; those of another model start them anew, and do not stop orders or learning.
+// With embeddings, the learner updates the maps, too. A vector of another model resets them, and ranking and learning
+// continue.
 func TestAnotherEmbeddingModel(t *testing.T) {
 	r := start(t, nil)
 	with := func(recallID string, numbers ...float32) *mnemev1.RerankRequest {

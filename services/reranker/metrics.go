@@ -9,13 +9,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Metrics are what is counted.
+// Metrics are the counters of the service.
 type Metrics struct {
 	Memories, Reports, Steps, Traces, Explored, Degraded metric.Int64Counter
 	Update                                               metric.Float64Histogram
 }
 
-// NewMetrics makes the instruments.
+// NewMetrics creates the counters.
 func NewMetrics(m metric.Meter) (Metrics, error) {
 	memories, err1 := telemetry.MetricFeedback.Counter(m)
 	reports, err2 := telemetry.MetricReports.Counter(m)
@@ -32,51 +32,51 @@ func NewMetrics(m metric.Meter) (Metrics, error) {
 // Outcomes of a report of citations.
 const (
 	outcomeLearned       = "learned"
-	outcomeEmbedded      = "embedded"       // the generator without a model cited
-	outcomeUnknownSource = "unknown_source" // a utilizer of an earlier version did not say who cited
+	outcomeEmbedded      = "embedded"       // the citation of the generator without a model
+	outcomeUnknownSource = "unknown_source" // a utilizer of an earlier version sent no source
 	outcomeDuplicate     = "duplicate"
 	outcomeExpired       = "expired"
 	outcomeUnknownRecall = "unknown_recall" // its trace is not kept, or never was
-	outcomeNothingShown  = "nothing_shown"  // it speaks of no memory that the recall chose
+	outcomeNothingShown  = "nothing_shown"  // it refers to no memory that the recall chose
 	outcomeUserRate      = "user_rate"      // over MNEME_RERANKER_USER_RATE
 	outcomeTenantRate    = "tenant_rate"    // over MNEME_RERANKER_TENANT_RATE
-	outcomeOtherFeatures = "other_features" // its trace is of another feature set
+	outcomeOtherFeatures = "other_features" // its trace is for another feature set
 	outcomeUnusable      = "unusable"       // its trace cannot be read or scored
 )
 
-// What became of a memory that a report speaks of.
+// Outcomes of a memory in a report.
 const (
 	memoryCited       = "cited"
 	memoryNotCited    = "not_cited"
 	memoryNotInRecall = "not_in_recall"
 )
 
-// What became of the trace of a recall.
+// Outcomes of the trace of a recall.
 const (
 	traceKept    = "kept"
 	traceDropped = "dropped"
 	traceFailed  = "failed"
 )
 
-// What of an order was drawn.
+// The drawn part of an order.
 const (
 	exploredOrder = "order"
 	exploredLast  = "last" // its last place
 )
 
-// How a version came about.
+// The origin of a version.
 const (
 	stepLearned    = "learned"
 	stepRolledBack = "rolled_back"
 )
 
-// What an order went without.
+// The missing part of an order.
 const (
-	weightsUnavailable = "weights_unavailable" // the store did not answer: the last known weights, or the shared prior
-	mapsDoNotFit       = "maps_do_not_fit"     // the query's vector is of another embedding model than the maps
+	weightsUnavailable = "weights_unavailable" // the store failed: the last known weights, or the shared prior
+	mapsDoNotFit       = "maps_do_not_fit"     // the query's vector and the maps come from different embedding models
 )
 
-// add counts n of an outcome; none makes no series.
+// add adds n to the counter of an outcome. Zero creates no series.
 func add(ctx context.Context, c metric.Int64Counter, tenant, outcome string, n int) {
 	if n > 0 {
 		c.Add(ctx, int64(n), metric.WithAttributes(telemetry.AttrTenant.String(tenant), telemetry.AttrOutcome.String(outcome)))

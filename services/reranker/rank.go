@@ -19,21 +19,21 @@ import (
 const (
 	maxCandidates = 200
 	maxMemories   = 100
-	// exploreFrom is how many memories are shown at least where one of them may be shown to explore.
+	// exploreFrom is the minimum number of shown memories for exploration in the last place.
 	exploreFrom = 5
 )
 
-// Server is the RerankerService. Calls must be authenticated: the tenant is that of the context.
+// Server is the RerankerService. Calls must be authenticated: the context has the tenant.
 type Server struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 	// Cache has the weights.
 	Cache *Cache
-	// Recorder keeps what was decided on.
+	// Recorder writes the traces.
 	Recorder *Recorder
 	// Updater changes weights.
 	Updater *Updater
-	// Explore is the share of orders that are drawn, ExploreLast that of those whose last place is, for tenants that set no other; Settings
-	// says how.
+	// Explore is the share of fully drawn orders, and ExploreLast is the share of orders with a drawn last place. They
+	// apply to tenants without own values; see Settings.
 	Explore, ExploreLast float64
 	Settings             ranking.Settings
 	Metrics              Metrics
@@ -68,7 +68,7 @@ func (s *Server) Rerank(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	// In the trace, too, so that what is learned is learned of this order.
+	// The spread scores go into the trace, so that learning uses this order.
 	ranking.Spread(candidates, scores, groups, s.Settings.Spread)
 	order, tried, explored := s.order(ranking.Chance(t.ID, req.Msg.GetRecallId()), t, candidates, scores, int(req.Msg.GetMemories()))
 	res := &mnemev1.RerankResponse{WeightsVersion: label(w), Explored: explored}
@@ -90,7 +90,7 @@ func (s *Server) Rerank(
 	return connect.NewResponse(res), nil
 }
 
-// order is by score, or now and then drawn, as a whole or in its last place.
+// order sorts by score. It sometimes draws the whole order or the last place.
 func (s *Server) order(
 	chance *rand.Rand, t tenant.Tenant, candidates []ranking.Candidate, scores []float64, k int,
 ) (order []int, tried ranking.Tried, explored bool) {
@@ -104,7 +104,7 @@ func (s *Server) order(
 	return order, tried, false
 }
 
-// caller is the tenant that a call was authenticated as.
+// caller returns the authenticated tenant of a call.
 func caller(ctx context.Context) (tenant.Tenant, error) {
 	t, ok := tenant.FromContext(ctx)
 	if !ok {
@@ -113,12 +113,12 @@ func caller(ctx context.Context) (tenant.Tenant, error) {
 	return t, nil
 }
 
-// fits says whether the maps of weights are as wide as a query's vector.
+// fits reports whether the maps have the width of the query's vector.
 func fits(w ranking.Weights, query []float32) bool {
 	return len(query) == 0 || len(w.Aq) == 0 || len(w.Aq) == len(query)*len(query)
 }
 
-// read checks a request, and takes the numbers from it.
+// read checks a request, and returns its numbers.
 func (s *Server) read(
 	req *mnemev1.RerankRequest,
 ) (query []float32, candidates []ranking.Candidate, groups []uint32, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// scored has a candidate for each score, under the prior of the tests.
+// scored returns one candidate per score, under the prior of the tests.
 func scored(memories uint32, scores ...float32) *mnemev1.RerankRequest {
 	req := &mnemev1.RerankRequest{UserId: "ana", RecallId: "r1", FeatureSet: "test/1", Memories: memories}
 	for i, s := range scores {
@@ -145,7 +145,7 @@ func TestTheLargestRequestIsTaken(t *testing.T) {
 	}
 }
 
-// A trace keeps the best candidates and those shown, and nothing beside numbers and ids.
+// A trace keeps the best and the shown candidates, and has only numbers and ids.
 func TestATraceKeepsTheBestAndTheShown(t *testing.T) {
 	for name, explore := range map[string]float64{"by score": 0, "drawn": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestSomeRecallsExplore(t *testing.T) {
 	}
 }
 
-// lastTried is the memory that was shown to explore, which is in the last place; empty where none was.
+// lastTried is the memory in the last place that was shown to explore. It is empty without exploration.
 func lastTried(t *testing.T, res *mnemev1.RerankResponse) (id string) {
 	t.Helper()
 	for i, m := range res.GetRanked() {
@@ -218,8 +218,8 @@ func lastTried(t *testing.T, res *mnemev1.RerankResponse) (id string) {
 	return id
 }
 
-// Now and then the last place goes to a memory that would not be shown: the same whenever the recall is asked about, as often as the tenant
-// says, and where at least five are shown.
+// The last place sometimes goes to a memory that would not be shown. The choice is the same for repeated recalls, has
+// the tenant's rate, and needs at least five shown memories.
 func TestTheLastPlaceIsGivenToExplore(t *testing.T) {
 	r := start(t, func(p *reranker.Parts) { p.Settings.ExploreLast = 0.5 })
 	few, tried := map[string]bool{}, 0
@@ -257,7 +257,7 @@ func TestTheLastPlaceIsGivenToExplore(t *testing.T) {
 	r.wantCounted(telemetry.MetricExplored, "last", int64(2*tried+200))
 }
 
-// What is tried can be told from the trace, with its propensity, and a diagnosis leaves none.
+// The trace shows the explored memory and its propensity. A diagnosis writes no trace.
 func TestATraceTellsWhatWasTried(t *testing.T) {
 	r := start(t, nil)
 	req := scored(5, 9, 8, 7, 6, 5, 4, 3)

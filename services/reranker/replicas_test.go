@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights/redis"
 )
 
-// startRedis runs the embedded Redis on a folder of the test.
+// startRedis runs the embedded Redis in a folder of the test.
 func startRedis(t *testing.T) *servers.Redis {
 	t.Helper()
 	server, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
@@ -35,7 +35,7 @@ func startRedis(t *testing.T) *servers.Redis {
 	return server
 }
 
-// overRedis has a reranker use a Redis by a client of its own, as a replica does.
+// overRedis gives a reranker a separate Redis client, as a replica has.
 func overRedis(t *testing.T, addr string, c *clock) func(*reranker.Parts) {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true})
@@ -78,7 +78,7 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// Users of one tenant are on several partitions, so several replicas write at once: nothing is lost or done twice.
+// Users of one tenant are on several partitions, so several replicas write at once. No change is lost or repeated.
 func TestReplicasLearnAtTheSameTime(t *testing.T) {
 	const users, each = 8, 6
 	c := &clock{}
@@ -92,7 +92,7 @@ func TestReplicasLearnAtTheSameTime(t *testing.T) {
 			for _, r := range replicas { // each report comes to every replica
 				m := r.report(scope, recallID, []string{"b"}, "a", "b")
 				group.Go(func() {
-					for r.learner.Handle(t.Context(), batchOf(m)) != nil { // as the bus does
+					for r.learner.Handle(t.Context(), batchOf(m)) != nil { // retries as the bus does
 						if t.Context().Err() != nil {
 							return
 						}
@@ -137,7 +137,7 @@ func TestWeightsOutliveService(t *testing.T) {
 	again.wantCounted(telemetry.MetricReports, "duplicate", 1)
 }
 
-// unavailable is a store that can be switched off.
+// unavailable is a store with a switch for failures.
 type unavailable struct {
 	weights.Store
 	mu  sync.Mutex

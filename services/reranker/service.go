@@ -1,5 +1,5 @@
-// Package reranker orders candidate memories for a query, and learns online from which of them were cited: retrospective
-// reflection (RMM, section 6) with weights of every tenant's own.
+// Package reranker ranks candidate memories for a query, and learns online from their citations: retrospective
+// reflection (RMM, section 6) with separate weights per tenant.
 package reranker
 
 import (
@@ -21,12 +21,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// maxMessage bounds a request once it is decompressed.
+// maxMessage is the maximum size of a decompressed request in bytes.
 const maxMessage = 4 << 20
 
 const name = "reranker"
 
-// compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
+// compressFrom is the size in bytes from which answers are compressed. Compression of a usual answer takes longer
+// than sending it.
 const compressFrom = 32 << 10
 
 // Service is the reranker.
@@ -73,23 +74,23 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	return &b.App, nil
 }
 
-// Parts are what server and learner are made of.
+// Parts are the parts of server and learner.
 type Parts struct {
-	// Tenants are those whose feedback is taken.
+	// Tenants is the registry of tenants with accepted feedback.
 	Tenants *tenant.Registry
-	// Store keeps weights and traces; it stays the caller's to close.
+	// Store keeps weights and traces. The caller closes it.
 	Store weights.Store
-	// Prior is what every tenant's weights start from.
+	// Prior is the initial weights of every tenant.
 	Prior ranking.Prior
-	// Settings say how an order is found and learned.
+	// Settings configure ranking and learning.
 	Settings Settings
-	// Limits are those of the store.
+	// Limits has the limits of the store.
 	Limits weights.Limits
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Assemble makes the two sides of the reranker over one store. Close the server's recorder when done.
+// Assemble creates the server and the learner over one store. The caller closes the server's recorder.
 func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
 	metrics, err1 := NewMetrics(tel.Meter.Meter(wiring.Scope))
 	cache, err2 := NewCache(p.Store, p.Prior, p.Settings, p.Now, tel.Log)

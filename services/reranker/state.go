@@ -10,15 +10,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// tenantState is what is stored of a tenant.
+// tenantState is the stored state of a tenant.
 type tenantState struct {
 	ranking.State `json:"-"`
-	// Hour and Reports are how many reports were learned from in an hour since 1970, by the time of the reports.
+	// Hour and Reports are the number of learned reports in an hour since 1970, by the time of the reports.
 	Hour    int64 `json:"hour"`
 	Reports int   `json:"reports"`
 	// Encoded is State in the stored form.
 	Encoded []byte `json:"state"`
-	// unreadable says why what is stored cannot be gone on from. A rollback takes its place.
+	// unreadable is the reason why the stored state is unusable. A rollback replaces the state.
 	unreadable error
 }
 
@@ -38,7 +38,7 @@ func decodeState(b []byte) (s tenantState, err error) {
 	return s, err
 }
 
-// DecodeWeights returns the weights in use of what the store keeps of a tenant.
+// DecodeWeights returns the weights in use from the stored state of a tenant.
 func DecodeWeights(body []byte) (ranking.Weights, error) {
 	s, err := decodeState(body)
 	return s.Weights, err
@@ -46,7 +46,7 @@ func DecodeWeights(body []byte) (ranking.Weights, error) {
 
 // version is a version of a tenant's weights.
 type version struct {
-	// Weights are the version's; their Version is its number.
+	// Weights are the weights of the version. Their Version is its number.
 	ranking.Weights `json:"-"`
 	Time            time.Time `json:"time"`
 	Learned         uint64    `json:"learned"`
@@ -77,7 +77,7 @@ func decodeVersion(stored weights.Version) (v version, err error) {
 	return v, err
 }
 
-// label names weights for callers and people.
+// label returns the name of weights for callers and logs.
 func label(w ranking.Weights) string {
 	if w.Version == 0 {
 		return "prior/0"

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// keptCandidates of a recall are kept in its trace at most, beside those shown. The others have a share in the probabilities
-	// that is small, and are not worth their bytes.
+	// keptCandidates is the maximum number of candidates in a trace, in addition to the shown ones. The others have
+	// small probabilities and are not worth their bytes.
 	keptCandidates = 32
 	traceWriters   = 4
-	// traceTimeout bounds one write.
+	// traceTimeout is the timeout of one write.
 	traceTimeout = 2 * time.Second
 )
 
@@ -27,11 +27,11 @@ type Recorder struct {
 	metrics Metrics
 	log     *slog.Logger
 
-	ctx    context.Context // of the writes; it ends when there is no more time to flush
+	ctx    context.Context // context of the writes; it ends when the time to flush is over
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	queue  chan kept
-	mu     sync.RWMutex // guards closed, and the queue from being closed while something is put in
+	mu     sync.RWMutex // guards closed, and prevents closing the queue during a write to it
 	closed bool
 }
 
@@ -40,7 +40,7 @@ type kept struct {
 	trace ranking.Trace
 }
 
-// NewRecorder starts the writers. Close it when done.
+// NewRecorder starts the writers. The caller closes the recorder.
 func NewRecorder(store weights.Traces, queue int, m Metrics, log *slog.Logger) *Recorder {
 	r := &Recorder{store: store, metrics: m, log: log, queue: make(chan kept, queue)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func NewRecorder(store weights.Traces, queue int, m Metrics, log *slog.Logger) *
 	return r
 }
 
-// Keep queues a trace; where the queue is full, it is dropped and counted. It takes over the trace.
+// Keep queues a trace. If the queue is full, Keep drops and counts the trace. It takes ownership of the trace.
 func (r *Recorder) Keep(ctx context.Context, scope memory.Scope, t ranking.Trace) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -71,7 +71,7 @@ func (r *Recorder) write() {
 		switch {
 		case err == nil:
 			add(r.ctx, r.metrics.Traces, k.scope.Tenant, traceKept, 1)
-		case !failing: // once for an outage
+		case !failing: // once per outage
 			r.log.Warn("traces of recalls not written, nothing is learned from them", "error", err)
 			fallthrough
 		default:
@@ -91,7 +91,7 @@ func (r *Recorder) put(k kept) error {
 	return r.store.PutTrace(ctx, k.scope, k.trace.RecallID, body)
 }
 
-// Close writes what waits, as far as it can be done until ctx ends.
+// Close writes the queued traces until ctx ends.
 func (r *Recorder) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.closed {
@@ -105,7 +105,8 @@ func (r *Recorder) Close(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// shorten keeps of all candidates the best by score and those chosen. It returns them, and the places of the chosen among them.
+// shorten keeps the candidates with the best scores and the chosen ones. It returns them, and the places of the
+// chosen ones among them.
 func shorten(all []ranking.Candidate, scores []float64, chosen []int) (candidates []ranking.Candidate, shown []int) {
 	best := ranking.Top(all, scores, keptCandidates)
 	for _, c := range chosen {

@@ -8,7 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// What is learned meanwhile becomes dead letters, which can be replayed; weights that were learned are not thrown away by themselves.
+// Feedback in the meantime becomes dead letters, which can be replayed. Learned weights are never deleted
+// automatically.
 func TestARollbackTakesThePlaceOfWhatCannotBeRead(t *testing.T) {
 	r := start(t, nil)
 	r.teach(ana, "b", 4)

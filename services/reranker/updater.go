@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// attempts to change weights that other replicas change, too.
+	// attempts is the maximum number of attempts to change weights that other replicas change, too.
 	attempts = 25
-	// firstPause after an attempt grows up to longestPause; both are spread by chance.
+	// firstPause is the pause after the first attempt. Pauses grow up to longestPause, and both are randomized.
 	firstPause, longestPause = time.Millisecond, 40 * time.Millisecond
 )
 
-// Updater changes tenants' weights, one change after another, whoever else does.
+// Updater changes tenants' weights in sequence, despite other writers.
 type Updater struct {
-	// Store has them, Cache learns of changes.
+	// Store has the weights, and Cache gets the changes.
 	Store weights.Tenants
 	Cache *Cache
-	// Prior is where every tenant begins.
+	// Prior is the initial weights of every tenant.
 	Prior ranking.Prior
-	// Versions are kept of a tenant.
+	// Versions is the number of kept versions per tenant.
 	Versions int
 	Now      func() time.Time
 
-	// busy has a *semaphore.Weighted for each tenant, so that a process does not compete with itself. Tenants are those of the registry.
+	// busy has a *semaphore.Weighted per tenant of the registry, so that a process does not compete with itself.
 	busy sync.Map
 }
 
-// NewUpdater makes an updater of what a store keeps.
+// NewUpdater creates an updater of a store's weights.
 func NewUpdater(store weights.Tenants, c *Cache, versions int) *Updater {
 	return &Updater{Store: store, Cache: c, Prior: c.prior, Versions: versions, Now: c.now}
 }
 
-// pendingUpdate is a change that is being made.
+// pendingUpdate is a change in progress.
 type pendingUpdate struct {
 	tenantState
 	versions []version
@@ -48,7 +48,7 @@ type pendingUpdate struct {
 	events   []weights.Event
 }
 
-// change has decide make a change of what is stored, as often as it takes until nobody else changed it meanwhile, or ctx ends. A pending
+// change applies decide to the stored state. It repeats until no other writer interferes, or ctx ends. A pending
 // update without versions and events is no change.
 func (u *Updater) change(ctx context.Context, tenant string, decide func(from tenantState) (*pendingUpdate, error)) error {
 	busy, _ := u.busy.LoadOrStore(tenant, semaphore.NewWeighted(1))
@@ -64,7 +64,7 @@ func (u *Updater) change(ctx context.Context, tenant string, decide func(from te
 	return err
 }
 
-// attempt makes a change of what is stored now, and weights.ErrConflict of one that somebody else was faster to make.
+// attempt applies a change to the current stored state. It returns weights.ErrConflict if another writer was faster.
 func (u *Updater) attempt(
 	ctx context.Context, busy *semaphore.Weighted, tenant string, decide func(tenantState) (*pendingUpdate, error),
 ) error {
@@ -103,8 +103,8 @@ func (u *Updater) attempt(
 	return nil
 }
 
-// begin is what a change goes out from. Weights of other features are left behind: the shared prior becomes a new version, for
-// numbers of versions are never given twice.
+// begin returns the initial state of a change. It drops weights for other features: the shared prior becomes a new
+// version, because version numbers are never reused.
 func (u *Updater) begin(ctx context.Context, tenant string, r weights.Record) (tenantState, []version, error) {
 	if r.Revision == 0 {
 		return tenantState{State: ranking.NewState(u.Prior.Weights)}, nil, nil
@@ -126,7 +126,7 @@ func (u *Updater) begin(ctx context.Context, tenant string, r weights.Record) (t
 	return s, []version{{Weights: s.Weights, Time: u.Now(), Learned: s.Learned, RolledBackTo: &prior}}, nil
 }
 
-// newest is the highest number that a version has, 0 where there is none.
+// newest returns the highest version number, or 0 without versions.
 func (u *Updater) newest(ctx context.Context, tenant string) (uint64, error) {
 	stored, err := u.Store.Versions(ctx, tenant)
 	if err != nil || len(stored) == 0 {

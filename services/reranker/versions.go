@@ -61,10 +61,10 @@ func (v version) message() *mnemev1.WeightsVersion {
 	}
 }
 
-// list returns the weights in use, and the versions that can be used, newest first. What is for other
-// features, or cannot be read, is left out.
+// list returns the weights in use, and the usable versions, newest first. It omits versions that are unreadable or
+// for other features.
 func (u *Updater) list(ctx context.Context, tenant string) (inUse ranking.Weights, versions []version, err error) {
-	// The versions first: one that is made meanwhile is not in the list, and then not in use, either.
+	// Versions are read first: a version created meanwhile is neither in the list nor in use.
 	stored, err := u.Store.Versions(ctx, tenant)
 	if err != nil {
 		return ranking.Weights{}, nil, err
@@ -80,7 +80,8 @@ func (u *Updater) list(ctx context.Context, tenant string) (inUse ranking.Weight
 	return versions[0].Weights, versions, nil
 }
 
-// rollback makes a new version of the weights of an earlier one. What was learned and not applied is dropped.
+// rollback creates a new version with the weights of an earlier one. It drops learned changes that are not yet
+// applied.
 func (u *Updater) rollback(ctx context.Context, tenant string, to uint64) (version, error) {
 	var made version
 	err := u.change(ctx, tenant, func(from tenantState) (*pendingUpdate, error) {
@@ -90,9 +91,9 @@ func (u *Updater) rollback(ctx context.Context, tenant string, to uint64) (versi
 		}
 		w.Version = from.Weights.Version + 1
 		made = version{Weights: w, Time: u.Now(), Learned: from.Learned, Distance: w.Distance(u.Prior.Weights), RolledBackTo: &to}
-		fisher := from.Fisher // stays: without what is known of the features' spread, the next steps would be as long as the first
+		fisher := from.Fisher // kept: without the known spread of the features, the next steps would be as long as the first
 		if to == 0 {
-			fisher = nil // all begins anew
+			fisher = nil // everything starts again
 		}
 		from.State = ranking.State{Weights: w, Learned: from.Learned, Fisher: fisher}
 		return &pendingUpdate{tenantState: from, versions: []version{made}}, nil
@@ -100,7 +101,7 @@ func (u *Updater) rollback(ctx context.Context, tenant string, to uint64) (versi
 	return made, err
 }
 
-// find returns the weights of a version that is kept, and of these features.
+// find returns the weights of a kept version for these features.
 func (u *Updater) find(ctx context.Context, tenant string, number uint64) (ranking.Weights, error) {
 	if number == 0 {
 		return u.Prior.Weights.Clone(), nil

@@ -20,7 +20,7 @@ func rollbackTo(version uint64) *mnemev1.RollbackWeightsRequest {
 	return &mnemev1.RollbackWeightsRequest{Version: version}
 }
 
-// numbers are the versions' numbers, newest first.
+// numbers returns the version numbers, newest first.
 func numbers(l *mnemev1.ListWeightsResponse) string {
 	var out []uint64
 	for _, v := range l.GetVersions() {
@@ -68,7 +68,7 @@ func TestRollback(t *testing.T) {
 	if fmt.Sprint(l.GetFeatures()) != fmt.Sprint(first) || numbers(l) != "[6 5 4 3 2 0]" {
 		t.Errorf("weights %v, versions %s", l.GetFeatures(), numbers(l))
 	}
-	r.teach(ana, "b", 1) // the three are forgotten, so that makes no step
+	r.teach(ana, "b", 1) // the three are dropped, so this makes no step
 	if got := numbers(r.list("acme")); got != "[6 5 4 3 2 0]" {
 		t.Errorf("versions %s after one report", got)
 	}
@@ -89,7 +89,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// An attacker who can only report citations can neither move weights far, nor those of others, nor for good.
+// A caller that only reports citations cannot move weights far. It cannot move other tenants' weights, and its
+// changes can be rolled back.
 func TestPoisoning(t *testing.T) {
 	const radius = 0.5
 	r := start(t, func(p *reranker.Parts) { p.Settings.Radius, p.Settings.UserRate, p.Limits.Versions = radius, 2000, 5 })

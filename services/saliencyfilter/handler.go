@@ -16,10 +16,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Filters finds the filter of a tenant's policy; an unknown policy is an error.
+// Filters finds the filter of a tenant's policy. An unknown policy is an error.
 type Filters func(policy tenant.Policy) (formation.Filter, error)
 
-// Gate turns session events into salient events, one for one and in order. Whether it drops anything is the tenant's choice.
+// Gate converts session events to salient events, one for one and in order. The tenant's setting determines if it
+// drops turns.
 type Gate struct {
 	Tenants *tenant.Registry
 	Filters Filters
@@ -27,19 +28,19 @@ type Gate struct {
 	Now     func() time.Time
 	// Decided counts turns by tenant and outcome.
 	Decided metric.Int64Counter
-	// Forget removes what filters keep of a user; nil where they keep nothing.
+	// Forget removes the filters' data of a user. It is nil if filters keep no data.
 	Forget func(ctx context.Context, scope memory.Scope) error
-	// Gather is how long a turn waits for more of its user, where a model rates them.
+	// Gather is how long a turn waits for more turns of its user, if a model rates them.
 	Gather time.Duration
 }
 
-// Wait is how long a record waits for more of its user before it is handled: a turn that a model is asked about for Gather, all others not
-// at all.
+// Wait returns how long a record waits for more records of its user. A turn that a model rates waits for Gather, and
+// other records do not wait.
 func (g *Gate) Wait(m bus.Message) time.Duration {
 	tenantID, _, _ := strings.Cut(string(m.Key), "/")
 	t, err := g.Tenants.Lookup(tenantID)
 	if err != nil || g.Gather == 0 || t.Policy != tenant.PolicyLLM || t.Saliency == memory.SaliencyOff {
-		return 0 // Handle says what is wrong
+		return 0 // Handle reports the error
 	}
 	if e, err := contract.DecodeSessionEvent(m.Key, m.Value, g.Now()); err != nil || e.Turn == nil {
 		return 0
@@ -47,8 +48,8 @@ func (g *Gate) Wait(m bus.Message) time.Duration {
 	return g.Gather
 }
 
-// Handle is the bus handler: a batch is of one user. A record that is not a valid event is a
-// terminal error, and nothing of its batch is published.
+// Handle is the bus handler. A batch belongs to one user. An invalid event is a terminal error, and nothing of its
+// batch is published.
 func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 	events := make([]contract.SessionEvent, len(batch))
 	now := g.Now()
@@ -73,10 +74,10 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 		if out[i], err = message(e, decisions[e.EventID]); err != nil {
 			return err
 		}
-		out[i].Headers = batch[i].Headers // each event goes on in its own trace
+		out[i].Headers = batch[i].Headers // each event keeps its trace
 	}
 	if g.Forget != nil && slices.ContainsFunc(events, func(e contract.SessionEvent) bool { return !e.ErasedAt.IsZero() }) {
-		if err := g.Forget(ctx, scope); err != nil { // the event goes on only when that is done
+		if err := g.Forget(ctx, scope); err != nil { // the event is published only after that
 			return fmt.Errorf("forget an erased user: %w", err)
 		}
 	}
@@ -87,17 +88,17 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// decide asks the policy once for all turns of the batch. Where an event id or a turn id comes again in the batch, the first decision on
-// it stands, whatever the turn says by then. What comes again later may be decided anew (a model's decisions are kept for some days, see
-// package decisions); there it is whoever works with the decisions who holds to the first: consolidation drops events whose ids it has
-// seen, and leaves out a turn that was dropped before it passed; attribution keeps the first decision on a turn. What is not caught is an
-// event id that names different turns in different batches, after more than the events that consolidation remembers: each of those turns
-// is taken for what it is.
+// decide calls the policy once for all turns of the batch. If an event id or a turn id repeats in the batch, the
+// first decision stands, even with another text. A repetition in a later batch may get a new decision (a model's
+// decisions are kept for some days, see package decisions). The consumers of decisions then keep the first one.
+// Consolidation drops events with known ids, and skips a turn that was dropped before it passed. Attribution keeps
+// the first decision on a turn. One case stays undetected: an event id with different turns in different batches,
+// after consolidation has forgotten the id. Each of those turns then counts as a new turn.
 func (g *Gate) decide(
 	ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent,
 ) (map[string]memory.SaliencyDecision, error) {
 	var turns []memory.Turn
-	places := map[string]int{} // where the turn is that decides on an event, by the event's id
+	places := map[string]int{} // the index of the deciding turn, by event id
 	for _, e := range events {
 		if e.Turn == nil {
 			continue
@@ -119,7 +120,7 @@ func (g *Gate) decide(
 	if err != nil {
 		return nil, err
 	}
-	at := g.Now().UTC().Truncate(time.Millisecond) // as exact as every store keeps it
+	at := g.Now().UTC().Truncate(time.Millisecond) // the precision of all stores
 	out := make(map[string]memory.SaliencyDecision, len(places))
 	for id, place := range places {
 		d := verdicts[place]
@@ -129,10 +130,10 @@ func (g *Gate) decide(
 	return out, nil
 }
 
-// unrated is the policy of decisions that nobody made.
+// unrated is the policy name of a turn without a rating.
 const unrated = "off"
 
-// rate has the policy rate turns, where the tenant wants that.
+// rate rates turns with the policy, if the tenant uses a filter.
 func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if t.Saliency == memory.SaliencyOff {
 		return slices.Repeat([]memory.SaliencyDecision{{Salient: true, PolicyVersion: unrated}}, len(turns)), nil
@@ -151,7 +152,7 @@ func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, tu
 	return verdicts, nil
 }
 
-// message is the salient event of a session event.
+// message returns the salient event of a session event.
 func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, error) {
 	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, IdleAfter: e.IdleAfter, Decision: d}
 	switch {
@@ -174,7 +175,7 @@ func (g *Gate) count(ctx context.Context, tenantID string, decisions map[string]
 	}
 }
 
-// outcome names what became of a turn in the metric.
+// outcome returns the metric label of a decision.
 func outcome(d memory.SaliencyDecision) string {
 	switch {
 	case d.Mode == memory.SaliencyOff:

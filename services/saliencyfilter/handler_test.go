@@ -39,7 +39,7 @@ var (
 
 const dull = "small talk"
 
-// byText drops what is dull.
+// byText drops turns with a dull text.
 type byText struct {
 	calls [][]string
 	err   error
@@ -61,7 +61,7 @@ func (f *byText) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Tur
 	return out[:len(out)-f.short], f.err
 }
 
-// outbox keeps what is published.
+// outbox keeps the published messages.
 type outbox struct {
 	mu   sync.Mutex
 	msgs []bus.Message
@@ -104,7 +104,7 @@ func newFixture(t *testing.T) *fixture {
 	return r
 }
 
-// counted is what the counter says by verdict.
+// counted returns the counter's values by verdict.
 func (r *fixture) counted(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -151,7 +151,7 @@ func closed(scope memory.Scope, n int) contract.SessionEvent {
 	}
 }
 
-// read decodes what was published.
+// read decodes the published messages.
 func (o *outbox) read(t *testing.T) []contract.SalientEvent {
 	t.Helper()
 	var out []contract.SalientEvent
@@ -207,7 +207,7 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 	}
 }
 
-// A dropped turn goes on whole: who forms the others of its session reads it beside them.
+// A dropped turn keeps its text, because the former reads it with the other turns of its session.
 func TestADroppedTurnGoesOnAsContext(t *testing.T) {
 	r := newFixture(t)
 	e := turn(ana, 1, dull)
@@ -270,7 +270,7 @@ func TestOnlyAGateDrops(t *testing.T) {
 	}
 }
 
-// A tenant that wants no filter needs no model for it.
+// A tenant without a filter needs no model.
 func TestWhoWantsNoFilterNeedsNone(t *testing.T) {
 	r := newFixture(t)
 	entry := tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff}}
@@ -382,7 +382,7 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 	nobody := memory.Scope{Tenant: "nobody", User: "ana"}
 	tests := []struct {
 		name     string
-		first    bus.Message // good where it is not given
+		first    bus.Message // valid if empty
 		bad      bus.Message
 		with     func(*fixture)
 		terminal bool
@@ -436,7 +436,7 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 	}
 }
 
-// A turn that a model gives no usable answer about is a dead letter after few requests, and nothing else is.
+// A turn without a usable model answer becomes a dead letter after few requests, and other turns do not.
 func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		step llmtest.Step
@@ -495,7 +495,7 @@ func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-// An event id that comes again with another text gets the decision that was made on the first.
+// An event id that repeats with another text gets the first decision.
 func TestTheFirstDecisionOnAnEventStands(t *testing.T) {
 	r := newFixture(t)
 	first, second := turn(ana, 1, dull), turn(ana, 1, "I live in Porto.")
@@ -513,7 +513,7 @@ func TestTheFirstDecisionOnAnEventStands(t *testing.T) {
 	}
 }
 
-// So does the first decision on a turn id in a batch, under whatever event ids the turn comes; and it says when it was made.
+// The first decision on a turn id in a batch also stands, for all event ids of the turn. It includes its time.
 func TestTheFirstDecisionOnATurnIDStands(t *testing.T) {
 	r := newFixture(t)
 	r.Now = func() time.Time { return now.Add(1500 * time.Microsecond) }

@@ -1,5 +1,6 @@
-// Package saliencyfilter is the attentional gate: it takes session events, decides for each turn whether it is worth remembering, and
-// passes on exactly one salient event for each. A tenant's gate drops what is not, one that marks says so and drops nothing.
+// Package saliencyfilter is the attentional gate. It consumes session events and decides for each turn if it is worth
+// remembering. It publishes exactly one salient event per event. A dropping gate drops the other turns, and a marking
+// gate only marks them.
 package saliencyfilter
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/decisions"
 )
 
-// Config is what can be set.
+// Config is the settings of the service.
 type Config struct {
 	Bus       wiring.Bus
 	Tenants   wiring.Tenants
@@ -24,7 +25,7 @@ type Config struct {
 	Formation wiring.FormationOptions
 	Decided   decisions.Options
 	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
-	// Gather is there because a call of a model about three turns costs little more than one about one.
+	// Gather exists because a model call for three turns costs little more than a call for one turn.
 	Gather time.Duration `envDefault:"200ms"`
 }
 
@@ -67,7 +68,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	return &b.App, nil
 }
 
-// keep has what a model decides be kept, and returns what forgets it: nil where there is no model.
+// keep adds a store for the decisions of a model, and returns a function that clears it. The function is nil without
+// a model.
 func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
 	forget func(context.Context, memory.Scope) error, err error,
 ) {

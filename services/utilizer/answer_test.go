@@ -18,7 +18,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// A profile by a model is a second call before the one that answers: it is made where the caller's deadline leaves time for both.
+// A model's profile is an additional call before the answer. The profile comes from a model only if the caller's
+// deadline leaves time for both calls.
 func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 	r := newFixture(t)
 	r.AnswerTime = 10 * time.Second
@@ -41,7 +42,7 @@ func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 		if err != nil || got.Msg.GetAbstained() {
 			t.Fatalf("%s left: %v, %v", tc.left, got, err)
 		}
-		degraded := got.Msg.GetRecall().GetDegraded() // the profiler that is asked is unavailable
+		degraded := got.Msg.GetRecall().GetDegraded() // the called profiler is unavailable
 		if tc.asked != slices.Contains(degraded, string(utilizer.ModelUnavailable)) {
 			t.Errorf("%s left: degraded %v, asked should be %t", tc.left, degraded, tc.asked)
 		}
@@ -51,7 +52,8 @@ func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 	}
 }
 
-// Without a model, a user who alone talks is not answered with memories of something else. What is to be done is: it has to respect them.
+// Without a model, a question of a user who talks alone is not answered with unrelated memories. A request still gets
+// memories as constraints.
 func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
 	r := newFixture(t)
 	for query, answered := range map[string]bool{
@@ -66,7 +68,7 @@ func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
 	}
 }
 
-// failingGenerator gives no answer, for a reason.
+// failingGenerator returns an error.
 type failingGenerator struct{ error }
 
 func (f failingGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
@@ -117,7 +119,7 @@ func TestAnAnswerSaysWhatItCost(t *testing.T) {
 	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
 		return embedded.NewProfiler(), generator, nil
 	}
-	server.Script(llm.RoleGenerator, llmtest.Text("In Porto.")) // without a citation: it has to be repaired
+	server.Script(llm.RoleGenerator, llmtest.Text("In Porto.")) // without a citation: the answer must be repaired
 	if c := answer(); c.GetModelCalls() != 2 || c.GetInputTokens() == 0 || c.GetOutputTokens() == 0 || c.GetGenerateMs() <= 0 {
 		t.Errorf("with a model: %v", c)
 	}

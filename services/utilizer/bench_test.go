@@ -16,10 +16,10 @@ import (
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// remembered is how much the user of the benchmarks has said; each turn is remembered.
+// remembered is the number of turns, all remembered, of the user in the benchmarks.
 const remembered = 600
 
-// local orders as the reranker does, without a network between.
+// local ranks as the reranker does, without a network.
 type local struct{ weights ranking.Weights }
 
 func (l local) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
@@ -38,7 +38,7 @@ func (l local) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, e
 	return utilizer.Order{Places: ranking.Top(candidates, scores, m), Scores: scores, Version: "prior/0"}, err
 }
 
-// life is a user of whom so much is remembered, and what may be asked.
+// life returns a bank with n memories of one user, and questions about them.
 func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 	tb.Helper()
 	var w memory.Write
@@ -74,8 +74,8 @@ func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 	return b, questions
 }
 
-// BenchmarkRecall asks a user of 600 memories, each question in turn: with the index ready, with the bank's search alone, and each time
-// after a change.
+// BenchmarkRecall asks a user of 600 memories, each question in turn. It runs with the index ready, with the bank's
+// search alone, and after a change each time.
 func BenchmarkRecall(b *testing.B) {
 	all, questions := life(b, remembered)
 	for name, c := range map[string]struct {
@@ -102,7 +102,8 @@ func BenchmarkRecall(b *testing.B) {
 	}
 }
 
-// BenchmarkIndexCache prints what users of 600 memories take on the index cache: as it is, and as the index cache counts it.
+// BenchmarkIndexCache prints the size of users with 600 memories in the index cache: the real size, and the size that
+// the cache counts.
 func BenchmarkIndexCache(b *testing.B) {
 	const users = 100
 	all, _ := life(b, remembered)
@@ -122,7 +123,7 @@ func BenchmarkIndexCache(b *testing.B) {
 	}
 }
 
-// anybody is a bank in which everybody remembers what ana does, in copies as from a network.
+// anybody is a bank in which every user has ana's memories, as copies.
 type anybody struct{ bank.Bank }
 
 func (a anybody) List(ctx context.Context, _ memory.Scope, o bank.ListOptions) (bank.Page, error) {

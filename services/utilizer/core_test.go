@@ -63,8 +63,8 @@ func TestTheCoreBlockIsShownForEveryStrategy(t *testing.T) {
 	}
 }
 
-// A line that stands is shown with the memory that it rests on, though the query does not ask for it; not so one whose memory has ceased to
-// hold since the block was written, or is gone.
+// A line of the core block comes with its memory, even if the query does not need it. A line is omitted if its memory
+// no longer holds or is deleted.
 func TestTheCoreBlockCitesWhatItRestsOn(t *testing.T) {
 	r := newRecaller(t)
 	page, err := r.Bank.List(t.Context(), ana, bank.ListOptions{})
@@ -105,7 +105,7 @@ func TestTheCoreBlockCitesWhatItRestsOn(t *testing.T) {
 		}
 	}
 	check()
-	r.Indexes.Fetch(ana)() // and where all that the user remembers is at hand, the bank is not asked
+	r.Indexes.Fetch(ana)() // if the index has all memories of the user, the bank is not called
 	r.Bank = unavailableCore{r.Bank}
 	check()
 }

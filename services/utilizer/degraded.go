@@ -1,6 +1,7 @@
 package utilizer
 
-// Degradation names what a recall, or an answer, had to do without: a value of RecallResponse.degraded and a label of the metric.
+// Degradation names the missing part of a recall or an answer. It is a value of RecallResponse.degraded and a label
+// of the metric.
 type Degradation string
 
 // The degradations.
@@ -30,7 +31,7 @@ var degradations = map[Degradation]string{
 	FeedbackUnavailable: "the citations of this answer could not be reported as feedback",
 }
 
-// String says to people what is missing and what that means; a value of another version stands for itself.
+// String explains the missing part and its effect. A value of another version is returned unchanged.
 func (d Degradation) String() string {
 	if sentence, ok := degradations[d]; ok {
 		return sentence

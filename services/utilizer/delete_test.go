@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// retracting is what the user's workflow does with a request, when it has done what it is at.
+// retracting does the work of the user's workflow for a request, after a delay.
 func retracting(r *utilizer.Recaller, busy time.Duration) func(context.Context, consolidation.Retraction) error {
 	return func(ctx context.Context, in consolidation.Retraction) error {
 		select {
@@ -111,7 +111,7 @@ func TestHistoryIsNotDeletedByItself(t *testing.T) {
 	}
 }
 
-// A newer version may take the entry's place between the look at it and the writer's turn.
+// A newer version may replace the entry after the check and before the write.
 func TestADeletionThatANewerVersionOvertakes(t *testing.T) {
 	r := newRecaller(t)
 	w := &writer{then: func(context.Context, consolidation.Retraction) error {

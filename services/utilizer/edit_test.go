@@ -22,13 +22,13 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// silent announces nothing.
+// silent drops announcements.
 type silent struct{}
 
 func (silent) Announce(context.Context, memory.Scope, []memory.Change, time.Time) error { return nil }
 func (silent) DeadLetter(context.Context, consolidation.Batch, string, time.Time) error { return nil }
 
-// editing is what the user's workflow does with a request to write.
+// editing does the work of the user's workflow for a write request.
 func editing(r *utilizer.Recaller) func(context.Context, consolidation.Edit) error {
 	a := &consolidation.Activities{Embedder: r.Embedder, Bank: r.Bank, Window: r.Window, Announce: silent{}}
 	return func(ctx context.Context, in consolidation.Edit) error {

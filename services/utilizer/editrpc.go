@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// AddMemory implements the RPC: it has the user's workflow write the entry and waits until that is done. What looks like an attack on the
-// memory is written into quarantine, as what people say is.
+// AddMemory implements the RPC: the user's workflow writes the entry, and the call waits for the end. An entry that
+// looks like an attack on the memory goes into quarantine, as a turn does.
 func (s *memoryServer) AddMemory(
 	ctx context.Context, req *connect.Request[mnemev1.AddMemoryRequest],
 ) (*connect.Response[mnemev1.AddMemoryResponse], error) {
@@ -37,8 +37,9 @@ func (s *memoryServer) AddMemory(
 	return connect.NewResponse(&mnemev1.AddMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
 }
 
-// UpdateMemory implements the RPC: it has the user's workflow write the new version and waits until that is done. Whether the entry holds
-// is for the writer to say, which alone can tell a request that comes again. The turn is of the entry's session.
+// UpdateMemory implements the RPC: the user's workflow writes the new version, and the call waits for the end. The
+// writer checks that the entry holds, because only the writer detects a repeated request. The turn belongs to the
+// entry's session.
 func (s *memoryServer) UpdateMemory(
 	ctx context.Context, req *connect.Request[mnemev1.UpdateMemoryRequest],
 ) (*connect.Response[mnemev1.UpdateMemoryResponse], error) {
@@ -82,7 +83,8 @@ func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidatio
 	return in, nil
 }
 
-// edit has the user's writer write an entry, and returns the entry as it is then; what names the request to the caller.
+// edit asks the user's writer to write an entry, and returns the written entry. what names the request in errors for
+// the caller.
 func (s *memoryServer) edit(
 	ctx context.Context, scope memory.Scope, what string, was memory.Status, in consolidation.Edit,
 ) (memory.Memory, error) {

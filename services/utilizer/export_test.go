@@ -14,7 +14,7 @@ import (
 // RetractWait is how long DeleteMemory waits.
 const RetractWait = retractWait
 
-// Fared is told how memories fared.
+// Fared receives the use of memories in a recall.
 type Fared func(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string, byCaller bool)
 
 // Handler serves both services for tests, as build does.
@@ -28,7 +28,7 @@ func Handler(
 	return rpcauth.Require(auth, rpcauth.Inside{}, mux, nil)
 }
 
-// NewMemoryServer is the MemoryService without authentication.
+// NewMemoryServer creates the MemoryService without authentication.
 func NewMemoryServer(r *Recaller, writer Writer, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
 	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, indexes: r.Indexes, log: log}
 }
@@ -36,10 +36,10 @@ func NewMemoryServer(r *Recaller, writer Writer, log *slog.Logger) mnemev1connec
 // DropChanged handles memory changes.
 func DropChanged(s *IndexCache) bus.Handler { return dropChanged(s) }
 
-// NewRemoteRanker asks a reranker.
+// NewRemoteRanker creates a ranker that calls a reranker.
 func NewRemoteRanker(c mnemev1connect.RerankerServiceClient) Ranker { return remoteRanker{c} }
 
-// Fetch has a user's index made, as a first recall does, and returns how to wait for it.
+// Fetch starts the load of a user's index, as a first recall does, and returns a function that waits for it.
 func (s *IndexCache) Fetch(scope memory.Scope) (wait func()) {
 	ready := s.fetch(scope)
 	return func() {
@@ -49,13 +49,13 @@ func (s *IndexCache) Fetch(scope memory.Scope) (wait func()) {
 	}
 }
 
-// Has says whether a user's index is ready.
+// Has reports whether a user's index is ready.
 func (s *IndexCache) Has(scope memory.Scope) bool {
 	e, ok := s.cache.GetEntryQuietly(scope)
 	return ok && e.Value.index != nil
 }
 
-// Held is what an index cache takes by its own account, what the entries that it has add up to, and how many there are.
+// Held returns the counted size of an index cache, the sum of its entries' sizes, and the number of entries.
 func (s *IndexCache) Held() (account, sum, entries int) {
 	s.cache.CleanUp()
 	for scope, e := range s.cache.All() {
@@ -68,5 +68,5 @@ func (s *IndexCache) Held() (account, sum, entries int) {
 	return int(s.cache.WeightedSize()), sum, entries
 }
 
-// Dialogue is what a memory carries of turns.
+// Dialogue returns the dialogue text of turns for a memory.
 func Dialogue(turns []memory.Turn) string { return dialogue(turns) }

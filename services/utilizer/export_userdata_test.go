@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// UserData is what the user data service is made of, for tests.
+// UserData has the parts of the user data service, for tests.
 type UserData struct {
 	Out      bus.Publisher
 	Erasures asker

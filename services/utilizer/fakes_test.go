@@ -28,7 +28,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// reversing ranks the other way round than retrieval did.
+// reversing reverses the order of retrieval.
 type reversing struct{}
 
 func (reversing) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
@@ -41,7 +41,7 @@ func (reversing) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order,
 	return out, nil
 }
 
-// The parts that are unavailable: at once, or only when their time is up.
+// Unavailable parts: they fail at once, or only at the timeout.
 type (
 	unavailableBank     struct{ unavailableCore }
 	unavailableWindow   struct{ window.Window }
@@ -97,7 +97,7 @@ func (unavailableProfiler) Profile(context.Context, memory.Scope, recall.Evidenc
 	return recall.Profile{}, errUnavailable
 }
 
-// They are made once: that takes some milliseconds.
+// They are created once, because that takes some milliseconds.
 var (
 	profiler  = sync.OnceValue(embedded.NewProfiler)
 	generator = sync.OnceValue(embedded.NewGenerator)
@@ -105,7 +105,7 @@ var (
 
 var facts = []string{"Ana lives in Porto.", "Ana lives with a dog in Porto.", "Ana is allergic to peanuts.", "Ana plays tennis."}
 
-// seed fills a bank with the facts of ana, each told in a turn of its own: t1, t2, ...
+// seed fills a bank with the facts of ana, each from its own turn: t1, t2, ...
 func seed(t testing.TB, b bank.Bank) []memory.Memory {
 	t.Helper()
 	vectors, err := builtin.New().Embed(t.Context(), facts)

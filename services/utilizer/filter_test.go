@@ -20,7 +20,7 @@ func filter(t testing.TB, raw string) memory.Filter {
 	return f
 }
 
-// projects fills a recaller with ana's facts again, of which the second and the last are of project x, and a turn of x that waits.
+// projects fills a recaller with ana's facts again. The second and the last belong to project x. A turn of x waits.
 func projects(t testing.TB) (*utilizer.Recaller, []memory.Memory) {
 	t.Helper()
 	r := newRecaller(t)
@@ -57,7 +57,8 @@ func projects(t testing.TB) (*utilizer.Recaller, []memory.Memory) {
 	return r, w.Put
 }
 
-// A recall with a filter shows memories, turns and lines of the core block that match, whether it chooses from the index or from a search.
+// A recall with a filter shows the memories, turns and core block lines that match. It does so from the index and
+// from a search.
 func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 	for name, options := range map[string]utilizer.IndexCacheOptions{"index": roomy, "search": {}} {
 		for _, unranked := range []bool{false, true} {
@@ -65,7 +66,7 @@ func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 			r.Indexes = newIndexCache(t, r.Bank, options)
 			q := where
 			q.Candidates, q.Memories, q.Unranked, q.Filter = 2, 2, unranked, filter(t, `{"field":"metadata.project","equals":"x"}`)
-			for range 2 { // the second time, the index is there
+			for range 2 { // at the second recall, the index is ready
 				got, err := r.Recall(t.Context(), acme, q)
 				if err != nil {
 					t.Fatal(err)
@@ -94,7 +95,7 @@ func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 	}
 }
 
-// A block that a strategy wrote rests on no memory: nothing says that it matches.
+// A block that a strategy wrote has no source memories, so no line of it can match.
 func TestAFilteredRecallShowsNoBlockThatAStrategyWrote(t *testing.T) {
 	r, _ := projects(t)
 	if err := r.Bank.Write(t.Context(), ana, memory.Write{Core: &memory.Core{Version: 2, Content: "Ana is a nurse."}}); err != nil {
@@ -108,7 +109,7 @@ func TestAFilteredRecallShowsNoBlockThatAStrategyWrote(t *testing.T) {
 	}
 }
 
-// No memory, turn or line is shown where none matches.
+// The result is empty if no memory, turn or line matches.
 func TestAFilterThatNothingMatchesShowsNothing(t *testing.T) {
 	r, _ := projects(t)
 	q := where

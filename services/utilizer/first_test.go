@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// recalled asks for what a user remembers.
+// recalled makes a recall of a user.
 func recalled(t *testing.T, r *utilizer.Recaller, scope memory.Scope) utilizer.Result {
 	t.Helper()
 	q := where
@@ -27,7 +27,7 @@ func recalled(t *testing.T, r *utilizer.Recaller, scope memory.Scope) utilizer.R
 	return got
 }
 
-// newCounted is a recaller whose bank is counted.
+// newCounted returns a recaller with a counting bank.
 func newCounted(t *testing.T, o utilizer.IndexCacheOptions) (*utilizer.Recaller, *counting) {
 	t.Helper()
 	r := newRecaller(t)
@@ -114,8 +114,8 @@ func TestRecallsAtOnceMakeOneIndex(t *testing.T) {
 func TestWhoIsTooLargeIsSearchedAndNotReadAgain(t *testing.T) {
 	few, small, narrow := roomy, roomy, roomy
 	few.Entries = len(facts) - 1
-	small.Bytes = 4 << 10  // more than is read is too much
-	narrow.Bytes = 5 << 10 // only the index is
+	small.Bytes = 4 << 10  // one read returns less than the user's memories
+	narrow.Bytes = 5 << 10 // only the index is too large
 	for name, o := range map[string]utilizer.IndexCacheOptions{"too many": few, "too much": small, "too much when indexed": narrow} {
 		t.Run(name, func(t *testing.T) {
 			table()
@@ -125,7 +125,7 @@ func TestWhoIsTooLargeIsSearchedAndNotReadAgain(t *testing.T) {
 					if got := recalled(t, r, ana); len(got.Evidence.Memories) != 2 || b.searched() != i+1 {
 						t.Errorf("recall %d has %q after %d searches", i, contents(got.Evidence.Memories), b.searched())
 					}
-					r.Indexes.Drop(ana) // one more memory makes nobody smaller
+					r.Indexes.Drop(ana) // one more memory makes no user smaller
 				}
 				if b.of(ana) != 1 {
 					t.Errorf("read %d times", b.of(ana))
@@ -189,7 +189,7 @@ func TestRetrievalOrderAsksNeitherRerankerNorIndexCache(t *testing.T) {
 	}
 }
 
-// Banks without one of their reads.
+// Banks with one failing read.
 type (
 	unavailableSearch struct{ bank.Bank }
 	unavailableList   struct{ bank.Bank }
@@ -228,7 +228,7 @@ func TestAnIndexThatCannotBeMadeIsNotNeededWhereTheSearchAnswers(t *testing.T) {
 	}
 }
 
-// silentSearch does not answer until nobody wants to know.
+// silentSearch blocks until the caller cancels.
 type silentSearch struct{ bank.Bank }
 
 func (silentSearch) Search(ctx context.Context, _ memory.Scope, _ bank.Query) ([]bank.Scored, error) {

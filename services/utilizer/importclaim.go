@@ -15,26 +15,28 @@ import (
 )
 
 const (
-	// importLease is how long a page of an import may take: as long nobody else imports into the user's bank, should the process end.
+	// importLease is the maximum time of one page of an import. If the process ends, other imports into the user's
+	// bank wait for the lease.
 	importLease  = 5 * time.Minute
 	importPrefix = "mneme:import:"
 )
 
-// errImporting says that an import has to wait for another one.
+// errImporting means that an import must wait for another import.
 var errImporting = errors.New("another import into the user's memory is at work: one alone can fill it")
 
-// importClaims see to it that one replica alone imports into a user's bank: a bank is looked at first and written then, so that two could
-// find it empty.
+// importClaims allows one replica at a time to import into a user's bank. An import first checks the bank and writes
+// afterwards, so two imports could both find it empty.
 type importClaims struct{ redis goredis.UniversalClient }
 
-// freeScript removes the claim KEYS[1] where it is still the token's, ARGV[1].
+// freeScript removes the claim KEYS[1] if its token is still ARGV[1].
 var freeScript = goredis.NewScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`)
 
-// claim takes the right to import into a user's bank until free is called or the lease is over, or returns errImporting.
+// claim reserves the imports into a user's bank until free is called or the lease ends. It returns errImporting if
+// another import has the claim.
 func (c importClaims) claim(ctx context.Context, scope memory.Scope) (free func() error, err error) {
-	sum := sha256.Sum256([]byte(scope.Key())) // no user id stands in the key space
+	sum := sha256.Sum256([]byte(scope.Key())) // the key contains no user id
 	key, token := importPrefix+hex.EncodeToString(sum[:]), uuid.NewString()
 	taken, err := c.redis.SetNX(ctx, key, token, importLease).Result()
 	if err != nil {

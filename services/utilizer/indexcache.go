@@ -21,29 +21,30 @@ import (
 )
 
 const (
-	// loads is how many indexes are made at a time, loadTimeout how long one may take.
+	// loads is the number of parallel index loads, and loadTimeout is the timeout of one load.
 	loads       = 4
 	loadTimeout = 10 * time.Second
-	// entryBytes is what a user takes beside the index, vectorBytes what the reranker's form of a memory's vector takes, outdatedBytes a turn
-	// of which a memory no longer holds.
+	// entryBytes is the size of a user without the index. vectorBytes is the size of a memory's vector for the
+	// reranker. outdatedBytes is the size of a turn with a memory that no longer holds.
 	entryBytes, vectorBytes, outdatedBytes = 1024, 128, 256
 )
 
-// errTooLarge says that a user has more than is indexed as a whole.
+// errTooLarge means that a user has too many memories for an index.
 var errTooLarge = errors.New("too large for an index")
 
-// IndexCacheOptions bound an index cache.
+// IndexCacheOptions limit an index cache.
 type IndexCacheOptions struct {
-	// Bytes is about how much all indexes may take, as they are estimated; 0 keeps none.
+	// Bytes is the estimated maximum size of all indexes; 0 turns the cache off.
 	Bytes int
-	// Entries is how many memories, or turns, a user may have to be indexed as a whole.
+	// Entries is the maximum number of memories, and of turns, of a user with an index.
 	Entries int
-	// Fresh is how long an index is good for; a memory change drops it sooner.
+	// Fresh is the maximum age of an index. A memory change drops it sooner.
 	Fresh time.Duration
 }
 
-// IndexCache keeps the indexes of users who were asked lately or often: within its bytes, and until the user's memory changes. A user's
-// index is made by one load, however many ask for it; a load that a change overtakes is done anew. It is safe for concurrent use.
+// IndexCache keeps the indexes of users with recent or frequent recalls. It stays within its bytes, and drops an
+// index when the user's memory changes. One load creates a user's index, for any number of callers. A change during a
+// load restarts it. It is safe for concurrent use.
 type IndexCache struct {
 	bank    bank.Bank
 	table   *wordvector.Table
@@ -58,24 +59,24 @@ type IndexCache struct {
 	running sync.WaitGroup
 }
 
-// cachedIndex is an index, or the knowledge that there is to be none.
+// cachedIndex is an index, or a mark that the user gets no index.
 type cachedIndex struct {
 	index *features.Index // nil: the user is too large
-	// outdated has the turns of which a memory no longer holds.
+	// outdated has the turns with a memory that no longer holds.
 	outdated map[string]told
-	// core is the core block with the memories that it rests on: it changes with them, and is announced like them.
+	// core is the core block with its source memories. It changes with them, and its changes are announced, too.
 	core         memory.Core
 	coreMemories []memory.Memory
-	// owner tells the user's turns from those of other speakers.
+	// owner distinguishes the user's turns from turns of other speakers.
 	owner memory.Owner
 	bytes int
 
 	mu sync.Mutex
-	// projected has the encoded vectors that the reranker gets, by memory, as far as they were needed.
+	// projected has the encoded vectors for the reranker, by memory. It is filled on demand.
 	projected map[string][]byte
 }
 
-// NewIndexCache makes an index cache; Close it. It panics on a negative bound.
+// NewIndexCache creates an index cache. The caller closes it. It panics on a negative limit.
 func NewIndexCache(b bank.Bank, table *wordvector.Table, o IndexCacheOptions, log *slog.Logger) *IndexCache {
 	if o.Bytes < 0 || o.Entries < 0 {
 		panic(fmt.Sprintf("index cache of %+v", o))
@@ -87,13 +88,13 @@ func NewIndexCache(b bank.Bank, table *wordvector.Table, o IndexCacheOptions, lo
 			return uint32(min(math.MaxUint32, e.bytes+2*len(scope.Key()))) //nolint:gosec // bounded
 		},
 		ExpiryCalculator: otter.ExpiryWriting[memory.Scope, *cachedIndex](max(1, o.Fresh)),
-		Executor:         func(task func()) { task() }, // room is made before a load is done, not some time after
+		Executor:         func(task func()) { task() }, // eviction runs before a load ends, not later
 	})
 	s.life, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// Close ends what is on its way.
+// Close stops running loads.
 func (s *IndexCache) Close() error {
 	s.mu.Lock()
 	s.stop() // no load begins after this
@@ -103,14 +104,14 @@ func (s *IndexCache) Close() error {
 	return nil
 }
 
-// get returns what is known of a user: an index, or that there will be none; nil where nothing is.
+// get returns the cached state of a user: an index, or the mark of no index. It returns nil for an unknown user.
 func (s *IndexCache) get(scope memory.Scope) *cachedIndex {
 	found, _ := s.cache.GetIfPresent(scope)
 	return found
 }
 
-// fetch has a user's index made, and returns where it comes, once; nil comes where there will be none. It never comes from a cache that
-// keeps none: the channel is nil.
+// fetch starts the load of a user's index, and returns a channel that gets the result once. The result is nil if the
+// user gets no index. The channel is nil if the cache is off.
 func (s *IndexCache) fetch(scope memory.Scope) <-chan *cachedIndex {
 	if s.options.Bytes == 0 {
 		return nil
@@ -139,15 +140,15 @@ func (s *IndexCache) fetch(scope memory.Scope) <-chan *cachedIndex {
 	return ready
 }
 
-// Drop forgets the index of a user, whose memory has changed, and has a load that is on its way done anew. That a user is too large is
-// remembered: a change makes nobody small, and finding it out again takes long.
+// Drop removes the index of a user after a memory change, and restarts a running load. It keeps the mark of a user
+// that is too large: a change makes no user small, and another check takes long.
 func (s *IndexCache) Drop(scope memory.Scope) {
 	if e, ok := s.cache.GetEntryQuietly(scope); !ok || e.Value.index != nil {
 		s.cache.Invalidate(scope)
 	}
 }
 
-// load makes the index of all that a user remembers.
+// load creates the index of all memories of a user.
 func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex, error) {
 	if err := s.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 	defer s.slots.Release(1)
 	room := s.options.Bytes
 	var memories []memory.Memory
-	hidden := map[string]bool{} // the turns of quarantined entries, unless another entry is made of them, too
+	hidden := map[string]bool{} // the turns of quarantined entries, unless another entry has the turn, too
 	for m, err := range bank.EachMemory(ctx, s.bank, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
 			return nil, err
@@ -208,7 +209,7 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 	return e, nil
 }
 
-// project returns the encoded projection of a memory's vector, from what was made before where it can.
+// project returns the encoded projection of a memory's vector. It reuses earlier results.
 func (e *cachedIndex) project(p *ranking.Projector, m memory.Memory) ([]byte, error) {
 	if e == nil {
 		return ranking.EncodeVector(p.Project(m.Vector))

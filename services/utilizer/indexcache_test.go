@@ -27,7 +27,7 @@ var (
 	eva = memory.Scope{Tenant: "acme", User: "eva"}
 
 	table = sync.OnceValue(wordvector.Shipped)
-	// roomy is an index cache that has room for all of a test.
+	// roomy is an index cache that is large enough for a whole test.
 	roomy = utilizer.IndexCacheOptions{Bytes: 64 << 20, Entries: 20_000, Fresh: time.Hour}
 )
 
@@ -38,24 +38,24 @@ func newIndexCache(t testing.TB, b bank.Bank, o utilizer.IndexCacheOptions) *uti
 	return s
 }
 
-// counting counts what is asked of a bank, and holds the reads of all that a user remembers up while it is told to.
+// counting counts the calls of a bank, and can block the reads of all memories of a user.
 type counting struct {
 	bank.Bank
 	mu       sync.Mutex
 	read     map[memory.Scope]int
 	searches int
-	// depth is how many memories the last search was asked for.
+	// depth is the number of memories that the last search requested.
 	depth int
-	// sources is of how many turns at most the entries were asked for.
+	// sources is the maximum number of turns in a request for entries.
 	sources int
-	// hold is received from before a read goes on, where it is not nil.
+	// hold blocks each read until it receives a value, if it is not nil.
 	hold chan struct{}
-	// begun gets the users of whom a read has begun, where it is not nil.
+	// begun receives the users of started reads, if it is not nil.
 	begun chan memory.Scope
 }
 
 func (c *counting) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
-	if o.Sources != nil { // not all that the user remembers
+	if o.Sources != nil { // not all memories of the user
 		c.mu.Lock()
 		c.sources = max(c.sources, len(o.Sources))
 		c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *counting) Search(ctx context.Context, scope memory.Scope, q bank.Query)
 	return c.Bank.Search(ctx, scope, q)
 }
 
-// of is how often a user was read; searched how often the bank's search was asked.
+// of returns the number of reads of a user; searched returns the number of searches.
 func (c *counting) of(scope memory.Scope) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *counting) searched() int {
 	return c.searches
 }
 
-// crowd is a bank of users u0, u1, ..., of whom each remembers more than the one before, up to twenty.
+// crowd is a bank of users u0, u1, .... Each has more memories than the one before, up to twenty.
 func crowd(t *testing.T, users int) *counting {
 	t.Helper()
 	b := bankinmem.New(builtin.Dimension)
@@ -178,7 +178,7 @@ func TestALoadThatIsOvertakenByAChangeIsNotKept(t *testing.T) {
 	first := s.Fetch(one(0))
 	<-b.begun
 	s.Drop(one(0))
-	second := s.Fetch(one(0)) // begins anew, beside the first
+	second := s.Fetch(one(0)) // starts again, in parallel with the first
 	<-b.begun
 	b.hold <- struct{}{}
 	b.hold <- struct{}{}
@@ -189,7 +189,7 @@ func TestALoadThatIsOvertakenByAChangeIsNotKept(t *testing.T) {
 	}
 }
 
-// overtaken holds back the reads of a bank one by one.
+// overtaken blocks the reads of a bank one by one.
 type overtaken struct {
 	bank.Bank
 	reads chan chan struct{}
@@ -211,9 +211,9 @@ func TestTheEndOfAnOvertakenLoadHidesNoLaterChange(t *testing.T) {
 	second := s.Fetch(one(0))
 	goSecond := <-b.reads
 	close(goFirst)
-	s.Drop(one(0)) // while the second is on its way
+	s.Drop(one(0)) // while the second load runs
 	close(goSecond)
-	goThird := <-b.reads // since the first two came too early
+	goThird := <-b.reads // because the first two came too early
 	if s.Has(one(0)) {
 		t.Error("what was read before the second change is kept")
 	}
@@ -250,7 +250,7 @@ func TestCloseWaitsForWhatIsOnItsWay(t *testing.T) {
 	b.hold, b.begun = make(chan struct{}), make(chan memory.Scope)
 	s := newIndexCache(t, b, roomy)
 	var waits []func()
-	for u := range 8 { // more than are made at a time
+	for u := range 8 { // more than run in parallel
 		waits = append(waits, s.Fetch(one(u)))
 	}
 	<-b.begun

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// ordering ranks as it is given, or the other way round.
+// ordering keeps or reverses the given order.
 type ordering struct{ backwards bool }
 
 func (o ordering) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
@@ -26,7 +26,7 @@ func (o ordering) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order
 	return out, nil
 }
 
-// doubt has ana tell of two jobs, and nobody sure whether the second took the place of the first.
+// doubt stores two jobs of ana, without certainty that the second replaced the first.
 func doubt(t *testing.T, r *utilizer.Recaller) (older, newer string) {
 	t.Helper()
 	contents := []string{"Ana works as a nurse at the Mercy clinic.", "Ana works mornings at the Harbour clinic."}
@@ -67,7 +67,7 @@ func TestOfTwoLinkedMemoriesTheOneOfTheTimeAskedAboutComesFirst(t *testing.T) {
 	}
 }
 
-// inOrder checks that both memories are shown, the first before the second, in the ranking and in the profile.
+// inOrder checks that both memories are shown, first the older one, in the ranking and in the profile.
 func inOrder(t *testing.T, r *utilizer.Recaller, query, first, second string) {
 	t.Helper()
 	got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: query, Candidates: 20, Memories: 10, WordBudget: 250})

@@ -24,25 +24,24 @@ import (
 
 const (
 	defaultPage, maxPage = 100, 1000
-	// retractWait is how long DeleteMemory, and whatever else is written on request, waits for the user's writer.
+	// retractWait is how long DeleteMemory and other write requests wait for the user's writer.
 	retractWait = 10 * time.Second
-	// queryWait is how long GetSession does: the writer answers at once, unless nobody works.
+	// queryWait is how long GetSession waits. The writer answers at once if a worker runs.
 	queryWait = 5 * time.Second
 )
 
-// Writer is the users' writer; consolidation.Starter is one.
+// Writer is the users' writer. consolidation.Starter implements it.
 type Writer interface {
-	// Retract returns nil when an entry is retracted or released, a terminal error when it cannot be, and consolidation.ErrPending when the
-	// writer has not come to it in time.
+	// Retract returns nil after an entry is retracted or released. It returns a terminal error for a refusal, and
+	// consolidation.ErrPending at the timeout.
 	Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error
-	// Edit returns likewise when an entry is written in a caller's words.
+	// Edit returns the same errors for an entry with a caller's text.
 	Edit(ctx context.Context, p consolidation.Params, in consolidation.Edit) error
-	// Waits reports whether turns of a session wait to be consolidated.
+	// Waits reports whether turns of a session wait for consolidation.
 	Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error)
 }
 
-// memoryServer is the MemoryService. Reads go to the stores; writes go through the user's
-// workflow, which is the only writer.
+// memoryServer is the MemoryService. Reads use the stores. Writes use the user's workflow, which is the only writer.
 type memoryServer struct {
 	bank    bank.Bank
 	window  window.Window
@@ -122,7 +121,7 @@ func (s *memoryServer) GetMemory(
 	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}), nil
 }
 
-// GetMemoryHistory implements the RPC. Without a user it looks up whose entry it is.
+// GetMemoryHistory implements the RPC. Without a user it looks up the owner of the entry.
 func (s *memoryServer) GetMemoryHistory(
 	ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest],
 ) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
@@ -137,8 +136,8 @@ func (s *memoryServer) GetMemoryHistory(
 	return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{Versions: protos(versions), UserId: scope.User}), nil
 }
 
-// DeleteMemory implements the RPC: it has the user's workflow retract the entry and waits until that
-// is done. Deleting what is retracted already succeeds; what is superseded is history, and refused.
+// DeleteMemory implements the RPC: the user's workflow retracts the entry, and the call waits for the end. Deleting a
+// retracted entry succeeds. Deleting a superseded entry is refused, because it is history.
 func (s *memoryServer) DeleteMemory(
 	ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest],
 ) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
@@ -162,7 +161,7 @@ func (s *memoryServer) DeleteMemory(
 	return connect.NewResponse(&mnemev1.DeleteMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
 }
 
-// ReleaseMemory implements the RPC: it has the user's workflow end the entry's quarantine and waits until that is done.
+// ReleaseMemory implements the RPC: the user's workflow ends the entry's quarantine, and the call waits for the end.
 func (s *memoryServer) ReleaseMemory(
 	ctx context.Context, req *connect.Request[mnemev1.ReleaseMemoryRequest],
 ) (*connect.Response[mnemev1.ReleaseMemoryResponse], error) {
@@ -186,7 +185,7 @@ func (s *memoryServer) ReleaseMemory(
 	return connect.NewResponse(&mnemev1.ReleaseMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
 }
 
-// change has the user's writer retract or release an entry, and returns the entry as it is then.
+// change asks the user's writer to retract or release an entry, and returns the changed entry.
 func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consolidation.Retraction) (memory.Memory, error) {
 	what := "deletion"
 	if in.Release {
@@ -198,8 +197,8 @@ func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consol
 	})
 }
 
-// write asks the user's writer for something under a new id, waits until it is done, and returns the entry that it is about as it is then;
-// what names the request to the caller, and was is how an entry was that is to get another version.
+// write sends a request with a new id to the user's writer and waits for the end. It returns the changed entry. what
+// names the request in errors for the caller. was is the previous state of an entry that gets a new version.
 func (s *memoryServer) write(
 	ctx context.Context, scope memory.Scope, what, memoryID string, was memory.Status,
 	ask func(context.Context, consolidation.Params, string) error,
@@ -222,11 +221,11 @@ func (s *memoryServer) write(
 	case err != nil:
 		return memory.Memory{}, err
 	}
-	s.indexes.Drop(scope) // the announcement may be on its way still
+	s.indexes.Drop(scope) // the announcement may still be on its way
 	return s.bank.Get(ctx, scope, memoryID)
 }
 
-// refusal is the reason why the writer, which says it in words, refused a request about an entry that was in a status.
+// refusal converts a refusal of the writer to an error with a reason. was is the entry's status before the request.
 func refusal(err error, was memory.Status) string {
 	switch {
 	case strings.HasPrefix(err.Error(), "turn.turn_id: "):
@@ -304,7 +303,7 @@ func (s *memoryServer) GetSession(
 	return connect.NewResponse(out), nil
 }
 
-// waits asks the user's writer, which alone knows what it has not come to yet.
+// waits asks the user's writer, because only the writer knows its unread events.
 func (s *memoryServer) waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
 	asking, cancel := context.WithTimeout(ctx, queryWait)
 	defer cancel()
@@ -321,7 +320,7 @@ type entryRequest interface {
 	GetMemoryId() string
 }
 
-// entryOf checks a request that names an entry, and returns the entry's id as it is kept.
+// entryOf checks a request that names an entry, and returns the entry's id in its stored form.
 func entryOf(ctx context.Context, req entryRequest) (scope memory.Scope, id string, err error) {
 	if scope, err = scopeOf(ctx, req.GetUserId()); err != nil {
 		return scope, "", err
@@ -330,7 +329,7 @@ func entryOf(ctx context.Context, req entryRequest) (scope memory.Scope, id stri
 	return scope, id, memory.ValidID("memory_id", id)
 }
 
-// ownedEntry is entryOf for a request that may leave the user out.
+// ownedEntry is entryOf for a request with an optional user.
 func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (scope memory.Scope, id string, err error) {
 	if req.GetUserId() != "" {
 		return entryOf(ctx, req)

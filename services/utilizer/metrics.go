@@ -8,13 +8,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Metrics are what recall counts.
+// Metrics are the metrics of recall.
 type Metrics struct {
 	Time              metric.Float64Histogram
 	Degraded, Answers metric.Int64Counter
 }
 
-// NewMetrics makes the instruments.
+// NewMetrics creates the instruments.
 func NewMetrics(m metric.Meter) (Metrics, error) {
 	took, err1 := telemetry.MetricRecallTime.Histogram(m)
 	degraded, err2 := telemetry.MetricDegraded.Counter(m)

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// listening keeps what the ranker is asked.
+// listening keeps the requests to the ranker.
 type listening struct {
 	utilizer.Ranker
 	asks []utilizer.Ask
@@ -27,14 +27,14 @@ func (l *listening) Rank(ctx context.Context, a utilizer.Ask, m int) (utilizer.O
 	return l.Ranker.Rank(ctx, a, m)
 }
 
-// listen has a recaller's ranker overheard.
+// listen records the requests to a recaller's ranker.
 func listen(r *utilizer.Recaller) *listening {
 	l := &listening{Ranker: r.Ranker}
 	r.Ranker = l
 	return l
 }
 
-// places are the ids of an ask's candidates.
+// places returns the ids of a request's candidates.
 func places(a utilizer.Ask) []string {
 	var out []string
 	for _, c := range a.Candidates {
@@ -120,7 +120,7 @@ func TestMemoriesOfOneTurnTakeOnePlace(t *testing.T) {
 	}
 }
 
-// tell has ana say a turn, of which statements are made.
+// tell stores a turn of ana with statements from it.
 func tell(t *testing.T, r *utilizer.Recaller, text string, statements ...string) {
 	t.Helper()
 	vectors, err := builtin.New().Embed(t.Context(), statements)
@@ -140,7 +140,7 @@ func tell(t *testing.T, r *utilizer.Recaller, text string, statements ...string)
 	}
 }
 
-// A question for several things has the reranker spread its places over sessions, and one for a single fact does not.
+// For a question about several things, the reranker spreads its places over sessions. For a single fact it does not.
 func TestPlacesAreSpreadWhereSeveralThingsAreAskedFor(t *testing.T) {
 	r := newRecaller(t)
 	ranker := listen(r)

@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// order has the candidates reranked; without the reranker they are in order of the shared prior, spread as the reranker does by default. It
-// returns the places of what is shown.
+// order ranks the candidates with the reranker. If the reranker fails, it uses the shared prior, with the reranker's
+// default spread. It returns the places of the shown candidates.
 func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) []int {
 	n := len(f.candidates)
 	if n == 0 {
@@ -39,7 +39,7 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 	return order.Places[:min(q.Memories, len(order.Places))]
 }
 
-// spread returns the order of the candidates by their scores, from which it takes something off: see ranking.Spread.
+// spread returns the order of the candidates by their spread scores: see ranking.Spread.
 func spread(f found, scores []float64) []int {
 	candidates, groups := make([]ranking.Candidate, len(scores)), make([]uint32, len(scores))
 	for i, c := range f.candidates {
@@ -49,7 +49,7 @@ func spread(f found, scores []float64) []int {
 	return ranking.Top(candidates, scores, len(candidates))
 }
 
-// show has what is shown carry the dialogue that it was made from.
+// show adds the source dialogue to the shown memories.
 func show(f found, places []int, out *Result) []bank.Scored {
 	for _, i := range places {
 		s := out.Retrieved[i]
@@ -61,7 +61,8 @@ func show(f found, places []int, out *Result) []bank.Scored {
 	return out.Ranked
 }
 
-// rank asks the reranker; with an error, it returns the order and scores of the shared prior, or else the candidates as they were found.
+// rank calls the reranker. With an error, it returns the order and scores of the shared prior, or else the candidates
+// in order of retrieval.
 func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string) (Order, error) {
 	query, numbers, err := r.numbers(f.candidates, f.from, f.vector)
 	prior := Order{Places: make([]int, len(f.candidates)), Scores: make([]float64, len(f.candidates))}
@@ -88,8 +89,8 @@ func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string
 // ellipsis marks where a turn was cut.
 const ellipsis = "…"
 
-// dialogue is what was said in turns, a line each. Of what is more than a memory may carry, the first lines go; the last is kept, and
-// cut at its end where it alone is too long.
+// dialogue returns the text of turns, one line each. If the text is too long for a memory, it drops the first lines.
+// It keeps the last line, and cuts the end of a last line that is too long.
 func dialogue(turns []memory.Turn) string {
 	var lines []string
 	room := memory.MaxValueBytes
@@ -97,7 +98,7 @@ func dialogue(turns []memory.Turn) string {
 		line := spoken(t)
 		if len(lines) == 0 && len(line) > room {
 			cut := text.Cut(line, room-len(ellipsis))
-			if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 && line[len(cut)] != ' ' { // not within a word, where there are words
+			if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 && line[len(cut)] != ' ' { // not within a word, if there are words
 				cut = cut[:at]
 			}
 			return cut + ellipsis
@@ -111,7 +112,7 @@ func dialogue(turns []memory.Turn) string {
 	return strings.Join(lines, "\n")
 }
 
-// spoken is a turn as one line.
+// spoken returns a turn as one line.
 func spoken(t memory.Turn) string {
 	line := recall.Name(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text.OneLine(t.Text)
 	if caption := text.OneLine(t.Caption); caption != "" {

@@ -12,13 +12,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// splitter is made once: that takes some milliseconds, and most users never need it.
+// splitter is created once: that takes some milliseconds, and most users never need it.
 var splitter = sync.OnceValue(text.NewSplitter)
 
-// told is what the memories made of a turn say: those that hold, and those that no longer do.
+// told has the memories from a turn: the valid ones, and those that no longer hold.
 type told struct{ holds, closed []string }
 
-// outdated has the turns of which a memory no longer holds.
+// outdated returns the turns with a memory that no longer holds.
 func outdated(memories []memory.Memory) map[string]told {
 	out := map[string]told{}
 	each := func(active bool, add func(turn, content string)) {
@@ -40,8 +40,9 @@ func outdated(memories []memory.Memory) map[string]told {
 	return out
 }
 
-// leaveOut takes out of the raw words of what is shown, and of the window, the sentences of memories that no longer hold: they are shown
-// without a word of that, and would answer as if they held. Where these memories cannot be read, no words are shown behind others.
+// leaveOut removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
+// carry no validity, so such sentences would look valid. If these memories are unreadable, it shows no raw words
+// behind memories.
 func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
 	for _, i := range places {
@@ -61,10 +62,10 @@ func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, p
 	return err
 }
 
-// errManyClosed says that turns have more memories that no longer hold than a recall reads.
+// errManyClosed means that turns have more memories that no longer hold than a recall reads.
 var errManyClosed = errors.New("too many memories of the turns no longer hold")
 
-// outdatedOf finds the turns of which a memory no longer holds, among these at least: from the index, or else by the bank.
+// outdatedOf finds the turns among these with a memory that no longer holds. It uses the index, or else the bank.
 func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cachedIndex, turns []string) (map[string]told, error) {
 	if from != nil {
 		return from.outdated, nil
@@ -84,7 +85,7 @@ func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cac
 		return nil, errManyClosed
 	}
 	o.Statuses = []memory.Status{memory.StatusActive}
-	holds, err := r.Bank.List(ctx, scope, o) // of more than a page, some sentences are left out that hold
+	holds, err := r.Bank.List(ctx, scope, o) // if there is more than a page, some valid sentences are removed, too
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func idsOf(turns []memory.Turn) []string {
 	return out
 }
 
-// turnsThatHold are turns without what no longer holds, and without those that told nothing else.
+// turnsThatHold returns turns without sentences that no longer hold. It drops turns that have no other sentence.
 func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
 	if len(of) == 0 {
 		return turns
@@ -116,7 +117,7 @@ func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
 	return out
 }
 
-// valueThatHolds is the dialogue that a memory keeps, likewise.
+// valueThatHolds returns the dialogue in a memory without sentences that no longer hold.
 func valueThatHolds(m memory.Memory, of map[string]told) string {
 	var about told
 	for _, id := range m.Sources {
@@ -136,8 +137,8 @@ func valueThatHolds(m memory.Memory, of map[string]told) string {
 	return strings.Join(out, "\n")
 }
 
-// holding is what a speaker said without the sentences that a memory quotes, or sums up, that no longer holds. What a memory that holds
-// says as well stays.
+// holding returns the text of a speaker without the sentences of memories that no longer hold. It removes quoted and
+// summarized sentences. It keeps a sentence that a valid memory has as well.
 func (t told) holding(speaker, said string) string {
 	names := text.StemSet(speaker)
 	stems := func(s string) map[string]bool {
@@ -165,7 +166,7 @@ func (t told) holding(speaker, said string) string {
 				nearest, most = i, n
 			}
 		}
-		if !quoted && nearest >= 0 { // it is told in other words
+		if !quoted && nearest >= 0 { // the memory uses other words
 			drop[nearest] = true
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// unlisted is a bank that cannot say what was made of turns.
+// unlisted is a bank that cannot list the entries of turns.
 type unlisted struct{ bank.Bank }
 
 func (unlisted) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
 	return bank.Page{}, errUnavailable
 }
 
-// closes has a memory of the turn "told" that no longer holds, beside those that do; value is the dialogue that it keeps with them.
+// closes stores a memory of the turn "told" that no longer holds, with valid ones. value is the dialogue that they
+// share.
 func closes(t *testing.T, r *utilizer.Recaller, said, value, closed string, holds ...string) {
 	t.Helper()
 	statements := append([]string{closed}, holds...)
@@ -83,7 +84,7 @@ func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
 	}
 }
 
-// raws are the raw words that a recall shows of the turn "told".
+// raws returns the raw words of the turn "told" in a recall.
 func raws(t *testing.T, r *utilizer.Recaller, q utilizer.Request) string {
 	t.Helper()
 	got, err := r.Recall(t.Context(), acme, q)

@@ -15,7 +15,7 @@ import (
 // guest is a user of a group.
 var guest = memory.Scope{Tenant: "acme", User: "guest"}
 
-// heard fills a bank with one memory a turn, an hour apart. A turn is "speaker: text".
+// heard fills a bank with one memory per turn, an hour apart. A turn is "speaker: text".
 func heard(t *testing.T, r *utilizer.Recaller, turns ...string) {
 	t.Helper()
 	var w memory.Write
@@ -37,7 +37,7 @@ func heard(t *testing.T, r *utilizer.Recaller, turns ...string) {
 	}
 }
 
-// TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords has other speakers and relatives with homes of their own.
+// TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords has other speakers and relatives with other homes.
 func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 	group := []string{
 		"user: I live in Graz.", "Mallory: I live in Oslo.", "Mallory: I love to live by the sea, and live in Oslo for it.",

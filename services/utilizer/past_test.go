@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// move has ana move from Porto, where the seed has her live, to Braga ten days later.
+// move stores that ana moved from Porto, her home in the seed, to Braga ten days later.
 func move(t *testing.T, r *utilizer.Recaller) {
 	t.Helper()
 	const content = "Ana lives in Braga."

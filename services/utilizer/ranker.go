@@ -12,51 +12,51 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// Ranker orders candidates. It is what recall needs of the reranker.
+// Ranker orders candidates. It is the part of the reranker that recall uses.
 type Ranker interface {
 	// Rank returns at most m of the candidates, best first.
 	Rank(ctx context.Context, a Ask, m int) (Order, error)
 }
 
-// Ask is what is to be ordered.
+// Ask is a request to order candidates.
 type Ask struct {
 	User, RecallID, FeatureSet string
-	// Untraced says that nothing is to be learned from the order.
+	// Untraced turns learning from the order off.
 	Untraced bool
 	// Query is the query's projected embedding, encoded.
 	Query      []byte
 	Candidates []Numbered
 }
 
-// Numbered is a candidate in numbers.
+// Numbered is a candidate as numbers.
 type Numbered struct {
 	ID       string
 	Features []float32
 	Cosine   float32
-	// Group is that of features.Candidate.
+	// Group is the group of features.Candidate.
 	Group uint32
-	// Vector is the projected embedding, encoded; Score the shared prior's.
+	// Vector is the encoded projected embedding. Score is the score of the shared prior.
 	Vector []byte
 	Score  float64
 }
 
 // Order is an order of candidates.
 type Order struct {
-	// Places are indexes of candidates, best first; Scores the scores of all of them, as far as the ranker said.
+	// Places are indexes of candidates, best first. Scores are the scores of all candidates that the ranker returned.
 	Places []int
 	Scores []float64
 	// Version names the weights.
 	Version string
-	// Explored is the memory that was given the last place to explore; empty where none was.
+	// Explored is the memory in the last place for exploration. It is empty without exploration.
 	Explored string
 }
 
-// remoteRanker asks the reranker service.
+// remoteRanker calls the reranker service.
 type remoteRanker struct {
 	client mnemev1connect.RerankerServiceClient
 }
 
-// What a reranker may get wrong.
+// Possible errors in a reranker's answer.
 var (
 	errForeign = errors.New("the reranker returned a memory it was not given, or one twice")
 	errPartial = errors.New("the reranker did not return as many memories as it was asked for")
@@ -97,7 +97,7 @@ func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 	return out, nil
 }
 
-// numbers are what is sent of candidates, with the prior's scores.
+// numbers returns the request form of candidates, with the prior's scores.
 func (r *Recaller) numbers(found []candidate, from *cachedIndex, vector []float32) (query []byte, out []Numbered, err error) {
 	projected := r.Projector.Project(vector)
 	if query, err = ranking.EncodeVector(projected); err != nil {
@@ -107,7 +107,7 @@ func (r *Recaller) numbers(found []candidate, from *cachedIndex, vector []float3
 	out = make([]Numbered, len(found))
 	for i, c := range found {
 		var b []byte
-		if len(c.Memory.Vector) == len(vector) { // a vector of another model says nothing
+		if len(c.Memory.Vector) == len(vector) { // a vector of another model is useless
 			if b, err = from.project(r.Projector, c.Memory); err != nil {
 				return nil, nil, fmt.Errorf("encode memory: %w", err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/services/utilizer"
 )
 
-// reranker answers with what it is told to.
+// reranker returns a fixed answer.
 type reranker struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 	answer []*mnemev1.RankedMemory
@@ -30,7 +30,7 @@ func (r *reranker) Rerank(
 	return connect.NewResponse(&mnemev1.RerankResponse{Ranked: r.answer, WeightsVersion: "learned/7"}), nil
 }
 
-// serve returns a ranker that asks the reranker over the net.
+// serve returns a ranker that calls the reranker over the network.
 func serve(t *testing.T, r *reranker) utilizer.Ranker {
 	t.Helper()
 	mux := http.NewServeMux()

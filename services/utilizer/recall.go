@@ -32,42 +32,43 @@ import (
 // Policies finds the query-time policies of a tenant's policy name.
 type Policies func(policy tenant.Policy) (recall.Profiler, recall.Generator, error)
 
-// Recaller turns a query into a profile: it searches bank and window side by side, has the candidates
-// reranked and the profile written. What is unavailable is left out, and said to be.
+// Recaller creates a profile for a query. It searches bank and window in parallel, reranks the candidates and writes
+// the profile. It omits unavailable parts and reports them.
 type Recaller struct {
 	Bank     bank.Bank
 	Window   window.Window
 	Embedder embedding.Embedder
 	Ranker   Ranker
 	Policies Policies
-	// Fallback writes the profile when the tenant's own policy cannot.
+	// Fallback writes the profile if the tenant's policy fails.
 	Fallback recall.Profiler
-	// Indexes has the memories of users who were asked lately.
+	// Indexes has the memories of users with recent recalls.
 	Indexes *IndexCache
-	// Learned are the tenants' weights, which choose the candidates.
+	// Learned has the tenants' weights, which select the candidates.
 	Learned *LearnedWeights
-	// Prior is the shared start of the reranker's weights: it orders the candidates while the reranker is unavailable.
+	// Prior is the initial weights of the reranker. It orders the candidates while the reranker is unavailable.
 	Prior ranking.Weights
-	// Support says whether the candidates answer, Relevance how likely a request needs them.
+	// Support estimates whether the candidates answer the query. Relevance estimates how likely a request needs them.
 	Support   features.Support
 	Relevance features.Relevance
 	Projector *ranking.Projector
 	Tracer    trace.Tracer
 	Metrics   Metrics
 	Log       *slog.Logger
-	// Alpha weighs vector against words in retrieval, 0 to 1.
+	// Alpha is the weight of vectors against words in retrieval, 0 to 1.
 	Alpha float32
-	// Floor is the chance, 0 to 1, up to which the least likely memories are left out of what a request is shown.
+	// Floor is the probability, 0 to 1, up to which the least likely memories are removed from a request's result.
 	Floor float64
-	// OwnPlaces is how many places constraints and preferences each have of their own at most in what a request is shown, behind the best of
-	// all; a recall that asks for fewer than five memories has two in five of so many.
+	// OwnPlaces is the maximum number of separate places for constraints, and for preferences, in a request's result.
+	// These places follow the best memories. A recall of fewer than five memories has two in five of its number.
 	OwnPlaces int
-	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, too.
+	// RankTimeout, WindowTimeout and IndexTimeout limit the optional parts of a recall. WindowTimeout also limits the
+	// core block.
 	RankTimeout, WindowTimeout, IndexTimeout time.Duration
-	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
+	// Reserve is the rest of a caller's deadline at which a model's profile is given up for a profile without a model.
 	Reserve time.Duration
-	// AnswerTime is what a caller's deadline has to leave for an answer's profile to be written by a model: half of it is the profile's at
-	// most. Without a deadline there is always time.
+	// AnswerTime is the time that a caller's deadline must leave for a model to write an answer's profile. The profile
+	// gets at most half of it. Without a deadline there is always time.
 	AnswerTime time.Duration
 	Now        func() time.Time
 }
@@ -75,52 +76,53 @@ type Recaller struct {
 // Request is a checked query.
 type Request struct {
 	User, Query string
-	// Messages are the last turns of the conversation that the query belongs to, oldest first.
+	// Messages are the last turns of the query's conversation, oldest first.
 	Messages                         []memory.Message
 	Candidates, Memories, WordBudget int
-	// Filter chooses what may be shown; the zero filter chooses all.
+	// Filter selects the memories that may be shown. The zero filter selects all.
 	Filter memory.Filter
-	// AsOf is the time that the query asks about; zero leaves it to the query.
+	// AsOf is the time of the question. If it is zero, the query text determines the time.
 	AsOf time.Time
-	// Answered says that an answer is made from the profile: a model that writes it leaves time for that.
+	// Answered means that an answer is generated from the profile. A model that writes the profile leaves time for it.
 	Answered bool
-	// Unranked leaves the memories in the order of the bank's search.
+	// Unranked keeps the memories in the order of the bank's search.
 	Unranked bool
-	// Diagnosed says that the recall is made to explain one: nothing is to be learned from it.
+	// Diagnosed marks a recall for a diagnosis: nothing is learned from it.
 	Diagnosed bool
-	// ID is the recall's identifier, by which it draws what is left to chance; empty means a new one.
+	// ID is the recall's id. It seeds the random choices. Empty means a new id.
 	ID string
-	// chooser weighs the features of memories when candidates are chosen.
+	// chooser has the feature weights for the selection of candidates.
 	chooser []float32
 }
 
-// Result is a profile with how it came about.
+// Result is a profile with its origin.
 type Result struct {
 	ID       string
 	Profile  recall.Profile
 	Evidence recall.Evidence
-	// Retrieved are the candidates in order of retrieval; Ranked those that were shown to the profiler, best first.
+	// Retrieved are the candidates in order of retrieval. Ranked are the candidates shown to the profiler, best first.
 	Retrieved, Ranked []bank.Scored
-	// Floored are the ids of those that have a place, and that the relevance floor left out.
+	// Floored has the ids of memories with a place that the relevance floor removed.
 	Floored []string
-	// Window is working memory, oldest first, with what is among the messages.
+	// Window is working memory, oldest first, including turns that are among the messages.
 	Window []memory.Turn
-	// Weights names the version of the weights that ordered them; empty where the reranker did not.
+	// Weights names the version of the weights that ordered them. It is empty without the reranker.
 	Weights string
-	// Explored is the memory that is shown to explore, drawn by chance among those that would not be; empty where none is.
+	// Explored is a random memory that is shown for exploration and would not be shown otherwise. It is empty without
+	// exploration.
 	Explored string
 	// Scores has the ranker's score of every evidence memory by id.
 	Scores   map[string]float64
 	Degraded []string
-	// Searched is whether the candidates are what the bank's search found, and not chosen among all that the user remembers.
+	// Searched is true if the candidates come from the bank's search, not from all memories of the user.
 	Searched bool
 	TraceID  string
-	// Latency is the whole recall's, Profiling what of it the writing of the profile took.
+	// Latency is the duration of the whole recall. Profiling is the part for writing the profile.
 	Latency, Profiling time.Duration
 }
 
-// Recall answers a query. It fails when the user's memories are neither in the index cache nor to be had from the bank, or the query
-// cannot be embedded; everything else degrades.
+// Recall answers a query. It fails if the user's memories are in neither the index cache nor the bank, or if the
+// embedding fails. Other failures only degrade the result.
 func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Result, error) {
 	start := time.Now()
 	ctx, span := r.Tracer.Start(ctx, telemetry.SpanRecall, trace.WithAttributes(telemetry.AttrTenant.String(t.ID)))
@@ -176,7 +178,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	return out, nil
 }
 
-// withoutSaid leaves out of working memory what is among the messages: whoever asks has it at hand.
+// withoutSaid removes turns that are among the messages from working memory, because the caller has them.
 func withoutSaid(turns []memory.Turn, messages []memory.Message) []memory.Turn {
 	if len(messages) == 0 {
 		return turns
@@ -188,7 +190,7 @@ func withoutSaid(turns []memory.Turn, messages []memory.Message) []memory.Turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return said[text.OneLine(t.Text)] })
 }
 
-// matching are the turns of working memory that a filter matches.
+// matching returns the turns of working memory that match a filter.
 func matching(f memory.Filter, turns []memory.Turn) []memory.Turn {
 	if f.IsZero() {
 		return turns
@@ -196,16 +198,16 @@ func matching(f memory.Filter, turns []memory.Turn) []memory.Turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return !f.MatchTurn(t) })
 }
 
-// profile has the profile written, by the tenant's policy where it can in time.
+// profile writes the profile with the tenant's policy if that succeeds in time.
 func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Scope, q Request, out *Result) error {
 	profiler, _, err := r.Policies(t.Policy)
 	if err != nil {
 		return err
 	}
 	bounded := ctx
-	if deadline, ok := ctx.Deadline(); ok && t.Policy.Kind() != tenant.PolicyEmbedded { // which asks no model
+	if deadline, ok := ctx.Deadline(); ok && t.Policy.Kind() != tenant.PolicyEmbedded { // a policy without a model
 		left := time.Until(deadline)
-		if q.Answered && left < r.AnswerTime { // the answer is worth more than how its profile is written
+		if q.Answered && left < r.AnswerTime { // the answer is more important than the method of its profile
 			out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)
 			return err
 		}
@@ -233,7 +235,7 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 	return err
 }
 
-// answer has an answer written, by the tenant's policy where its budget allows that and the model gives one.
+// answer writes an answer with the tenant's policy, if the budget allows it and the model gives one.
 func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, out *Result) (recall.Answer, tenant.Policy, error) {
 	_, generator, err := r.Policies(t.Policy)
 	if err != nil {
@@ -244,7 +246,7 @@ func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Sco
 	switch {
 	case errors.Is(err, fault.ErrBudget):
 		what = ModelBudget
-	case errors.Is(err, fault.ErrUnusableAnswer): // it would not be another: a filter refuses it, say
+	case errors.Is(err, fault.ErrUnusableAnswer): // a retry would fail, too: a content filter refuses it, for example
 		what = ModelUnusable
 	default:
 		return answer, t.Policy, err
@@ -258,7 +260,7 @@ func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Sco
 	return answer, tenant.PolicyEmbedded, err
 }
 
-// degrade says to the caller what is missing, and to the operator why. Without an error, nothing is.
+// degrade reports the missing part to the caller, and the reason to the operator. Without an error it does nothing.
 func (r *Recaller) degrade(ctx context.Context, out *Result, what Degradation, err error) {
 	if err == nil {
 		return
@@ -268,7 +270,7 @@ func (r *Recaller) degrade(ctx context.Context, out *Result, what Degradation, e
 	r.Log.WarnContext(ctx, "recall degraded", "what", string(what), "meaning", what.String(), "error", err)
 }
 
-// link ties the recall's trace to those that formed the memories it shows.
+// link links the recall's trace to the traces that formed the shown memories.
 func link(span trace.Span, cited []memory.Memory) {
 	seen := map[string]bool{}
 	for _, m := range cited {

@@ -77,7 +77,7 @@ func TestRecall(t *testing.T) {
 
 func TestAUserWithoutMemoriesHasAnEmptyProfile(t *testing.T) {
 	r := newRecaller(t)
-	r.Ranker = unavailableRanker{} // is not asked to rank nothing
+	r.Ranker = unavailableRanker{} // the ranker is not called without candidates
 	for name, tt := range map[string]struct {
 		tenant tenant.Tenant
 		user   string
@@ -94,7 +94,7 @@ func TestAUserWithoutMemoriesHasAnEmptyProfile(t *testing.T) {
 }
 
 func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
-	// priors is the order of the shared start: the reverse of what reversing makes of as many.
+	// priors returns the order of the shared prior: the reverse of the order from reversing, with the same length.
 	priors := func(t *testing.T) []string {
 		q := where
 		q.Memories = q.Candidates
@@ -155,7 +155,7 @@ func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
 	}
 }
 
-// without makes the bank unavailable, from the index cache, too.
+// without makes the bank unavailable, and the index cache, too.
 func without(t *testing.T, r *utilizer.Recaller) {
 	r.Bank = unavailableBank{}
 	r.Indexes = newIndexCache(t, r.Bank, roomy)
@@ -188,7 +188,7 @@ func TestRecallFailsWithoutWhatItCannotDoWithout(t *testing.T) {
 	}
 }
 
-// leaving has its caller leave while it writes the profile.
+// leaving cancels its caller while it writes the profile.
 type leaving struct{ cancel context.CancelFunc }
 
 func (l leaving) Profile(ctx context.Context, _ memory.Scope, _ recall.Evidence) (recall.Profile, error) {
@@ -205,7 +205,7 @@ func TestNobodyIsAnsweredWhoHasLeft(t *testing.T) {
 	}
 }
 
-// blocking writes no profile until its time is up.
+// blocking writes no profile and waits for its timeout.
 type blocking struct{}
 
 func (blocking) Profile(ctx context.Context, _ memory.Scope, _ recall.Evidence) (recall.Profile, error) {

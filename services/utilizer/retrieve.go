@@ -15,48 +15,51 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// errOddVector says what is wrong with an embedding.
+// errOddVector is the error for an unusable embedding.
 var errOddVector = errors.New("the embedder returned a vector of another dimension, or one that is not of unit length")
 
 // candidate is a memory that may be shown.
 type candidate = features.Candidate
 
-// found is what was retrieved for a query.
+// found is the result of the retrieval for a query.
 type found struct {
 	candidates []candidate
-	// from has the projected vectors; nil where the candidates come from a search.
+	// from has the projected vectors. It is nil if the candidates come from a search.
 	from *cachedIndex
-	// scores are the search's, where nothing else orders the candidates.
+	// scores are the search's scores, if they alone order the candidates.
 	scores []float64
-	// support are the log odds that the candidates answer; 0 where they were not looked at.
+	// support has the log odds that the candidates answer the query. It is 0 without an estimate.
 	support float64
-	// best is the best score of the candidates by the shared prior; 0 where they were not looked at.
+	// best is the best score of the candidates by the shared prior. It is 0 without an estimate.
 	best float64
-	// request says that a user asks an assistant for something.
+	// request is true if a user asks an assistant for something.
 	request bool
-	// hardlyNeeded says of the first candidates whether the floor leaves them out, where a user asks an assistant; nil elsewhere.
+	// hardlyNeeded has a value per first candidate: true if the floor removes it. It is set if a user asks an
+	// assistant, and nil otherwise.
 	hardlyNeeded []bool
-	// resolved is the query with what it leaves to the talk; vector is its embedding, nil where there is none.
+	// resolved is the query with its references resolved from the conversation. vector is its embedding, or nil
+	// without one.
 	resolved string
 	vector   []float32
 	turns    []memory.Turn
-	// core is the core block, coreMemories are those that it rests on.
+	// core is the core block, and coreMemories are its source memories.
 	core         memory.Core
 	coreMemories []memory.Memory
-	// owner tells the user's turns from those of other speakers.
+	// owner distinguishes the user's turns from turns of other speakers.
 	owner memory.Owner
-	// turnsErr says why the turns of the candidates are missing.
+	// turnsErr is the reason why the turns of the candidates are missing.
 	turnsErr error
 }
 
-// retrieve looks for candidates by the query with what it leaves to the talk, and reads window and core block beside that. The core block
-// tells what holds now, and nothing about the past; it is at hand where the index is.
+// retrieve finds candidates with the query and the resolved conversation. It reads window and core block in parallel.
+// The core block only has current facts, so it is skipped for questions about the past. The index includes the core
+// block.
 func (r *Recaller) retrieve(
 	ctx context.Context, scope memory.Scope, q Request, resolved string, h recall.Horizon, out *Result,
 ) (found, error) {
 	f := found{resolved: resolved}
 	var windowErr, coreErr error
-	known := r.Indexes.get(scope) // before the search, which has an index made: what a first recall reads hangs on no race
+	known := r.Indexes.get(scope) // before the search, which starts an index load: the reads of a first recall depend on no race
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if f.vector, err = r.embed(gctx, resolved); err != nil {
@@ -96,8 +99,8 @@ func (r *Recaller) retrieve(
 	return f, nil
 }
 
-// filterCore leaves of the core block the lines whose first memory a filter matches. A block that a strategy wrote rests on no memory, and
-// is left out as a whole.
+// filterCore keeps the lines of the core block with a matching first memory. It removes a whole block that a strategy
+// wrote, because it has no source memories.
 func (f *found) filterCore(filter memory.Filter) {
 	if filter.IsZero() {
 		return
@@ -108,7 +111,7 @@ func (f *found) filterCore(filter memory.Filter) {
 	})
 }
 
-// readCore reads the core block with the memories that it rests on. One that is gone is left out.
+// readCore reads the core block with its source memories. It omits deleted ones.
 func (r *Recaller) readCore(ctx context.Context, scope memory.Scope) (memory.Core, []memory.Memory, error) {
 	core, err := r.Bank.Core(ctx, scope)
 	if err != nil || len(core.Lines) == 0 {
@@ -131,7 +134,7 @@ func (r *Recaller) readCore(ctx context.Context, scope memory.Scope) (memory.Cor
 	return core, slices.DeleteFunc(memories, func(m memory.Memory) bool { return m.ID == "" }), nil
 }
 
-// embed makes the query's vector: none where the embedder returned no vector of its own kind.
+// embed returns the query's vector. It returns no vector if the embedder's vector has the wrong form.
 func (r *Recaller) embed(ctx context.Context, query string) ([]float32, error) {
 	vectors, err := r.Embedder.Embed(ctx, []string{query})
 	if err != nil {
@@ -143,7 +146,8 @@ func (r *Recaller) embed(ctx context.Context, query string) ([]float32, error) {
 	return vectors[0], nil
 }
 
-// unusable says of a vector that it cannot be compared: it has what is no number, or is so long that a product of two might be none.
+// unusable reports whether a vector cannot be compared: it has a value that is not a number, or is so long that a
+// product of two may overflow.
 func unusable(v []float32) bool {
 	const longest = 1e12
 	square := 0.0
@@ -153,7 +157,7 @@ func unusable(v []float32) bool {
 	return !(square < longest) // NaN, too
 }
 
-// withoutUnusable removes vectors that cannot be compared: the memories are found by their words.
+// withoutUnusable removes vectors that cannot be compared. Search by words still finds the memories.
 func withoutUnusable(memories []memory.Memory) []memory.Memory {
 	for i := range memories {
 		if unusable(memories[i].Vector) {
@@ -163,7 +167,8 @@ func withoutUnusable(memories []memory.Memory) []memory.Memory {
 	return memories
 }
 
-// candidates asks all that the user remembers where that is at hand, or soon is, and the bank's search where not.
+// candidates selects from all memories of the user if an index is ready or soon ready, and from the bank's search
+// otherwise.
 func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) error {
 	if q.Unranked {
 		hits, err := r.search(ctx, scope, q, h, f)
@@ -174,7 +179,7 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 	}
 	known := r.Indexes.get(scope)
 	if known == nil || known.index == nil {
-		var ready <-chan *cachedIndex // from which nothing comes for who is too large
+		var ready <-chan *cachedIndex // gets no value for a user that is too large
 		if known == nil {
 			ready = r.Indexes.fetch(scope)
 		}
@@ -190,8 +195,8 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 	return nil
 }
 
-// either searches the bank while an index is made. It returns the index where that is ready first or soon after, and what was found
-// otherwise.
+// either searches the bank during an index load. It returns the index if it is ready first or soon after, and the
+// search result otherwise.
 func (r *Recaller) either(
 	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found, ready <-chan *cachedIndex,
 ) (hits []bank.Scored, made *cachedIndex, err error) {
@@ -215,13 +220,13 @@ func (r *Recaller) either(
 		}
 	}
 	if made != nil {
-		cancel() // what the search finds is not wanted
+		cancel() // the search result is not needed
 	}
 	<-searched
 	return hits, made, err
 }
 
-// chooseOf chooses among what a search found.
+// chooseOf selects candidates from a search result.
 func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank.Scored, q Request, h recall.Horizon, f *found) {
 	if len(hits) == 0 {
 		return
@@ -239,8 +244,8 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f)
 }
 
-// choose takes the candidates that the tenant's weights put first, and says whether they answer. Of the versions of one memory it keeps the
-// one that the query is about.
+// choose selects the best candidates by the tenant's weights, and estimates whether they answer the query. It keeps
+// the version of a memory that fits the time of the query.
 func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *found) {
 	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past || h.Event}
 	if !q.Filter.IsZero() {
@@ -248,21 +253,21 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *fou
 	}
 	depth := max(q.Candidates, features.SupportDepth)
 	if h.Past {
-		depth *= 2 // for what the horizon leaves out
+		depth *= 2 // to replace memories outside the horizon
 	}
 	all := x.Candidates(query, q.chooser, depth)
 	if query.Past {
 		all = within(h, all)
 	}
 	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
-	f.request = f.from != nil && x.Request(query) // what a search found does not tell who else speaks
+	f.request = f.from != nil && x.Request(query) // a search result does not show other speakers
 	f.candidates = all[:min(len(all), q.Candidates)]
 	if f.request && !h.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }
 
-// within keeps what the query is about of the candidates.
+// within keeps the candidates in the time of the query.
 func within(h recall.Horizon, all []candidate) []candidate {
 	var hits []bank.Scored
 	for _, c := range all {
@@ -287,10 +292,11 @@ func within(h recall.Horizon, all []candidate) []candidate {
 	return out
 }
 
-// searchDepth is how many memories the bank is asked for where they are to be ranked: what answers is often not among its first.
+// searchDepth is the number of memories requested from the bank for ranking. The answer is often not among the first
+// results.
 const searchDepth = 200
 
-// search is the bank's own hybrid search.
+// search is the bank's hybrid search.
 func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) ([]bank.Scored, error) {
 	k := q.Candidates
 	if !q.Unranked {

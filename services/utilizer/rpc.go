@@ -35,7 +35,7 @@ type server struct {
 	recaller *Recaller
 	feedback bus.Publisher
 	log      *slog.Logger
-	// fared is told which memories a recall showed, and which of them were cited, where calls of models are recorded; nil where they are not.
+	// fared receives the memories shown in a recall, and the cited ones. It is nil if model calls are not recorded.
 	fared func(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string, byCaller bool)
 }
 
@@ -84,7 +84,7 @@ func (s *server) Answer(
 	}), nil
 }
 
-// milliseconds is a duration as the contract has it.
+// milliseconds converts a duration to the unit of the contract.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // ReportCitations implements the RPC.
@@ -105,7 +105,7 @@ func (s *server) ReportCitations(
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
 }
 
-// canonical are ids as they are kept.
+// canonical returns ids in their stored form.
 func canonical(ids []string) []string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -114,7 +114,7 @@ func canonical(ids []string) []string {
 	return out
 }
 
-// recall makes the recall of a request, for the purpose that as tells.
+// recall makes the recall of a request, for the purpose in as.
 func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, as Request) (tenant.Tenant, Result, error) {
 	t, err := tenantOf(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, as Requ
 	return t, result, nil
 }
 
-// learn reports an answer's citations, unless nothing was shown: there is nothing to learn then.
+// learn reports an answer's citations. It skips a result without memories, because it has nothing to learn from.
 func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, cited []string, by contract.CitationSource) error {
 	if len(shown.Profile.Cited) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, ci
 	return s.publish(ctx, scope, contract.Feedback{RecallID: shown.ID, Shown: ids(shown.Profile.Cited), Cited: cited, Source: by})
 }
 
-// citedBy is who cites in an answer by a policy.
+// citedBy returns the citation source of a policy's answers.
 func citedBy(p tenant.Policy) contract.CitationSource {
 	if p.Kind() == tenant.PolicyEmbedded {
 		return contract.CitationEmbedded
@@ -148,7 +148,7 @@ func citedBy(p tenant.Policy) contract.CitationSource {
 	return contract.CitationModel
 }
 
-// publish reports citations; the recall's id makes a repeated report harmless.
+// publish reports citations. The recall's id makes a repeated report harmless.
 func (s *server) publish(ctx context.Context, scope memory.Scope, f contract.Feedback) error {
 	f.Envelope, f.Time = contract.Envelope{EventID: f.RecallID, Scope: scope}, s.recaller.Now()
 	value, err := f.Encode()
@@ -208,7 +208,7 @@ func number(field string, v uint32, otherwise, low, high int) (int, error) {
 	return n, nil
 }
 
-// tenantOf is the tenant of the credential: the only source of it.
+// tenantOf returns the tenant of the credential, which is the only source of the tenant.
 func tenantOf(ctx context.Context) (tenant.Tenant, error) {
 	t, ok := tenant.FromContext(ctx)
 	if !ok {

@@ -34,7 +34,7 @@ import (
 
 const acmeKey, betaKey = "KEY-of-acme", "KEY-of-beta"
 
-// outbox keeps what is published.
+// outbox keeps the published messages.
 type outbox struct {
 	mu   sync.Mutex
 	msgs []bus.Message
@@ -52,7 +52,7 @@ func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
 
 func (o *outbox) Close() error { return nil }
 
-// writer takes requests to retract and does what it is told with them.
+// writer accepts requests to retract and runs a test's function for them.
 type writer struct {
 	mu       sync.Mutex
 	requests []consolidation.Retraction
@@ -61,7 +61,7 @@ type writer struct {
 	edits    []consolidation.Edit
 	edit     func(context.Context, consolidation.Edit) error
 	err      error
-	// waiting is the session of which turns wait; a question about it that must not be answered blocks.
+	// waiting is the session with waiting turns. A question about it that must not be answered blocks.
 	waiting string
 	silent  bool
 }
@@ -94,7 +94,7 @@ func (w *writer) Edit(ctx context.Context, p consolidation.Params, in consolidat
 	return w.err
 }
 
-// fixture is a utilizer behind its API.
+// fixture is a utilizer with its API.
 type fixture struct {
 	*utilizer.Recaller
 	out    *outbox
@@ -126,7 +126,7 @@ type clients struct {
 	mnemev1connect.MemoryServiceClient
 }
 
-// as are the clients of a tenant; an empty key sends none.
+// as returns the clients of a tenant. An empty key sends none.
 func (r *fixture) as(key string) clients {
 	o := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -142,7 +142,7 @@ func (r *fixture) as(key string) clients {
 
 func ask[T any](msg *T) *connect.Request[T] { return connect.NewRequest(msg) }
 
-// calls makes a valid call of every RPC for a user, after change has had its way with the request.
+// calls returns a valid call of every RPC for a user. change can modify the request first.
 func calls(c clients, id string) map[string]func(context.Context, func(proto.Message)) error {
 	out := map[string]func(context.Context, func(proto.Message)) error{}
 	add(out, "Recall", &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}, c.Recall)
@@ -173,7 +173,7 @@ func add[I, O any](to map[string]func(context.Context, func(proto.Message)) erro
 
 func someID() string { return memory.DeriveID(ana, []string{"t1"}, 0) }
 
-// talkOf is a conversation of one message.
+// talkOf returns a conversation of one message.
 func talkOf(role, content string) []*mnemev1.Message {
 	return []*mnemev1.Message{{Role: role, Content: content}}
 }
@@ -197,7 +197,7 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 	owned := slices.DeleteFunc(
 		slices.Clone(everywhere),
 		func(rpc string) bool { return rpc == "GetMemoryHistory" },
-	) // finds the user itself
+	) // it looks up the user
 	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"}
 	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
 	tests := []struct {
@@ -399,8 +399,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// Whether a session is formed is not guessed: a writer that cannot be asked, or that does not answer in time, is an error that asks for
-// another try.
+// The state of a session is never guessed: if the writer fails or times out, the call returns a retryable error.
 func TestASessionOfAWriterThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, w := range map[string]*writer{
@@ -446,14 +445,14 @@ func TestARecallIsToldInTextAndParts(t *testing.T) {
 	}
 }
 
-// noteFared notes by which recall it is told how memories fared, and how many were shown and cited.
+// noteFared records the recall of each report, and the numbers of shown and cited memories.
 func (r *fixture) noteFared(_ context.Context, _ memory.Scope, recallID string, shown, cited []string, byCaller bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fared = append(r.fared, fmt.Sprintf("%s: %d shown, %d cited, %t", recallID, len(shown), len(cited), byCaller))
 }
 
-// What is told of one recall bears its id, so that it counts once.
+// A report about a recall carries its id, so that it counts once.
 func TestHowMemoriesFaredIsToldOfTheirRecall(t *testing.T) {
 	r := newFixture(t)
 	c := r.as(acmeKey)
@@ -472,7 +471,7 @@ func TestHowMemoriesFaredIsToldOfTheirRecall(t *testing.T) {
 	}
 }
 
-// Ids are UUIDs, whose digits mean the same in upper case.
+// Ids are UUIDs, and upper-case digits have the same meaning.
 func TestIDsMayBeInUpperCase(t *testing.T) {
 	r := newFixture(t)
 	upper := strings.ToUpper(someID())
@@ -528,7 +527,7 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 	}
 }
 
-// asksModels has the tenant be one of policy llm.
+// asksModels gives the tenant policy llm.
 func (r *fixture) asksModels(t *testing.T) {
 	t.Helper()
 	modelled, err := tenant.Static(tenant.Entry{
@@ -541,7 +540,8 @@ func (r *fixture) asksModels(t *testing.T) {
 	t.Cleanup(r.web.Close)
 }
 
-// Who cited is the tenant's generator: a model's citations teach, the embedded ones do not.
+// The citation source depends on the tenant's generator: citations of a model are learned, and citations of the
+// embedded generator are not.
 func TestCitationsOfAModelAreTold(t *testing.T) {
 	r := newFixture(t)
 	r.asksModels(t)

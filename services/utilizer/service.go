@@ -1,5 +1,5 @@
-// Package utilizer turns a query into a profile of what matters of the
-// user's memory, answers from it, and lets callers read and retract single memories.
+// Package utilizer creates a profile of the relevant memories for a query, and answers from it. It also lets callers
+// read and retract single memories.
 package utilizer
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// Config is what can be set.
+// Config is the settings of the service.
 type Config struct {
 	Bus       wiring.Bus
 	Tenants   wiring.Tenants
@@ -43,7 +43,8 @@ type Config struct {
 	Recall    wiring.RecallOptions
 	Embedding wiring.Embedding
 	Prior     wiring.Prior
-	// Group: beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it keeps of users.
+	// Group is the prefix of the utilizer's consumer groups. Every replica has a separate group, because each drops
+	// its cached data of users.
 	Group         string        `envDefault:"mneme-utilizer"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
@@ -52,19 +53,22 @@ type Config struct {
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
 	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
-	// IndexEntries: memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank.
+	// IndexEntries is the maximum number of memories, and of turns, of a user with an index. Above it, every recall
+	// searches the bank.
 	IndexEntries int           `envDefault:"20000"`
 	IndexFresh   time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
 	IndexTimeout time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
-	// WeightsAge: how old a tenant's learned weights may be to choose candidates; they are read in the background, and where older ones are all there is, the shared prior chooses.
+	// WeightsAge is the maximum age of a tenant's learned weights for the selection of candidates. They are read in
+	// the background. If all available weights are older, the shared prior selects.
 	WeightsAge time.Duration `envDefault:"30s"`
-	// Reserve: what is left of a caller's deadline when a profile by a model is given up for one without.
+	// Reserve is the rest of a caller's deadline at which a model's profile is given up for a profile without a model.
 	Reserve time.Duration `envDefault:"50ms"`
-	// AnswerTime: time that a caller's deadline has to leave for a model to write the profile of an answer, too, which is a call more; it may take half of it.
+	// AnswerTime is the time that a caller's deadline must leave for a model to write an answer's profile, which is an
+	// additional call. The profile may take half of it.
 	AnswerTime time.Duration `envDefault:"10s"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
@@ -78,12 +82,13 @@ func (c Config) Validate() error {
 	)
 }
 
-// maxMessage bounds a request once it is decompressed.
+// maxMessage is the maximum size of a decompressed request in bytes.
 const maxMessage = 4 << 20
 
 const name = "utilizer"
 
-// compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
+// compressFrom is the size in bytes from which answers are compressed. Compression of a usual answer takes longer
+// than sending it.
 const compressFrom = 32 << 10
 
 // Service is the utilizer.
@@ -109,7 +114,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("temporal", func() error { temporal.Close(); return nil })
-	// The index cache is empty, so only what changes from now on concerns it.
+	// The index cache is empty at the start, so only later changes matter.
 	group := cfg.Group + "-" + uuid.NewString()
 	consume, err := client.ConsumeNew(contract.TopicMemoryChanges, group, dropChanged(recaller.Indexes))
 	if err != nil {
@@ -143,7 +148,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	return &b.App, nil
 }
 
-// userData opens what the user data service needs beside what recall does.
+// userData opens the additional parts of the user data service.
 func (c Config) userData(
 	b *wiring.Builder, busClient *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry,
 ) (*userDataServer, error) {
@@ -165,7 +170,7 @@ func (c Config) userData(
 	}, nil
 }
 
-// recaller opens what recall needs.
+// recaller opens the parts of recall.
 func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry) (*Recaller, error) {
 	embedder, free, err := c.Embedding.Open(ctx, c.Model, tel)
 	if err != nil {
@@ -238,7 +243,7 @@ func interceptor(tel *telemetry.Telemetry) (*otelconnect.Interceptor, error) {
 		otelconnect.WithPropagator(tel.Propagator), otelconnect.WithTrustRemote())
 }
 
-// dropChanged is the bus handler for memory changes. A change that cannot be read is a terminal error.
+// dropChanged is the bus handler for memory changes. An unreadable change is a terminal error.
 func dropChanged(s *IndexCache) bus.Handler {
 	return func(_ context.Context, batch []bus.Message) error {
 		for _, m := range batch {

@@ -6,12 +6,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
 )
 
-// stands is from when what was said is taken for a preference: later requests are as likely to have to respect it as not.
+// stands is the probability from which a statement counts as a preference: a later request is at least as likely to
+// depend on it as not.
 const stands = 0.5
 
-// withStores adds the best constraints and preferences that have no place yet, each to places of their own, in the order of the weights
-// that chose the candidates: what a request has to respect seldom has its words, and what has its words should not crowd it out (SaliMory's
-// utilizer sees each store by itself; working memory has its part of the profile's words).
+// withStores adds the best constraints and preferences without a place, each in separate places. Their order comes
+// from the weights that selected the candidates. A constraint of a request seldom has the request's words, and
+// memories with those words should not displace it. SaliMory's utilizer reads each store separately. Working memory
+// has a share of the profile's words.
 func withStores(f found, places []int, own int) []int {
 	room := min(own, len(places)*2/5)
 	constraints, preferences := room, room
@@ -37,7 +39,8 @@ func withStores(f found, places []int, own int) []int {
 	return places
 }
 
-// aboveFloor leaves out what a request hardly needs, as the shared prior has it. The first stays, and what is there to explore.
+// aboveFloor removes memories that a request hardly needs, by the shared prior. It keeps the first memory and the
+// explored one.
 func aboveFloor(f found, places []int, out *Result) []int {
 	var kept []int
 	for rank, i := range places {

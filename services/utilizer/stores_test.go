@@ -14,7 +14,7 @@ import (
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// told makes a recaller whose user told an assistant these things, a session each, ranked by the shared prior.
+// told returns a recaller with a user who told these statements, one session each. The shared prior ranks.
 func told(t *testing.T, role memory.Role, other string, said ...string) *utilizer.Recaller {
 	t.Helper()
 	vectors, err := builtin.New().Embed(t.Context(), said)
@@ -46,7 +46,7 @@ func told(t *testing.T, role memory.Role, other string, said ...string) *utilize
 	return r
 }
 
-// trip are things about one trip, and what constrains whoever goes.
+// trip has statements about one trip, and constraints of the traveller.
 var trip = []string{
 	"For the trip to Naples we looked at trains to Naples.", "The Naples trip costs too little to be true.", "The trip to Naples is in May.",
 	"My colleague told of a trip to Naples.", "A trip to Naples takes a day.", "We read of Naples and its harbour.",
@@ -102,7 +102,7 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 	if got := evidence(t, r, q); len(got) != 1 || !strings.Contains(got[0], "allergic") {
 		t.Errorf("shows %q, want the allergy alone", got)
 	}
-	// A tenant's weights may be on any scale: what they put first stays, and what is left out is left out all the same.
+	// A tenant's weights may have any scale: their first memories stay, and the same memories are removed.
 	r.Ranker = local{ranking.Weights{FeatureSet: r.Prior.FeatureSet, W: scaled(r.Prior.W, 1e-3)}}
 	if got := evidence(t, r, q); len(got) != 1 || !strings.Contains(got[0], "allergic") {
 		t.Errorf("with smaller weights shows %q, want the allergy alone", got)
@@ -148,7 +148,8 @@ func scaled(w []float32, by float32) []float32 {
 	return out
 }
 
-// What a search found does not tell who else speaks: two friends of whom one tells it all are no user with an assistant.
+// A search result does not show other speakers. If one of two friends tells everything, they do not count as a user
+// with an assistant.
 func TestFriendsAreNotTakenForOneUserBeforeTheirIndexIsReady(t *testing.T) {
 	r := told(t, memory.RoleUser, "Bruno", trip...)
 	small := roomy

@@ -7,9 +7,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// holdBack takes out of the raw words of what is shown, and of the window, the clauses that are quarantined: the guard
-// keeps their entries out of recall, and their words behind another entry of the same turn would come back. An entry
-// that was released keeps them.
+// holdBack removes quarantined clauses from the raw words of the shown memories and from the window. The guard keeps
+// their entries out of recall. Otherwise their words would return behind another entry of the same turn. The words of
+// a released entry stay.
 func holdBack(f *found, places []int) {
 	f.turns = harmless(f.turns)
 	for _, i := range places {
@@ -22,7 +22,7 @@ func holdBack(f *found, places []int) {
 	}
 }
 
-// harmless are turns without the clauses that look like an attack, and without those that say nothing else.
+// harmless returns turns without clauses that look like an attack. It drops turns that have no other clause.
 func harmless(turns []memory.Turn) []memory.Turn {
 	odd := quarantine.Turns(turns)
 	if len(odd) == 0 {
@@ -40,7 +40,7 @@ func harmless(turns []memory.Turn) []memory.Turn {
 	return out
 }
 
-// harmlessValue is the dialogue that a memory keeps, likewise.
+// harmlessValue returns the dialogue in a memory without such clauses.
 func harmlessValue(value string) string {
 	var out strings.Builder
 	for line := range strings.Lines(value) {

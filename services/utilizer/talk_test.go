@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// A follow-up calls up what it means by the messages before it, where all memories are at hand as well as where the bank is searched.
+// A follow-up query finds memories by the messages before it, with an index and with a bank search.
 func TestAFollowUpCallsUpWhatTheTalkIsAbout(t *testing.T) {
 	for name, memories := range map[string]int{"index": roomy.Entries, "search": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestAFollowUpCallsUpWhatTheTalkIsAbout(t *testing.T) {
 	}
 }
 
-// What was said just now is shown though no memory is formed of it, and not once more where it came with the request.
+// A recent turn is shown although it has no memory yet. It is shown only once if it is also in the request.
 func TestWhatWasJustSaidIsShownOnce(t *testing.T) {
 	r := newRecaller(t)
 	q := where
@@ -67,7 +67,7 @@ func TestWhatWasJustSaidIsShownOnce(t *testing.T) {
 	}
 }
 
-// The messages leave no trace: not in the log, not in the bank or the window, and not in feedback.
+// The messages are not stored: not in the log, not in the bank or the window, and not in feedback.
 func TestMessagesAreNotKept(t *testing.T) {
 	r := newFixture(t)
 	req := &mnemev1.RecallRequest{UserId: "ana", Query: "and for her?", Messages: talkOf("user", "Where does my sister Zuleika live?")}

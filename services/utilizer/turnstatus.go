@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
-// maxTurnIDs is how many turns one request may ask for; part of the contract in proto/.
+// maxTurnIDs is the maximum number of turns per request; part of the contract in proto/.
 const maxTurnIDs = 200
 
 // GetTurns implements the RPC.
@@ -49,7 +49,7 @@ func (s *memoryServer) GetTurns(
 	return connect.NewResponse(out), nil
 }
 
-// turnStatus says what became of a turn; made are entries of this turn and others.
+// turnStatus returns the status of a turn. made has entries of this turn and of others.
 func turnStatus(t diagnosis.Turn, made []memory.Memory) *mnemev1.TurnStatus {
 	out := &mnemev1.TurnStatus{TurnId: t.ID, State: mnemev1.TurnState_TURN_STATE_PENDING}
 	for _, m := range made {

@@ -22,13 +22,13 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// exportPart is about how much of an export goes into one message, in bytes.
+// exportPart is the approximate size of one message of an export, in bytes.
 const exportPart = 256 << 10
 
-// errWriting says that an import has to wait.
+// errWriting means that an import must wait.
 var errWriting = errors.New("the user's memories are being formed at the moment: try again when nothing has been said for a while")
 
-// asker reads the state of erasures; erasure.Starter is one.
+// asker reads the state of erasures. erasure.Starter implements it.
 type asker interface {
 	Ask(ctx context.Context, scope memory.Scope, requestID string) (erasure.Status, error)
 	List(ctx context.Context, tenant string) (running []erasure.Status, more bool, err error)
@@ -42,15 +42,15 @@ type userDataServer struct {
 	transport func(context.Context) ([]wiring.TransportTopic, error)
 	importer  transfer.Importer
 	claims    importClaims
-	// writes reports whether the user's writer is at work.
+	// writes reports whether the user's writer is running.
 	writes  func(context.Context, memory.Scope) (bool, error)
 	indexes *IndexCache
 	now     func() time.Time
 	log     *slog.Logger
 }
 
-// EraseUser implements the RPC: the request takes its place among the user's events. One that comes again under its id is given
-// the erasure that there is: another one would take what has come since, and be proved by the report of the first.
+// EraseUser implements the RPC: it places the request among the user's events. A repeated request with the same id
+// returns the existing erasure. A new erasure would remove later data, and the first report would not cover it.
 func (s *userDataServer) EraseUser(
 	ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest],
 ) (*connect.Response[mnemev1.EraseUserResponse], error) {
@@ -82,8 +82,8 @@ func accepted(id string, err error) (*connect.Response[mnemev1.EraseUserResponse
 	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: id}), nil
 }
 
-// known reports whether a request of the caller's id is being carried out, or was. An id that is no id is an error, as is that of
-// an erasure that was ended: it can never be proved.
+// known reports whether a request with the caller's id is running or finished. An invalid id is an error. The id of a
+// cancelled erasure is an error, too, because it can never be proved.
 func (s *userDataServer) known(ctx context.Context, scope memory.Scope, id string) (bool, error) {
 	if err := memory.ValidText("request_id", id, memory.MaxIDBytes); err != nil {
 		return false, rpcerror.From(err)
@@ -207,7 +207,7 @@ func (s *userDataServer) ExportUser(
 	return rpcerror.Logged(ctx, s.log, "export user", err)
 }
 
-// parts gathers what is written until it is worth a message.
+// parts buffers writes up to the size of a message.
 type parts struct {
 	send func([]byte) error
 	kept []byte
@@ -233,7 +233,7 @@ func (p *parts) flush() error {
 	return err
 }
 
-// ImportUser implements the RPC. It does not go through the user's writer, so it refuses to work beside it.
+// ImportUser implements the RPC. It bypasses the user's writer, so it refuses to run in parallel with it.
 func (s *userDataServer) ImportUser(
 	ctx context.Context, req *connect.Request[mnemev1.ImportUserRequest],
 ) (*connect.Response[mnemev1.ImportUserResponse], error) {
@@ -272,7 +272,7 @@ func (s *userDataServer) ImportUser(
 	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew, Complete: now == header.Counts}), nil
 }
 
-// importPage imports a page while nobody else imports into the bank.
+// importPage imports a page while no other import into the bank runs.
 func (s *userDataServer) importPage(
 	ctx context.Context, scope memory.Scope, page func(context.Context) (bank.Counts, bool, error),
 ) (now bank.Counts, anew bool, err error) {
@@ -283,7 +283,7 @@ func (s *userDataServer) importPage(
 		return now, false, err
 	}
 	defer func() {
-		if err := free(); err != nil { // the page stands; the claim ends with its lease
+		if err := free(); err != nil { // the page is stored; the claim ends with its lease
 			s.log.WarnContext(ctx, "import user", "error", err)
 		}
 	}()

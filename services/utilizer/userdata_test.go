@@ -47,7 +47,7 @@ func (a *asked) List(_ context.Context, tenant string) ([]erasure.Status, bool, 
 	return a.running[tenant], len(a.running[tenant]) > 1, a.err
 }
 
-// dataFixture is the user data service behind its API.
+// dataFixture is the user data service with its API.
 type dataFixture struct {
 	*utilizer.Recaller
 	out  *outbox
@@ -55,11 +55,11 @@ type dataFixture struct {
 	busy bool
 	log  *bytes.Buffer
 	web  *httptest.Server
-	// hold has the next count of the bank wait until proceed is called; counting is closed when it waits.
+	// hold blocks the next count of the bank until proceed is called. counting is closed when the count blocks.
 	hold func() (counting <-chan struct{}, proceed func())
 }
 
-// heldBank is a bank whose next count can be made to wait before it answers what it found.
+// heldBank is a bank that can block its next count before it returns the result.
 type heldBank struct {
 	bank.Bank
 	mu       sync.Mutex
@@ -113,7 +113,7 @@ func (r *dataFixture) client() mnemev1connect.UserDataServiceClient {
 	return mnemev1connect.NewUserDataServiceClient(r.web.Client(), r.web.URL)
 }
 
-// keyed is a request with a credential.
+// keyed returns a request with a credential.
 func keyed[T any](key string, msg *T) *connect.Request[T] {
 	req := connect.NewRequest(msg)
 	if key != "" {
@@ -165,7 +165,7 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 			if len(r.out.msgs) != c.published || !slices.Equal(r.asks.scopes, []memory.Scope{ana}) {
 				t.Errorf("published %d events, want %d; asked for %v", len(r.out.msgs), c.published, r.asks.scopes)
 			}
-			// A new request is another erasure, whatever became of that one.
+			// A new request starts another erasure, whatever the state of the first.
 			if _, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil ||
 				len(r.out.msgs) != c.published+1 {
 				t.Errorf("a new request: %v, %d events", err, len(r.out.msgs))
@@ -209,7 +209,7 @@ func TestHowFarAnErasureIs(t *testing.T) {
 	}
 }
 
-// waitsFor is a running erasure that waits for two stores, one of which cannot be counted.
+// waitsFor returns a running erasure that waits for two stores. One of them cannot be counted.
 func waitsFor(user string, since time.Time) erasure.Status {
 	return erasure.Status{State: erasure.Running, StartedAt: since.Add(-time.Minute), Progress: erasure.Progress{
 		User: user, RequestID: "x-" + user, Rounds: 7, Remaining: []erasure.Remainder{
@@ -390,7 +390,7 @@ func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
 	}
 }
 
-// What an older version kept under such an id can be erased, and nothing new is imported under it.
+// Data of an older version under such an id can be erased, and no new import uses the id.
 func TestOnlyAnImportRefusesAHiddenUser(t *testing.T) {
 	c, user := newDataFixture(t).client(), "an\u200ba"
 	_, err := c.ImportUser(t.Context(), keyed(acmeKey, &mnemev1.ImportUserRequest{UserId: user}))

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// embeddings counts what is embedded, and may have the vectors corrupted.
+// embeddings counts embedded texts, and can corrupt the vectors.
 type embeddings struct {
 	embedding.Embedder
 	calls, texts atomic.Int32
@@ -48,7 +48,7 @@ func TestTheQueryIsEmbeddedOnce(t *testing.T) {
 	}
 }
 
-// corrupted are a bank's memories with other vectors than it was given.
+// corrupted returns a bank's memories with changed vectors.
 type corrupted struct {
 	bank.Bank
 	with func(i int, v memory.Vector) memory.Vector
@@ -99,7 +99,7 @@ func TestStoredVectorsThatCannotBeComparedAreLeftOut(t *testing.T) {
 	}
 }
 
-// checkNumbers checks what the ranker was asked: in numbers, and so many candidates without a vector.
+// checkNumbers checks the request to the ranker: it has numbers, and a given number of candidates without a vector.
 func checkNumbers(t *testing.T, ranker *listening, without int) {
 	t.Helper()
 	if len(ranker.asks) != 1 || len(ranker.asks[0].Candidates) != where.Candidates {

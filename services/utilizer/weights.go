@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// followedTenants is how many tenants' weights are kept, of those who asked last.
+	// followedTenants is the number of tenants with kept weights: the most recent ones.
 	followedTenants = 1000
-	// followFor is how long the weights of a tenant who does not ask are kept up to date.
+	// followFor is how long a tenant's weights are updated after its last recall.
 	followFor = time.Hour
-	// readsPerAge is how often weights are read again within the age up to which they are used.
+	// readsPerAge is the number of reads of weights within their maximum age.
 	readsPerAge = 3
-	// readTimeout bounds one read.
+	// readTimeout is the timeout of one read.
 	readTimeout = 2 * time.Second
 )
 
-// LearnedWeights are what the reranker has learned of each tenant, to choose candidates by. A recall never waits for them: they are read
-// in the background, by Run, from where the reranker keeps them. It is safe for concurrent use.
+// LearnedWeights has the weights that the reranker learned for each tenant, for the selection of candidates. A recall
+// never waits for them: Run reads them in the background from the reranker's store. It is safe for concurrent use.
 type LearnedWeights struct {
 	store weights.Tenants
 	prior ranking.Weights
@@ -38,33 +38,33 @@ type LearnedWeights struct {
 	log   *slog.Logger
 
 	tenants *otter.Cache[string, *followed]
-	// asked gets tenants whose weights have not been read yet.
+	// asked gets tenants without read weights.
 	asked chan string
 }
 
-// followed is a tenant whose weights are kept up to date.
+// followed is a tenant with regularly updated weights.
 type followed struct {
-	// asked is when a recall asked for them last, in nanoseconds since 1970.
+	// asked is the time of the last recall that used them, in nanoseconds since 1970.
 	asked atomic.Int64
 	read  atomic.Pointer[readWeights]
 }
 
-// readWeights are weights as they were in the store at a time.
+// readWeights are weights with the time of their read.
 type readWeights struct {
 	revision uint64
 	weights  ranking.Weights
 	at       time.Time
 }
 
-// Whose weights chose the candidates of a recall, and why.
+// The source of the weights that selected the candidates of a recall.
 const (
-	choiceLearned  = "learned"  // the tenant's own
-	choicePrior    = "prior"    // the shared prior's: the tenant has learned nothing
-	choiceNotRead  = "not_read" // the shared prior's: the tenant's have not been read yet
-	choiceOutdated = "outdated" // the shared prior's: the store has not answered for too long
+	choiceLearned  = "learned"  // the tenant's weights
+	choicePrior    = "prior"    // the shared prior: the tenant has learned nothing
+	choiceNotRead  = "not_read" // the shared prior: the tenant's weights have not been read yet
+	choiceOutdated = "outdated" // the shared prior: the store has failed for too long
 )
 
-// NewLearnedWeights makes weights that are at most age old when they are used; older ones give way to the prior.
+// NewLearnedWeights creates weights with a maximum age. The prior replaces older ones.
 func NewLearnedWeights(
 	store weights.Tenants, prior ranking.Weights, age time.Duration, now func() time.Time, m metric.Meter, log *slog.Logger,
 ) (*LearnedWeights, error) {
@@ -81,7 +81,8 @@ func NewLearnedWeights(
 	}, nil
 }
 
-// Of returns a tenant's weights, which nobody may change, or the prior's where they are not at hand. It does not wait.
+// Of returns a tenant's weights; the caller must not change them. It returns the prior's weights if they are not
+// available. It does not wait.
 func (l *LearnedWeights) Of(ctx context.Context, tenant string) ranking.Weights {
 	w, why := l.find(tenant)
 	l.count.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(tenant), telemetry.AttrOutcome.String(why)))
@@ -97,7 +98,7 @@ func (l *LearnedWeights) find(tenant string) (_ ranking.Weights, why string) {
 		if _, first := l.tenants.SetIfAbsent(tenant, f); first {
 			select {
 			case l.asked <- tenant:
-			default: // Run is behind, and reads it with all others
+			default: // Run is late, and reads it with all others
 			}
 		}
 		return l.prior, choiceNotRead
@@ -115,7 +116,8 @@ func (l *LearnedWeights) find(tenant string) (_ ranking.Weights, why string) {
 	return read.weights, choiceLearned
 }
 
-// Run reads weights until ctx ends: a tenant's when it asks first, and those of all who asked lately several times within the age.
+// Run reads weights until ctx ends: a tenant's weights at its first recall, and all recent tenants' weights several
+// times within the maximum age.
 func (l *LearnedWeights) Run(ctx context.Context) error {
 	ticker := time.NewTicker(max(l.age/readsPerAge, time.Millisecond))
 	defer ticker.Stop()
@@ -132,17 +134,18 @@ func (l *LearnedWeights) Run(ctx context.Context) error {
 		case <-ticker.C:
 			err = l.readAll(ctx)
 		}
-		if err != nil && !failing && ctx.Err() == nil { // once for an outage
+		if err != nil && !failing && ctx.Err() == nil { // once per outage
 			l.log.WarnContext(ctx, "learned weights not read: the last known ones choose candidates, then the shared prior", "error", err)
 		}
 		failing = err != nil
 	}
 }
 
-// mostFailures in a row end a round: then the store as a whole is away, and each tenant would take as long as a read may.
+// mostFailures is the number of consecutive failures that ends a round. The whole store is then unavailable, and each
+// tenant would take a full timeout.
 const mostFailures = 3
 
-// readAll reads the weights of all who asked lately. What cannot be read of one tenant is no matter of the others.
+// readAll reads the weights of all recent tenants. A failure for one tenant does not affect the others.
 func (l *LearnedWeights) readAll(ctx context.Context) error {
 	var failed error
 	failures := 0
@@ -164,7 +167,7 @@ func (l *LearnedWeights) readAll(ctx context.Context) error {
 	return failed
 }
 
-// read asks the store for what has changed of a tenant's weights.
+// read reads the changes of a tenant's weights from the store.
 func (l *LearnedWeights) read(ctx context.Context, tenant string, f *followed) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -183,7 +186,8 @@ func (l *LearnedWeights) read(ctx context.Context, tenant string, f *followed) e
 	return nil
 }
 
-// usable are the weights of a record; none where nothing was learned, or they are of other features, or cannot be read.
+// usable returns the weights of a record. It returns none if nothing was learned, or if they are unreadable or for
+// other features.
 func (l *LearnedWeights) usable(ctx context.Context, tenant string, r weights.Record) ranking.Weights {
 	if r.Revision == 0 {
 		return ranking.Weights{}

@@ -27,12 +27,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// weightsStore is a store of weights that may be away.
+// weightsStore is a store of weights with a switch for failures.
 type weightsStore struct {
 	weights.Store
 	down  atomic.Bool
 	loads atomic.Int64
-	// hold is received from before a load goes on, where it is not nil.
+	// hold blocks a load until it receives a value, if it is not nil.
 	hold chan struct{}
 }
 
@@ -73,7 +73,7 @@ func newLearned(t testing.TB, s weights.Tenants, age time.Duration, reader *sdkm
 	return l
 }
 
-// run keeps weights up to date until the test ends.
+// run updates weights until the test ends.
 func run(t testing.TB, l *utilizer.LearnedWeights) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -87,7 +87,7 @@ func run(t testing.TB, l *utilizer.LearnedWeights) {
 	})
 }
 
-// opposite has a reranker give a tenant weights that are the shared prior's turned round.
+// opposite stores weights for a tenant that are the negation of the shared prior's.
 func opposite(t testing.TB, s weights.Store, tenantID string) {
 	t.Helper()
 	turned, err := features.Prior()
@@ -101,7 +101,7 @@ func opposite(t testing.TB, s weights.Store, tenantID string) {
 	rollback(t, s, tenantID, turned)
 }
 
-// rollback makes the prior of a reranker the newest version of a tenant's weights.
+// rollback makes the reranker's prior the newest version of a tenant's weights.
 func rollback(t testing.TB, s weights.Store, tenantID string, to ranking.Prior) {
 	t.Helper()
 	settings, err := config.Load[weightsmaker.Settings](nil)
@@ -125,7 +125,7 @@ func rollback(t testing.TB, s weights.Store, tenantID string, to ranking.Prior) 
 	}
 }
 
-// only is the one candidate that a recall of one chooses.
+// only returns the single candidate of a recall for one memory.
 func only(t testing.TB, r *utilizer.Recaller, tenantID string) string {
 	t.Helper()
 	got, err := r.Recall(t.Context(), tenant.Tenant{ID: tenantID}, utilizer.Request{
@@ -146,7 +146,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// choices are how often candidates were chosen by whose weights.
+// choices returns the number of selections by source of the weights.
 func choices(t testing.TB, reader *sdkmetric.ManualReader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -165,7 +165,7 @@ func choices(t testing.TB, reader *sdkmetric.ManualReader) map[string]int64 {
 	return out
 }
 
-// A memory that the shared prior would not fetch is found among the candidates of a tenant whose weights put it first.
+// A memory that the shared prior would not select becomes a candidate if the tenant's weights rank it first.
 func TestCandidatesAreChosenByTheTenantsWeights(t *testing.T) {
 	store, reader := newWeightsStore(t), sdkmetric.NewManualReader()
 	opposite(t, store, "acme")
@@ -180,7 +180,7 @@ func TestCandidatesAreChosenByTheTenantsWeights(t *testing.T) {
 	if counted := choices(t, reader); counted["learned"] != 1 || counted["not_read"] < 1 || len(counted) != 2 {
 		t.Errorf("counted %v", counted)
 	}
-	// What the tenant learns later is taken in, too.
+	// Weights that the tenant learns later are read, too.
 	back, err := features.Prior()
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestNoRecallWaitsForWeights(t *testing.T) {
 	byPrior := only(t, r, "acme")
 	r.Learned = newLearned(t, store, time.Hour, reader)
 	run(t, r.Learned)
-	for range 3 { // while the store does not answer
+	for range 3 { // while the store fails
 		if got := only(t, r, "acme"); got != byPrior {
 			t.Errorf("chose %q, want %q", got, byPrior)
 		}
@@ -224,7 +224,7 @@ func TestNoRecallWaitsForWeights(t *testing.T) {
 	await(t, "the tenant's weights choose", func() bool { return only(t, r, "acme") != byPrior })
 }
 
-// Another tenant's weights choose nothing, and neither do weights of other features.
+// Another tenant's weights select nothing, and neither do weights for other features.
 func TestOtherWeightsDoNotChoose(t *testing.T) {
 	store, reader := newWeightsStore(t), sdkmetric.NewManualReader()
 	opposite(t, store, "globex")
@@ -241,7 +241,7 @@ func TestOtherWeightsDoNotChoose(t *testing.T) {
 	})
 }
 
-// brokenTenant is a store that cannot read one tenant's weights; it counts what it reads of each.
+// brokenTenant is a store that cannot read one tenant's weights. It counts the reads of each tenant.
 type brokenTenant struct {
 	weights.Store
 	broken string
@@ -259,7 +259,7 @@ func (s *brokenTenant) Load(ctx context.Context, tenant string, known uint64) (w
 	return s.Store.Load(ctx, tenant, known)
 }
 
-// Whose weights cannot be read stops nobody else's.
+// A tenant with unreadable weights blocks no other tenant.
 func TestATenantWhoseWeightsCannotBeReadStopsNoOther(t *testing.T) {
 	store := &brokenTenant{Store: newWeightsStore(t), broken: "t7", reads: map[string]int{}}
 	l := newLearned(t, store, 50*time.Millisecond, sdkmetric.NewManualReader())

@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// maxExpected is how many turns one request may expect; part of the contract in proto/.
+	// maxExpected is the maximum number of expected turns per request; part of the contract in proto/.
 	maxExpected = 100
-	// maxDiagnosed is how many entries of the expected turns, or turns in search of the expected text, a diagnosis reads.
+	// maxDiagnosed is the maximum number of entries or turns that a diagnosis reads: entries of the expected turns, or
+	// turns in a search for the expected text.
 	maxDiagnosed = 5_000
 )
 
-// errTooMuch says that there is more to what is expected than a diagnosis reads.
+// errTooMuch means that the expected memories need more reads than a diagnosis makes.
 var errTooMuch = errors.New("what is expected takes more reading than a diagnosis does")
 
-// diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: of what is
-// asked for a diagnosis, nothing is learned.
+// diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: nothing is
+// learned from the queries of a diagnosis.
 type diagnosisServer struct {
 	answers *server
 }
@@ -73,7 +74,7 @@ func (s *diagnosisServer) Why(
 	return connect.NewResponse(out), nil
 }
 
-// expected is what a request expects, checked.
+// expected is the checked expectation of a request.
 type expected struct {
 	turns []string
 	text  string
@@ -112,7 +113,7 @@ func expectedOf(req *mnemev1.WhyRequest) (expected, error) {
 	return e, nil
 }
 
-// findings diagnoses what is expected, from the bank as it is after the recall.
+// findings diagnoses the expected memories from the bank's state after the recall.
 func (s *diagnosisServer) findings(
 	ctx context.Context, scope memory.Scope, expect expected, req *mnemev1.RecallRequest, result Result, answer recall.Answer,
 ) ([]diagnosis.Finding, error) {
@@ -145,7 +146,7 @@ func (s *diagnosisServer) findings(
 	return out, nil
 }
 
-// runOf is what the query made of the bank.
+// runOf converts the result of the query for the diagnosis.
 func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diagnosis.Recall {
 	run := diagnosis.Recall{
 		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
@@ -159,7 +160,7 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 	return run
 }
 
-// turnStates says what is known of turns beside the bank's entries.
+// turnStates returns the known state of turns, except their entries in the bank.
 func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string, window []memory.Turn) ([]diagnosis.Turn, error) {
 	kept, err := b.Turns(ctx, scope, turnIDs)
 	if err != nil {
@@ -183,7 +184,7 @@ func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []
 	return out, nil
 }
 
-// madeOf reads the entries of every state that were made of turns.
+// madeOf reads the entries of turns, in every state.
 func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Sources: turnIDs, Limit: bank.MaxLimit}) {
@@ -197,8 +198,9 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 	return out, nil
 }
 
-// turnsThatTell reads the entries nearest to a text by its words, and the turn that tells it: one that they were made of, else the first
-// found among the user's turns, with the entries made of it. There is no turn where nobody told it.
+// turnsThatTell reads the entries nearest to a text by its words. It returns the turn with the text: a source of the
+// entries, or else the first match among the user's turns, with its entries. It returns no turn if the user never
+// said it.
 func turnsThatTell(
 	ctx context.Context, b bank.Bank, scope memory.Scope, expect string,
 ) (memories []memory.Memory, telling []memory.Turn, err error) {

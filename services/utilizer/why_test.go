@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// why asks a fixture as a tenant's customer.
+// why calls a fixture with a tenant's key.
 func (r *fixture) why(t *testing.T, key string, req *mnemev1.WhyRequest) (*mnemev1.WhyResponse, error) {
 	t.Helper()
 	o := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
@@ -37,7 +37,7 @@ func (r *fixture) why(t *testing.T, key string, req *mnemev1.WhyRequest) (*mneme
 	return res.Msg, nil
 }
 
-// said writes one memory made from a turn of its own.
+// said writes one memory from its own turn.
 func said(t *testing.T, b bank.Bank, turnID, content string, status memory.Status) string {
 	t.Helper()
 	vectors, err := builtin.New().Embed(t.Context(), []string{content})
@@ -55,7 +55,7 @@ func said(t *testing.T, b bank.Bank, turnID, content string, status memory.Statu
 	return m.ID
 }
 
-// exploring gives its last place to the candidate retrieved last, and notes what it was asked.
+// exploring gives the last place to the last retrieved candidate, and records the requests.
 type exploring struct{ asks *[]utilizer.Ask }
 
 func (e exploring) Rank(ctx context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
@@ -69,7 +69,8 @@ func (e exploring) Rank(ctx context.Context, a utilizer.Ask, m int) (utilizer.Or
 	return out, nil
 }
 
-// A recall says what it shows to explore, and so does a diagnosis of it, which asks under its id and leaves nothing to learn from.
+// A recall reports its explored memory. A diagnosis of that recall does so, too: it uses the recall's id, and nothing
+// is learned from it.
 func TestWhyExplainsTheRecallThatIsAskedAbout(t *testing.T) {
 	r := newFixture(t)
 	var asks []utilizer.Ask
@@ -104,7 +105,7 @@ func TestWhyExplainsTheRecallThatIsAskedAbout(t *testing.T) {
 	}
 }
 
-// turning ranks the other way round than retrieval did.
+// turning reverses the order of retrieval.
 type turning struct{}
 
 func (turning) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
@@ -117,7 +118,7 @@ func (turning) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, e
 	return out, nil
 }
 
-// newLife is a fixture with something lost at every stage that a bank can lose it.
+// newLife is a fixture with one lost memory at every stage of the bank.
 func newLife(t *testing.T) *fixture {
 	t.Helper()
 	r := newFixture(t)
@@ -136,7 +137,7 @@ func newLife(t *testing.T) *fixture {
 	return r
 }
 
-// wondering is a query whose memories stay in order of retrieval.
+// wondering returns a query that keeps its memories in order of retrieval.
 func wondering(text string) *mnemev1.RecallRequest {
 	return &mnemev1.RecallRequest{UserId: "ana", Query: text, RetrievalOrder: true}
 }
@@ -195,7 +196,7 @@ func TestWhyBlamesTheProfileAndTheGenerator(t *testing.T) {
 	}
 }
 
-// given answers always the same.
+// given always returns the same answer.
 type given struct{ answer recall.Answer }
 
 func (g given) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
@@ -315,7 +316,7 @@ func TestWhyRefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// Banks that fail one of the reads of a diagnosis.
+// Banks with one failing read of a diagnosis.
 type (
 	memoriesUnavailable struct{ bank.Bank }
 	unavailableTurns    struct{ bank.Bank }
@@ -344,7 +345,7 @@ func (endless) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank
 	return bank.Page{Memories: make([]memory.Memory, o.Limit), Next: "more"}, nil
 }
 
-// listing keeps what was listed of a bank.
+// listing keeps the listed entries of a bank.
 type listing struct {
 	bank.Bank
 	mu   sync.Mutex
@@ -387,14 +388,14 @@ func TestWhyReadsOnlyTheEntriesOfTheExpectedTurns(t *testing.T) {
 	}
 }
 
-// plenty is a bank that lists so many entries, or turns, that tell nothing.
+// plenty is a bank that lists a given number of irrelevant entries or turns.
 type plenty struct {
 	bank.Bank
 	entries, turns int
 	read           int
 }
 
-// page returns how many of all come on the page of a token, and the token of the next one.
+// page returns the number of items on the page of a token, and the token of the next page.
 func (p *plenty) page(all, limit int, token string) (n int, next string) {
 	from, _ := strconv.Atoi(token) // the first has none
 	n = min(limit, all-from)
@@ -405,7 +406,7 @@ func (p *plenty) page(all, limit int, token string) (n int, next string) {
 }
 
 func (p *plenty) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank.Page, error) {
-	if o.Statuses != nil { // what no longer holds, which the recall asks for: nothing
+	if o.Statuses != nil { // entries that no longer hold, which the recall requests: none
 		return bank.Page{}, nil
 	}
 	n, next := p.page(p.entries, o.Limit, o.Token)
@@ -489,7 +490,7 @@ func noGenerator(next utilizer.Policies) utilizer.Policies {
 	}
 }
 
-// The package's stages and the contract's are the same numbers.
+// The package's stages and the contract's stages have the same numbers.
 func TestStagesAreThoseOfTheContract(t *testing.T) {
 	want := []string{
 		"NOT_INGESTED", "DROPPED_BY_FILTER", "NOT_EXTRACTED", "LOST_IN_UPDATE", "NOT_RETRIEVED", "CUT_BY_RERANKER", "LEFT_OUT_OF_PROFILE",

@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// candidateViews are a recall's candidates as the query saw them, in order of retrieval.
+// candidateViews returns a recall's candidates as seen by the query, in order of retrieval.
 func candidateViews(r Result) []*mnemev1.CandidateView {
 	shown, place := map[string]bool{}, map[string]int{}
 	for _, m := range r.Profile.Cited {

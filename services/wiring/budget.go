@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
-// budget says whether tenants may use models, by the tokens that all services and their replicas counted for them today.
+// budget decides if a tenant may use models. It compares the tokens of today, counted by all services and replicas.
 type budget struct {
 	tokens  int64
 	counter *usage.Counter
@@ -19,20 +19,20 @@ type budget struct {
 	tenants map[string]spent
 }
 
-// spent is what was found lately.
+// spent is the last known count of a tenant.
 type spent struct {
 	over  bool
 	at    time.Time
-	day   string // of the last complaint
+	day   string // the day of the last warning
 	found bool
 }
 
 const (
-	// budgetAge is how old what is known of a tenant may be: a budget is exceeded by what is used meanwhile.
+	// budgetAge is the maximum age of a cached count. Use in that time may exceed the budget.
 	budgetAge = 2 * time.Second
 	// budgetTimeout is how long a call waits for Redis.
 	budgetTimeout = 250 * time.Millisecond
-	// maxBudgets bounds the tenants that something is known of.
+	// maxBudgets limits the number of tenants in the cache.
 	maxBudgets = 10_000
 )
 
@@ -40,8 +40,8 @@ func newBudget(tokens int64, counter *usage.Counter, log *slog.Logger) *budget {
 	return &budget{tokens: tokens, counter: counter, log: log, tenants: map[string]spent{}}
 }
 
-// allows reports whether a tenant has tokens left. Where that cannot be told, it may go on: a budget is no reason to stop when a counter is
-// away.
+// allows reports whether a tenant has tokens left. It returns true if the count is unavailable, because an outage of
+// the counter must not stop the service.
 func (b *budget) allows(ctx context.Context, tenant string) bool {
 	now := time.Now().UTC()
 	b.mu.Lock()

@@ -9,13 +9,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Builder collects what a service is made of while it is built. When a later part cannot be had, Abandon
-// frees the earlier ones, because the runner builds again.
+// Builder collects the parts of a service during its start. If a later part fails, Abandon frees the earlier parts,
+// because the runner builds again.
 type Builder struct {
 	App runner.App
 }
 
-// Open opens what a service begins with: the tenants, which are kept up to date, and the bus. Where it fails nothing is left open.
+// Open opens the first parts of a service: the tenants, which it keeps up to date, and the bus. After an error
+// nothing stays open.
 func (b *Builder) Open(
 	ctx context.Context, name string, tenants Tenants, bus Bus, tel *telemetry.Telemetry,
 ) (*tenant.Registry, *BusClient, error) {
@@ -43,24 +44,24 @@ func (b *Builder) OpenTenants(t Tenants, tel *telemetry.Telemetry) (*tenant.Regi
 	return registry, nil
 }
 
-// OnClose frees a part at the end, in reverse order.
+// OnClose registers a function that frees a part at the end. They run in reverse order.
 func (b *Builder) OnClose(name string, free func() error) {
 	b.App.Close = append(b.App.Close, runner.Step{Name: name, Run: func(context.Context) error { return free() }})
 }
 
-// Background adds work.
+// Background adds background tasks.
 func (b *Builder) Background(tasks ...runner.Task) {
 	b.App.Background = append(b.App.Background, tasks...)
 }
 
-// Abandon frees what was made so far and returns why.
+// Abandon frees all parts so far and returns the cause.
 func (b *Builder) Abandon(ctx context.Context, cause error) (*runner.App, error) {
 	errs := []error{cause}
 	for i := len(b.App.Close) - 1; i >= 0; i-- {
 		errs = append(errs, b.App.Close[i].Run(ctx))
 	}
 	if errors.Join(errs[1:]...) == nil {
-		return nil, cause // as it is: joined errors would hide what kind it is
+		return nil, cause // unchanged: a joined error would hide the kind of the cause
 	}
 	return nil, errors.Join(errs...)
 }

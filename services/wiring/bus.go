@@ -1,6 +1,5 @@
-// Package wiring connects services to the systems they need, from configuration: the bus,
-// the workflow engine, the bank, the window, the tenants file and the models. It is wiring, shared so that every service is
-// wired alike.
+// Package wiring connects services to their systems from configuration: the bus, the workflow engine, the bank, the
+// window, the tenants file and the models. All services share it, so that they connect alike.
 package wiring
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Bus says how to reach Kafka and how topics are made.
+// Bus configures the access to Kafka and the creation of topics.
 type Bus struct {
 	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"some of the brokers, host:port, comma-separated"`
 	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers speak TLS; certificates are verified"`
@@ -34,14 +33,14 @@ type Bus struct {
 	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a new topic; an existing one keeps its own"`
 	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a new topic; 0 is the broker's default"`
 	InSync     int           `env:"MNEME_KAFKA_MIN_INSYNC_REPLICAS" envDefault:"0" desc:"min.insync.replicas of a new topic, and of existing ones by mneme migrate; 0 is the broker's default"`
-	// Retention is a topic's, since only some hold what users said.
+	// Retention is per topic, because only some topics hold users' texts.
 	Retention map[string]time.Duration `env:"MNEME_KAFKA_RETENTION" desc:"how long topics keep records, such as mneme.session-events:168h; of new topics, and of existing ones by mneme migrate; the broker's default where not named"`
 	Workers   int                      `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
-	// MaxBatch: records of one user handled together at most.
+	// MaxBatch is the maximum number of records of one user handled together.
 	MaxBatch int `envDefault:"256"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (b Bus) Validate() error {
 	return errors.Join(
 		config.Require(len(b.Brokers) > 0, "MNEME_KAFKA_BROKERS", b.Brokers, "at least one host:port"),
@@ -73,7 +72,8 @@ func (b Bus) Cluster(clientID string) kafka.Cluster {
 	return c
 }
 
-// verified is TLS with the authorities of the machine (SSL_CERT_FILE and SSL_CERT_DIR name others), nil where there is to be none.
+// verified returns TLS with the authorities of the machine (SSL_CERT_FILE and SSL_CERT_DIR name others). It returns
+// nil without TLS.
 func verified(wanted bool) *tls.Config {
 	if !wanted {
 		return nil
@@ -97,7 +97,8 @@ func (b Bus) mechanism() sasl.Mechanism {
 	return m
 }
 
-// unusable is a mechanism that cannot be had, such as for a password with characters that SCRAM does not allow.
+// unusable is a mechanism that cannot be created, for example because SCRAM does not allow a character of the
+// password.
 type unusable struct {
 	name string
 	err  error
@@ -113,7 +114,7 @@ var topicNames = []string{
 	contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges, contract.TopicFeedback, contract.TopicDeadLetters,
 }
 
-// topics are those of the contracts.
+// topics returns the topics of the contracts.
 func (b Bus) topics() []kafka.Topic {
 	var out []kafka.Topic
 	for _, name := range topicNames {
@@ -124,7 +125,7 @@ func (b Bus) topics() []kafka.Topic {
 	return out
 }
 
-// EnsureTopics makes the topics of the contracts where they do not exist.
+// EnsureTopics creates the topics of the contracts that do not exist.
 func (b Bus) EnsureTopics(ctx context.Context, clientID string) error {
 	return runner.Need("kafka", kafka.EnsureTopics(ctx, b.Cluster(clientID), b.topics()...))
 }
@@ -135,11 +136,11 @@ type BusClient struct {
 	name string
 	raw  bus.Publisher
 	ins  *bus.Instruments
-	// Publisher publishes with trace context.
+	// Publisher publishes with the trace context.
 	Publisher bus.Publisher
 }
 
-// Open makes the topics and a publisher. Close the client when done.
+// Open creates the topics and a publisher. The caller closes the client.
 func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*BusClient, error) {
 	if err := b.EnsureTopics(ctx, name); err != nil {
 		return nil, err
@@ -155,17 +156,18 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 	return &BusClient{bus: b, name: name, raw: raw, ins: ins, Publisher: bus.TracedPublisher(raw, ins)}, nil
 }
 
-// Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
+// Consume returns the task that consumes a topic as a group, with the usual chain around h. A new group begins at the
+// oldest record.
 func (c *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
 	return c.ConsumeGathered(topic, group, nil, h)
 }
 
-// ConsumeGathered is Consume where records wait for more of their key, as gather says, see bus.Config.
+// ConsumeGathered is Consume with a wait for more records of the same key. gather sets the wait, see bus.Config.
 func (c *BusClient) ConsumeGathered(topic, group string, gather func(bus.Message) time.Duration, h bus.Handler) (runner.Task, error) {
 	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, gather, h)
 }
 
-// ConsumeNew is Consume for what is published from now on: a new group begins at the end.
+// ConsumeNew is Consume for future records: a new group begins at the end of the topic.
 func (c *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
 	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, nil, h)
 }
@@ -192,10 +194,10 @@ func (c *BusClient) consume(from kafka.SourceConfig, gather func(bus.Message) ti
 	return runner.Task{Name: "consume " + strings.Join(from.Topics, ", "), Run: consumer.Run}, nil
 }
 
-// Raw is the publisher without trace context, for what adds its own.
+// Raw returns the publisher without trace context, for callers that add their own.
 func (c *BusClient) Raw() bus.Publisher { return c.raw }
 
-// Instruments are the client's, for what else uses the bus.
+// Instruments returns the client's instruments, for other users of the bus.
 func (c *BusClient) Instruments() *bus.Instruments { return c.ins }
 
 // Close closes the publisher.

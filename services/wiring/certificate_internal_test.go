@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// writeCertificate makes a certificate with a key at the paths, and returns the certificate.
+// writeCertificate writes a certificate and its key to the paths, and returns the certificate.
 func writeCertificate(t *testing.T, cert, key string, serial int64) []byte {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,8 +40,8 @@ func writeCertificate(t *testing.T, cert, key string, serial int64) []byte {
 	return made
 }
 
-// TestARenewedCertificateIsShownToTemporal asks for what connections show, as a server that trusts the test cannot be had without changing
-// what the whole process trusts.
+// TestARenewedCertificateIsShownToTemporal checks the certificate function of the connections. A server that trusts
+// the test would need a change of the process's trusted authorities.
 func TestARenewedCertificateIsShownToTemporal(t *testing.T) {
 	tel, err := telemetry.New(t.Context(), "test", "test", telemetry.Config{}, os.Stderr)
 	if err != nil {

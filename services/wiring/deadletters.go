@@ -9,16 +9,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-// DeadLetters are the dead letters' topic, for those who work on it in the group of the replay.
+// DeadLetters is the topic of dead letters, for consumers in the group of the replay.
 type DeadLetters struct {
 	Log bus.Log
-	// Offsets say up to where letters were replayed or erased.
+	// Offsets are the offsets up to which letters were replayed or erased.
 	Offsets *kafka.Offsets
-	// Join makes a membership in the group.
+	// Join creates a membership in the group.
 	Join func() (bus.Source, error)
 }
 
-// OpenDeadLetters opens the dead letters; it does not wait for Kafka. The function frees them.
+// OpenDeadLetters opens the dead letters. It does not wait for Kafka. The returned function frees them.
 func (c *BusClient) OpenDeadLetters() (DeadLetters, func() error, error) {
 	log, err := c.Log(contract.TopicDeadLetters)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *BusClient) OpenDeadLetters() (DeadLetters, func() error, error) {
 	return DeadLetters{Log: log, Offsets: offsets, Join: join}, func() error { return errors.Join(log.Close(), offsets.Close()) }, nil
 }
 
-// Log opens a topic as a log; it does not wait for Kafka. Close it when done.
+// Log opens a topic as a log. It does not wait for Kafka. The caller closes the log.
 func (c *BusClient) Log(topic string) (bus.Log, error) {
 	return kafka.NewLog(c.bus.Cluster(c.name), topic)
 }

@@ -23,17 +23,18 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// Webhooks names the consumer group that delivers changes of memory, so that an erasure can wait for it.
+// Webhooks names the consumer group that delivers memory changes, so that an erasure can wait for it.
 type Webhooks struct {
-	// Group: consumer group that reads memory changes for webhooks; an erasure waits for it, so that it is the same in all services.
+	// Group is the consumer group that reads memory changes for webhooks. An erasure waits for it, so it is the same
+	// in all services.
 	Group string `envDefault:"mneme-webhooks"`
 }
 
-// Groups are the consumer groups that an erasure waits for. Who only counts has no need of them.
+// Groups are the consumer groups that an erasure waits for. A caller that only counts does not need them.
 type Groups struct{ Attribution, Webhooks string }
 
-// OpenErasureStores opens every store that holds data of users, beside bank and window: they are erased in this order, and counted. A
-// further store is one more line.
+// OpenErasureStores opens every store with users' data, except bank and window. They are erased in this order, and
+// counted. A new store needs one more line here.
 func OpenErasureStores(
 	b *BusClient, w Workflows, redis Redis, temporal client.Client, groups Groups, tel *telemetry.Telemetry,
 ) ([]erasure.Store, func() error, error) {
@@ -58,7 +59,7 @@ func OpenErasureStores(
 	return stores, o.free, nil
 }
 
-// opened opens stores until one fails, and frees what they hold.
+// opened opens stores until one fails, and frees their resources.
 type opened struct {
 	bus   *BusClient
 	redis Redis
@@ -75,7 +76,7 @@ func (o *opened) free() error {
 	return errors.Join(errs...)
 }
 
-// keep keeps what frees something that was opened, or the error of opening it.
+// keep records a function that frees an opened store, or the error of opening it.
 func (o *opened) keep(free func() error, err error) {
 	if err != nil {
 		o.err = errors.Join(o.err, err)
@@ -134,7 +135,7 @@ func (o *opened) consumer(group, topic string) erasure.Consumer {
 	return erasure.Consumer{Log: o.log(topic), Committed: offsets.Committed}
 }
 
-// OpenDecisions opens what is kept of the decisions of a filter that asks a model. It does not wait for Redis.
+// OpenDecisions opens the kept decisions of a filter that uses a model. It does not wait for Redis.
 func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*decisions.Store, func() error, error) {
 	client, err := r.client(tel)
 	if err != nil {
@@ -143,7 +144,7 @@ func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*de
 	return decisions.New(client, o), client.Close, nil
 }
 
-// OpenRecords opens what is kept of calls of models. It does not wait for Redis.
+// OpenRecords opens the kept records of model calls. It does not wait for Redis.
 func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*records.Store, func() error, error) {
 	client, err := r.client(tel)
 	if err != nil {
@@ -156,16 +157,16 @@ func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*record
 	return store, client.Close, nil
 }
 
-// TransportTopic is a topic whose records leave with its retention alone.
+// TransportTopic is a topic that loses records by its retention only.
 type TransportTopic struct {
 	Name string
-	// Texts says that its records hold what users say; else they hold ids.
+	// Texts marks records with users' texts. Other records hold ids.
 	Texts bool
-	// RetentionMs is how long it keeps records, in milliseconds; -1 for ever, 0 not known.
+	// RetentionMs is the retention in milliseconds; -1 means for ever, 0 means unknown.
 	RetentionMs int64
 }
 
-// TransportTopics says what records may remain where no service reads them again.
+// TransportTopics returns the topics with records that may remain although no service reads them again.
 func (c *BusClient) TransportTopics(ctx context.Context) ([]TransportTopic, error) {
 	topics := []TransportTopic{
 		{Name: contract.TopicSessionEvents, Texts: true}, {Name: contract.TopicSalientTurns, Texts: true},

@@ -24,7 +24,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// answering is a service that answers with the tenant of the call.
+// answering is a service that answers with the caller's tenant.
 type answering struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 }
@@ -40,7 +40,7 @@ func (answering) Rerank(
 	return connect.NewResponse(&mnemev1.RerankResponse{WeightsVersion: t.ID}), nil
 }
 
-// serveAnswering runs it as services are run, and returns its address and how to end it.
+// serveAnswering runs it as a service, and returns its address and a function that stops it.
 func serveAnswering(t *testing.T) (addr string, end func()) {
 	t.Helper()
 	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey("KEY-of-acme")}})
@@ -72,7 +72,7 @@ func serveAnswering(t *testing.T) (addr string, end func()) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	for ready := false; !ready; { // it answers 503 while it starts
+	for ready := false; !ready; { // the service answers 503 while it starts
 		resp, err := http.Get("http://" + addr + "/readyz")
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,8 @@ func serveAnswering(t *testing.T) (addr string, end func()) {
 	return addr, end
 }
 
-// hundred and announced are what callers without a key try: connections, and bytes that each announces.
+// hundred and announced are the attempts of callers without a key: the number of connections, and the announced bytes
+// of each.
 const (
 	hundred   = 100
 	announced = 4 << 20
@@ -115,7 +116,8 @@ func TestBodiesWithoutAKeyHoldNoMemoryAndNoConnection(t *testing.T) {
 	requireRefusals(t, addr, hundred)
 }
 
-// announce sends all of a body but its last byte without a key, and returns nil when it is refused and the connection closed.
+// announce sends a body without a key, except the last byte. It returns nil if the service refuses the call and
+// closes the connection.
 func announce(addr string, most []byte) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -128,18 +130,18 @@ func announce(addr string, most []byte) error {
 		return err
 	}
 	sent := make(chan struct{})
-	go func() { defer close(sent); _, _ = conn.Write(most) }() // until the other side closes
+	go func() { defer close(sent); _, _ = conn.Write(most) }() // until the server closes
 	r := bufio.NewReader(conn)
 	status, err := r.ReadString('\n')
 	if err != nil || !strings.Contains(status, " 401 ") {
 		return fmt.Errorf("answered %q, %w", status, err)
 	}
-	_, _ = io.Copy(io.Discard, r) // ends, or is reset, when the other side closes
+	_, _ = io.Copy(io.Discard, r) // ends, or is reset, when the server closes
 	<-sent
 	return nil
 }
 
-// requireRefusals fails the test unless the service has counted so many refused calls.
+// requireRefusals fails the test unless the service has counted n refused calls.
 func requireRefusals(t *testing.T, addr string, n int) {
 	t.Helper()
 	resp, err := http.Get("http://" + addr + "/metrics")
@@ -194,7 +196,7 @@ func TestStreamsWithoutAKeyHoldNoMemory(t *testing.T) {
 	requireRefusals(t, addr, hundred)
 }
 
-// endless is a body that has always more.
+// endless is a body without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }

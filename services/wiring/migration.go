@@ -19,9 +19,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 )
 
-// Migration makes what services need in the systems behind them: topics, collections, and the namespace of workflows. What exists stays,
-// but for what may change: limits of topics, collections of an earlier version, and the namespace's retention. It may be repeated, and
-// be run by several at a time, while services run.
+// Migration creates the resources of services: topics, collections, and the namespace of workflows. It keeps existing
+// resources, but it changes limits of topics, collections of an earlier version, and the namespace's retention. It
+// may be repeated and run in parallel, while services run.
 type Migration struct {
 	Bus       Bus
 	Workflows Workflows
@@ -30,10 +30,10 @@ type Migration struct {
 	Embedding Embedding
 }
 
-// minRetention is the shortest retention that Temporal takes.
+// minRetention is the shortest retention that Temporal accepts.
 const minRetention = 24 * time.Hour
 
-// Topics makes Kafka's topics, and limits those that exist.
+// Topics creates Kafka's topics, and sets the limits of existing topics.
 func (m Migration) Topics(ctx context.Context, clientID string) error {
 	if err := m.Bus.EnsureTopics(ctx, clientID); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (m Migration) Topics(ctx context.Context, clientID string) error {
 	return runner.Need("kafka", kafka.LimitTopics(ctx, m.Bus.Cluster(clientID), m.Bus.topics()...))
 }
 
-// Collections makes the bank's collections in Weaviate, and remembers the embedding that they are for.
+// Collections creates the bank's collections in Weaviate, and records their embedding.
 func (m Migration) Collections(ctx context.Context, tel *telemetry.Telemetry) error {
 	embedder, free, err := m.Embedding.Open(ctx, m.Model, tel)
 	if err != nil {
@@ -54,8 +54,8 @@ func (m Migration) Collections(ctx context.Context, tel *telemetry.Telemetry) er
 	return errors.Join(closeBank(), free())
 }
 
-// RegisterNamespace makes the namespace in Temporal where it does not exist. Histories of workflows that have ended are kept there for as
-// long as retention says.
+// RegisterNamespace creates the namespace in Temporal if it does not exist. Temporal keeps the histories of ended
+// workflows there for the retention.
 func (m Migration) RegisterNamespace(ctx context.Context, retention time.Duration, tel *telemetry.Telemetry) error {
 	if retention < minRetention {
 		return fault.Terminal("retention", "is %s, want %s or more", retention, minRetention)

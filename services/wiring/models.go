@@ -31,15 +31,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Model is the endpoint that tenants of policy llm are served by. Without a model name there is
-// none, and such tenants' data waits.
+// Model is the model endpoint for tenants of policy llm. Without a model name there is no endpoint, and the data of
+// such tenants waits.
 type Model struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
-	// Record has calls be recorded; they hold what users said.
+	// Record turns on the recording of calls. Records hold users' texts.
 	Record  bool            `env:"MNEME_LLM_RECORD" desc:"whether what models are asked and answer is kept in Redis, to learn from; it holds what users say, and goes with an erasure"`
 	Records records.Options `envPrefix:"MNEME_LLM_RECORD_"`
 
-	// DayTokens is a budget: what goes beyond it is done by the embedded policy.
+	// DayTokens is a budget: above it, the embedded policy does the work.
 	DayTokens int64 `env:"MNEME_LLM_TENANT_TOKENS_PER_DAY" envDefault:"0" desc:"tokens of models that a tenant may use a day, in UTC; from then on the embedded policy decides, and what it formed waits for a replay of handler budget; 0 for no limit"`
 
 	used    func(ctx context.Context, tenant string, tokens int64)
@@ -47,13 +47,13 @@ type Model struct {
 	allowed func(ctx context.Context, tenant string) bool
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (m Model) Validate() error {
 	return config.Require(m.DayTokens >= 0, "MNEME_LLM_TENANT_TOKENS_PER_DAY", m.DayTokens, "0 or more")
 }
 
-// Account has the tokens that the model uses from now on be counted as usage of the tenants, where there is a model, and its calls be
-// recorded where that is wanted. It returns where they are, nil where they are not. It does not wait for Redis.
+// Account counts the model's tokens as usage of the tenants, if there is a model. It records the model's calls if the
+// configuration says so. It returns the store of records, or nil without recording. It does not wait for Redis.
 func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records.Store, error) {
 	if err := b.countTokens(m, r, tel); err != nil || !m.Record || !m.configured() {
 		return nil, err
@@ -65,7 +65,7 @@ func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records
 		return nil, err
 	}
 	b.OnClose("redis of records", free)
-	b.OnClose("records", func() error { store.Flush(context.Background()); return nil }) // after what uses models has stopped
+	b.OnClose("records", func() error { store.Flush(context.Background()); return nil }) // after all users of models have stopped
 	b.Background(runner.Task{Name: "records", Run: store.Run})
 	m.record = store.Keep
 	return store, nil
@@ -84,7 +84,7 @@ func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error
 	if err != nil {
 		return err
 	}
-	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil }) // after what uses models has stopped
+	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil }) // after all users of models have stopped
 	b.Background(runner.Task{Name: "usage", Run: counter.Run})
 	m.used = func(ctx context.Context, tenant string, tokens int64) {
 		counter.Count(ctx, tenant, usage.Tokens, tokens)
@@ -99,10 +99,10 @@ func (m Model) configured() bool {
 	return m.Endpoint.HasModel()
 }
 
-// nothing is what closes what needs no closing.
+// nothing is the close function of parts that need no closing.
 func nothing() error { return nil }
 
-// open makes the client and what closes it; the client is nil when no model is configured.
+// open creates the client and its close function. The client is nil if no model is configured.
 func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error) {
 	if !m.configured() {
 		return nil, nothing, nil
@@ -118,10 +118,10 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error)
 
 func invalidModel(err error) error { return fault.Terminal("MNEME_LLM_*", "%w", err) }
 
-// errNoModel is retryable: the turns are fine, the operator has to set a model.
+// errNoModel is retryable: the turns are valid, but the operator must configure a model.
 var errNoModel = errors.New("the tenant's policy is llm, but MNEME_LLM_MODEL is not set")
 
-// missing says why there is nothing of a policy.
+// missing returns the error for a policy without an implementation.
 func missing(p tenant.Policy) error {
 	if p == tenant.PolicyLLM {
 		return errNoModel
@@ -129,17 +129,17 @@ func missing(p tenant.Policy) error {
 	return fault.Terminal("policy", "is %q, want one of %q", p, tenant.Policies())
 }
 
-// Embedding chooses what makes vectors.
+// Embedding selects the embedder.
 type Embedding struct {
 	Kind   string `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint|encoder" desc:"builtin, the model server's /embeddings (endpoint), or a sentence encoder in the process (encoder)"`
 	Folder string `env:"MNEME_EMBEDDING_FOLDER" desc:"folder of the sentence encoder: model.onnx, tokenizer.json, config.json, as sentence-transformers lays them out"`
 
 	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
-	// Cache: texts whose vectors are remembered in the process.
+	// Cache is the number of texts with vectors cached in the process.
 	Cache int `envDefault:"10000"`
 }
 
-// Open makes the embedder.
+// Open creates the embedder.
 func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) (embedding.Embedder, func() error, error) {
 	if e.Kind == "builtin" {
 		return embedding.Cached(builtin.New(), e.Cache), nothing, nil
@@ -172,7 +172,7 @@ type Filters struct {
 	trained *trainedPolicies
 }
 
-// Find is as services want it.
+// Find returns the filter of a policy.
 func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
 	if p.Version() != "" {
 		trained, err := f.trained.find(p)
@@ -187,10 +187,10 @@ func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
 	return nil, missing(p)
 }
 
-// Asks reports whether there is a filter that asks a model.
+// Asks reports whether a filter uses a model.
 func (f Filters) Asks() bool { return f.of[tenant.PolicyLLM] != nil }
 
-// Keep has the filter that asks a model be another one, made of it.
+// Keep replaces the filter that uses a model by a wrapped one.
 func (f Filters) Keep(keeping func(formation.Filter) formation.Filter) {
 	f.of[tenant.PolicyLLM] = keeping(f.of[tenant.PolicyLLM])
 }
@@ -206,7 +206,7 @@ type FormationOptions struct {
 	Decisions Decisions
 }
 
-// OpenFilters makes the filters of every policy there is.
+// OpenFilters creates the filters of all policies.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
 	trained, err := newTrainedPolicies(o.Decisions)
 	if err != nil {
@@ -225,7 +225,7 @@ func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filter
 	return filters, free, nil
 }
 
-// withinBudget is a filter by a model, and another for tenants whose budget is used up.
+// withinBudget is a filter with a model, and another filter for tenants with a used-up budget.
 type withinBudget struct{ model, other formation.Filter }
 
 // Filter implements formation.Filter.
@@ -239,23 +239,23 @@ func (f withinBudget) Filter(
 	return out, err
 }
 
-// variant is a strategy as one policy runs it.
+// variant is a strategy under one policy.
 type variant struct {
 	strategy tenant.Strategy
 	policy   tenant.Policy
 }
 
-// Formers are what forms memory, by strategy and policy.
+// Formers are the formers of memory, by strategy and policy.
 type Formers struct {
 	of      map[variant]formation.Former
 	trained *trainedPolicies
-	// made are the formers of trained policies by version, share what makes one of a former that shares its work out.
+	// made holds the formers of trained policies by version. share wraps a former so that it divides its work.
 	made  *sync.Map
 	share func(formation.Former) formation.Former
 }
 
-// Find is as consolidation wants it. A strategy or policy that there is none of is a terminal error; a model that is not configured is
-// worth waiting for.
+// Find returns the former of a strategy and policy. An unknown strategy or policy is a terminal error. A model
+// without configuration is a retryable error.
 func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 	if p := tenant.Policy(policy); p.Version() != "" && tenant.Strategy(strategy) == tenant.StrategySalimory {
 		trained, err := f.trained.find(p)
@@ -277,7 +277,7 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 	return nil, missing(tenant.Policy(policy))
 }
 
-// OpenFormers makes the formers of every strategy and policy there is.
+// OpenFormers creates the formers of all strategies and policies.
 func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
 	alone := func(f formation.Former) formation.Former { return f }
 	trained, err := newTrainedPolicies(o.Decisions)
@@ -308,13 +308,13 @@ type RecallPolicy struct {
 	recall.Generator
 }
 
-// RecallPolicies are the query-time policies there are.
+// RecallPolicies are the query-time policies.
 type RecallPolicies struct {
 	of      map[tenant.Policy]RecallPolicy
 	trained *trainedPolicies
 }
 
-// Find is as the utilizer wants it.
+// Find returns the query-time policy of a tenant policy.
 func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
 	if p.Version() != "" {
 		trained, err := r.trained.find(p)
@@ -335,7 +335,7 @@ type RecallOptions struct {
 	Decisions Decisions
 }
 
-// OpenRecallPolicies makes the query-time policies of every policy there is.
+// OpenRecallPolicies creates the query-time policies of all policies.
 func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
 	trained, err := newTrainedPolicies(o.Decisions)
 	if err != nil {

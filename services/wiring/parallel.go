@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
 )
 
-// Shared returns the same formers with the work on long sessions shared out, as far as a former is divisible.
+// Shared returns the same formers with divided work on long sessions, for formers that are divisible.
 func (f Formers) Shared(o parallel.Options) Formers {
 	out := Formers{maps.Clone(f.of), f.trained, &sync.Map{}, func(former formation.Former) formation.Former { return parallel.New(former, o) }}
 	for w, former := range out.of {

@@ -13,24 +13,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Redis says how to reach Redis.
+// Redis configures the access to Redis.
 type Redis struct {
 	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster, or Sentinels where there is a master's name"`
 	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
 	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
 	TLS      bool          `env:"MNEME_REDIS_TLS" envDefault:"false" desc:"whether Redis speaks TLS; certificates are verified"`
 	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
-	// Master is what Sentinels know a primary by.
+	// Master is the name of the primary in the Sentinels.
 	Master           string        `env:"MNEME_REDIS_SENTINEL_MASTER" desc:"name that Sentinels know the master by; the addresses are those of the Sentinels then. Empty where there are none"`
 	SentinelUser     string        `env:"MNEME_REDIS_SENTINEL_USER" desc:"user of the Sentinels; empty for the default one"`
 	SentinelPassword config.Secret `env:"MNEME_REDIS_SENTINEL_PASSWORD" desc:"password of the Sentinels; empty for none"`
-	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
+	// WeightsPrefix is the same in every service, because erasure needs it as well as the reranker.
 	WeightsPrefix string `envDefault:"mneme:weights:"`
 	// DirectoryPrefix is the same in every service, too.
 	DirectoryPrefix string `env:"MNEME_REDIS_DIRECTORY_PREFIX" envDefault:"mneme:directory:" desc:"beginning of the keys of tenants and API keys"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (r Redis) Validate() error {
 	return errors.Join(
 		config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port"),
@@ -41,18 +41,18 @@ func (r Redis) Validate() error {
 	)
 }
 
-// Open makes a client for what a service keeps in Redis itself; it does not wait for Redis. Close it when done.
+// Open creates a client for a service's own data in Redis. It does not wait for Redis. The caller closes it.
 func (r Redis) Open(tel *telemetry.Telemetry) (goredis.UniversalClient, error) { return r.client(tel) }
 
-// quiet keeps the driver from printing to stderr what it returns as errors, too.
+// quiet stops the driver's output to stderr, because it also returns the errors.
 var quiet = sync.OnceFunc(logging.Disable)
 
-// client makes a client; it does not wait for Redis.
+// client creates a client. It does not wait for Redis.
 func (r Redis) client(tel *telemetry.Telemetry) (goredis.UniversalClient, error) {
 	return r.OpenWithin(tel, 2*time.Second)
 }
 
-// OpenWithin makes a client whose calls read and write within a time; it does not wait for Redis. Close it when done.
+// OpenWithin creates a client with a timeout for reads and writes. It does not wait for Redis. The caller closes it.
 func (r Redis) OpenWithin(tel *telemetry.Telemetry, timeout time.Duration) (goredis.UniversalClient, error) {
 	quiet()
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{

@@ -26,7 +26,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// Scope is the instrumentation scope of spans around the back-ends.
+// Scope is the instrumentation scope of spans around the stores.
 const Scope = "github.com/mneme-memory/mneme/services"
 
 // OpenBank connects to the bank.
@@ -41,17 +41,17 @@ func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, te
 	return bank.Traced(b, tel.Tracer.Tracer(Scope)), b.Close, nil
 }
 
-// Window says where working memory is and how much of it is kept.
+// Window configures the address and the size of working memory.
 type Window struct {
 	Redis
-	// Prefix: beginning of the keys.
+	// Prefix is the common prefix of the keys.
 	Prefix string        `envDefault:"mneme:window:"`
 	Words  int           `env:"MNEME_WINDOW_WORDS" envDefault:"600" desc:"words of salient turns in a user's window; what is of the moment only has as many to itself"`
 	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"72h" desc:"how much older than the user's newest turn a turn of the window may be"`
 	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"after how long without a write a user's window is forgotten"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (w Window) Validate() error {
 	return errors.Join(
 		config.Require(w.Words > 0, "MNEME_WINDOW_WORDS", w.Words, "more than zero"),
@@ -60,7 +60,7 @@ func (w Window) Validate() error {
 	)
 }
 
-// Open makes the window. It does not wait for Redis: a window that is unavailable is no reason not to start.
+// Open creates the window. It does not wait for Redis: a service starts without the window.
 func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, error) {
 	c, err := w.client(tel)
 	if err != nil {
@@ -75,8 +75,9 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 	return window.Traced(opened, tel.Tracer.Tracer(Scope)), c.Close, nil
 }
 
-// Workflows says how to reach Temporal and when the users' workflows work. MaxTurns are also the most that are consolidated
-// together of an open session. A session whose model answers cannot be used so often goes to the dead letters.
+// Workflows configures the access to Temporal and the times of users' workflows. MaxTurns is also the maximum number
+// of turns per consolidation of an open session. A session goes to the dead letters after a number of attempts with
+// unusable model answers.
 type Workflows struct {
 	Addr      string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
 	Namespace string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
@@ -84,9 +85,9 @@ type Workflows struct {
 	Cert      string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of a certificate to show to Temporal; empty for none"`
 	Key       string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of its key"`
 	APIKey    config.Secret `env:"MNEME_TEMPORAL_API_KEY" desc:"Temporal API key; empty for none"`
-	// MaxTurns: waiting turns that start a consolidation.
+	// MaxTurns is the number of waiting turns that start a consolidation.
 	MaxTurns int `envDefault:"32"`
-	// BatchTurns: turns of an ended session consolidated together.
+	// BatchTurns is the number of turns of an ended session consolidated together.
 	BatchTurns int           `envDefault:"200"`
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
 	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
@@ -96,7 +97,7 @@ type Workflows struct {
 	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"3" desc:"unusable model answers about the same turns until dead letters"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (w Workflows) Validate() error {
 	return errors.Join(
 		config.Require(w.Addr != "", "MNEME_TEMPORAL_ADDR", w.Addr, "host:port"),
@@ -121,7 +122,7 @@ func (w Workflows) Open(ctx context.Context, tel *telemetry.Telemetry) (client.C
 	return c, runner.Need("temporal", err)
 }
 
-// options say how Temporal is reached.
+// options returns the client options for Temporal.
 func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 	o := client.Options{HostPort: w.Addr, Namespace: w.Namespace, Logger: temporallog.NewStructuredLogger(tel.Log)}
 	o.ConnectionOptions.TLS = verified(w.TLS)
@@ -133,7 +134,7 @@ func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 		if _, err := shown(nil); err != nil {
 			return o, fault.Terminal("MNEME_TEMPORAL_TLS_CERT", "%w", err)
 		}
-		o.ConnectionOptions.TLS.GetClientCertificate = shown // read for each connection: certificates are renewed while a service runs
+		o.ConnectionOptions.TLS.GetClientCertificate = shown // read for each connection, because certificates are renewed while a service runs
 	}
 	if w.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(w.APIKey.Reveal())
@@ -148,22 +149,22 @@ func (w Workflows) Starter(c client.Client) consolidation.Starter {
 	}}
 }
 
-// Inside says how services know each other.
+// Inside configures the authentication between services.
 type Inside struct {
 	Secret config.Secret `env:"MNEME_INTERNAL_SECRET" desc:"what the gateway and the services behind it show each other, 16 bytes or more, the same in all; empty for none, then tenants' keys of the tenants file are all that is taken"`
 	Keys   bool          `env:"MNEME_INTERNAL_KEYS" envDefault:"false" desc:"whether services behind the gateway take tenants' keys of the tenants file, too, where there is a secret"`
 }
 
-// minSecret is how many bytes a secret has at least.
+// minSecret is the minimum length of a secret in bytes.
 const minSecret = 16
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (i Inside) Validate() error {
 	return config.Require(i.Secret == "" || len(i.Secret) >= minSecret, "MNEME_INTERNAL_SECRET", i.Secret, "16 bytes or more")
 }
 
-// Require stands before the RPC handlers of a service: calls without a credential are refused before their bodies are read, and counted
-// by the code that they are refused with.
+// Require wraps the RPC handlers of a service. It refuses calls without a credential before it reads their bodies,
+// and counts them by the returned code.
 func (i Inside) Require(tenants *tenant.Registry, tel *telemetry.Telemetry, next http.Handler) (http.Handler, error) {
 	refusals, err := telemetry.MetricRefused.Counter(tel.Meter.Meter(Scope))
 	if err != nil {

@@ -11,25 +11,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// noFile in the place of a path says that there is no tenants file.
+// noFile is the path that means: no tenants file.
 const noFile = "-"
 
-// Tenants says where the tenants are known from.
+// Tenants configures the sources of tenants.
 type Tenants struct {
-	// Redis has the directory. Services that need Redis for more have the same settings there.
+	// Redis has the directory. Services that also use Redis otherwise share these settings.
 	Redis     Redis
 	File      string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes; - for none, where MNEME_TENANTS_DIRECTORY is true"`
 	Directory bool          `env:"MNEME_TENANTS_DIRECTORY" envDefault:"false" desc:"whether tenants that are made at run time, and kept in Redis, are known, too; the same in all services"`
 	Poll      time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file and the directory are looked at"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (t Tenants) Validate() error {
 	return config.Require(t.File != noFile || t.Directory, "MNEME_TENANTS_FILE", t.File, "a file, unless MNEME_TENANTS_DIRECTORY is true")
 }
 
-// open reads the tenants; free the registry when it is used no more. It does not wait for Redis: the tenants that are kept there come as
-// soon as it can be reached.
+// open reads the tenants. The caller frees the registry. It does not wait for Redis: the tenants stored there arrive
+// once Redis is reachable.
 func (t Tenants) open(tel *telemetry.Telemetry) (r *tenant.Registry, free func() error, err error) {
 	o := tenant.Options{
 		Path: t.File, Poll: t.Poll,
@@ -51,7 +51,8 @@ func (t Tenants) open(tel *telemetry.Telemetry) (r *tenant.Registry, free func()
 	return r, free, nil
 }
 
-// OpenDirectory opens the tenants and API keys that are made at run time. It does not wait for Redis. Free it when it is used no more.
+// OpenDirectory opens the tenants and API keys that are created at run time. It does not wait for Redis. The caller
+// frees the directory.
 func (r Redis) OpenDirectory(tel *telemetry.Telemetry) (directory.Directory, func() error, error) {
 	c, err := r.client(tel)
 	if err != nil {

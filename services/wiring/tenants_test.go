@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// openTenants opens the tenants of settings, keeps them up to date until the test ends, and returns them.
+// openTenants opens the tenants of the settings, keeps them up to date until the test ends, and returns them.
 func openTenants(t *testing.T, environ map[string]string) (*tenant.Registry, error) {
 	t.Helper()
 	cfg, err := config.Load[all](environ)
@@ -58,7 +58,7 @@ func tenantsFile(t *testing.T) string {
 	return path
 }
 
-// eventually waits until a tenant is known.
+// eventually waits until the registry has a tenant.
 func eventually(t *testing.T, r *tenant.Registry, id string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -84,7 +84,7 @@ func TestTenantsOfTheDirectory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, free, err := cfg.Window.OpenDirectory(newTelemetry(t)) // the settings of Redis are the same everywhere
+			d, free, err := cfg.Window.OpenDirectory(newTelemetry(t)) // all services have the same settings of Redis
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestTenantsOfTheDirectory(t *testing.T) {
 	}
 }
 
-// A Redis that is away keeps nothing from starting, and its tenants come when it does.
+// Services start while Redis is unavailable, and read its tenants once it is available.
 func TestTheDirectoryIsAway(t *testing.T) {
 	server := miniredis.RunT(t)
 	addr := server.Addr()

@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// listen takes connections by TLS with a certificate that nobody trusts, and says when a client has begun to speak it.
+// listen accepts TLS connections with an untrusted certificate, and reports the start of a handshake.
 func listen(t *testing.T) (addr string, spoken <-chan struct{}) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
@@ -27,7 +27,7 @@ func listen(t *testing.T) (addr string, spoken <-chan struct{}) {
 		}
 		return nil, nil
 	}}
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells every handshake that fails
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the server logs every failed handshake
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String(), heard

@@ -34,7 +34,7 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end() // what is left is written then
+	end() // the remaining counts are written then
 	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
 	defer func() { _ = client.Close() }()
 	counter, err := usage.New(client, usage.Options{})
@@ -73,7 +73,7 @@ func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
 	if n := server.Total(); n != 1 {
 		t.Errorf("%d calls, want that of the other tenant", n)
 	}
-	redis.Close() // what cannot be told is no reason to stop
+	redis.Close() // an unknown count does not stop the service
 	_, err = filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, said("I live in Porto"), nil)
 	if err != nil || server.Total() != 2 {
 		t.Errorf("with Redis away: %v after %d calls", err, server.Total())
@@ -98,7 +98,7 @@ func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 		if _, err := filter.Filter(t.Context(), ana, said("I live in Porto"), nil); err != nil {
 			t.Fatal(err)
 		}
-		end() // what is left is written then
+		end() // the remaining counts are written then
 	}
 	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
 	defer func() { _ = client.Close() }()
@@ -111,8 +111,8 @@ func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 	}
 }
 
-// accounted returns the filter of tenants with a model whose use is accounted in a Redis, where its calls are recorded, nil where they are
-// not, and what ends all that.
+// accounted returns the filter of tenants with a model. Redis counts the model's use. It also returns the store of
+// recorded calls, which is nil without recording, and a function that stops everything.
 func accounted(t *testing.T, m wiring.Model, redis string) (filter formation.Filter, store *records.Store, end func()) {
 	t.Helper()
 	b := &wiring.Builder{}
@@ -134,7 +134,7 @@ func accounted(t *testing.T, m wiring.Model, redis string) (filter formation.Fil
 	}
 }
 
-// said is one turn of a user.
+// said returns one turn of a user.
 func said(text string) []memory.Turn {
 	return []memory.Turn{{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: text}}
 }
@@ -181,7 +181,7 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 	if err := os.WriteFile(broken, []byte(`{"format":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for i, err := range find() { // turns become dead letters, and hold nobody up; who recalls is told to come again
+	for i, err := range find() { // turns become dead letters and do not block others; recall returns a retryable error
 		if err == nil || fault.IsTerminal(err) != (i < 2) || !strings.Contains(err.Error(), "broken.json") {
 			t.Errorf("without the file: %v", err)
 		}
@@ -194,7 +194,7 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 			t.Errorf("with the file: %v", err)
 		}
 	}
-	p.Version = "trained-2" // of two files, and not the same: neither is meant
+	p.Version = "trained-2" // two files differ: neither is used
 	for i, name := range []string{"a[1].json", "b.json"} {
 		p.Heads[decision.Change].Weights[0] = float64(i)
 		data, err := p.Encode()

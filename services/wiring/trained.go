@@ -17,23 +17,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// ErrNoPolicy says that there is no trained policy of a version, or that files disagree about it.
+// ErrNoPolicy means that there is no trained policy of a version, or that files disagree about it.
 var ErrNoPolicy = errors.New("no trained policy of that version")
 
-// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for where
-// the folder has changed since, so that one can be put there at any time; what a version is does not change while the process runs. It is
-// safe for concurrent use: who wants a known version waits for no file.
+// trainedPolicies holds the policies of the program and those in a folder, by version. It looks up an unknown version
+// in the folder if the folder has changed, so that a policy can be added at any time. A version does not change while
+// the process runs. It is safe for concurrent use: a lookup of a known version waits for no file.
 type trainedPolicies struct {
 	folder string
 	mu     sync.RWMutex
 	known  map[string]*decision.Policy
-	// reading is held while the folder is looked at, listed is what it held then, and broken what could not be used of that.
+	// reading is held during a read of the folder. listed is the content of the folder at that time, and broken is its
+	// unusable part.
 	reading sync.Mutex
 	listed  string
 	broken  error
 }
 
-// newTrainedPolicies looks whether there is a folder where one is set: a misspelt one would be noticed with the first turn.
+// newTrainedPolicies checks that a configured folder exists. Otherwise the first turn would reveal a misspelt name.
 func newTrainedPolicies(d Decisions) (*trainedPolicies, error) {
 	if d.Folder != "" {
 		if at, err := os.Stat(d.Folder); err != nil || !at.IsDir() {
@@ -43,7 +44,7 @@ func newTrainedPolicies(d Decisions) (*trainedPolicies, error) {
 	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}, nil
 }
 
-// Check reports a policy that names a version which there is none of, before a turn does.
+// Check reports a policy with an unknown version before a turn needs it.
 func (d Decisions) Check(p tenant.Policy) error {
 	trained, err := newTrainedPolicies(d)
 	if err == nil && p.Version() != "" {
@@ -52,8 +53,8 @@ func (d Decisions) Check(p tenant.Policy) error {
 	return err
 }
 
-// find returns the policy of a version. One that there is none of is a terminal error, so that no other tenant waits for it: the turns
-// become dead letters, which are replayed when the operator has put it there.
+// find returns the policy of a version. An unknown version is a terminal error, so that no other tenant waits for it.
+// The turns become dead letters. The operator adds the policy and replays them.
 func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 	shipped := decision.Shipped()
 	if found := shipped[p.Version()]; found != nil {
@@ -82,7 +83,7 @@ func (t *trainedPolicies) have(version string) *decision.Policy {
 	return t.known[version]
 }
 
-// look reads the folder where it is not as it was. A version that several files have differently is that of none.
+// look reads the folder if it has changed. It drops a version if several files disagree about it.
 func (t *trainedPolicies) look() error {
 	entries, err := os.ReadDir(t.folder)
 	if err != nil {
@@ -95,7 +96,7 @@ func (t *trainedPolicies) look() error {
 			continue
 		}
 		files = append(files, e.Name())
-		if at, err := os.Stat(filepath.Join(t.folder, e.Name())); err == nil { // else reading it says what is wrong
+		if at, err := os.Stat(filepath.Join(t.folder, e.Name())); err == nil { // otherwise the read reports the error
 			fmt.Fprintf(listed, "%q %d %d\n", e.Name(), at.Size(), at.ModTime().UnixNano())
 		} else {
 			fmt.Fprintf(listed, "%q\n", e.Name())
@@ -109,7 +110,7 @@ func (t *trainedPolicies) look() error {
 		policy, err := readPolicy(filepath.Join(t.folder, file))
 		if err != nil {
 			var reading *fs.PathError
-			unread = unread || errors.As(err, &reading) // which may pass without a change that could be seen
+			unread = unread || errors.As(err, &reading) // a retry may succeed without a visible change of the file
 			broken = append(broken, err)
 			continue
 		}

@@ -19,16 +19,16 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// Weights says where the reranker's weights and the traces of recalls are, and how much of them is kept.
+// Weights configures the place and the size of the reranker's weights and recall traces.
 type Weights struct {
 	Redis
-	// Versions: versions of weights kept to roll back to.
+	// Versions is the number of versions of weights kept for a rollback.
 	Versions int           `envDefault:"100"`
 	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that wait for citations at most"`
 	TraceTTL time.Duration `env:"MNEME_RERANKER_TRACE_TTL" envDefault:"24h" desc:"how long a recall waits for its citations"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (w Weights) Validate() error {
 	return errors.Join(
 		config.Require(w.Traces > 0, "MNEME_RERANKER_TRACES", w.Traces, "more than zero"),
@@ -36,23 +36,23 @@ func (w Weights) Validate() error {
 	)
 }
 
-// Limits are those of the store.
+// Limits returns the limits of the store.
 func (w Weights) Limits() weights.Limits {
 	return weights.Limits{Versions: w.Versions, Traces: w.Traces, TraceTTL: w.TraceTTL}
 }
 
-// Open makes the store. It does not wait for Redis: memories can be ordered without.
+// Open creates the store. It does not wait for Redis: memories can be ranked without weights.
 func (w Weights) Open(tel *telemetry.Telemetry) (weights.Store, func() error, error) {
 	return w.Redis.openWeights(tel, w.Limits())
 }
 
-// Prior says what every tenant's ranking starts from.
+// Prior configures the initial ranking of every tenant.
 type Prior struct {
 	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of weights that every tenant's ranking starts from, as mneme-lab train reranker fits them to the embedding in use; the utilizer needs the reranker's; empty means the binary's"`
 }
 
-// Open reads the prior. One from a file has features of a name of its own, made of what is in it: services that were given different
-// files notice, and what tenants learned from another start is put aside.
+// Open reads the prior. The features of a prior from a file get a name derived from its content. So services detect
+// different files, and a tenant's weights learned from another prior are put aside.
 func (p Prior) Open() (ranking.Prior, error) {
 	if p.File == "" {
 		return features.Prior()
@@ -69,7 +69,7 @@ func (p Prior) Open() (ranking.Prior, error) {
 	return prior, nil
 }
 
-// OpenFor reads the prior for an embedder; one that was fitted to another is a terminal error.
+// OpenFor reads the prior for an embedder. A prior fitted to another embedder is a terminal error.
 func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
 	prior, err := p.Open()
 	if err == nil && prior.Embedding != "" && prior.Embedding != e.Model() {
@@ -84,7 +84,7 @@ func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
 	return prior, err
 }
 
-// priorNameLength is how many digits of a file's hash tell it from others.
+// priorNameLength is the number of hash digits that distinguish prior files.
 const priorNameLength = 8
 
 func (r Redis) openWeights(tel *telemetry.Telemetry, l weights.Limits) (weights.Store, func() error, error) {
@@ -113,7 +113,7 @@ func (r Redis) openTraces(tel *telemetry.Telemetry) (erasure.Store, func() error
 	return RecallTraces{s}, free, nil
 }
 
-// RecallTraces are what the reranker keeps of a user, as a store to be erased.
+// RecallTraces is the reranker's data of a user, as a store to erase.
 type RecallTraces struct{ Store weights.Traces }
 
 var _ erasure.Store = RecallTraces{}
@@ -121,7 +121,7 @@ var _ erasure.Store = RecallTraces{}
 // Name implements erasure.Store.
 func (RecallTraces) Name() string { return "recall traces and reports" }
 
-// Erase implements erasure.Store. What came after the request goes, too: nothing but learning rests on it.
+// Erase implements erasure.Store. It also erases data after the request, because only learning uses the traces.
 func (t RecallTraces) Erase(ctx context.Context, r erasure.Request) error {
 	return t.Store.Erase(ctx, r.Scope)
 }

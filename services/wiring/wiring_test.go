@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// all is what can be set.
+// all has all settings.
 type all struct {
 	Bus       wiring.Bus
 	Tenants   wiring.Tenants
@@ -88,7 +88,7 @@ func newTelemetry(t *testing.T) *telemetry.Telemetry {
 	return tel
 }
 
-// find asks a model's policies for the tenants of both policies; it returns the errors of each.
+// find gets a model's policies for the tenants of both policies. It returns the errors of each.
 func find(t *testing.T, m wiring.Model) (embedded, llmErrs []error) {
 	t.Helper()
 	tel := newTelemetry(t)

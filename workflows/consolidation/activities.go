@@ -16,31 +16,31 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// Announcer publishes what a consolidation did.
+// Announcer publishes the changes of a consolidation.
 type Announcer interface {
-	// Announce publishes changes of a user, in order; a repeated one carries the same ids.
+	// Announce publishes changes of a user, in order. A repeated change carries the same ids.
 	Announce(ctx context.Context, scope memory.Scope, changes []memory.Change, at time.Time) error
-	// DeadLetter keeps the turns of a batch that could not be consolidated, so that they can be replayed.
+	// DeadLetter keeps the turns of a batch that failed, so that they can be replayed.
 	DeadLetter(ctx context.Context, b Batch, reason string, at time.Time) error
 }
 
-// Formers finds the former of a tenant's strategy and policy; an unknown pair is an error.
+// Formers finds the former of a tenant's strategy and policy. An unknown pair is an error.
 type Formers func(strategy, policy string) (formation.Former, error)
 
-// Activities are the steps of a consolidation. They hold no state: any worker can run any of
-// them, and run it again.
+// Activities are the steps of a consolidation. They hold no state: any worker can run and repeat them.
 type Activities struct {
 	Formers  Formers
 	Embedder embedding.Embedder
 	Bank     bank.Bank
 	Window   window.Window
 	Announce Announcer
-	// Erasures goes on with an erasure once the bank is empty.
+	// Erasures continues an erasure once the bank is empty.
 	Erasures Erasures
 }
 
-// Extract asks the policy what the turns say that were not decided on before, and embeds it. Model-bound, but for a look at the bank: a
-// turn that came again must not be in what a model is asked, as one candidate may be made of several turns.
+// Extract asks the policy for the candidates of the turns that have no earlier decision, and embeds them. It waits
+// for a model, except for a read of the bank. It removes repeated turns from the model's input, because one candidate
+// may come from several turns.
 func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	known, reused, err := a.known(ctx, b)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	return out, fits("what the turns say", out)
 }
 
-// sound takes out of the candidates those that something is wrong with.
+// sound removes faulty candidates.
 func sound(candidates []formation.Candidate) (good []formation.Candidate, failed []formation.Failure) {
 	for _, c := range candidates {
 		if c.Fault == "" {
@@ -101,7 +101,7 @@ func sound(candidates []formation.Candidate) (good []formation.Candidate, failed
 	return good, failed
 }
 
-// checkCandidates refuses candidates that are made of anything but the turns that are to be formed.
+// checkCandidates refuses candidates with sources outside the turns to form.
 func checkCandidates(b Batch, candidates []formation.Candidate) error {
 	ids := b.turnIDs()
 	for _, c := range candidates {
@@ -114,10 +114,11 @@ func checkCandidates(b Batch, candidates []formation.Candidate) error {
 	return nil
 }
 
-// known returns the turns of a batch that were decided on before it. A turn was decided on when the bank has it, and when the filter
-// dropped one of its id earlier than it let this one pass: another text under the id of a dropped turn does not take its place. A turn
-// that passed first is not lost to a later decision on its id, and one of which it is not known when it passed is not lost either. Reused
-// are those of them that are not the turn which was decided on, as far as it was kept: nothing is kept of what a dropped turn said.
+// known returns the turns of a batch that have an earlier decision. The bank has such a turn, or the filter dropped a
+// turn of the same id before it let this one pass. So another text under a dropped turn's id does not replace that
+// turn. A turn that passed first survives a later decision on its id. A turn without a known decision time survives,
+// too. Reused turns are known turns that differ from the turn of the first decision, as far as the bank keeps it. The
+// bank keeps no text of a dropped turn.
 func (a *Activities) known(ctx context.Context, b Batch) (known, reused []string, err error) {
 	ids := b.turnIDs()
 	kept, err := a.Bank.Turns(ctx, b.Scope, ids)
@@ -144,8 +145,8 @@ func (a *Activities) known(ctx context.Context, b Batch) (known, reused []string
 	return known, reused, nil
 }
 
-// Apply writes what was decided, has W hold what matters for the moment and retires what it should no longer show, keeps the core block and
-// announces the changes. Store-bound, and the same however often it runs.
+// Apply writes the decided operations. It updates the window: it holds passing turns and retires obsolete ones. It
+// keeps the core block and announces the changes. It waits for stores only, and repeated runs have the same result.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	held := passing(in)
 	if in.More {
@@ -189,13 +190,13 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	return nil
 }
 
-// passing are the turns that W has to hold for a while: the bank was given none of what they say.
+// passing returns the turns that the window must hold for a while. The bank has no entry for them.
 func passing(in ApplyInput) []window.Kept {
 	var out []window.Kept
 	for _, p := range in.Decided.Passing {
 		for _, t := range slices.Concat(in.Batch.Turns, in.Again) {
 			if t.ID == p.TurnID {
-				t.Saliency = memory.SaliencyDecision{} // W shows what was said
+				t.Saliency = memory.SaliencyDecision{} // the window shows the text
 				out = append(out, window.Kept{Turn: t.Turn, Until: p.Until})
 			}
 		}
@@ -203,8 +204,8 @@ func passing(in ApplyInput) []window.Kept {
 	return out
 }
 
-// sessionRecord says how far the session is. FormedAt tells a repeated Apply from a further batch
-// of the same session, so that counts are not added twice. Nil when there is nothing new to say.
+// sessionRecord describes the state of the session. FormedAt distinguishes a repeated Apply from a further batch of
+// the same session, so that counts are not added twice. The result is nil when nothing changed.
 func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.SessionRecord, error) {
 	at := in.Now.UTC().Truncate(time.Millisecond)
 	old, ok, err := a.Bank.Session(ctx, in.Batch.Scope, in.Batch.SessionID)
@@ -221,7 +222,7 @@ func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.
 	}, nil
 }
 
-// DeadLetter keeps the turns of a batch whose consolidation failed for good. Store-bound.
+// DeadLetter keeps the turns of a batch whose consolidation failed for good. It waits for stores only.
 func (a *Activities) DeadLetter(ctx context.Context, in DeadLetterInput) error {
 	activity.GetLogger(ctx).Error("session goes to the dead letters",
 		"tenant", in.Batch.Scope.Tenant, "session", in.Batch.SessionID, "turns", len(in.Batch.Turns), "reason", in.Reason)

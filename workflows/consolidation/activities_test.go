@@ -35,7 +35,7 @@ import (
 
 var owner = memory.Scope{Tenant: "acme", User: "ana"}
 
-// announced keeps what was announced.
+// announced keeps the announced changes.
 type announced struct {
 	changes     []memory.Change
 	deadLetters []consolidation.Batch
@@ -54,7 +54,7 @@ func (a *announced) DeadLetter(_ context.Context, b consolidation.Batch, _ strin
 	return a.err
 }
 
-// shop is the activities over stores in memory.
+// shop is the activities with stores in memory.
 type shop struct {
 	*consolidation.Activities
 	announced *announced
@@ -85,7 +85,7 @@ func batchOf(session int, texts ...string) consolidation.Batch {
 	return b
 }
 
-// turnsOf are a batch's turns alone.
+// turnsOf returns only the turns of a batch.
 func turnsOf(b consolidation.Batch) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range b.Turns {
@@ -94,7 +94,7 @@ func turnsOf(b consolidation.Batch) []memory.Turn {
 	return out
 }
 
-// decide is everything up to what is recorded before it is applied.
+// decide runs all steps up to the decision.
 func (s shop) decide(ctx context.Context, t *testing.T, b consolidation.Batch, now time.Time) consolidation.ApplyInput {
 	t.Helper()
 	extracted, err := s.Extract(ctx, b)
@@ -247,7 +247,7 @@ func TestFurtherBatchesOfASessionAddUp(t *testing.T) {
 	whole := batchOf(1, "I live in Porto.", "I am allergic to peanuts.", "I play tennis.")
 	first, second := whole, whole
 	first.Turns, first.Closes = whole.Turns[:2], false
-	second.Turns = whole.Turns[1:] // one of them comes again
+	second.Turns = whole.Turns[1:] // one turn comes again
 	a := s.consolidate(t, first, start)
 	if got := s.session(t, "s1"); got.Closed || got.Turns != 2 {
 		t.Errorf("half a session is %+v", got)
@@ -520,7 +520,7 @@ func TestHowTemporalSeesFailures(t *testing.T) {
 	}
 }
 
-// TestAModelsAnswers goes through the llm policy, against a scripted model server.
+// TestAModelsAnswers runs the llm policy against a scripted model server.
 func TestAModelsAnswers(t *testing.T) {
 	tests := []struct {
 		name, kind string
@@ -554,7 +554,7 @@ func TestAModelsAnswers(t *testing.T) {
 	}
 }
 
-// What was never consolidated is not shown to the next decision, whatever is in view.
+// The next decision sees only consolidated turns, even if the window has others.
 func TestTheWindowShowsWhatWasConsolidated(t *testing.T) {
 	s := newShop(t)
 	done, given := batchOf(1, "I live in Porto."), batchOf(2, "I cannot be understood.")
@@ -570,7 +570,7 @@ func TestTheWindowShowsWhatWasConsolidated(t *testing.T) {
 	}
 }
 
-// What is deleted leaves the core block, too, and the rest of it stays.
+// A deletion also removes the entry from the core block, and keeps the other lines.
 func TestRetractCutsTheCoreBlock(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)

@@ -9,17 +9,17 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// compressFrom is the size in bytes from which a payload is compressed. A compressor costs a megabyte of memory and
-// a quarter of a millisecond however short the payload is, and most signals and results are short.
+// compressFrom is the size in bytes from which a payload is compressed. A compressor costs a megabyte of memory and a
+// quarter of a millisecond, even for a short payload. Most signals and results are short.
 const compressFrom = 16 << 10
 
-// DataConverter is JSON, compressed where it is large and that makes it smaller.
+// DataConverter encodes as JSON. It compresses large payloads if that makes them smaller.
 func DataConverter() converter.DataConverter {
 	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(),
 		compressLarge{converter.NewZlibCodec(converter.ZlibCodecOptions{})})
 }
 
-// compressLarge leaves small payloads as they are. Either form is decoded, whatever wrote it.
+// compressLarge leaves small payloads as they are. It decodes both forms.
 type compressLarge struct{ converter.PayloadCodec }
 
 // Encode implements converter.PayloadCodec.
@@ -39,11 +39,11 @@ func (c compressLarge) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload
 	return out, nil
 }
 
-// maxPayloadBytes bounds what a step is given and what it returns, as JSON: Temporal takes 2 MB, and what is larger than this would
+// maxPayloadBytes limits the arguments and results of a step, as JSON. Temporal accepts 2 MB. A larger payload would
 // take a former too long, however small it became by compression.
 const maxPayloadBytes = 1900 << 10
 
-// fits refuses what is too large for a payload, so that its batch is taken in smaller parts.
+// fits refuses a value that is too large for a payload, so that its batch is split.
 func fits(what string, value any) error {
 	n, err := size(value)
 	if err != nil {
@@ -55,13 +55,13 @@ func fits(what string, value any) error {
 	return nil
 }
 
-// tooLarge is the error that has a batch taken in smaller parts.
+// tooLarge is the error that splits a batch into smaller parts.
 func tooLarge(format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), errorTooLarge, nil)
 }
 
-// size is how many bytes a value has as JSON: up to six times those of a text, as some characters are escaped. Encoding gives the same
-// bytes each time, which the check of determinism cannot see.
+// size returns the size of a value as JSON, in bytes. Escaped characters make it up to six times the size of the
+// text. Encoding gives the same bytes each time, but the check of determinism cannot see that.
 //
 //workflowcheck:ignore
 func size(value any) (int, error) {

@@ -18,7 +18,7 @@ func TestDataConverterCompressesLargePayloadsOnly(t *testing.T) {
 		"empty":              {"", false},
 		"a turn":             {strings.Repeat("I moved to Porto. ", 10), false},
 		"a batch of turns":   {strings.Repeat("I moved to Porto. ", 5000), true},
-		"just below a batch": {strings.Repeat("x", 16<<10-3), false}, // two quotes around it
+		"just below a batch": {strings.Repeat("x", 16<<10-3), false}, // plus two quotes
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := dc.ToPayload(c.text)

@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// aside is a turn that is only read.
+// aside returns a turn that is context only.
 func aside(session string, n int) consolidation.Event {
 	e := turn(session, n)
 	e.Context = true
@@ -57,7 +57,7 @@ func TestContextIsReadWithItsSession(t *testing.T) {
 	}
 }
 
-// A session that is taken in parts reads with each what was said around it: what stands between two parts with both.
+// A session taken in parts reads each part with its context. Context between two parts is read with both.
 func TestContextIsReadWithThePartItStandsBy(t *testing.T) {
 	env, s := newRun(t)
 	var events []consolidation.Event
@@ -72,7 +72,8 @@ func TestContextIsReadWithThePartItStandsBy(t *testing.T) {
 	}
 }
 
-// Context alone begins no consolidation, and does not keep the workflow longer than a session waits for its next turn.
+// Context alone starts no consolidation. It does not keep the workflow running longer than a session waits for its
+// next turn.
 func TestContextAloneIsForgotten(t *testing.T) {
 	env, s := newRun(t)
 	signals(env, []consolidation.Event{aside("s1", 1), aside("s2", 1)}, []consolidation.Event{aside("s1", 2)})
@@ -88,7 +89,7 @@ func TestContextAloneIsForgotten(t *testing.T) {
 	}
 }
 
-// wantState looks at the state some time after the start.
+// wantState checks the state some time after the start.
 func wantState(
 	t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, want string, is func(consolidation.State) bool,
 ) {
@@ -124,7 +125,7 @@ func TestContextDoesNotPutOffAnIdleSession(t *testing.T) {
 	}
 }
 
-// However much is dropped, the state stays small, and the newest is kept.
+// The state stays small however many turns are dropped, and keeps the newest context.
 func TestContextIsBounded(t *testing.T) {
 	const mostOfASession, most = 32 << 10, 128 << 10
 	long := func(session string, n int) consolidation.Event {
@@ -186,7 +187,7 @@ func TestContextIsErasedWithTheUser(t *testing.T) {
 
 func (s *steps) Erase(context.Context, consolidation.EraseInput) error { return nil }
 
-// What goes to the dead letters is what was to be formed: the text of a dropped turn is kept nowhere once its session is done with.
+// A dead letter has only the turns to form. The text of a dropped turn is deleted when its session is done.
 func TestADeadLetterHasNoContext(t *testing.T) {
 	env, s := newRun(t)
 	s.alwaysFail = func() error { return temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil) }
@@ -197,7 +198,7 @@ func TestADeadLetterHasNoContext(t *testing.T) {
 	}
 }
 
-// onContext names turns of the context in what it extracts, or decides.
+// onContext names turns of the context in its candidates or its decision.
 type onContext struct {
 	formation.Former
 	extract, decide, core bool
@@ -270,7 +271,7 @@ func TestNothingMayRestOnContext(t *testing.T) {
 	}
 }
 
-// What is for working memory only is held there for its time, though it has fallen out; what is retired is not.
+// The window holds passing turns for a time, even turns that it dropped before. It does not hold retired turns.
 func TestPassingTurnsAreHeldInTheWindow(t *testing.T) {
 	s := newShop(t)
 	b := batchOf(1, "I am tired today.", "I live in Porto.", "I wait for the bus.")
@@ -279,7 +280,7 @@ func TestPassingTurnsAreHeldInTheWindow(t *testing.T) {
 	in := consolidation.ApplyInput{Batch: b, Now: start, Decided: consolidation.Decided{
 		Passing: passing, Write: memory.Write{Retire: []string{"s1:2"}},
 	}}
-	for range 2 { // as often as it is tried
+	for range 2 { // the result is the same after each attempt
 		if err := s.Apply(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}

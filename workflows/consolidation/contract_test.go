@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// Temporal's limits of an id.
+// maxWorkflowID is Temporal's limit of an id.
 const maxWorkflowID = 1000
 
 func TestWorkflowIDsAreOneForEachUserAndTakenByTemporal(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAShownIDDoesNotNameTheUser(t *testing.T) {
 	}
 }
 
-// The SDK names the workflow in every line.
+// The SDK names the workflow in every log line.
 func TestTheSDKsLogDoesNotNameTheUser(t *testing.T) {
 	var out strings.Builder
 	made := consolidation.ClientOptions(client.Options{Logger: log.NewStructuredLogger(slog.New(

@@ -14,21 +14,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// coreInput is what may change a core block that consolidation keeps.
+// coreInput is the changes that may affect a core block kept by consolidation.
 type coreInput struct {
 	scope     memory.Scope
 	strategy  string
 	sessionID string
-	// written are entries that hold since now, closed the ids of those that hold no more.
+	// written are entries that hold from now on, closed are the ids of entries that no longer hold.
 	written []memory.Memory
 	closed  []string
 	now     time.Time
 }
 
-// keepCore chooses the core block anew where what was written may change it, and returns what changed; a strategy that
-// writes the block itself is left to that. The block is a function of the entries that hold, so a repeated or late
-// call comes to the same; what an earlier attempt of the same step wrote is returned again, as it may have ended
-// before that was announced.
+// keepCore recomputes the core block if the written entries may change it, and returns the changes. It leaves a block
+// alone that the strategy writes. The block is a function of the entries that hold, so a repeated or late call gives
+// the same block. It returns the changes of an earlier attempt again, because that attempt may have ended before the
+// announcement.
 func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Change, error) {
 	if tenant.Strategy(in.strategy).WritesCore() {
 		return nil, nil
@@ -62,7 +62,7 @@ func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Chang
 	return memory.LinesChanges(in.scope, *next), nil
 }
 
-// held are entries that ceased to hold, as they were when they did; one that is gone is left out.
+// held returns entries that ceased to hold, in their last valid form. It omits deleted entries.
 func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	for _, id := range ids {
@@ -79,8 +79,8 @@ func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string)
 	return out, nil
 }
 
-// constraints chooses among all entries of the user that hold. What an assistant or another speaker said, or what the
-// user only passed on, binds nobody.
+// constraints selects from all entries of the user that hold. It ignores statements of an assistant or another
+// speaker, and statements that the user only quoted.
 func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (constraint.Chosen, error) {
 	var active []memory.Memory
 	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit}
@@ -105,10 +105,10 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 	}), func(m memory.Memory, clause string) bool { return guard.Says(m, clause, turns) }), nil
 }
 
-// maxHeard is how many of the newest entries are read for who speaks, beside the candidates.
+// maxHeard is the number of newest entries whose speakers are read, as well as the candidates.
 const maxHeard = 200
 
-// turnsToRead are the sources of candidates, and of the newest entries.
+// turnsToRead returns the sources of the candidates and of the newest entries.
 func turnsToRead(candidates, active []memory.Memory) []string {
 	var ids []string
 	for _, m := range candidates {

@@ -20,7 +20,7 @@ func (s shop) core(t *testing.T) memory.Core {
 	return core
 }
 
-// wantLines fails where the block has other lines, or one that does not rest on the memory that says it.
+// wantLines fails if the block has other lines, or a line without its memory as source.
 func (s shop) wantLines(t *testing.T, version int, want ...string) {
 	t.Helper()
 	core := s.core(t)
@@ -52,13 +52,13 @@ func TestTheCoreBlockHasWhatBinds(t *testing.T) {
 	s.wantLines(t, 1, "I'm allergic to peanuts.")
 	s.consolidate(t, batchOf(4, "I use a wheelchair."), start.Add(3*time.Hour))
 	s.wantLines(t, 2, "I use a wheelchair.", "I'm allergic to peanuts.")
-	if err := s.Apply(t.Context(), in); err != nil { // an attempt that comes late
+	if err := s.Apply(t.Context(), in); err != nil { // a late attempt
 		t.Fatal(err)
 	}
 	s.wantLines(t, 2, "I use a wheelchair.", "I'm allergic to peanuts.")
 }
 
-// What an attempt wrote is announced by the next one, with the same ids.
+// The next attempt announces the changes of the first attempt, with the same ids.
 func TestARepeatedCoreChangeIsTheSame(t *testing.T) {
 	s := newShop(t)
 	in := s.consolidate(t, batchOf(1, "I'm allergic to peanuts."), start)
@@ -111,7 +111,7 @@ func TestWhatIsReleasedEntersTheCoreBlock(t *testing.T) {
 	s.wantLines(t, 1, "I'm allergic to peanuts.")
 }
 
-// An assistant's words bind nobody, and a block that its strategy writes is left to it.
+// Statements of an assistant are no constraints. A block that its strategy writes stays unchanged.
 func TestTheCoreBlockIsOfTheUsersWords(t *testing.T) {
 	s := newShop(t)
 	b := batchOf(1, "I'm allergic to peanuts.")
@@ -131,7 +131,7 @@ func TestTheCoreBlockIsOfTheUsersWords(t *testing.T) {
 	s.wantLines(t, 0)
 }
 
-// Words that the user only passes on bind nobody, nor do those of another speaker.
+// Statements that the user only quotes are no constraints, and neither are statements of another speaker.
 func TestTheCoreBlockIsOfTheUsersOwnWords(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(

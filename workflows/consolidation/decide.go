@@ -14,11 +14,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// maxLookups bounds what a former looks up at a time.
+// maxLookups limits the number of simultaneous lookups of a former.
 const maxLookups = 64
 
-// Decide asks the policy what the candidates do to the bank, and plans the writes; or it returns what the policy wants to
-// know first. Model-bound.
+// Decide asks the policy for the effect of the candidates on the bank, and plans the writes. Or it returns the
+// lookups that the policy needs first. It waits for a model.
 func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error) {
 	former, err := a.Formers(in.Batch.Strategy, in.Batch.Policy)
 	if err != nil {
@@ -53,8 +53,9 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	return decided, fits("what was decided", decided)
 }
 
-// madeBefore returns the entries, of every state, that the bank has of the turns of a batch. There are some where the turns come again,
-// from the dead letters or because the bus delivers them twice, and where one turn is worked off in parts.
+// madeBefore returns the bank's entries, in every state, that come from the turns of a batch. Such entries exist if
+// the turns come again, from the dead letters or by a repeated delivery. They also exist if one turn is worked off in
+// parts.
 func (a *Activities) madeBefore(ctx context.Context, b Batch) (made []memory.Memory, err error) {
 	if len(b.Turns) == 0 {
 		return nil, nil
@@ -72,11 +73,12 @@ func (a *Activities) madeBefore(ctx context.Context, b Batch) (made []memory.Mem
 	}
 }
 
-// reasonStandIn is kept with the operation that ends an entry which stood in for what a model made later.
+// reasonStandIn is the reason of an operation that ends a stand-in entry after a model formed the turn.
 const reasonStandIn = "formed by the model"
 
-// replaceStandIns ends what the policy without a model made of turns that a budget kept from the model, and that the model forms now. An
-// entry that the model's operations are about stays what they make of it. What a decision cannot be shown of the bank it may still end.
+// replaceStandIns ends the entries of the policy without a model, once the model forms their turns. A used-up budget
+// had kept those turns from the model. An entry that the model's operations target stays under those operations.
+// replaceStandIns may also end entries of the bank that the decision did not see.
 func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, verdict *formation.Verdict) error {
 	if len(before) == 0 || tenant.Policy(in.Batch.Policy).Kind() == tenant.PolicyEmbedded || in.Batch.Skip > 0 {
 		return nil
@@ -92,7 +94,7 @@ func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, ve
 		}
 	}
 	own := in.Batch.turnIDs()
-	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed)) // these come again, and their stand-ins hold until then
+	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed)) // these turns come again, and their stand-ins hold until then
 	foreign := func(id string) bool { return !slices.Contains(own, id) || slices.Contains(failed, id) }
 	for _, m := range before {
 		if m.Status != memory.StatusActive || named[m.ID] || policyName(m.PolicyVersion) != policyName(other.Version()) ||
@@ -109,17 +111,18 @@ func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, ve
 	return nil
 }
 
-// policyName is a policy's version without what of it changes.
+// policyName returns the stable part of a policy's version.
 func policyName(version string) string {
 	name, _, _ := strings.Cut(version, "/")
 	return name
 }
 
-// againFrom is where the ordinals of entries begin that are made of turns which something was made of before.
+// againFrom is the first ordinal of entries from turns that already have entries.
 const againFrom = 1000
 
-// tellApart gives the entries of turns of which something was made before other ids where the bank has something else by theirs: ids come
-// of turns and of the order of what these say. Nothing in the bank would be overwritten; the new entry would be lost.
+// tellApart gives new ids to entries with the id of another entry in the bank. That occurs for turns that
+// already have entries, because an id depends on the turns and on the ordinal of the entry. The bank would overwrite
+// nothing, but it would lose the new entry.
 func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation) error {
 	if len(before) == 0 {
 		return nil
@@ -134,7 +137,7 @@ func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in D
 		if errors.Is(err, bank.ErrNotFound) {
 			return true, nil
 		}
-		return err == nil && m.Content == content, err // that of an attempt before, which is left as it is
+		return err == nil && m.Content == content, err // an earlier attempt wrote it, and it stays as it is
 	}
 	renamed, holds := map[string]string{}, map[string]bool{}
 	for _, m := range in.Neighbourhood.Pool {
@@ -143,7 +146,7 @@ func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in D
 	for i := range ops {
 		for k, id := range ops[i].Targets {
 			switch now, again := renamed[id]; {
-			case holds[id]: // the bank's
+			case holds[id]: // the bank has another entry with the id
 				holds[id] = ops[i].Kind == memory.OpNone
 			case again:
 				ops[i].Targets[k] = now
@@ -182,7 +185,7 @@ func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in D
 	return nil
 }
 
-// ask is a decision put off until the lookups are made.
+// ask returns a decision that is postponed until the lookups are done.
 func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decided, error) {
 	if len(verdict.Lookups) > maxLookups {
 		err := fault.Terminal("verdict.lookups", "are %d, want at most %d at a time", len(verdict.Lookups), maxLookups)
@@ -203,7 +206,7 @@ func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decide
 	return out, fits("what is asked for", out)
 }
 
-// plan turns a verdict into writes.
+// plan converts a verdict into writes.
 func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) {
 	scope := in.Batch.Scope
 	if err := checkVerdict(in, v); err != nil {
@@ -227,8 +230,8 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 	return Decided{Write: write, Changes: changes, Passing: v.Passing, Failed: v.Failed}, nil
 }
 
-// checkVerdict refuses a verdict that rests on a turn that is neither of the batch nor what a shown entry was made of: context is read,
-// and nothing is made of it.
+// checkVerdict refuses a verdict with a source outside the batch and outside the sources of the shown entries.
+// Context is read only, and no entry comes from it.
 func checkVerdict(in DecideInput, v formation.Verdict) error {
 	own, known := map[string]bool{}, map[string]bool{}
 	for _, id := range in.Batch.turnIDs() {
@@ -284,7 +287,7 @@ func gather(pool []memory.Memory, near []Neighbour) formation.Found {
 	return f
 }
 
-// complete marks new entries with the trace and embeds those whose text is not a candidate's.
+// complete adds the trace to new entries. It embeds entries whose text is not the text of a candidate.
 func (a *Activities) complete(ctx context.Context, in DecideInput, ops []memory.Operation) error {
 	vectors := map[string]memory.Vector{}
 	for _, c := range in.Neighbourhood.Candidates {

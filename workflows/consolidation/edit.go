@@ -16,29 +16,30 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// PolicyCaller is the policy version of entries that callers told as they are.
+// PolicyCaller is the policy version of entries with the literal text of a caller.
 const PolicyCaller = "caller/1"
 
-// Reasons of the operations on request.
+// Reasons of requested operations.
 const (
 	reasonTold     = "told as it is"
 	reasonReplaced = "replaced on request"
 )
 
-// Edit is a request to write an entry in a caller's words: a new one, or a new version of one that holds. It comes as an update, as a
-// Retraction does.
+// Edit is a request to write an entry with the caller's text: a new entry, or a new version of an entry that holds.
+// It is a Temporal update, as a Retraction is.
 type Edit struct {
 	// ID is the id of the request.
 	ID string `json:"id"`
-	// MemoryID is the entry of which a new version is written; empty for a new entry.
+	// MemoryID is the entry that gets a new version. It is empty for a new entry.
 	MemoryID string `json:"memory_id,omitempty"`
-	// Turn tells it: its text is the content, its id decides the entry's. A request that comes again with the same turn writes nothing.
+	// Turn is the source: its text is the content, and its id determines the entry's id. A repeated request with the
+	// same turn writes nothing.
 	Turn memory.Turn `json:"turn"`
-	// Kind is what a new entry is about; a new version is about what the one before was.
+	// Kind is the kind of a new entry. A new version keeps the kind of the previous version.
 	Kind memory.Kind `json:"kind,omitempty"`
-	// Strategy is the tenant's.
+	// Strategy is the tenant's strategy.
 	Strategy string `json:"strategy,omitempty"`
-	// TraceParent is the W3C trace context of the request; empty when not traced.
+	// TraceParent is the W3C trace context of the request. It is empty when not traced.
 	TraceParent string `json:"traceparent,omitempty"`
 }
 
@@ -47,7 +48,7 @@ func (e Edit) EntryID(scope memory.Scope) string {
 	return memory.DeriveID(scope, []string{e.Turn.ID}, 0)
 }
 
-// wrote reports whether an entry is one that such a request wrote.
+// wrote reports whether such a request wrote the entry.
 func (e Edit) wrote(m memory.Memory) bool {
 	return m.PolicyVersion == PolicyCaller &&
 		(e.MemoryID == "" && len(m.Predecessors) == 0 || slices.Contains(m.Predecessors, e.MemoryID))
@@ -60,13 +61,13 @@ type EditInput struct {
 	Now time.Time `json:"now"`
 }
 
-// batch is the turn as a batch of its session.
+// batch returns the turn as a batch of its session.
 func (in EditInput) batch() Batch {
 	return Batch{Scope: in.Scope, Strategy: in.Strategy, SessionID: in.Turn.SessionID, Turns: []Turn{{Turn: in.Turn, DecidedAt: in.Now}}}
 }
 
-// Edit decides what a caller's words come to; Apply writes it. Nothing is decided where the turn was written before. Model-bound, as it
-// embeds the words.
+// Edit decides the operations for a caller's text, and Apply writes them. It decides nothing if the turn was written
+// before. It waits for a model, because it embeds the text.
 func (a *Activities) Edit(ctx context.Context, in EditInput) (Decided, error) {
 	written, err := a.written(ctx, in)
 	if err != nil || written {
@@ -89,7 +90,8 @@ func (a *Activities) Edit(ctx context.Context, in EditInput) (Decided, error) {
 	return decided, fits("what was decided", decided)
 }
 
-// written reports whether the request was carried out before. A turn that was decided on otherwise cannot tell an entry any more.
+// written reports whether the request was carried out before. A turn with another earlier decision cannot become an
+// entry.
 func (a *Activities) written(ctx context.Context, in EditInput) (bool, error) {
 	known, reused, err := a.known(ctx, in.batch())
 	switch {
@@ -110,7 +112,8 @@ func (a *Activities) written(ctx context.Context, in EditInput) (bool, error) {
 	return true, nil
 }
 
-// entry is the entry in the caller's words. An assistant's are told in the third person, those of people are quotations.
+// entry returns the entry with the caller's text. The text of an assistant is in the third person, and the text of a
+// person is a quotation.
 func (in EditInput) entry(kind memory.Kind) *memory.Memory {
 	m := &memory.Memory{
 		ID: in.EntryID(in.Scope), Kind: kind, Content: in.Turn.Text, ValidFrom: in.Turn.Time, SessionID: in.Turn.SessionID,
@@ -123,20 +126,20 @@ func (in EditInput) entry(kind memory.Kind) *memory.Memory {
 	return m
 }
 
-// suspect is why the turn looks like an attack on the memory; empty where it does not.
+// suspect returns why the turn looks like an attack on the memory. It is empty if the turn does not.
 func (in EditInput) suspect() string {
 	return quarantine.Turns([]memory.Turn{in.Turn})[in.Turn.ID].Reason
 }
 
-// addition adds the entry; into quarantine, as all that looks like an attack.
+// addition adds the entry. An entry that looks like an attack goes into quarantine.
 func (in EditInput) addition() memory.Operation {
 	op := memory.Operation{Kind: memory.OpAdd, New: in.entry(in.Kind), Sources: []string{in.Turn.ID}, Reason: reasonTold}
 	op.New.Quarantine = in.suspect()
 	return op
 }
 
-// replacement puts the entry in the place of another, which near then has, and takes what tells of that out of a core block that the
-// strategy writes.
+// replacement replaces another entry, the one in near. It also removes the lines about that entry from a core block
+// that the strategy writes.
 func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighbourhood) (v formation.Verdict, err error) {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
 	switch {
@@ -151,7 +154,7 @@ func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighb
 	case m.Status != memory.StatusActive:
 		return v, fault.Terminal("", "the memory is %s: it cannot be updated any more", m.Status)
 	}
-	if why := in.suspect(); why != "" { // in quarantine, it would leave nothing that holds
+	if why := in.suspect(); why != "" { // a quarantined version would leave no entry that holds
 		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), which takes the place of nothing", why)
 	}
 	near.Pool = []memory.Memory{m}

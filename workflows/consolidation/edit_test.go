@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// edit is a request to write what ana tells in a turn of session s9; memoryID is empty for a new entry.
+// edit returns a request to write a turn of ana in session s9. memoryID is empty for a new entry.
 func edit(id, memoryID, said string) consolidation.Edit {
 	return consolidation.Edit{
 		ID: "request of " + id, MemoryID: memoryID, Kind: memory.KindPreference, Strategy: "salimory",
@@ -22,7 +22,7 @@ func edit(id, memoryID, said string) consolidation.Edit {
 	}
 }
 
-// write is what the workflow does with a request, some time after the start.
+// write carries out a request as the workflow does, some time after the start.
 func (s shop) write(t *testing.T, in consolidation.Edit, after time.Duration) (consolidation.Decided, error) {
 	t.Helper()
 	now := start.Add(after)
@@ -33,7 +33,7 @@ func (s shop) write(t *testing.T, in consolidation.Edit, after time.Duration) (c
 	b := consolidation.Batch{
 		Scope: owner, Strategy: in.Strategy, SessionID: in.Turn.SessionID, Turns: []consolidation.Turn{{Turn: in.Turn}},
 	}
-	for range 2 { // as often as it is tried
+	for range 2 { // the result is the same after each attempt
 		if err := s.Apply(t.Context(), consolidation.ApplyInput{Batch: b, Decided: decided, Now: now}); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func (s shop) get(t *testing.T, id string) memory.Memory {
 	return m
 }
 
-// wantRefused wants a refusal that nobody tries again.
+// wantRefused wants a refusal that is not retried.
 func wantRefused(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	var refused *temporal.ApplicationError
@@ -136,7 +136,7 @@ func TestAnUpdateTakesThePlaceOfAnEntry(t *testing.T) {
 	if h, err := s.Bank.History(t.Context(), owner, m.ID); err != nil || len(h) != 2 {
 		t.Errorf("the history has %d versions, %v", len(h), err)
 	}
-	// The turn of the update may not tell anything else, and a version that took the place of it is no reason to write it again.
+	// The turn of the update may carry no other text. A version that replaced the entry does not cause a second write.
 	next := edit("u2", m.ID, "I live in Faro.")
 	if _, err := s.write(t, next, 2*time.Hour); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestAnEditThatWritesNothingOrFails(t *testing.T) {
 	}
 }
 
-// What waits to be written when the user is erased may have been asked for before that.
+// An erasure refuses waiting edits, because they may be older than the erasure.
 func TestAnErasureLeavesNothingOfAnEditThatWaits(t *testing.T) {
 	env, e := newErasing(t)
 	in, ended := edit("a1", "", "I love tea."), errors.New("it has not ended")

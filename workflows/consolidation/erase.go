@@ -11,24 +11,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Erased says that a user's writer has erased the bank.
+// Erased describes an erasure of the bank by the user's writer.
 type Erased struct {
 	Scope memory.Scope `json:"scope"`
-	// RequestID is the id of the event that asked for it.
+	// RequestID is the id of the event that requested it.
 	RequestID string `json:"request_id"`
-	// RunID is the run of the user's workflow that did it: the histories of it and of all runs before it hold what was said.
+	// RunID is the run of the user's workflow that erased the bank. The histories of this run and of all earlier runs
+	// hold the user's texts.
 	RunID string `json:"run_id"`
-	// StartedAt is when that run began.
+	// StartedAt is the start time of that run.
 	StartedAt time.Time `json:"started_at"`
 }
 
-// Erasures erases what the user's writer does not own: dead letters, histories, traces.
+// Erasures erases the data that the user's writer does not own: dead letters, histories, traces.
 type Erasures interface {
-	// Begin is durable when it returns nil. It may be called again with the same Erased.
+	// Begin is durable when it returns nil. The caller may repeat it with the same Erased.
 	Begin(ctx context.Context, e Erased) error
 }
 
-// erase has the bank erased, before anything is done with what came later.
+// erase erases the bank before the run works on later events.
 func (r *run) erase(ctx workflow.Context) error {
 	r.refuseTelling()
 	for len(r.state.Erasures) > 0 {
@@ -49,10 +50,10 @@ func (r *run) erase(ctx workflow.Context) error {
 // eraseTimeout bounds one attempt: a large bank takes several deletions.
 const eraseTimeout = 10 * time.Minute
 
-// Erase empties the user's bank, proves that it is empty, and begins what is left to do elsewhere. It is the single writer that
-// runs it, so nothing that came after the request is in the bank yet. The window's turns were erased by the intake, which writes
-// them; what the writer has retired from it or had it keep since is forgotten here: all of that was said before the request. Store-bound;
-// every error is retried, so that no erasure is given up.
+// Erase empties the user's bank, verifies that it is empty, and begins the erasure elsewhere. Only the single writer
+// runs it, so the bank holds nothing newer than the request. The intake writes the window's turns and has erased
+// them. Erase clears the writer's records of retired and held turns, because all of them are older than the request.
+// It waits for stores only. Every error is retried, so that no erasure is given up.
 func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 	if err := a.Bank.Erase(ctx, in.Scope); err != nil {
 		return fmt.Errorf("erase bank: %w", err)

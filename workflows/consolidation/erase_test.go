@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// eraser stands in for the activity Erase. It notes what had been applied before.
+// eraser replaces the activity Erase. It records the earlier applied batches.
 type eraser struct {
 	*steps
 	requests []string
@@ -51,7 +51,7 @@ func newErasing(t *testing.T) (*testsuite.TestWorkflowEnvironment, *eraser) {
 
 func erasure(id string) consolidation.Event { return consolidation.Event{ID: id, Erase: true} }
 
-// continued runs a workflow that must continue as new, and returns the state it carries over.
+// continued runs a workflow that must continue as new, and returns the carried state.
 func continued(t *testing.T, env *testsuite.TestWorkflowEnvironment, p consolidation.Params) consolidation.State {
 	t.Helper()
 	env.ExecuteWorkflow(consolidation.WorkflowName, p)
@@ -81,7 +81,7 @@ func TestAnErasureDropsWhatWaitsAndEndsTheRun(t *testing.T) {
 
 func TestWhatFollowsAnErasureIsCarriedIntoARunOfItsOwn(t *testing.T) {
 	env, e := newErasing(t)
-	e.fail = 2 // and an erasure that has to be tried again keeps its place
+	e.fail = 2 // an erasure that is retried keeps its place
 	signals(env, []consolidation.Event{turn("s1", 1), erasure("x1"), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s2", 1)})
 	state := continued(t, env, params())
 	if len(e.applied) > 0 || !slices.Equal(e.requests, []string{"x1"}) {
@@ -102,7 +102,7 @@ func TestWhatFollowsAnErasureIsCarriedIntoARunOfItsOwn(t *testing.T) {
 	}
 }
 
-// What is in hand when the request comes is finished first, so that it cannot write afterwards.
+// The batch in progress finishes before the erasure, so that it cannot write afterwards.
 func TestAnErasureWaitsForWhatIsInHand(t *testing.T) {
 	env, e := newErasing(t)
 	e.failExtract["s1"] = []error{errors.New("the model is unavailable"), errors.New("still")}
@@ -113,7 +113,7 @@ func TestAnErasureWaitsForWhatIsInHand(t *testing.T) {
 	}
 }
 
-// A stretch of the bus that is delivered again has the same end, although some of it was seen.
+// A part of the bus that is delivered again has the same result, although the workflow has seen some of it.
 func TestARepeatedErasureTakesEffectAgain(t *testing.T) {
 	env, e := newErasing(t)
 	stretch := []consolidation.Event{turn("s1", 1), erasure("x1"), turn("s1", 2), closed("s1")}
@@ -127,7 +127,7 @@ func TestARepeatedErasureTakesEffectAgain(t *testing.T) {
 	}
 }
 
-// begun keeps what Begin was told.
+// begun keeps the arguments of Begin.
 type begun struct {
 	erased []consolidation.Erased
 	err    error
@@ -140,7 +140,7 @@ func (b *begun) Begin(_ context.Context, e consolidation.Erased) error {
 	return b.err
 }
 
-// heard keeps what is announced.
+// heard keeps the announced changes.
 type heard struct {
 	consolidation.Announcer
 	changes []memory.Change
@@ -151,7 +151,7 @@ func (a *heard) Announce(_ context.Context, _ memory.Scope, changes []memory.Cha
 	return nil
 }
 
-// leaky is a bank that says that it erased.
+// leaky is a bank that reports an erasure without erasing.
 type leaky struct{ bank.Bank }
 
 func (leaky) Erase(context.Context, memory.Scope) error { return nil }
@@ -197,7 +197,7 @@ func TestEraseEmptiesTheBankAndGoesOn(t *testing.T) {
 	if err != nil || counts.Total() != 0 {
 		t.Errorf("the bank holds %+v, %v", counts, err)
 	}
-	// What the intake wrote to the window since is not the writer's to take away; what the writer itself had kept is.
+	// The writer keeps turns that the intake wrote later, and clears the turns that it held itself.
 	if got, err := a.Window.Count(t.Context(), params().Scope); err != nil || got != (window.Counts{Turns: 1}) {
 		t.Errorf("the window holds %+v, %v", got, err)
 	}

@@ -11,19 +11,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Types of activity failures. Temporal does not retry them by itself, but for errorLater, which comes again when it is its turn.
+// Types of activity failures. Temporal does not retry them, except errorLater: such an activity comes again when its
+// time comes.
 const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
 	errorTooLarge  = "too_large"
-	errorTooLong   = "too_long" // or refused
+	errorTooLong   = "too_long" // or a refusal
 	errorBudget    = "budget"
 	errorLater     = "later"
-	errorPanic     = "PanicError" // the SDK's own name
+	errorPanic     = "PanicError" // the SDK's name
 )
 
-// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, a model that gives no answer about so much
-// is asked about parts, an answer that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
+// classify sets how Temporal retries an error. A terminal error sends the turns to the dead letters. If a model gives
+// no answer about so much text, the workflow asks about parts. The workflow retries another unusable answer a few
+// times, and Temporal retries all other errors for maxDuration.
 func classify(err error) error {
 	var later *fault.LaterError
 	switch {
@@ -44,9 +46,9 @@ func classify(err error) error {
 	}
 }
 
-// logger is a log in which failures that no retry repairs are warnings, since callers are told of them, or a dead letter is, and
-// nothing where one only waits for its turn: the SDK logs all activities that fail as errors. It shows ids of workflows without
-// the user's.
+// logger lowers the level of failures that no retry repairs to warnings, because callers or a dead letter report them.
+// It logs an activity that only waits for its time as information. The SDK logs all failed activities as errors. The
+// logger replaces the user's id in workflow ids.
 type logger struct{ log.Logger }
 
 // With implements log.WithLogger.
@@ -79,7 +81,7 @@ func (l logger) Error(msg string, keyvals ...any) {
 	l.Logger.Error(msg, shownValues(keyvals)...)
 }
 
-// shownValues are the values of a log line, with ids of workflows as ShownID returns them.
+// shownValues returns the values of a log line, with workflow ids in the form of ShownID.
 func shownValues(keyvals []any) []any {
 	out := slices.Clone(keyvals)
 	for i, v := range out {

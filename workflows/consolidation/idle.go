@@ -7,11 +7,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxIdle bounds how many sessions of a user wait to be closed when they are idle: each takes room in the state for
-// up to a day.
+// maxIdle limits the number of sessions of a user that wait for their idle end. Each takes room in the state for up
+// to a day.
 const maxIdle = 256
 
-// hear notes an event of a session, which puts its idle end off.
+// hear records an event of a session, which postpones its idle end.
 func (o *Session) hear(e Event, now time.Time) {
 	if e.IdleAfter > 0 {
 		o.IdleAfter = e.IdleAfter
@@ -21,10 +21,10 @@ func (o *Session) hear(e Event, now time.Time) {
 	}
 }
 
-// idleEnd is when the session is closed unless an event of it comes before.
+// idleEnd is when the session closes if no event of it comes.
 func (o *Session) idleEnd() time.Time { return o.HeardAt.Add(o.IdleAfter) }
 
-// due is when an open session is formed, forgotten or closed without a further event.
+// due is when an open session is formed, forgotten or closed if no event comes.
 func (o *Session) due(t Tuning) time.Time {
 	formed := o.Arrived.Add(t.Idle)
 	switch {
@@ -37,9 +37,8 @@ func (o *Session) due(t Tuning) time.Time {
 	}
 }
 
-// closeIdle closes the sessions whose idle time has passed, as session_closed does. Where more than maxIdle
-// sessions wait for that, those that are due first are closed early: a turn that comes later is formed all the
-// same.
+// closeIdle closes the sessions after their idle time, as session_closed does. If more than maxIdle sessions
+// wait, it closes the sessions with the earliest idle end early. A later turn of such a session is still formed.
 func (s *State) closeIdle(now time.Time) {
 	waiting := slices.DeleteFunc(slices.Clone(s.Open), func(o Session) bool { return o.IdleAfter == 0 })
 	slices.SortStableFunc(waiting, func(a, b Session) int { return a.idleEnd().Compare(b.idleEnd()) })
@@ -51,8 +50,8 @@ func (s *State) closeIdle(now time.Time) {
 	}
 }
 
-// timed returns events as this run may take them: a run that took its first idle time in before there was one keeps
-// ignoring them.
+// timed prepares events for this run. A run that accepted its first idle time with an older worker continues to
+// ignore idle times.
 func timed(ctx workflow.Context, events []Event) []Event {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.IdleAfter > 0 }) ||
 		workflow.GetVersion(ctx, "idle-after", workflow.DefaultVersion, 1) > workflow.DefaultVersion {

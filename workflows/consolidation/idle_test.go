@@ -12,20 +12,20 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// idles is an event after which its session is closed when nothing comes for so long.
+// idles returns an event that sets the idle time of its session.
 func idles(e consolidation.Event, after time.Duration) consolidation.Event {
 	e.IdleAfter = after
 	return e
 }
 
-// at sends events as a signal when so much of the run has passed.
+// at sends events as a signal at a given time of the run.
 func at(env *testsuite.TestWorkflowEnvironment, after time.Duration, events ...consolidation.Event) {
 	env.RegisterDelayedCallback(func() {
 		env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: events})
 	}, after)
 }
 
-// closings are when sessions were closed after the start of the run, and with which turns.
+// closings returns when sessions closed after the start of the run, and with which turns.
 func closings(s *steps) []string {
 	out := []string{}
 	for i, a := range s.applied {
@@ -43,7 +43,7 @@ func TestASessionIsClosedWhenItIsIdle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		send func(env *testsuite.TestWorkflowEnvironment)
 		want []string
-		// batches is how many consolidations there are.
+		// batches is the number of consolidations.
 		batches int
 	}{
 		"after its last turn": {func(env *testsuite.TestWorkflowEnvironment) {
@@ -105,7 +105,7 @@ func TestASessionIsClosedWhenItIsIdle(t *testing.T) {
 	}
 }
 
-// The wait for an idle end wakes the workflow once, not at every Tuning.Idle, so that it costs nothing.
+// The wait for an idle end wakes the workflow once, not at every Tuning.Idle. So the wait costs no extra tasks.
 func TestAWaitForAnIdleEndIsOneTimer(t *testing.T) {
 	env, _ := newRun(t)
 	var timers []time.Duration
@@ -136,7 +136,8 @@ func TestAnIdleEndIsCarriedIntoTheNextRun(t *testing.T) {
 	}
 }
 
-// An erasure ends the wait, and what follows it waits in a run of its own: the history of the erased one must be free to go.
+// An erasure ends the wait. The later events wait in a new run, because the history of the erased run must be
+// deletable.
 func TestAnErasureEndsTheWaitForAnIdleEnd(t *testing.T) {
 	env, e := newErasing(t)
 	at(env, 0, idles(turn("s1", 1), 24*time.Hour), erasure("x1"))
@@ -154,7 +155,7 @@ func TestAnErasureEndsTheWaitForAnIdleEnd(t *testing.T) {
 	}
 }
 
-// A user has any number of sessions in a day; what waits for their ends is bounded.
+// A user may have any number of sessions per day, but the number of waiting sessions is limited.
 func TestTooManyIdleSessionsAreClosedEarly(t *testing.T) {
 	env, s := newRun(t)
 	var events []consolidation.Event
@@ -169,7 +170,8 @@ func TestTooManyIdleSessionsAreClosedEarly(t *testing.T) {
 	}
 }
 
-// A run whose history holds an idle time that an older worker passed over goes on passing them over: its timers are recorded.
+// A run whose history has an idle time that an older worker ignored continues to ignore idle times, because its
+// timers are recorded.
 func TestARunOfAnOlderWorkerIgnoresIdleTimes(t *testing.T) {
 	env, s := newRun(t)
 	env.OnGetVersion("idle-after", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)

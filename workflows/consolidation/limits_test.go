@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// The largest turns allowed, many at once, must not make a payload that the server refuses.
+// Many turns of the maximum size at once do not make a payload that the server refuses.
 func TestLargeSessionsStayWithinPayloads(t *testing.T) {
 	const turns = 100
 	env, s := newRun(t)
@@ -51,7 +51,7 @@ func TestLargeSessionsStayWithinPayloads(t *testing.T) {
 	}
 }
 
-// A run that is asked to continue as new finishes what is too large to be carried first.
+// A run that must continue as new first finishes a state that is too large to carry.
 func TestContinueAsNewNeverCarriesTooMuch(t *testing.T) {
 	env, s := newRun(t)
 	env.SetContinueAsNewSuggested(true)
@@ -71,11 +71,11 @@ func TestContinueAsNewNeverCarriesTooMuch(t *testing.T) {
 	}
 }
 
-// A batch that says too much is taken in halves, and a single turn that does goes to the dead letters.
+// A batch with too much content is halved. A single turn with too much content goes to the dead letters.
 func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
 	tooMuch := temporal.NewNonRetryableApplicationError("4 turns say 4000 things", "too_large", nil)
 	env, s := newRun(t)
-	s.failExtract["s1"] = slices.Repeat([]error{tooMuch}, 12) // of 4 turns, of 2, of 1, of 256 things that it says, of 128 ... of 1
+	s.failExtract["s1"] = slices.Repeat([]error{tooMuch}, 12) // of 4 turns, of 2, of 1, of 256 things in one turn, of 128 ... of 1
 	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
 	finish(t, env, params())
 	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 {
@@ -86,11 +86,11 @@ func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
 	}
 }
 
-// A model whose answers are cut off is asked about half the turns.
+// If a model's answer is cut off, the workflow asks about half the turns.
 func TestWhatIsAnsweredAtTooGreatLengthIsAskedInHalves(t *testing.T) {
 	tooLong := temporal.NewNonRetryableApplicationError("model answer truncated", "too_long", nil)
 	env, s := newRun(t)
-	s.failExtract["s1"] = slices.Repeat([]error{tooLong}, 4) // of 4 turns, of 2, of 1, of that without what is shown beside it
+	s.failExtract["s1"] = slices.Repeat([]error{tooLong}, 4) // of 4 turns, of 2, of 1, of 1 without context
 	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
 	finish(t, env, params())
 	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 || !strings.Contains(s.deadLetters[0].Reason, "truncated") {
@@ -117,7 +117,7 @@ func TestExtractRefusesTooMuch(t *testing.T) {
 	}
 }
 
-// bounded is the steps of a shop, which see that nothing goes in or out that Temporal would not carry.
+// bounded checks that the arguments and results of a shop's steps fit into a Temporal payload.
 type bounded struct {
 	shop
 	t       *testing.T
@@ -171,7 +171,7 @@ func (b *bounded) Apply(ctx context.Context, in consolidation.ApplyInput) error 
 	return b.shop.Apply(ctx, in)
 }
 
-// literal takes every sentence as a statement, holds some of them against the bank and adds all of them.
+// literal takes every sentence as a statement, compares some of them with the bank and adds all of them.
 type literal struct{}
 
 func (literal) Version() string { return "literal" }
@@ -198,7 +198,8 @@ func (literal) Decide(_ context.Context, in formation.Bundle) (out formation.Ver
 	return out, nil
 }
 
-// A session of the longest turns there can be, of which one says more than fits into a payload, over a bank of large entries.
+// A session of the longest allowed turns is formed in several steps, over a bank of large entries. One turn has more
+// content than fits into a payload.
 func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
 	const turns = 6
 	env, s := newRun(t)
@@ -248,7 +249,7 @@ func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
 	}
 }
 
-// maxPayload is the size of JSON that no step may be given or return.
+// maxPayload is the limit of a step's arguments and results, in bytes of JSON.
 const maxPayload = 1900 << 10
 
 // jsonSize is the size of a value as JSON.
@@ -266,7 +267,7 @@ func isTooLarge(err error) bool {
 	return errors.As(err, &app) && app.Type() == "too_large" && app.NonRetryable()
 }
 
-// fill puts n large entries into ana's bank, with words of their own.
+// fill puts n large entries with different words into ana's bank.
 func (s shop) fill(t *testing.T, n int) {
 	t.Helper()
 	var w memory.Write
@@ -281,14 +282,14 @@ func (s shop) fill(t *testing.T, n int) {
 	}
 }
 
-// longest is the longest turn there can be, as JSON.
+// longest returns the longest allowed turn, measured as JSON.
 func longest(session string, n int) consolidation.Event {
 	e := turn(session, n)
 	e.Turn.Text, e.Turn.Caption = strings.Repeat("<", memory.MaxTextBytes), strings.Repeat("<", memory.MaxCaptionBytes)
 	return e
 }
 
-// remember puts consolidated turns into the window, the longest there can be and one short one.
+// remember puts consolidated turns into the window: some of the maximum length and one short turn.
 func (s shop) remember(t *testing.T, long int) {
 	t.Helper()
 	var turns []memory.Turn
@@ -308,7 +309,7 @@ func (s shop) remember(t *testing.T, long int) {
 	}
 }
 
-// curious searches the bank several times, and keeps in its memo what was said and all that it was shown.
+// curious searches the bank several times. It keeps the turns and all results in its memo.
 type curious struct {
 	literal
 	rounds int
@@ -351,8 +352,8 @@ func (c *curious) Decide(ctx context.Context, in formation.Bundle) (formation.Ve
 	return out, err
 }
 
-// The longest turn there can be is decided on, over a bank of large entries, with a window of long turns, a core block, and a former that
-// searches again and again and keeps all that it is shown.
+// The longest allowed turn gets a decision. The bank has large entries, the window has long turns, and there is a
+// core block. The former searches repeatedly and keeps all results.
 func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
 	env, s := newRun(t)
 	b := &bounded{shop: newShop(t), t: t}
@@ -371,7 +372,7 @@ func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
 	}
 	signals(env, []consolidation.Event{longest("s1", 1), closed("s1")})
 	p := params()
-	p.Strategy = string(tenant.StrategyMembuilder) // keeps a core block
+	p.Strategy = string(tenant.StrategyMembuilder) // this strategy keeps a core block
 	finish(t, env, p)
 	for _, d := range s.deadLetters {
 		t.Errorf("%d turns are a dead letter: %s", len(d.Batch.Turns), d.Reason)
@@ -384,7 +385,7 @@ func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
 	}
 }
 
-// The window makes way for a memo that has grown.
+// The window shrinks when the memo grows.
 func TestTheWindowMakesWayForAMemo(t *testing.T) {
 	env, s := newRun(t)
 	var windows []int
@@ -415,7 +416,7 @@ func TestTheWindowMakesWayForAMemo(t *testing.T) {
 	}
 }
 
-// What is handed over is measured, whatever it was made of: here two turns and what was decided on them fit one by one only.
+// The workflow measures each argument, whatever its parts. Here two turns and their decisions fit only one by one.
 func TestWhatIsTooLargeToHandOverIsTakenInHalves(t *testing.T) {
 	env, s := newRun(t)
 	decide := func(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
@@ -438,7 +439,7 @@ func TestWhatIsTooLargeToHandOverIsTakenInHalves(t *testing.T) {
 	}
 }
 
-// verdict is a former that decides as it is told.
+// verdict is a former with a fixed decision.
 type verdict struct {
 	literal
 	formation.Verdict
@@ -473,7 +474,8 @@ func TestDecideRefusesToReturnTooMuch(t *testing.T) {
 	}
 }
 
-// Related entries and the window have what the turns leave; where that is too little to decide by, the turns are taken in smaller parts.
+// Related entries and the window use the room that the turns leave. If the room is too small for a decision, the
+// turns are split.
 func TestRelateKeepsWithinWhatTheTurnsLeave(t *testing.T) {
 	s := newShop(t)
 	s.fill(t, 400)
@@ -518,7 +520,7 @@ func TestRelateKeepsWithinWhatTheTurnsLeave(t *testing.T) {
 	}
 }
 
-// A search finds no more than its bound, the nearest of every lookup first.
+// A search finds no more than its limit. The nearest entries of every lookup come first.
 func TestSearchKeepsWithinItsBound(t *testing.T) {
 	s := newShop(t)
 	s.fill(t, 400)
@@ -532,7 +534,7 @@ func TestSearchKeepsWithinItsBound(t *testing.T) {
 	}
 }
 
-// oneOfAll makes one candidate of all that a session says, as RMM's topics may.
+// oneOfAll makes one candidate from the whole session, as RMM's topics may.
 type oneOfAll struct{ literal }
 
 func (oneOfAll) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
@@ -543,8 +545,8 @@ func (oneOfAll) Extract(_ context.Context, in formation.Session) ([]formation.Ca
 	return []formation.Candidate{c}, nil
 }
 
-// The first decision on a turn id stands: another text under the id of a turn that was dropped does not become memory, not even as part of
-// what other turns say, and a turn that passed first is not lost to a later decision.
+// The first decision on a turn id stands. Another text under the id of a dropped turn does not become memory, not
+// even as part of other turns' content. A turn that passed first survives a later decision.
 func TestTheFirstDecisionOnATurnStands(t *testing.T) {
 	const taken, other = "I live in Madrid.", "I am a nurse."
 	for name, c := range map[string]struct {
@@ -591,7 +593,7 @@ func TestTheFirstDecisionOnATurnStands(t *testing.T) {
 	}
 }
 
-// A turn that came again with another text leaves the evidence as it was.
+// A turn that comes again with another text does not change the evidence.
 func TestAResentTurnDoesNotReplaceTheEvidence(t *testing.T) {
 	s := newShop(t)
 	first := batchOf(1, "I live in Madrid.")
@@ -604,8 +606,8 @@ func TestAResentTurnDoesNotReplaceTheEvidence(t *testing.T) {
 	}
 }
 
-// A turn id that comes with another session or text goes to the dead letters, whether the first turn of it waits or is formed by then; the
-// first one stays as it is.
+// A turn id that comes with another session or text goes to the dead letters. This holds if the first turn waits and
+// if it is formed. The first turn stays unchanged.
 func TestAReusedTurnIDIsADeadLetter(t *testing.T) {
 	event := func(session, said string) consolidation.Event {
 		return consolidation.Event{ID: "e-1", SessionID: session, Turn: &memory.Turn{
@@ -645,7 +647,7 @@ func TestAReusedTurnIDIsADeadLetter(t *testing.T) {
 	}
 }
 
-// Of a dropped turn it is known which session it was of.
+// The record of a dropped turn includes its session.
 func TestADroppedTurnsIDInAnotherSessionIsADeadLetter(t *testing.T) {
 	for session, want := range map[string]int{"s1": 0, "s2": 1} {
 		s, b := newShop(t), batchOf(1, "I live in Madrid.")
@@ -698,7 +700,7 @@ func TestARetractionIsFinishedByItsNextAttempt(t *testing.T) {
 	}
 }
 
-// A newer version may take an entry's place after its deletion was asked for: whoever asked is told.
+// A newer version may replace an entry after the request for its deletion. The caller gets an error then.
 func TestARetractionOfASupersededEntryIsRefused(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)

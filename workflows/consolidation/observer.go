@@ -16,8 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// patience is how long an activity waits for its turn at a model before it gives its place on the worker to another, perhaps of another
-// tenant, and comes again when it is due.
+// patience is how long an activity waits for its time at a model. Then it frees its place on the worker for another
+// activity, perhaps of another tenant. It comes again when it is due.
 const patience = 2 * time.Second
 
 // Observer gives every activity a span, a duration and a heartbeat.
@@ -73,8 +73,8 @@ func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	return result, err
 }
 
-// formed records how long a session took to become memories, where the activity applied the last of them. A session of long ago that is
-// put in today has ended when its turns passed the filter.
+// formed records the time from the end of a session to its last applied memories. For a session of long ago that is
+// imported today, the end is the time at which its turns passed the filter.
 func (o *Observer) formed(ctx context.Context, args []any) {
 	for _, arg := range args {
 		in, ok := arg.(ApplyInput)
@@ -91,8 +91,8 @@ func (o *Observer) formed(ctx context.Context, args []any) {
 	}
 }
 
-// heartbeat tells the server that the worker lives, so that a dead one's work is taken over
-// within seconds although a model may take minutes.
+// heartbeat reports to the server that the worker is alive. So another worker takes over a dead worker's activity
+// within seconds, although a model may take minutes.
 func heartbeat(ctx context.Context) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

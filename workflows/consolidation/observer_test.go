@@ -18,8 +18,8 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// Of a session that is applied in parts only the last counts, and of what is applied while it is open nothing does. One that ended years
-// ago and is put in today takes no years.
+// Only the last part of a session counts, and parts applied while the session is open do not. A session that ended
+// years ago and is imported today does not count in years.
 func TestTheTimeFromASessionsEndToItsMemoriesIsMeasured(t *testing.T) {
 	s, reader := newShop(t), sdkmetric.NewManualReader()
 	observer, err := consolidation.NewObserver(tracenoop.NewTracerProvider().Tracer(""),

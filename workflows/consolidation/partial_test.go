@@ -22,9 +22,10 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// partial is a former that cannot make anything of some turns: the text "unreadable" it cannot extract, "undecidable" not decide on.
+// partial is a former that fails on some turns. It cannot extract the text "unreadable", and it cannot decide on
+// "undecidable".
 type partial struct {
-	known []memory.Memory // what the last Extract was shown
+	known []memory.Memory // the entries shown to the last Extract
 }
 
 func (p *partial) Version() string { return "partial" }
@@ -60,7 +61,7 @@ func (p *partial) Decide(_ context.Context, in formation.Bundle) (v formation.Ve
 	return v, nil
 }
 
-// What a policy cannot deal with fails alone: the rest is formed, and the turns of that come again by a replay.
+// A part that a policy cannot process fails alone. The rest is formed, and a replay brings the failed turns again.
 func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 	s := newShop(t)
 	former := &partial{}
@@ -96,7 +97,7 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 		t.Errorf("%d turns count as formed, %v; want those that did not fail", len(kept), err)
 	}
 
-	// They come again, and by now something can be made of them.
+	// The turns come again, and now the former can process them.
 	for i, text := range map[int]string{1: "My sons are twins", 2: "I live near the station of Porto"} {
 		events[i].Turn.Text = text
 	}
@@ -111,7 +112,7 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 	}
 }
 
-// measured notes the longest text that it embeds.
+// measured records the longest text that it embeds.
 type measured struct {
 	embedding.Embedder
 	longest int
@@ -124,7 +125,8 @@ func (m *measured) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return m.Embedder.Embed(ctx, texts)
 }
 
-// What a turn is searched by is as much of it as embedding models read: one of them may refuse more.
+// The search text of a turn is limited to the length that embedding models read, because some models refuse longer
+// input.
 func TestLongTurnsAreSearchedForByTheirBeginning(t *testing.T) {
 	s := newShop(t)
 	former, m := &long{}, &measured{Embedder: s.Embedder}
@@ -137,19 +139,20 @@ func TestLongTurnsAreSearchedForByTheirBeginning(t *testing.T) {
 	}
 }
 
-// long is a former that reads what is known and says nothing.
+// long is a former that reads the known entries and extracts nothing.
 type long struct{ partial }
 
 func (long) Extract(context.Context, formation.Session) ([]formation.Candidate, error) {
 	return nil, nil
 }
 
-// rewording is a former that says the same of every turn, each time in other words, and that a model's budget may keep from it.
+// rewording is a former that extracts the same fact from every turn, each time in other words. A model's budget may
+// refuse it.
 type rewording struct {
 	partial
 	times int
 	err   error
-	// faulty is a turn of which nothing can be extracted.
+	// faulty is the id of a turn whose extraction fails.
 	faulty string
 }
 
@@ -168,8 +171,8 @@ func (r *rewording) Extract(ctx context.Context, in formation.Session) ([]format
 	return out, err
 }
 
-// A turn of which something was formed is formed again when it comes again, from the dead letters or because the bus delivers it twice, and
-// what is made of it then is kept.
+// A turn with entries is formed again when it comes again, from the dead letters or by a repeated delivery. The new
+// entries are kept.
 func TestWhatIsMadeOfATurnThatComesAgainIsNotLost(t *testing.T) {
 	s := newShop(t)
 	former := &rewording{}
@@ -180,7 +183,7 @@ func TestWhatIsMadeOfATurnThatComesAgainIsNotLost(t *testing.T) {
 	if once.Decided.Write.Put[0].ID != again.Decided.Write.Put[0].ID {
 		t.Error("the same turns give other ids although nothing was made of them")
 	}
-	once.Batch.Turns = nil // put aside, however much was made of them
+	once.Batch.Turns = nil // put aside, however many entries it has
 	if err := s.Apply(t.Context(), once); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestWhatIsMadeOfATurnThatComesAgainIsNotLost(t *testing.T) {
 	}
 }
 
-// A tenant whose budget is used up is served without a model, and its turns come again when there is a budget.
+// A tenant with a used-up budget is served without a model. Its turns come again when the budget allows it.
 func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 	s := newShop(t)
 	model := &rewording{err: llm.ErrBudget}
@@ -238,7 +241,7 @@ func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 		t.Fatalf("dead letters %+v, want the session", dead)
 	}
 	model.err = nil
-	model.faulty = "s1:1" // what a turn says cannot be extracted: what stood in for it stays
+	model.faulty = "s1:1" // the extraction of a turn fails: its stand-in stays
 	if got := form(); !slices.Contains(got, "partial") || len(got) != 2 || len(s.announced.deadLetters) != 2 {
 		t.Errorf("with a turn that fails what holds is formed by %q, dead letters %d", got, len(s.announced.deadLetters))
 	}
@@ -251,7 +254,7 @@ func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 	}
 }
 
-// fleeting is a former that leaves every turn to working memory, and beside that cannot make anything of what the second says.
+// fleeting is a former that leaves every turn to working memory. It also fails on the content of the second turn.
 type fleeting struct{ partial }
 
 func (*fleeting) Decide(_ context.Context, in formation.Bundle) (v formation.Verdict, err error) {
@@ -262,7 +265,7 @@ func (*fleeting) Decide(_ context.Context, in formation.Bundle) (v formation.Ver
 	return v, nil
 }
 
-// What is for working memory alone is held there although its turn comes again.
+// Working memory holds a passing turn even if the turn comes again.
 func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
 	for name, model := range map[string]formation.Former{
 		"in place of a model without a budget": &rewording{err: llm.ErrBudget}, "beside what failed": &fleeting{},
@@ -293,7 +296,8 @@ func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
 	}
 }
 
-// A turn that a model refuses, or answers at too great length, is a dead letter alone, and nothing is asked again as it was.
+// A turn fails alone if a model refuses it or answers at too great length. The workflow never repeats the same
+// question.
 func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
 	for name, step := range map[string]llmtest.Step{
 		"refused": llmtest.Filtered(), "cut off": llmtest.Truncated(), "rejected": llmtest.Status(413),
@@ -327,7 +331,7 @@ func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
 	}
 }
 
-// What a model refuses may be what is shown beside turns: they are formed without that then.
+// A model may refuse the context instead of the turns. The turns are then formed without context.
 func TestATurnIsNotLostForWhatIsShownBesideIt(t *testing.T) {
 	for _, role := range []llm.Role{llm.RoleExtractor, llm.RoleManager} {
 		t.Run(string(role), func(t *testing.T) {
@@ -364,7 +368,7 @@ func TestATurnIsNotLostForWhatIsShownBesideIt(t *testing.T) {
 	}
 }
 
-// form has a former form a session of four turns, and returns how many count as formed.
+// form runs a former on a session of four turns, and returns the number of formed turns.
 func (s shop) form(t *testing.T, former formation.Former, strategy string, texts ...string) int {
 	t.Helper()
 	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
@@ -387,7 +391,7 @@ func (s shop) form(t *testing.T, former formation.Former, strategy string, texts
 	return len(kept)
 }
 
-// broken answers as the fake model does, but that in the list of a role's answers the first thing is of a kind that there is not.
+// broken answers as the fake model does, but the first element of a role's answer has an unknown kind.
 func broken(role llm.Role) llmtest.Step {
 	return llmtest.Reply(func(c llmtest.Call) string {
 		var answer map[string]any
@@ -414,7 +418,8 @@ func broken(role llm.Role) llmtest.Step {
 	})
 }
 
-// One thing in an answer that breaks the schema fails alone, in every strategy: the model is shown it once, the rest counts then.
+// An element of an answer that breaks the schema fails alone, in every strategy. The model sees it once, and then the
+// rest counts.
 func TestWhatBreaksTheSchemaFailsAlone(t *testing.T) {
 	roles := map[string][]llm.Role{
 		"deltamem": {llm.RoleAgent}, "membuilder": {llm.RoleSemantic}, "memory-r2": {llm.RoleFacts, llm.RoleFactManager},

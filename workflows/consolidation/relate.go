@@ -17,24 +17,26 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bounds and weights of searches for what is near.
+// Limits and weights of searches for related entries.
 const (
-	// relatedAlpha weighs vector against words when relating: alike.
+	// relatedAlpha weighs vectors and words equally when relating.
 	relatedAlpha = 0.5
-	// maxPoolBytes bounds the entries that a search finds, as JSON: they go through payloads with the rest of the batch. The longest turn
-	// there can be, what it says, these entries, the window, and a memo with the turn and the entries in it have room together.
+	// maxPoolBytes limits the entries that a search finds, in bytes of JSON. They share payloads with the rest of the
+	// batch. These parts fit together: the longest allowed turn, its content, these entries, the window, and a memo
+	// with the turn and the entries.
 	maxPoolBytes = 512 << 10
-	// minPoolBytes is what a batch must leave for them: one that says so much that it would be decided without is taken in smaller parts.
+	// minPoolBytes is the room that a batch must leave for the entries. A batch that leaves less is split, because it
+	// would be decided without them.
 	minPoolBytes = maxPoolBytes / 4
-	// maxWindowBytes bounds the turns of working memory that a decision sees, as JSON.
+	// maxWindowBytes limits the window's turns in a decision, in bytes of JSON.
 	maxWindowBytes = 64 << 10
-	// neighbourBytes is what a Neighbour has as JSON, at most.
+	// neighbourBytes is the maximum size of a Neighbour as JSON, in bytes.
 	neighbourBytes = 64
-	// relateParallel bounds the queries of one batch in flight.
+	// relateParallel limits the simultaneous queries of one batch.
 	relateParallel = 8
 )
 
-// Relate finds the entries near to what the turns say, and what else is decided by. Store-bound.
+// Relate finds the entries near to the turns' content, and the other inputs of a decision. It waits for stores only.
 func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood, error) {
 	lookups := make([]formation.Lookup, len(in.Candidates))
 	for i, c := range in.Candidates {
@@ -80,7 +82,8 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	return n, nil
 }
 
-// room is how much may be added to what is decided on: half of what a payload has left, as a former may keep what it is shown in its memo.
+// room returns how many bytes may be added to the input of a decision. It is half of the free payload, because a
+// former may keep its input in its memo.
 func (in DecideInput) room() (int, error) {
 	n, err := size(in)
 	if err != nil {
@@ -89,7 +92,7 @@ func (in DecideInput) room() (int, error) {
 	return (maxPayloadBytes - n) / 2, nil
 }
 
-// Search makes the searches that a former asked for. Store-bound.
+// Search runs the searches that a former requested. It waits for stores only.
 func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, error) {
 	found, err := a.search(ctx, in.Scope, in.Lookups)
 	if err != nil {
@@ -100,13 +103,13 @@ func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, 
 	return out, nil
 }
 
-// nearTexts is in how many parts the turns are searched for that a former is to read what is known about.
+// nearTexts is the number of parts of the turns that are searched for the former's known entries.
 const nearTexts = 16
 
-// maxNearText is how much of a part is searched for, in bytes: about what embedding models read.
+// maxNearText is the maximum length of a search text in bytes: about the length that embedding models read.
 const maxNearText = 2 << 10
 
-// near finds what the bank has near to a batch's turns, at most n entries, the nearest of every part of them first.
+// near finds at most n entries near to a batch's turns. The nearest entries of every part come first.
 func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory, error) {
 	var texts []string
 	for part := range slices.Chunk(b.Turns, (len(b.Turns)+nearTexts-1)/nearTexts) {
@@ -132,7 +135,7 @@ func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory,
 	return out[:min(n, len(out))], nil
 }
 
-// search makes several searches, some at a time.
+// search runs several searches, some in parallel.
 func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([][]bank.Scored, error) {
 	found := make([][]bank.Scored, len(lookups))
 	g, gctx := errgroup.WithContext(ctx)
@@ -154,8 +157,9 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 	return found, g.Wait()
 }
 
-// searched gives the first of lookups that share what others find a search of its own where no other has one: what they share would be
-// nothing, and what is known would be taken for new. That comes about where statements were decided on together and are looked up apart.
+// searched adds a search to the first of several sharing lookups if none of them has one. Without it they would share
+// an empty result, and a known fact would look new. That occurs if statements are decided together but looked up
+// separately.
 func searched(lookups []formation.Lookup) {
 	first := -1
 	for i, l := range lookups {
@@ -171,7 +175,7 @@ func searched(lookups []formation.Lookup) {
 	}
 }
 
-// share gives the lookups that have no search of their own the nearest to them of what all others found.
+// share gives lookups without a search the nearest entries from the results of all others.
 func share(lookups []formation.Lookup, found [][]bank.Scored) {
 	var all []bank.Scored
 	seen := map[string]bool{}
@@ -196,13 +200,13 @@ func share(lookups []formation.Lookup, found [][]bank.Scored) {
 	}
 }
 
-// recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or
-// was given up is left out: a turn that no model takes must not spoil the sessions after it.
+// recent returns the newest consolidated turns of working memory that fit into a payload. It omits waiting and failed
+// turns: a turn that no model accepts must not disturb later sessions.
 func (a *Activities) recent(ctx context.Context, b Batch) ([]memory.Turn, error) {
 	scope := b.Scope
 	var at time.Time
 	if n := len(b.Turns); n > 0 {
-		at = b.Turns[n-1].Time // an imported conversation has its own time
+		at = b.Turns[n-1].Time // an imported conversation has an older time
 	}
 	turns, err := a.Window.Recent(ctx, scope, at)
 	if err != nil {
@@ -232,7 +236,7 @@ func (a *Activities) recent(ctx context.Context, b Batch) ([]memory.Turn, error)
 	return turns[first:], nil
 }
 
-// related collects the entries found, the nearest of every search first, as long as there is room.
+// related collects the entries found while there is room. The nearest entries of every search come first.
 func related(lookups []formation.Lookup, found [][]bank.Scored, room int) ([]memory.Memory, [][]Neighbour) {
 	near := make([][]Neighbour, len(lookups))
 	p := newPool(room)
@@ -252,7 +256,7 @@ func related(lookups []formation.Lookup, found [][]bank.Scored, room int) ([]mem
 	return p.entries, near
 }
 
-// pool is entries, each once, to which more are added while there is room.
+// pool holds entries, each once. It accepts more while there is room.
 type pool struct {
 	entries []memory.Memory
 	at      map[string]int
@@ -267,7 +271,7 @@ func newPool(room int, entries ...memory.Memory) *pool {
 	return p
 }
 
-// add makes an entry somebody's neighbour and returns its place; ok is false where there is no room for that.
+// add adds an entry to the pool and returns its place. ok is false if there is no room.
 func (p *pool) add(m memory.Memory) (place int, ok bool) {
 	place, again := p.at[m.ID]
 	need := neighbourBytes

@@ -33,7 +33,7 @@ func replay(t *testing.T, history []byte) error {
 	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
 }
 
-// Workflows that were running before a change of the code must go on after it: each recorded history replays.
+// Running workflows must continue after a change of the code: each recorded history replays.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/histories/*.json")
 	if err != nil || len(files) < 6 {
@@ -52,7 +52,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 }
 
-// The replay would notice another order of steps.
+// The replay notices another order of steps.
 func TestReplayRefusesAnotherOrder(t *testing.T) {
 	history, err := os.ReadFile("testdata/histories/closed-session.v1.json")
 	if err != nil {

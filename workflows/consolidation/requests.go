@@ -7,17 +7,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// request is what somebody asked the writer for, and waits for.
+// request is a caller's request to the writer. The caller waits for its end.
 type request struct {
 	do func(workflow.Context) error
-	// tells says that it brings what was said: an erasure leaves nothing of it.
+	// tells marks a request that brings user text. An erasure removes such a request.
 	tells bool
-	// done says that it has been worked off, and refused why it failed for good.
+	// done means that the request ended. refused is the reason of a final failure.
 	done    bool
 	refused error
 }
 
-// end answers a request; nil says that it was done.
+// end answers a request. A nil error means success.
 func (q *request) end(err error) {
 	q.done = true
 	if err != nil {
@@ -25,7 +25,7 @@ func (q *request) end(err error) {
 	}
 }
 
-// await takes in a request, and answers when it has been worked off.
+// await accepts a request, and answers at its end.
 func (r *run) await(ctx workflow.Context, q *request) error {
 	r.requests = append(r.requests, q)
 	if err := workflow.Await(ctx, func() bool { return q.done }); err != nil {
@@ -34,7 +34,7 @@ func (r *run) await(ctx workflow.Context, q *request) error {
 	return q.refused
 }
 
-// serve works off the oldest request.
+// serve carries out the oldest request.
 func (r *run) serve(ctx workflow.Context) {
 	q := r.requests[0]
 	err := q.do(ctx)
@@ -46,7 +46,8 @@ func (r *run) serve(ctx workflow.Context) {
 	r.state.forgetExtracted()
 }
 
-// refuseTelling refuses what waits to be written when the user is erased: nobody can tell whether it was asked for before or after that.
+// refuseTelling refuses waiting requests with user text when the user is erased. The writer cannot know if the
+// request came before or after the erasure.
 func (r *run) refuseTelling() {
 	var rest []*request
 	for _, q := range r.requests {
@@ -59,7 +60,7 @@ func (r *run) refuseTelling() {
 	r.requests = rest
 }
 
-// retract takes in a request to retract an entry, or to release it from quarantine.
+// retract accepts a request to retract an entry, or to release it from quarantine.
 func (r *run) retract(ctx workflow.Context, in Retraction) error {
 	return r.await(ctx, &request{do: func(ctx workflow.Context) error {
 		input := RetractInput{Scope: r.params.Scope, Retraction: in, Now: workflow.Now(ctx)}
@@ -67,7 +68,7 @@ func (r *run) retract(ctx workflow.Context, in Retraction) error {
 	}})
 }
 
-// edit takes in a request to write an entry in a caller's words. What that comes to is recorded before it is applied.
+// edit accepts a request to write an entry with a caller's text. The history records the decision before Apply.
 func (r *run) edit(ctx workflow.Context, in Edit) error {
 	return r.await(ctx, &request{tells: true, do: func(ctx workflow.Context) error {
 		do := activities{withTraceParent(ctx, in.TraceParent)}

@@ -15,8 +15,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Retract takes an entry out of recall on request and announces it. An entry that is gone is left as it is; one that a newer version took
-// the place of is refused, as whoever asked must not take it for deleted. A request to release it ends its quarantine. Store-bound.
+// Retract removes an entry from recall on request and announces it. It leaves a deleted entry as it is. It refuses an
+// entry that a newer version replaced, because the caller must not take it for deleted. A release request ends the
+// quarantine. It waits for stores only.
 func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
 	switch {
@@ -29,7 +30,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	case m.Status == memory.StatusSuperseded:
 		return classify(fault.Terminal("", "the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
-	// It is told as if it had never held: no question about the past shows it again.
+	// The operation makes the entry invalid for all times: no question about the past shows it again.
 	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.ID}, At: m.ValidFrom}
 	if m.Status.Open() {
 		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
@@ -40,7 +41,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 			return classify(fmt.Errorf("write bank: %w", err))
 		}
 	}
-	// What follows is done for an entry that is retracted already, too: an earlier attempt may have ended before it.
+	// The following steps also run for a retracted entry, because an earlier attempt may have ended before them.
 	if err := a.Window.Retire(ctx, in.Scope, m.Sources); err != nil {
 		return classify(fmt.Errorf("retire from window: %w", err))
 	}
@@ -56,8 +57,8 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	return nil
 }
 
-// release ends the quarantine of an entry and announces that. What was released already is announced again, as an earlier attempt
-// may have ended before that; what was never in quarantine is left as it is.
+// release ends the quarantine of an entry and announces that. It announces a released entry again, because an earlier
+// attempt may have ended before the announcement. It leaves an entry without quarantine as it is.
 func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memory) error {
 	if m.Status == memory.StatusRetracted {
 		return fault.Terminal("", "the memory is retracted")
@@ -75,7 +76,7 @@ func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memo
 			return fmt.Errorf("write bank: %w", err)
 		}
 	}
-	m.Status = memory.StatusActive // where it has ceased to hold, it is not among what is chosen from
+	m.Status = memory.StatusActive // an entry that no longer holds is not a candidate
 	kept, err := a.keepCore(ctx, coreInput{
 		scope: in.Scope, strategy: in.Strategy, sessionID: m.SessionID, written: []memory.Memory{m}, now: in.Now,
 	})
@@ -89,8 +90,8 @@ func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memo
 	return nil
 }
 
-// cutCore takes what tells of an entry out of the core block: a line that rests on it, or the lines of a block that the strategy writes
-// which say what it says.
+// cutCore removes the lines about an entry from the core block. A line with the entry as source is removed. In a
+// block that the strategy writes, the lines with the entry's text are removed.
 func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memory) ([]memory.Change, error) {
 	if !tenant.Strategy(in.Strategy).WritesCore() {
 		return a.keepCore(ctx, coreInput{
@@ -109,7 +110,7 @@ func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memo
 	return memory.CoreChanges(in.Scope, next, ops), a.Bank.Write(ctx, in.Scope, memory.Write{Core: next})
 }
 
-// cuts are the operations that take the lines of a block away which tell of an entry.
+// cuts returns the operations that remove the block's lines about an entry.
 func cuts(core memory.Core, m memory.Memory, source, reason string) []memory.CoreOperation {
 	var ops []memory.CoreOperation
 	for line := range strings.Lines(core.Content) {
@@ -121,10 +122,10 @@ func cuts(core memory.Core, m memory.Memory, source, reason string) []memory.Cor
 	return ops
 }
 
-// tellingShare is how much of an entry's words a line of the core block has when it tells of it.
+// tellingShare is the minimum share of an entry's words in a line about the entry.
 const tellingShare = 0.8
 
-// tells reports whether a line says what an entry says, in its words or most of them, or nothing but a part of it.
+// tells reports whether a line repeats an entry: in its words or most of them, or as a part of it.
 func tells(line string, m memory.Memory) bool {
 	have, stems := text.StemSet(line), text.ContentStems(m.Content)
 	n := 0
@@ -133,7 +134,7 @@ func tells(line string, m memory.Memory) bool {
 			n++
 		}
 	}
-	beside := text.StemSet(m.Speaker + " " + m.ValidFrom.UTC().Format(time.DateOnly)) // who said it and when is in many lines
+	beside := text.StemSet(m.Speaker + " " + m.ValidFrom.UTC().Format(time.DateOnly)) // many lines have the speaker and the date
 	said := text.StemSet(m.Content)
 	part := slices.ContainsFunc(stems, func(stem string) bool { return have[stem] })
 	for stem := range have {

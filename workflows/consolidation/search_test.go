@@ -16,8 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// asker searches the bank so often before it decides, each time for two things: what every search finds, and something
-// of its own.
+// asker searches the bank a given number of times before it decides. Each time it looks up two texts: one common
+// text, and one new text.
 type asker struct {
 	searches int
 	seen     []consolidation.DecideInput
@@ -87,7 +87,7 @@ func TestAFormerThatNeverDecidesGoesToTheDeadLetters(t *testing.T) {
 	}
 }
 
-// A session that has ended is taken in larger parts than one that goes on.
+// A batch of an ended session is larger than a batch of an open session.
 func TestAnEndedSessionIsTakenInLargerParts(t *testing.T) {
 	env, s := newRun(t)
 	p := params()
@@ -107,7 +107,7 @@ func TestAnEndedSessionIsTakenInLargerParts(t *testing.T) {
 	}
 }
 
-// A tenant that changes its strategy has what comes from then on formed the new way, also where a run goes on.
+// After a tenant changes its strategy, new events are formed by the new strategy, also in a running workflow.
 func TestASignalBringsTheStrategy(t *testing.T) {
 	env, s := newRun(t)
 	for i, strategy := range []string{"", "rmm"} {

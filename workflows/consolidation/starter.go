@@ -15,11 +15,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Starter hands users' workflows what is for them, starting them where they do not run.
+// Starter sends events and requests to users' workflows. It starts workflows that do not run.
 type Starter struct {
 	// Client is a client made with ClientOptions.
 	Client client.Client
-	// Tuning is for runs that this starter begins.
+	// Tuning applies to runs that this starter begins.
 	Tuning Tuning
 }
 
@@ -33,12 +33,12 @@ func startOptions(scope memory.Scope) client.StartWorkflowOptions {
 	}
 }
 
-// startAttempts is how often Signal begins a run that ends before its signal comes.
+// startAttempts is how often Signal begins a run that ends before its signal arrives.
 const startAttempts = 5
 
-// Signal hands events to the user's workflow. They are durable when it returns nil. They must be small enough for one
-// payload (2 MB). It never begins a run with events: a run that the server fails to begin leaves its first events in the
-// database, where no erasure finds them.
+// Signal sends events to the user's workflow. They are durable when it returns nil. They must fit into one payload (2
+// MB). Signal never begins a run with events as input. If the server fails to begin a run, its first events stay in
+// the database, and no erasure finds them.
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
 	in := Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
@@ -57,21 +57,22 @@ func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	}
 }
 
-// ErrPending says that a request was taken, but that it was not worked off in the time there was.
+// ErrPending means that a request was accepted but not finished in the available time.
 var ErrPending = errors.New("the request is taken and waits for the user's writer")
 
-// Retract has the user's workflow retract an entry, and returns nil when that is done. A terminal error says why it cannot be done.
+// Retract asks the user's workflow to retract an entry, and returns nil when that is done. A terminal error gives the
+// reason of a refusal.
 func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
 	return s.update(ctx, p, UpdateRetract, in.ID, in)
 }
 
-// Edit has the user's workflow write an entry in a caller's words, Edit.EntryID, and returns nil when that is done. A terminal error says
-// why it cannot be done.
+// Edit asks the user's workflow to write an entry with a caller's text, Edit.EntryID, and returns nil when that is
+// done. A terminal error gives the reason of a refusal.
 func (s Starter) Edit(ctx context.Context, p Params, in Edit) error {
 	return s.update(ctx, p, UpdateEdit, in.ID, in)
 }
 
-// update asks the user's workflow for something, starting it where it does not run, and waits until it is done.
+// update sends a request to the user's workflow, starts the workflow if needed, and waits for the result.
 func (s Starter) update(ctx context.Context, p Params, name, id string, in any) error {
 	p.Tuning = s.Tuning
 	update, err := s.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
@@ -92,12 +93,12 @@ func (s Starter) update(ctx context.Context, p Params, name, id string, in any) 
 		return fault.Terminal("", "%s", refused.Message())
 	case ctx.Err() != nil:
 		return ErrPending
-	default: // the run ended before it answered, which the server says as an ApplicationError of a type of its own
+	default: // the run ended before its answer; the server reports an ApplicationError with a special type
 		return fmt.Errorf("wait for the writer to %s: %w: %w", name, fault.ErrUnavailable, err)
 	}
 }
 
-// Waits reports whether turns of a session wait to be consolidated. A workflow that does not run has nothing waiting.
+// Waits reports whether turns of a session wait for consolidation. A workflow that does not run has no waiting turns.
 func (s Starter) Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
 	answer, err := s.Client.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
 		WorkflowID: WorkflowID(scope), QueryType: QueryWaiting, Args: []any{sessionID},
@@ -109,9 +110,9 @@ func (s Starter) Waits(ctx context.Context, scope memory.Scope, sessionID string
 	switch {
 	case errors.As(err, &absent):
 		return false, nil
-	case errors.As(err, &begins): // what it began for waits
+	case errors.As(err, &begins): // its first signal waits
 		return true, nil
-	case errors.As(err, &idle): // no worker takes the question
+	case errors.As(err, &idle): // no worker accepts the query
 		return false, fmt.Errorf("ask consolidation: %w: %w", fault.ErrUnavailable, err)
 	case err != nil:
 		return false, fmt.Errorf("ask consolidation: %w", err)

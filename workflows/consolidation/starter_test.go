@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// server is a client of a Temporal server that answers as a test wants.
+// server is a client of a Temporal server with scripted answers.
 type server struct {
 	client.Client
 	started error
@@ -26,7 +26,7 @@ type server struct {
 	err     error
 	updates []client.UpdateWorkflowOptions
 	asked   *client.QueryWorkflowWithOptionsRequest
-	// absent is how many signals find no run; begun are the inputs of the runs that begin, signals counts signals.
+	// absent is the number of signals that find no run. begun has the inputs of new runs, and signals counts signals.
 	absent, signals int
 	begun           [][]any
 }
@@ -61,7 +61,7 @@ func (s *server) QueryWorkflowWithOptions(
 	return s.answer, s.err
 }
 
-// update is one that was accepted.
+// update is an accepted update.
 type update struct {
 	client.WorkflowUpdateHandle
 	ended func(context.Context) error

@@ -10,27 +10,27 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// maxSeen bounds the remembered event ids. It only has to span redeliveries within a run; across
-// runs the bank knows which turns it has.
+// maxSeen limits the remembered event ids. It only has to cover repeated deliveries within a run. Across runs the
+// bank has the turns.
 const maxSeen = 2000
 
-// A payload may have 2 MB (see fits), and a batch goes through four of them, with what was made of it beside it.
+// A payload may have 2 MB (see fits). A batch passes through four of them, together with its results.
 const (
-	// maxBatchBytes bounds the texts that one consolidation takes, unless one turn alone has more.
+	// maxBatchBytes limits the texts of one consolidation, unless one turn alone is larger.
 	maxBatchBytes = 256 << 10
-	// maxPendingBytes is how much waits in the state before further signals are left in their channel.
+	// maxPendingBytes is the size of waiting events in the state. Above it, further signals stay in their channel.
 	maxPendingBytes = 512 << 10
-	// maxContextBytes bounds the context of one session, and maxContexts that of all sessions together. It does not count as what waits:
-	// room for what is only read must never be a reason to put off what is to be formed.
+	// maxContextBytes limits the context of one session, and maxContexts the context of all sessions together. Context
+	// does not count as waiting. Turns that are only read must never delay turns to form.
 	maxContextBytes = 32 << 10
 	maxContexts     = 128 << 10
-	// turnBytes is about what a turn costs beside its texts.
+	// turnBytes is the approximate size of a turn without its texts.
 	turnBytes = 256
 )
 
 func (t Turn) size() int { return turnBytes + len(t.Text) + len(t.Caption) }
 
-// bytes is about how much the state holds.
+// bytes returns the approximate size of the state.
 func (s *State) bytes() int {
 	n := 0
 	for _, sessions := range [][]Session{s.Open, s.Closed} {
@@ -47,7 +47,7 @@ func (s *State) bytes() int {
 	return n
 }
 
-// batch is how many of the waiting turns one consolidation takes, and whether that is as many as it may take.
+// batch returns how many waiting turns one consolidation takes. full reports whether that is the maximum.
 func (o *Session) batch(maxTurns int) (n int, full bool) {
 	if o.Limit > 0 {
 		maxTurns = min(maxTurns, o.Limit)
@@ -55,7 +55,7 @@ func (o *Session) batch(maxTurns int) (n int, full bool) {
 	total := 0
 	for n < len(o.Turns) && n < maxTurns {
 		if slices.ContainsFunc(o.Turns[:n], func(t Turn) bool { return t.ID == o.Turns[n].ID }) {
-			return n, true // a reused id is told from the first once that is kept
+			return n, true // Extract detects a reused id after the first turn is kept
 		}
 		total += o.Turns[n].size()
 		if n > 0 && total > maxBatchBytes {
@@ -66,17 +66,17 @@ func (o *Session) batch(maxTurns int) (n int, full bool) {
 	return n, n >= maxTurns
 }
 
-// State is what waits to be consolidated. It is carried over by continue-as-new.
+// State is the events that wait for consolidation. It is carried over by continue-as-new.
 type State struct {
-	// Open are the sessions that may get further turns, by first arrival.
+	// Open is the sessions that may get further turns, by first arrival.
 	Open []Session `json:"open,omitempty"`
-	// Closed are the sessions that ended, in the order they did: the order they are consolidated in.
+	// Closed is the ended sessions, in the order of their ends. They are consolidated in that order.
 	Closed []Session `json:"closed,omitempty"`
-	// Erasures wait for the writer. Everything else here came after them.
+	// Erasures wait for the writer. All other events here came after them.
 	Erasures []Event `json:"erasures,omitempty"`
-	// Seen are the newest events, oldest first, as Event.seen names them.
+	// Seen is the newest events, oldest first, in the form of Event.seen.
 	Seen []string `json:"seen,omitempty"`
-	// LastFailure says why the last consolidation failed; empty when it did not.
+	// LastFailure is the reason of the last failed consolidation. It is empty after a success.
 	LastFailure string `json:"last_failure,omitempty"`
 }
 
@@ -84,34 +84,36 @@ type State struct {
 type Session struct {
 	ID    string `json:"id"`
 	Turns []Turn `json:"turns,omitempty"`
-	// Context are turns that are not formed, in order of arrival. They go with the session.
+	// Context is turns that are not formed, in order of arrival. They are deleted with the session.
 	Context []memory.Turn `json:"context,omitempty"`
-	// Arrived is when its newest event came. Context counts only where there is nothing else: it neither begins nor puts off anything.
+	// Arrived is when its newest event came. Context counts only in a session without turns: it neither starts nor
+	// delays a consolidation.
 	Arrived time.Time `json:"arrived"`
-	// TraceParent is that of its newest event.
+	// TraceParent is the trace context of its newest event.
 	TraceParent string `json:"traceparent,omitempty"`
-	// ClosedAt is when it ended, and ClosedBy the id of the event that said so; zero while it is open.
+	// ClosedAt is when the session ended, and ClosedBy is the id of the event that ended it. Both are zero while it is
+	// open.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
 	ClosedBy string    `json:"closed_by,omitempty"`
-	// IdleAfter closes the session when no event of it comes for so long; 0 means that only an event closes it.
+	// IdleAfter closes the session after that time without an event. Zero means that only an event closes it.
 	IdleAfter time.Duration `json:"idle_after,omitempty"`
-	// HeardAt is when the newest event of the session came, context included. It is set where IdleAfter is.
+	// HeardAt is when the newest event of the session came, including context. It is set if IdleAfter is.
 	HeardAt time.Time `json:"heard_at,omitzero"`
-	// Limit is how many turns a batch may have, because more said too much; 0 means no such limit.
+	// Limit is the maximum number of turns per batch after a larger batch had too much content. Zero means no limit.
 	Limit int `json:"limit,omitempty"`
-	// Skip and Take are those of the next batch, whose one turn says too much.
+	// Skip and Take apply to the next batch, if its one turn has too much content.
 	Skip int `json:"skip,omitempty"`
 	Take int `json:"take,omitempty"`
-	// Plain is Batch.Plain of the next batch, which is of one turn then.
+	// Plain is Batch.Plain of the next batch, which has one turn then.
 	Plain bool `json:"plain,omitempty"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
 
-	// extracted is what the next batch says, where the decision on that has to be asked for again. It ends with the run.
+	// extracted is the content of the next batch, kept for another attempt of its decision. It ends with the run.
 	extracted *keptExtracted
 }
 
-// add takes events in, dropping those it has seen.
+// add accepts events and drops repeated ones.
 func (s *State) add(events []Event, now time.Time) {
 	for _, e := range events {
 		if e.Erase {
@@ -137,8 +139,8 @@ func (s *State) add(events []Event, now time.Time) {
 	}
 }
 
-// seen names the event in State.Seen. Of a turn it tells what was said, and where: an id that comes with something else is not passed
-// over as repeated, so that Extract gets to see it.
+// seen names the event in State.Seen. For a turn it includes a hash of session and text. So an id with other content
+// does not count as repeated, and Extract sees it.
 func (e Event) seen() string {
 	if e.Turn == nil {
 		return e.ID
@@ -155,7 +157,7 @@ func (s *State) addTurn(e Event, now time.Time) {
 	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
 }
 
-// addContext keeps a turn that is only to be read. What comes after its session has ended is of no use.
+// addContext keeps a turn that is only read. It drops context that comes after the end of its session.
 func (s *State) addContext(e Event, now time.Time) {
 	ended := slices.ContainsFunc(s.Closed, func(o Session) bool { return o.ID == e.SessionID })
 	if ended || contextBytes([]memory.Turn{*e.Turn}) > maxContextBytes {
@@ -175,7 +177,7 @@ func (s *State) addContext(e Event, now time.Time) {
 		session.Arrived = now
 	}
 	session.Context = append(session.Context, *e.Turn)
-	for contextBytes(session.Context) > maxContextBytes { // the oldest makes way
+	for contextBytes(session.Context) > maxContextBytes { // the oldest is dropped
 		session.Context = slices.Delete(session.Context, 0, 1)
 	}
 	for s.contextBytes() > maxContexts {
@@ -183,7 +185,7 @@ func (s *State) addContext(e Event, now time.Time) {
 	}
 }
 
-// forgetContext forgets the context of the session that has waited longest.
+// forgetContext drops the context of the session that has waited longest.
 func (s *State) forgetContext() {
 	for _, sessions := range [][]Session{s.Closed, s.Open} {
 		for i := range sessions {
@@ -198,10 +200,11 @@ func (s *State) forgetContext() {
 	}
 }
 
-// onlyContext reports whether no turn of the session waits to be formed, and it has not ended.
+// onlyContext reports whether the session is open and has no turn to form.
 func (o *Session) onlyContext() bool { return len(o.Turns) == 0 && o.ClosedAt.IsZero() }
 
-// expire forgets sessions in which only context came for Tuning.Idle. A session with an idle time is closed instead (see closeIdle).
+// expire drops sessions with only context for Tuning.Idle. A session with an idle time is closed instead (see
+// closeIdle).
 func (s *State) expire(t Tuning, now time.Time) {
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool {
 		return o.onlyContext() && o.IdleAfter == 0 && now.Sub(o.Arrived) >= t.Idle
@@ -217,7 +220,7 @@ func (s *State) contextBytes() (n int) {
 	return n
 }
 
-// contextBytes is about how much turns hold.
+// contextBytes returns the approximate size of turns.
 func contextBytes(turns []memory.Turn) (n int) {
 	for _, t := range turns {
 		n += Turn{Turn: t}.size()
@@ -225,8 +228,8 @@ func contextBytes(turns []memory.Turn) (n int) {
 	return n
 }
 
-// context is what the session's first n turns are read with, in order of time: what was said before the next of the others. A turn that
-// says too much by itself is read alone.
+// context returns the context of the session's first n turns, in order of time. It ends before the next remaining
+// turn. A turn with too much content is read alone.
 func (o *Session) context(n int) []memory.Turn {
 	if o.Take > 0 || n == 0 {
 		return nil
@@ -240,7 +243,7 @@ func (o *Session) context(n int) []memory.Turn {
 	return out
 }
 
-// waits reports whether a turn waits; another one of its id does not count.
+// waits reports whether a turn waits. Another turn with its id does not count.
 func waits(sessions []Session, turn memory.Turn) bool {
 	return slices.ContainsFunc(sessions, func(o Session) bool {
 		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.ID == turn.ID && t.SameAs(turn) })
@@ -266,7 +269,7 @@ func (s *State) end(session Session, at time.Time) {
 	s.Closed = append(s.Closed, session)
 }
 
-// open returns the open session of an event, new if need be.
+// open returns the open session of an event. It creates the session if needed.
 func (s *State) open(e Event, now time.Time) *Session {
 	i := slices.IndexFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
 	if i < 0 {
@@ -278,7 +281,7 @@ func (s *State) open(e Event, now time.Time) *Session {
 	return &s.Open[i]
 }
 
-// ready returns the next session to consolidate; closes says that it has ended.
+// ready returns the next session to consolidate. closes reports whether the session has ended.
 func (s *State) ready(t Tuning, now time.Time) (session *Session, closes bool) {
 	if len(s.Closed) > 0 {
 		return &s.Closed[0], true
@@ -292,7 +295,7 @@ func (s *State) ready(t Tuning, now time.Time) (session *Session, closes bool) {
 	return nil, false
 }
 
-// turns is how many turns of a session a consolidation takes at most.
+// turns returns the maximum number of turns of a session per consolidation.
 func (t Tuning) turns(ended bool) int {
 	if ended {
 		return max(t.MaxTurns, t.BatchTurns)
@@ -300,10 +303,11 @@ func (t Tuning) turns(ended bool) int {
 	return t.MaxTurns
 }
 
-// maxTake is how much of what one turn says is taken at a time, where all of it is too much.
+// maxTake is the maximum number of things taken from one turn at a time, if all of them are too many.
 const maxTake = 256
 
-// halve has the next batch take half as much: of the turns, or of what a single one says. It is false when there is nothing to halve.
+// halve halves the next batch: its turns, or the content of its only turn. It returns false if it can halve no
+// further.
 func (o *Session) halve(turns int) bool {
 	o.Limit = max(turns/2, 1)
 	switch {
@@ -317,9 +321,9 @@ func (o *Session) halve(turns int) bool {
 	return o.Take > 0
 }
 
-// done removes a batch's turns, and its session when it is used up.
+// done removes a batch's turns. It also removes the session after its last turn.
 func (s *State) done(session *Session, turns int) {
-	if turns > 0 { // what was said before has been read
+	if turns > 0 { // the earlier context has been read
 		last := slices.MaxFunc(session.Turns[:turns], func(a, b Turn) int { return a.Time.Compare(b.Time) }).Time
 		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return !c.Time.After(last) })
 	}
@@ -332,14 +336,15 @@ func (s *State) done(session *Session, turns int) {
 		s.Closed = slices.Delete(s.Closed, 0, 1)
 		return
 	}
-	if session.IdleAfter > 0 { // it stays until it is closed
+	if session.IdleAfter > 0 { // the session stays until it is closed
 		session.Limit = 0
 		return
 	}
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == session.ID })
 }
 
-// forget lets the events of a batch that went to the dead letters come again, and the end of its session, for which they would wait.
+// forget allows the events of a batch in the dead letters to come again. It also allows the end of its session again,
+// because they would wait for it.
 func (s *State) forget(b Batch) {
 	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool {
 		return id == b.CloseID() || id == b.ClosedBy || slices.ContainsFunc(b.Turns, func(t Turn) bool {
@@ -348,7 +353,7 @@ func (s *State) forget(b Batch) {
 	})
 }
 
-// forgetExtracted has everything extracted anew: the bank is another by now.
+// forgetExtracted drops all extracted content, because the bank has changed.
 func (s *State) forgetExtracted() {
 	for _, sessions := range [][]Session{s.Open, s.Closed} {
 		for i := range sessions {
@@ -357,7 +362,7 @@ func (s *State) forgetExtracted() {
 	}
 }
 
-// wait is how long nothing can become ready without a signal.
+// wait returns how long no session can become ready without a signal.
 func (s *State) wait(t Tuning, now time.Time) time.Duration {
 	if s.empty() {
 		return t.Linger

@@ -15,11 +15,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// maxRounds bounds how often a former may search the bank before it decides. Formers have tighter bounds of their own; this one
-// keeps a broken one from running for ever.
+// maxRounds limits the number of searches that a former may make before it decides. Formers have tighter limits; this
+// one stops a broken former.
 const maxRounds = 32
 
-// steps carries out the steps of a consolidation: activities in a workflow, direct calls in Form.
+// steps carries out the steps of a consolidation: as activities in a workflow, as direct calls in Form.
 type steps interface {
 	extract(Batch) (Extracted, error)
 	relate(RelateInput) (Neighbourhood, error)
@@ -27,19 +27,20 @@ type steps interface {
 	search(SearchInput) (SearchResult, error)
 	apply(ApplyInput) error
 	deadLetter(DeadLetterInput) error
-	// pause waits before another attempt; now is the clock of what is recorded.
+	// pause waits before another attempt. now is the recorded clock.
 	pause(time.Duration)
 	now() time.Time
-	// keepsExtracted says that what was extracted is kept while the decision on it is asked for again.
+	// keepsExtracted reports whether extracted content is kept while its decision is repeated.
 	keepsExtracted() bool
-	// asksPlainly says that a model which gives no answer about a turn is asked about it without what is shown beside it.
+	// asksPlainly reports whether the workflow asks a model again without context, after the model gave no answer
+	// about a turn.
 	asksPlainly() bool
-	// stopped says that a failure ended the whole run, not this batch alone.
+	// stopped reports whether a failure ended the whole run, not this batch alone.
 	stopped(error) bool
 }
 
-// consolidate works on the next batch of a session. A failure is settled here: with a smaller batch, another attempt, or the dead
-// letters. Only an error that stops the run is returned.
+// consolidate works on the next batch of a session. It handles a failure with a smaller batch, another attempt, or
+// the dead letters. It returns only errors that stop the run.
 func (s *State) consolidate(do steps, p Params, session *Session, closes bool) error {
 	n, _ := session.batch(p.Tuning.turns(closes))
 	batch := Batch{
@@ -85,13 +86,14 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	case isType(err, errorTooLarge) && session.halve(n), isType(err, errorTooLong) && n > 1 && session.halve(n):
 		return nil
 	case isType(err, errorTooLong) && !session.Plain && do.asksPlainly():
-		session.Plain = true // what is too much for the model, or refused, may be what is shown beside the turn
+		session.Plain = true // the context may be the part that is too large for the model, or refused
 		return nil
 	default:
 		s.LastFailure = reason(err)
 		session.Failures++
 		if isType(err, errorMalformed) && session.Failures < p.Tuning.MalformedAttempts {
-			// Longer each time. Signals that come meanwhile stay in their channel, so the session keeps its place in the state.
+			// Each pause is longer. Signals that arrive meanwhile stay in their channel, so the session keeps its place
+			// in the state.
 			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
 			return nil
 		}
@@ -103,16 +105,16 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	return nil
 }
 
-// reasonReused is why turns are dead letters whose id is another turn's.
+// reasonReused is the reason of dead letters with the turn id of another turn.
 const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
 
-// policyWithoutModel forms what the tenant's policy may not for want of a budget.
+// policyWithoutModel forms turns if the budget does not allow the tenant's policy.
 const policyWithoutModel = string(tenant.PolicyEmbedded)
 
-// reasonBudget is why turns are dead letters that were formed without a model.
+// reasonBudget is the reason of dead letters that were formed without a model.
 const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and by the model when it is replayed"
 
-// reasonFailed is why turns are dead letters that say something, beside other things, that no operation came of.
+// reasonFailed is the reason of dead letters with some content that led to no operation.
 func reasonFailed(failed []formation.Failure) string {
 	text := fmt.Sprintf("%d of the things that were said could not be formed; the rest was. The first: %s", len(failed), failed[0].Reason)
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
@@ -126,8 +128,8 @@ func sourcesOf(failed []formation.Failure) []string {
 	return out
 }
 
-// putAside moves a batch to the dead letters, where a replay finds it: what waited to be formed, and not what was only read beside it. Only
-// an error that stops the run is returned.
+// putAside moves a batch to the dead letters, where a replay finds it. It includes the turns to form, and not the
+// context. It returns only errors that stop the run.
 func (s *State) putAside(do steps, b Batch, reason string) error {
 	b.Context = nil
 	if err := do.deadLetter(DeadLetterInput{Batch: b, Reason: reason, Now: do.now()}); do.stopped(err) {
@@ -137,8 +139,8 @@ func (s *State) putAside(do steps, b Batch, reason string) error {
 	return nil
 }
 
-// consolidate runs the four steps on a batch, and returns what was extracted, and what failed beside what was applied. The turns of that
-// count as not formed: they come again, and what was formed of them is found in the bank then.
+// consolidate runs the four steps on a batch. It returns the extracted content and the failed parts. The turns of
+// failed parts do not count as formed: they come again, and the bank has their entries then.
 func consolidate(do steps, session *Session, b Batch) (extracted Extracted, failed []formation.Failure, err error) {
 	var decided Decided
 	if len(b.Turns) > 0 {
@@ -159,7 +161,7 @@ func consolidate(do steps, session *Session, b Batch) (extracted Extracted, fail
 	failed = slices.Concat(extracted.Failed, decided.Failed)
 	if len(failed) > 0 && extracted.More {
 		session.extracted = nil
-		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is not formed in part and put aside
+		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is formed completely or put aside
 	}
 	again := sourcesOf(failed)
 	if b.Instead != "" {
@@ -168,19 +170,19 @@ func consolidate(do steps, session *Session, b Batch) (extracted Extracted, fail
 	return extracted, failed, do.apply(ApplyInput{b.without(again), decided, do.now(), extracted.More, b.only(again).Turns})
 }
 
-// keptExtracted is what was extracted of a batch.
+// keptExtracted is the extracted content of a batch.
 type keptExtracted struct {
 	Extracted
 	of Batch
 }
 
-// asks reports whether a model is asked the same about another batch.
+// asks reports whether another batch leads to the same question to a model.
 func (b Batch) asks(other Batch) bool {
 	return b.Policy == other.Policy && b.Plain == other.Plain && b.Skip == other.Skip && b.Take == other.Take &&
 		len(b.Context) == len(other.Context) && slices.Equal(b.turnIDs(), other.turnIDs())
 }
 
-// extract is what a batch says. The model is not asked that again where no more than the decision on it could not be used.
+// extract returns the content of a batch. It does not ask the model again if only the decision was unusable.
 func (o *Session) extract(do steps, b Batch) (Extracted, error) {
 	if o.extracted != nil && o.extracted.of.asks(b) && do.keepsExtracted() {
 		return o.extracted.Extracted, nil
@@ -192,7 +194,7 @@ func (o *Session) extract(do steps, b Batch) (Extracted, error) {
 	return out, err
 }
 
-// decide asks for a decision, making the lookups that the former wants first.
+// decide requests a decision. It first makes the lookups that the former needs.
 func decide(do steps, b Batch, near Neighbourhood, failed []formation.Failure) (Decided, error) {
 	in := DecideInput{Batch: b, Neighbourhood: near, Failed: failed, Now: do.now()}
 	for range maxRounds {
@@ -214,8 +216,9 @@ func decide(do steps, b Batch, near Neighbourhood, failed []formation.Failure) (
 	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d searches", maxRounds), errorTerminal, nil)
 }
 
-// extend adds what a search found to what is decided on, as long as there is room and it is no more than a full search. The window makes
-// way for a memo that has grown; what the former has been shown of the bank stays, as it may decide on that.
+// extend adds search results to the input of a decision, while there is room and up to the size of one full search.
+// It removes window turns if the memo has grown. The entries that the former has seen stay, because its decision may
+// use them.
 func (in *DecideInput) extend(found SearchResult) error {
 	in.Found = make([][]Neighbour, len(found.Near))
 	room, err := in.room()
@@ -229,7 +232,7 @@ func (in *DecideInput) extend(found SearchResult) error {
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorTerminal, err)
 	}
 	p := newPool(min(room, maxPoolBytes), in.Neighbourhood.Pool...)
-	for rank := range formation.MaxNeighbours { // the nearest of every lookup first
+	for rank := range formation.MaxNeighbours { // the nearest entries of every lookup first
 		for i, near := range found.Near {
 			if rank >= len(near) {
 				continue
@@ -248,7 +251,7 @@ func isType(err error, name string) bool {
 	return errors.As(err, &app) && app.Type() == name
 }
 
-// maxReason bounds what is said about a failure, in bytes: errors may quote anything.
+// maxReason limits the text of a failure, in bytes, because errors may quote anything.
 const maxReason = 1024
 
 // reason is the innermost message of an activity's failure.
@@ -261,10 +264,10 @@ func reason(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
 }
 
-// activities has Temporal carry out the steps.
+// activities runs the steps as Temporal activities.
 type activities struct{ ctx workflow.Context }
 
-// call runs an activity. What is too large to be handed over is refused here: Temporal would fail the whole run.
+// call runs an activity. It refuses arguments that are too large, because Temporal would fail the whole run.
 func call[T any](ctx workflow.Context, name string, activity, in any) (out T, err error) {
 	if err := fits("the input of "+name, in); err != nil {
 		return out, err
@@ -294,29 +297,30 @@ func (a activities) apply(in ApplyInput) error {
 	return err
 }
 
-// deadLetter is tried for ever; only cancellation ends it.
+// deadLetter is retried for ever; only cancellation ends it.
 func (a activities) deadLetter(in DeadLetterInput) error {
 	return workflow.ExecuteActivity(foreverOptions(a.ctx), (*Activities)(nil).DeadLetter, in).Get(a.ctx, nil)
 }
 
-func (a activities) pause(d time.Duration) { _ = workflow.Sleep(a.ctx, d) } // cancelled: the loop sees it
+func (a activities) pause(d time.Duration) { _ = workflow.Sleep(a.ctx, d) } // the loop sees a cancellation
 
 func (a activities) now() time.Time { return workflow.Now(a.ctx) }
 
-// keepsExtracted is false in runs that began to ask again before anything was kept.
+// keepsExtracted is false in runs that repeated a question before extracted content was kept.
 func (a activities) keepsExtracted() bool {
 	return workflow.GetVersion(a.ctx, "keep-extracted", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 }
 
-// asksPlainly is false in runs that gave such a turn up before.
+// asksPlainly is false in runs that gave up such a turn before.
 func (a activities) asksPlainly() bool {
 	return workflow.GetVersion(a.ctx, "ask-plainly", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 }
 
 func (a activities) stopped(error) bool { return a.ctx.Err() != nil }
 
-// Form does with a user's events what a run of the workflow does, without Temporal: the same batches, steps and failure handling, one
-// call after the other, at a clock that stands still. What a workflow would try again until it works is an error here.
+// Form processes a user's events as a run of the workflow does, but without Temporal. It has the same batches, steps
+// and failure handling, in sequence, with a fixed clock. A failure that a workflow would retry without limit is an
+// error here.
 func Form(ctx context.Context, a *Activities, p Params, events []Event, now time.Time) error {
 	s := p.State
 	s.add(events, now)
@@ -332,7 +336,7 @@ func Form(ctx context.Context, a *Activities, p Params, events []Event, now time
 	}
 }
 
-// calls carries out the steps at once.
+// calls runs the steps directly.
 type calls struct {
 	ctx  context.Context
 	a    *Activities
@@ -352,7 +356,7 @@ func (c calls) deadLetter(in DeadLetterInput) error {
 	return c.a.Announce.DeadLetter(c.ctx, in.Batch, in.Reason, in.Now)
 }
 
-// stopped is true of all that the activities do not classify: Temporal would try it again.
+// stopped is true for all failures that the activities do not classify, because Temporal would retry them.
 func (c calls) stopped(err error) bool {
 	var app *temporal.ApplicationError
 	return err != nil && !errors.As(err, &app)

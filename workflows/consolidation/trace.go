@@ -13,21 +13,21 @@ const traceHeader = "traceparent"
 
 type traceKey struct{}
 
-// withTraceParent makes activities started from ctx continue the given trace. One run works on
-// many sessions, so the trace comes with the events and not with the run.
+// withTraceParent makes activities started from ctx continue the given trace. One run works on many sessions, so the
+// events carry the trace and the run does not.
 func withTraceParent(ctx workflow.Context, traceParent string) workflow.Context {
 	return workflow.WithValue(ctx, traceKey{}, traceParent)
 }
 
-// TraceParent is the W3C trace context of ctx; empty when it has no span.
+// TraceParent is the W3C trace context of ctx. It is empty when ctx has no span.
 func TraceParent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier.Get(traceHeader)
 }
 
-// TracePropagator carries the trace of withTraceParent to activities. Give it to every client and
-// worker, in client.Options.ContextPropagators.
+// TracePropagator carries the trace of withTraceParent to activities. Add it to every client and worker, in
+// client.Options.ContextPropagators.
 type TracePropagator struct{}
 
 var _ workflow.ContextPropagator = TracePropagator{}
@@ -67,7 +67,7 @@ func (TracePropagator) ExtractToWorkflow(ctx workflow.Context, _ workflow.Header
 	return ctx, nil
 }
 
-// spanIDs are the ids that entries are marked with; empty when not traced.
+// spanIDs returns the trace and span ids for entries. They are empty when not traced.
 func spanIDs(ctx context.Context) (traceID, spanID string) {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() {

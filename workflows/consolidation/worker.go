@@ -12,17 +12,17 @@ import (
 // heartbeatEvery is well below the activities' heartbeat time-out.
 const heartbeatEvery = 2 * time.Second
 
-// stopTimeout is how long activities that have begun may take to finish when a worker stops; what takes longer is
-// done again by another worker.
+// stopTimeout is how long running activities may take to finish when a worker stops. After that, another worker
+// repeats them.
 const stopTimeout = 5 * time.Second
 
-// deadlockAfter is how long a workflow may compute before the SDK takes it for stuck: as long as a workflow task may
-// last at all. With the SDK's second, a process that is short of processor fails sound tasks, and every such failure
-// leaves a goroutine behind for good.
+// deadlockAfter is how long a workflow may compute before the SDK reports a deadlock. It equals the maximum duration
+// of a workflow task. With the SDK's limit of one second, a process with little CPU time fails valid tasks. Every
+// such failure leaks a goroutine.
 const deadlockAfter = 10 * time.Second
 
-// ClientOptions adds what this workflow needs of a client: the trace in headers, and compressed
-// payloads, because batches of turns and vectors repeat themselves. Of its logger, failures that no retry repairs are warnings.
+// ClientOptions adds the client options of this workflow. Headers carry the trace. Payloads are compressed, because
+// batches of turns and vectors are repetitive. The logger reports failures that no retry repairs as warnings.
 func ClientOptions(o client.Options) client.Options {
 	o.ContextPropagators = append(o.ContextPropagators, TracePropagator{})
 	o.DataConverter = DataConverter()
@@ -32,14 +32,14 @@ func ClientOptions(o client.Options) client.Options {
 	return o
 }
 
-// Roles are the parts of the work that a process takes.
+// Roles are the task queues that a process serves.
 type Roles struct {
 	Workflow, Model, Store bool
-	// ModelParallel and StoreParallel bound the activities of each sort at a time; 0 means 16 and 64.
+	// ModelParallel and StoreParallel limit the simultaneous activities of each sort. Zero means 16 and 64.
 	ModelParallel, StoreParallel int
 }
 
-// Workers makes a worker per role. The caller starts and stops them.
+// Workers makes one worker per role. The caller starts and stops them.
 func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Worker {
 	base := worker.Options{
 		Interceptors:                 []interceptor.WorkerInterceptor{o},

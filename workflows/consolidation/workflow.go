@@ -7,11 +7,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxSignals ends a run well before the server's limit of 10,000 signals a run.
+// maxSignals ends a run well before the server's limit of 10,000 signals per run.
 const maxSignals = 5000
 
-// Workflow is the entity workflow of one user. It ends when nothing has waited for
-// Tuning.Linger, and stays while a session waits for its idle end; a later event or request begins a new run.
+// Workflow is the entity workflow of one user. It ends when nothing has waited for Tuning.Linger. It stays while a
+// session waits for its idle end. A later event or request begins a new run.
 func Workflow(ctx workflow.Context, p Params) error {
 	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
@@ -30,7 +30,7 @@ func Workflow(ctx workflow.Context, p Params) error {
 		r.drain(ctx)
 		r.state.expire(r.params.Tuning, workflow.Now(ctx))
 		r.state.closeIdle(workflow.Now(ctx))
-		// Answers to requests go out before the run may end.
+		// The run sends its answers to requests before it ends.
 		answered := func() bool { return len(r.requests) > 0 || workflow.AllHandlersFinished(ctx) }
 		if err := workflow.Await(ctx, answered); err != nil {
 			return err
@@ -63,13 +63,14 @@ type run struct {
 	state    State
 	signals  workflow.ReceiveChannel
 	received int
-	// requests wait to be worked off, in order.
+	// requests is the waiting requests, in order.
 	requests []*request
-	// erased says that this run's history holds what was erased: it ends as soon as it can, so that it can be deleted.
+	// erased means that this run's history holds erased data. The run ends as soon as possible, so that the history
+	// can be deleted.
 	erased bool
 }
 
-// drain takes in the signals that have arrived, without waiting, until enough is pending.
+// drain accepts the arrived signals without waiting, until enough events are pending.
 func (r *run) drain(ctx workflow.Context) (some bool) {
 	for r.state.bytes() < maxPendingBytes {
 		var s Signal
@@ -86,13 +87,13 @@ func (r *run) drain(ctx workflow.Context) (some bool) {
 	return some
 }
 
-// waiting reports whether turns of a session wait to be consolidated. A signal that has not been taken in may bring some.
+// waiting reports whether turns of a session wait for consolidation. An unread signal may bring such turns.
 func (r *run) waiting(sessionID string) (bool, error) {
 	return r.signals.Len() > 0 || r.state.waiting(sessionID), nil
 }
 
-// mustContinue is true when the history has grown enough, and never while signals wait, which would be lost, or while
-// the state is too large to be carried: then work goes on in this run until it is not.
+// mustContinue is true when the history has grown enough. It is false while signals wait, because they would be lost.
+// It is also false while the state is too large to carry. Work then continues in this run.
 func (r *run) mustContinue(ctx workflow.Context) bool {
 	if !r.erased && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.received < maxSignals {
 		return false
@@ -114,12 +115,12 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // the loop sees that it ended
+	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // the loop sees the end
 	return true
 }
 
-// modelOptions are of activities that wait for a model. One may be unavailable or slow for long; the heartbeat finds a dead worker
-// sooner.
+// modelOptions apply to activities that wait for a model. A model may be unavailable or slow for long. The heartbeat
+// detects a dead worker sooner.
 func modelOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueModel, StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
@@ -127,7 +128,7 @@ func modelOptions(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// storeOptions are of activities that wait for a store.
+// storeOptions apply to activities that wait for a store.
 func storeOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueStore, StartToCloseTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second,
@@ -135,16 +136,18 @@ func storeOptions(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// foreverOptions are of what must be done some time: an erasure, and a dead letter, which is where what fails goes.
+// foreverOptions apply to activities that must succeed at some time: erasures and dead letters. The dead letters are
+// the last place for failed turns.
 func foreverOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithScheduleToCloseTimeout(storeOptions(ctx), 0)
 }
 
-// maxDuration is how long an activity is tried, however long one attempt takes. An outage ends, and turns must not go to the dead letters
-// for it; a bug does not end, and must not be tried for ever. No error tells one from the other for certain, a day does.
+// maxDuration is how long an activity is retried, whatever the time of one attempt. An outage ends, so its turns must
+// not go to the dead letters. A bug does not end, so its retries must stop. No error distinguishes the two with
+// certainty; the limit of a day does.
 const maxDuration = 24 * time.Hour
 
-// retryPolicy makes attempts at most 15 seconds apart, and none where no retry helps: where the activity says so, and where it panicked.
+// retryPolicy makes attempts at most 15 seconds apart. It allows no retry for non-retryable errors and panics.
 func retryPolicy() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,

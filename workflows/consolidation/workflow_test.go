@@ -27,24 +27,24 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// steps records what a workflow asked of its activities.
+// steps records the calls from a workflow to its activities.
 type steps struct {
 	mu          sync.Mutex
 	applied     []consolidation.ApplyInput
 	deadLetters []consolidation.DeadLetterInput
 	retract     []string
 	edits       []consolidation.EditInput
-	// failExtract is returned by Extract for a session, once per entry; alwaysFail each time.
+	// failExtract has the errors of Extract by session, one per call. alwaysFail has errors for every call.
 	failExtract map[string][]error
-	// failDecide is returned by Decide, once per entry; extracted counts what Extract was asked for.
+	// failDecide has the errors of Decide, one per call. extracted counts the requests to Extract.
 	failDecide  []error
 	extracted   int
 	alwaysFail  func() error
 	failRetract error
 	failEdit    error
-	// written says that edits were written before.
+	// written means that edits were written before.
 	written bool
-	// reused are turns whose id was another's before.
+	// reused is turns whose id belonged to another turn.
 	reused []string
 }
 
@@ -117,7 +117,7 @@ func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidati
 	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope), Content: in.Turn.Text}}}}, nil
 }
 
-// turnsOf lists the ids of the turns applied, a list per consolidation.
+// turnsOf returns the ids of the applied turns, one list per consolidation.
 func (s *steps) turnsOf() [][]string {
 	var out [][]string
 	for _, a := range s.applied {
@@ -309,7 +309,8 @@ func TestUnusableAnswers(t *testing.T) {
 	}
 }
 
-// A decision that cannot be used is asked for again on what was extracted; a run that began to extract again goes on with that.
+// The workflow repeats an unusable decision with the same extracted content. A run that began to extract again
+// continues to do so.
 func TestWhatWasExtractedIsKeptUntilItIsDecidedOn(t *testing.T) {
 	for want, version := range map[int]workflow.Version{1: 1, 3: workflow.DefaultVersion} {
 		env, s := newRun(t)
@@ -338,7 +339,7 @@ func TestTerminalFailureIsADeadLetterAndCanBeReplayed(t *testing.T) {
 	}
 }
 
-// ask requests retractions, a second apart, and returns how they end.
+// ask requests retractions, a second apart, and returns their results.
 func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...string) map[string]error {
 	t.Helper()
 	ends := map[string]error{}
@@ -349,7 +350,7 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 	return ends
 }
 
-// request asks the writer for something after a while, and hands on how it ends.
+// request sends a request to the writer after a while, and passes its result on.
 func request(
 	t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, name, id string, in any, ended func(error),
 ) {
@@ -363,8 +364,8 @@ func request(
 	}, after)
 }
 
-// What is a dead letter because of its id may be replayed, or come again with its session, and is one again; the other turns of its
-// session are formed, and it has ended.
+// A dead letter with a reused id may be replayed, or come again with its session, and becomes a dead letter again.
+// The other turns of its session are formed, and the session ends.
 func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 	env, s := newRun(t)
 	s.reused = []string{"s1:1"}
@@ -426,8 +427,8 @@ func TestARunThatMustContinueAnswersFirst(t *testing.T) {
 	}
 }
 
-// A bug is not tried for ever. The test environment gives up on what nobody can tell from an outage after ten attempts, a server after the
-// time that TestActivitiesAreTriedForADay wants.
+// The workflow does not retry a bug for ever. For a failure that looks like an outage, the test environment stops
+// after ten attempts. A server stops after the time that TestActivitiesAreTriedForADay wants.
 func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failure func() error
@@ -450,7 +451,7 @@ func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 	}
 }
 
-// A late turn stands before others in time, and keeps the event that brought it.
+// A late turn precedes other turns in time, and keeps its event.
 func TestADeadLetterHasTheEventsOfItsTurns(t *testing.T) {
 	env, s := newRun(t)
 	s.failExtract["s1"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
@@ -494,7 +495,7 @@ func TestStateCanBeQueried(t *testing.T) {
 	finish(t, env, params())
 }
 
-// waiting asks whether turns of a session wait.
+// waiting asks the workflow whether turns of a session wait.
 func waiting(t *testing.T, env *testsuite.TestWorkflowEnvironment, session string) (waits bool) {
 	t.Helper()
 	value, err := env.QueryWorkflow(consolidation.QueryWaiting, session)
@@ -508,7 +509,7 @@ func waiting(t *testing.T, env *testsuite.TestWorkflowEnvironment, session strin
 	return waits
 }
 
-// A turn waits from when its signal is there until it is consolidated or a dead letter.
+// A turn waits from the arrival of its signal until it is consolidated or a dead letter.
 func TestItCanBeAskedWhetherTurnsWait(t *testing.T) {
 	env, s := newRun(t)
 	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
@@ -536,8 +537,8 @@ func TestItCanBeAskedWhetherTurnsWait(t *testing.T) {
 	}
 }
 
-// A model that hangs takes minutes an attempt, so it is time that bounds an activity, and not a number of attempts. What is where all that
-// fails goes has no bound.
+// A model that hangs takes minutes per attempt. So the limit of an activity is a time, not a number of attempts. The
+// activity that writes dead letters has no limit.
 func TestActivitiesAreTriedForADay(t *testing.T) {
 	env, s := newRun(t)
 	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
@@ -550,7 +551,7 @@ func TestActivitiesAreTriedForADay(t *testing.T) {
 		defer mu.Unlock()
 		bounds[info.ActivityType.Name] = info.ScheduleToCloseTimeout
 		if info.ActivityType.Name == "DeadLetter" && info.ScheduleToCloseTimeout > 1000*day {
-			delete(bounds, "DeadLetter") // the server's word for no bound
+			delete(bounds, "DeadLetter") // the server's value for no limit
 		}
 	})
 	finish(t, env, params())

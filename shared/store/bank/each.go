@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// EachMemory goes through all of a user's entries that o selects, from o's token on. It ends with the first error.
+// EachMemory iterates over all of a user's entries that o selects, from o's token on. It stops at the first error.
 func EachMemory(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) iter.Seq2[memory.Memory, error] {
 	return each("list memories", o.Token, func(token string) ([]memory.Memory, string, error) {
 		o.Token = token
@@ -17,7 +17,7 @@ func EachMemory(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) 
 	})
 }
 
-// CountEach counts the entries that EachMemory goes through.
+// CountEach counts the entries of EachMemory.
 func CountEach(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) (n int, err error) {
 	o.Limit, o.Token = MaxLimit, ""
 	for _, err := range EachMemory(ctx, b, scope, o) {
@@ -29,7 +29,7 @@ func CountEach(ctx context.Context, b Bank, scope memory.Scope, o ListOptions) (
 	return n, nil
 }
 
-// EachTurn goes through all of a user's kept turns, likewise.
+// EachTurn iterates over all stored turns of a user. It stops at the first error.
 func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.Turn, error] {
 	return each("list turns", o.Token, func(token string) ([]memory.Turn, string, error) {
 		o.Token = token
@@ -38,7 +38,7 @@ func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) it
 	})
 }
 
-// EachSession goes through all of a user's session records, likewise.
+// EachSession iterates over all session records of a user. It stops at the first error.
 func EachSession(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.SessionRecord, error] {
 	return each("list sessions", o.Token, func(token string) ([]memory.SessionRecord, string, error) {
 		o.Token = token

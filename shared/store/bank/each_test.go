@@ -15,7 +15,7 @@ import (
 
 var errGone = errors.New("gone")
 
-// leaving answers the first page only.
+// leaving answers only the first page.
 type leaving struct{ bank.Bank }
 
 func (l leaving) List(ctx context.Context, s memory.Scope, o bank.ListOptions) (bank.Page, error) {

@@ -9,19 +9,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Bounds and defaults of reads.
+// Limits and defaults of reads.
 const (
-	// DefaultLimit is the page size where ListOptions.Limit is 0.
+	// DefaultLimit is the page size if ListOptions.Limit is 0.
 	DefaultLimit = 100
 	// MaxLimit is the largest page.
 	MaxLimit = 1000
-	// DefaultK is how many entries a search returns where Query.K is 0.
+	// DefaultK is the number of search results if Query.K is 0.
 	DefaultK = 20
-	// MaxK is how many entries a search returns at most.
+	// MaxK is the maximum number of search results.
 	MaxK = 200
 )
 
-// CheckScope reports, as a terminal error, a scope that no bank can hold.
+// CheckScope returns a terminal error for a scope that no bank accepts.
 func CheckScope(scope memory.Scope) error {
 	if err := memory.ValidTenant(scope.Tenant); err != nil {
 		return err
@@ -29,8 +29,8 @@ func CheckScope(scope memory.Scope) error {
 	return memory.ValidUser(scope.User)
 }
 
-// Checked fills in the defaults of o and decodes its token; the token is the zero value on
-// the first page. Anything out of bounds is a terminal error.
+// Checked sets the defaults of o and decodes its token. The token is the zero value on the first page. A value
+// outside the limits is a terminal error.
 func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
@@ -48,15 +48,15 @@ func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 	return o, token, err
 }
 
-// Checked fills in the defaults of o. Anything out of bounds is a terminal error.
+// Checked sets the defaults of o. A value outside the limits is a terminal error.
 func (o PageOptions) Checked() (PageOptions, error) {
 	checked, _, err := ListOptions{Limit: o.Limit}.Checked()
 	o.Limit = checked.Limit
 	return o, err
 }
 
-// Checked fills in the defaults of q. Anything out of bounds, a vector that has not the
-// bank's dimension among it, is a terminal error.
+// Checked sets the defaults of q. A value outside the limits is a terminal error, and so is a vector of another
+// dimension than the bank's.
 func (q Query) Checked(dimension int) (Query, error) {
 	if q.K == 0 {
 		q.K = DefaultK
@@ -83,10 +83,8 @@ func (q Query) Checked(dimension int) (Query, error) {
 	return q, checkStatuses(q.Statuses)
 }
 
-// CheckWrite reports, as a terminal error, a Write that no bank of that dimension may apply:
-// an entry without id, content or
-// RecordedAt, written twice or with a vector of another length, or a
-// closing that closes nothing.
+// CheckWrite returns a terminal error for a Write that no bank of that dimension may apply. Examples are an entry
+// without id, content or RecordedAt, a repeated entry, a vector of another length, and a closing without a target.
 func CheckWrite(w memory.Write, dimension int) error {
 	seen := make(map[string]bool, len(w.Put))
 	for _, m := range w.Put {
@@ -127,7 +125,7 @@ func CheckWrite(w memory.Write, dimension int) error {
 	return nil
 }
 
-// Targets are the entries that a Write closes or releases.
+// Targets returns the ids of the entries that a Write closes or releases.
 func Targets(w memory.Write) []string {
 	ids := make([]string, 0, len(w.Close)+len(w.Release))
 	for _, c := range w.Close {
@@ -139,7 +137,8 @@ func Targets(w memory.Write) []string {
 	return ids
 }
 
-// CheckDropped reports, as a terminal error, decisions that no bank may keep: without a turn, or with figures that are none.
+// CheckDropped returns a terminal error for decisions that no bank may keep: without a turn, or with values that are
+// not numbers.
 func CheckDropped(dropped []memory.Dropped) error {
 	for _, d := range dropped {
 		if d.TurnID == "" {

@@ -11,18 +11,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// tokenFormat is the first byte of every token, so that a later format can be told apart.
+// tokenFormat is the first byte of every token, to distinguish later formats.
 const tokenFormat = 1
 
 // tokenHeader is the format byte, the seconds and the nanoseconds within the second.
 const tokenHeader = 1 + 8 + 4
 
-// PageToken is a place in the order of List: the last entry of the page before. It names a
-// place and not a count, so entries written meanwhile neither repeat nor hide others.
+// PageToken is a position in the order of List: the last entry of the previous page. It is a position and not a
+// count, so concurrent writes neither repeat nor hide entries.
 type PageToken struct {
-	// RecordedAt is that entry's, to the nanosecond.
+	// RecordedAt is the time of that entry, to the nanosecond.
 	RecordedAt time.Time
-	// ID is that entry's.
+	// ID is the id of that entry.
 	ID string
 }
 
@@ -31,15 +31,15 @@ func TokenAfter(m memory.Memory) PageToken {
 	return PageToken{RecordedAt: m.RecordedAt.UTC(), ID: m.ID}
 }
 
-// IsZero reports whether the token stands for the first page.
+// IsZero reports whether the token is the first page's.
 func (t PageToken) IsZero() bool { return t.ID == "" }
 
-// Before reports whether m comes after the place, that is, on a later page.
+// Before reports whether m comes after the position, on a later page.
 func (t PageToken) Before(m memory.Memory) bool {
 	return t.IsZero() || ByRecorded(memory.Memory{ID: t.ID, RecordedAt: t.RecordedAt}, m) < 0
 }
 
-// String encodes the token for clients, to whom it is opaque; "" for the first page.
+// String encodes the token as an opaque text for clients. The token of the first page is "".
 func (t PageToken) String() string {
 	if t.IsZero() {
 		return ""
@@ -49,7 +49,7 @@ func (t PageToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(raw, t.ID...))
 }
 
-// ParsePageToken decodes what String encodes; anything else is a terminal error about page_token.
+// ParsePageToken decodes the result of String. Any other text is a terminal error about page_token.
 func ParsePageToken(s string) (PageToken, error) {
 	if s == "" {
 		return PageToken{}, nil
@@ -71,13 +71,13 @@ func ByRecorded(a, b memory.Memory) int {
 	return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// ByVersion is the order of History: ascending RecordedAt, then Version, because one write may hold
-// several versions of an entry, then ID.
+// ByVersion is the order of History: ascending RecordedAt, then Version, then ID. One write may have several versions
+// of an entry.
 func ByVersion(a, b memory.Memory) int {
 	return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
 }
 
-// ByScore is the order of Search: descending score, then ID, so that ties have one order.
+// ByScore is the order of Search: descending score, then ID, so that equal scores have one order.
 func ByScore(a, b Scored) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Memory.ID, b.Memory.ID))
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// BM25 has the parameters for every back-end. Entries are short and much alike in length, so length is
-// discounted, and a word's repetition counts, less than the textbook's 1.2 and 0.75 would have it:
-// on dialogues that raised recall at 10 by two points.
+// BM25 has the parameters for every store. Entries are short and of similar length. So length and repeated words
+// count less than with the textbook values of 1.2 and 0.75. On dialogues that raised recall at 10 by two points.
 var BM25 = text.BM25{K1: 0.9, B: 0.4}
 
-// conceptMark begins the terms that stand for a concept; no word begins with it.
+// conceptMark is the prefix of concept terms. No word has it.
 const conceptMark = "~"
 
-// IndexText is what BM25 matches of an entry: the search terms, in its language, of content, speaker, value, topic, keywords and slot,
-// and the concepts that they belong to, separated by white space. Back-ends index it by its white space
-// and change nothing else about it, so that all of them rank alike. Names are not weighed down: that
-// was measured to lose more than it wins.
+// IndexText is the text of an entry for BM25. It has the search terms, in the entry's language, of content, speaker,
+// value, topic, keywords and slot. It also has the concepts of these terms. All are separated by white space. Stores
+// split it at white space and change nothing else, so that all of them rank alike. Names have no lower weight: a
+// measurement showed that it loses more than it wins.
 func IndexText(m memory.Memory) string {
 	in := text.Detect(m.Content+"\n"+m.Value, text.English)
 	terms := in.SearchTerms(m.Content)
@@ -30,9 +29,10 @@ func IndexText(m memory.Memory) string {
 	return strings.Join(withConcepts(terms), " ")
 }
 
-// QueryText is what BM25 looks for: a query's terms as IndexText has them, each once. Where it is in another language than English, its
-// words are looked for as English ones as well: entries too short to tell their language are indexed so, and names are written alike. It
-// is empty where the query has no word that carries content; then only the vector can find anything.
+// QueryText is the text of a query for BM25: its terms in the form of IndexText, each once. For a query in another
+// language than English, it adds the words as English terms. Entries too short to detect their language are indexed
+// as English, and names are written alike. It is empty if the query has no content word; then only the vector can
+// find entries.
 func QueryText(query string) string {
 	in := text.Detect(query, text.English)
 	terms := in.SearchTerms(query)
@@ -48,7 +48,7 @@ func QueryText(query string) string {
 	return strings.Join(slices.Compact(terms), " ")
 }
 
-// withConcepts appends the concepts of terms, one for each time a term has it.
+// withConcepts appends the concepts of terms, one per occurrence of a term.
 func withConcepts(terms []string) []string {
 	for _, t := range terms[:len(terms):len(terms)] {
 		for _, concept := range builtin.Concepts(t) {

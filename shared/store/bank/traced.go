@@ -12,9 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Traced returns b with a client span "memory.bank.<operation>" around each call. Spans hold
-// the system, the operation and counts; ids of tenants and users, queries and contents stay out of
-// them. ErrNotFound is an answer and does not mark a span as failed.
+// Traced returns b with a client span "memory.bank.<operation>" around each call. Spans have the system, the
+// operation and counts. They have no ids of tenants and users, no queries and no contents. ErrNotFound is a normal
+// result and does not mark a span as failed.
 func Traced(b Bank, tracer trace.Tracer) Bank {
 	system := ""
 	if named, ok := b.(interface{ System() string }); ok {
@@ -29,7 +29,8 @@ type traced struct {
 	system string
 }
 
-// call makes one call in a span. count says how many entries a result holds; nil where the call returns none.
+// call makes one call in a span. count returns the number of entries in a result. It is nil for calls without
+// entries.
 func call[T any](
 	ctx context.Context, t traced, operation string, do func(context.Context) (T, error), count func(T) int,
 	attributes ...attribute.KeyValue,
@@ -54,7 +55,7 @@ func call[T any](
 	return result, err
 }
 
-// run makes a call that returns nothing.
+// run makes a call without a result.
 func (t traced) run(ctx context.Context, operation string, do func(context.Context) error, attributes ...attribute.KeyValue) error {
 	_, err := call(ctx, t, operation, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }, nil, attributes...)
 	return err

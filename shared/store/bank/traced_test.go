@@ -21,7 +21,7 @@ import (
 
 var ana = memory.Scope{Tenant: "acme", User: "ana-the-user"}
 
-// traced returns a bank with an entry by every method, and where its spans end up.
+// traced returns a bank with data from every method, and the exporter of its spans.
 func traced(t *testing.T) (bank.Bank, *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()

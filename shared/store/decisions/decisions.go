@@ -1,6 +1,7 @@
-// Package decisions keeps, in Redis, what a filter decided on turns and what was said last in sessions. A model is so asked about a turn
-// once, whatever is published again, replayed or restarted, and reads it with what was said before it. What is kept are hashes and scores
-// for some days, and the last turns of sessions for some hours; an erasure takes both.
+// Package decisions keeps, in Redis, a filter's decisions on turns and the last turns of sessions. So a model decides
+// on a turn only once, despite republished events, replays and restarts. It reads the turn with the turns before it.
+// The store keeps hashes and scores for some days, and the last turns of sessions for some hours. An erasure removes
+// both.
 package decisions
 
 import (
@@ -31,30 +32,30 @@ const (
 
 const (
 	day = redisstore.Day
-	// maxKeep bounds Options.Keep: an erasure looks for whatever may be kept.
+	// maxKeep limits Options.Keep, because an erasure searches all days of that time.
 	maxKeep = 90 * day
-	// maxRecent is how many turns of a session are kept to read the next ones by, and maxSessions of how many sessions of a user: with
-	// more, all are forgotten, as they are after Options.Recent.
+	// maxRecent is the number of a session's last turns that are kept as context. maxSessions is the maximum number of
+	// sessions per user. Above it all are dropped, as they are after Options.Recent.
 	maxRecent, maxSessions = 6, 50
-	// maxText bounds what is kept of a turn's text, in bytes.
+	// maxText limits the stored text of a turn, in bytes.
 	maxText = 1000
 )
 
-// Options are what a Store is run with. Zero values have defaults.
+// Options configure a Store. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Timeout is how long a call waits for Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
-	// Keep is how long a decision is kept, in whole days.
+	// Keep is how long a decision is stored, in whole days.
 	Keep time.Duration `env:"MNEME_FILTER_KEEP" envDefault:"168h" desc:"how long a model's decision on a turn is kept in Redis, so that it is not asked twice, in days of 24h"`
-	// Recent is how long the last turns of a session are kept.
+	// Recent is how long the last turns of a session are stored.
 	Recent time.Duration `envDefault:"6h"`
-	// Now is the clock that says which day it is.
+	// Now is the clock for the current day.
 	Now func() time.Time
 }
 
-// Validate checks what the types do not.
+// Validate checks the limits that the types do not express.
 func (o Options) Validate() error {
 	return errors.Join(
 		config.Require(o.Keep >= day && o.Keep%day == 0 && o.Keep <= maxKeep, "MNEME_FILTER_KEEP", o.Keep, "24h to 2160h, in days of 24h"),
@@ -72,8 +73,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Store keeps decisions and recent turns. It is safe for concurrent use, and for several replicas: a user's turns are decided on by one of
-// them at a time.
+// Store keeps decisions and recent turns. It is safe for concurrent use, and for several replicas: one replica at a
+// time decides on a user's turns.
 type Store struct {
 	redisstore.Space
 	o Options
@@ -81,7 +82,7 @@ type Store struct {
 
 var _ redisstore.Erasable = (*Store)(nil)
 
-// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it.
+// New returns a Store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
 	o = o.filled()
 	return &Store{
@@ -92,9 +93,9 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	}
 }
 
-// Of is a filter that decides as another does, which is asked only about turns of which no decision is kept. A turn counts as the same
-// where it has the same id and says the same. Errors are those of the other, or of Redis, and retryable: nothing is decided without knowing
-// what was.
+// Of returns a filter with the decisions of another filter. It calls the other filter only for turns without a stored
+// decision. Turns are equal if id and text are equal. Errors come from the other filter or from Redis. They are
+// retryable: the filter never decides without the stored decisions.
 func (s *Store) Of(f formation.Filter) formation.Filter { return &filter{asks: f, store: s} }
 
 type filter struct {
@@ -137,8 +138,8 @@ func (f *filter) Filter(
 	return out, f.store.keep(ctx, scope, asked, made, recent)
 }
 
-// toRead are the turns to read those by that are asked about: what is given, what is kept, and those of the batch that were decided on
-// before.
+// toRead returns the context for new turns: the given turns, the stored turns, and the turns of the batch with an
+// earlier decision.
 func toRead(before []memory.Turn, recent map[string][]memory.Turn, turns, asked []memory.Turn) []memory.Turn {
 	out := slices.Clone(before)
 	for _, session := range sessionsOf(asked) {
@@ -166,7 +167,7 @@ func sessionsOf(turns []memory.Turn) []string {
 	return out
 }
 
-// hashed stands for texts in keys and fields: it is short, holds none of them, and tells them apart.
+// hashed replaces texts in keys and fields. It is short, contains none of the texts, and differs for different texts.
 func hashed(texts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(redisstore.Digest(texts...)[:15])
 }
@@ -179,7 +180,7 @@ func (s *Store) key(scope memory.Scope, rest string) string {
 	return s.Key(scope.Tenant, hashed(scope.User)+":"+rest)
 }
 
-// days are the keys of decisions that may be kept for so long, those of today first.
+// days returns the keys of decisions stored within a time, today's first.
 func (s *Store) days(scope memory.Scope, keep time.Duration) []string {
 	out := redisstore.Dates(s.o.Now(), keep)
 	for i, date := range out {
@@ -190,7 +191,7 @@ func (s *Store) days(scope memory.Scope, keep time.Duration) []string {
 
 func (s *Store) recentKey(scope memory.Scope) string { return s.key(scope, "recent") }
 
-// find returns the decisions on turns that are kept; one of an empty policy version is none.
+// find returns the stored decisions on turns. An empty policy version means no decision.
 func (s *Store) find(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
 	out := make([]memory.SaliencyDecision, len(turns))
 	if len(turns) == 0 {
@@ -243,7 +244,7 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 		if text, ok := value.(string); ok {
 			var turns []memory.Turn
 			if err := json.Unmarshal([]byte(text), &turns); err != nil {
-				return nil, errors.New("read recent turns: they are none") // the error of the reader would quote them
+				return nil, errors.New("read recent turns: they are none") // the decoder's error would quote the turns
 			}
 			out[sessions[i]] = turns
 		}
@@ -251,7 +252,7 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 	return out, nil
 }
 
-// keep keeps decisions on turns, and the turns as the last ones of their sessions.
+// keep stores decisions on turns, and the turns as the last ones of their sessions.
 func (s *Store) keep(
 	ctx context.Context, scope memory.Scope, turns []memory.Turn, made []memory.SaliencyDecision, recent map[string][]memory.Turn,
 ) error {
@@ -288,7 +289,7 @@ func (s *Store) keep(
 	return s.Pipelined(ctx, "forget recent turns", func(ctx context.Context, p goredis.Pipeliner) { p.Del(ctx, at) })
 }
 
-// short is as much of a text as is kept to read others by.
+// short returns the part of a text that is stored as context.
 func short(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -296,7 +297,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " ..."
 }
 
-// Count implements redisstore.Erasable: it counts decisions, and sessions with recent turns, whenever they were kept.
+// Count implements redisstore.Erasable: it counts decisions, and sessions with recent turns, of any age.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
 	var counts []*goredis.IntCmd
 	err := s.Pipelined(ctx, "count decisions", func(ctx context.Context, p goredis.Pipeliner) {
@@ -311,7 +312,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, e
 	return n, err
 }
 
-// Erase implements redisstore.Erasable. It also removes what was kept after the erasure began: a model is asked again at worst.
+// Erase implements redisstore.Erasable. It also removes data stored after the erasure began: the only effect is
+// another model call.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
 	return s.Pipelined(ctx, "forget decisions", func(ctx context.Context, p goredis.Pipeliner) {
 		p.Del(ctx, append(s.days(scope, maxKeep+day), s.recentKey(scope))...)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ines = memory.Scope{Tenant: "acme", User: "ines"}
 
-// model rates turns by their length, and keeps what it was asked.
+// model rates turns by their length, and records its inputs.
 type model struct {
 	asked, read [][]string
 	err         error
@@ -55,7 +55,7 @@ func (m *model) Filter(_ context.Context, _ memory.Scope, turns, before []memory
 	return out, nil
 }
 
-// replica is a filter over a Redis, as one process has it.
+// replica is a filter over a Redis in one process.
 type replica struct {
 	formation.Filter
 	*decisions.Store
@@ -92,7 +92,7 @@ func (r *replica) decide(t *testing.T, scope memory.Scope, turns []memory.Turn) 
 
 func TestOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
-// conformance tries all that is asked of a Redis.
+// conformance tests all uses of a Redis.
 func conformance(t *testing.T, addr string) {
 	t.Helper()
 	first := join(t, addr, nil)
@@ -155,7 +155,7 @@ func TestSessionsAreApartAndShort(t *testing.T) {
 	if len(read) != 2 || read[0] != "s2: other" || len(read[1]) > 1100 || !strings.HasSuffix(read[1], "ü ...") {
 		t.Errorf("read with %.40q", read)
 	}
-	for i := range 60 { // of so many sessions, nothing is kept for ever
+	for i := range 60 { // with so many sessions, nothing is kept for ever
 		r.decide(t, ines, said(fmt.Sprint("many", i), "x"))
 	}
 	r.decide(t, ines, said("s2", "and more"))
@@ -222,7 +222,7 @@ func TestNothingIsKeptOfWhatFails(t *testing.T) {
 	if strings.Contains(fmt.Sprint(server.Keys()), "ines") {
 		t.Errorf("keys name the user: %q", server.Keys())
 	}
-	server.Close() // without knowing what was decided nothing is
+	server.Close() // without the stored decisions, no decision is made
 	n := len(r.asked)
 	if _, err := r.Filter.Filter(t.Context(), ines, turns, nil); err == nil || len(r.asked) != n {
 		t.Errorf("without Redis: %v, asked %d times", err, len(r.asked)-n)

@@ -12,7 +12,8 @@ import (
 
 var _ redisstore.Erasable = (*Store)(nil)
 
-// Count implements redisstore.Erasable: it counts answers to requests about a user, requests under way, and ids of what was accepted.
+// Count implements redisstore.Erasable. It counts answers to requests about a user, running requests, and ids of
+// accepted objects.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
 	done, err := s.Erased(ctx, scope, erasure)
 	if err != nil {
@@ -35,13 +36,13 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	return n, err
 }
 
-// Erase implements redisstore.Erasable. That requests were carried out stays known by a hash, so that a request that is repeated does not
-// bring back what it said; a request under way keeps no answer.
+// Erase implements redisstore.Erasable. A hash of each finished request stays, so that a repeated request does not
+// bring its text back. A running request keeps no answer.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) error {
 	answers, erasing := s.dates(answersSets, scope), s.dates(erasingSets, scope)
 	keys := slices.Concat([]string{s.FenceKey(scope)}, answers, erasing, s.dates(acceptedSets, scope))
 	err := redisstore.EraseListed(ctx, s.Name, func() (bool, error) {
-		if err := s.dropAnswers(ctx, erasing); err != nil { // those of an erasure that was interrupted
+		if err := s.dropAnswers(ctx, erasing); err != nil { // sets of an interrupted erasure
 			return false, err
 		}
 		out, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(), len(answers))
@@ -53,7 +54,7 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 	return s.dropAnswers(ctx, erasing)
 }
 
-// dropBatch is how many answers are removed at a time, so that others' calls to Redis do not wait.
+// dropBatch is the number of answers removed at a time, so that other calls to Redis do not wait.
 const dropBatch = 500
 
 // dropAnswers removes the answers from the records of sets.

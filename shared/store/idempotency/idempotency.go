@@ -1,10 +1,11 @@
-// Package idempotency keeps what became of requests that carry an idempotency key, so that a repeated request is carried out once and
-// answered as the first time. Records are in Redis, by tenant, route and key, so that all replicas of the gateway know them.
+// Package idempotency keeps the results of requests with an idempotency key. A repeated request is carried out once
+// and gets the first answer. Records are in Redis, by tenant, route and key, so that all replicas of the gateway
+// share them.
 //
-// An answer is sealed with a key that is derived from the caller's API key and the idempotency key, neither of which is kept: answers may
-// hold what users said, and nobody who reads Redis learns it.
+// An answer is sealed with a key derived from the caller's API key and the idempotency key. Neither of them is
+// stored. Answers may hold users' texts, and a reader of Redis cannot read them.
 //
-// The package also keeps which turns, sessions and erasures were accepted, see accepted.go.
+// The package also keeps the ids of accepted turns, sessions and erasures, see accepted.go.
 package idempotency
 
 import (
@@ -29,7 +30,7 @@ const (
 	DefaultTimeout = time.Second
 )
 
-// Reasons for which a request is not carried out. Their texts say what is wrong with the key.
+// Reasons to refuse a request. Their texts describe the problem with the key.
 var (
 	ErrReused   = errors.New("was used before for another request")
 	ErrInFlight = errors.New("is of a request that is being carried out")
@@ -41,27 +42,27 @@ var (
 
 // Options configure a Store. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Lease is how long a request may take. When its replica has died, the request may be repeated after it.
+	// Lease is the maximum duration of a request. If its replica dies, the request may be repeated after that time.
 	Lease time.Duration
-	// Keep is how long answers, and the ids of what was accepted, are kept.
+	// Keep is how long answers and the ids of accepted objects are stored.
 	Keep time.Duration
-	// Timeout bounds each call to Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
-	// Now is the clock for the days of what is kept.
+	// Now is the clock for the days of stored data.
 	Now func() time.Time
 }
 
-// Store keeps what became of requests. It is safe for concurrent use. Its errors are those of this package, redisstore.ErrErased, or wrap
-// fault.ErrUnavailable.
+// Store keeps the results of requests. It is safe for concurrent use. Its errors are the errors of this package,
+// redisstore.ErrErased, or wrap fault.ErrUnavailable.
 type Store struct {
 	redisstore.Space
 	o                                         Options
 	begin, finish, release, drop, note, erase *goredis.Script
 }
 
-// New returns a store over a Redis, which stays the caller's to close. It does not wait for it.
+// New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -79,23 +80,24 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	}
 }
 
-// Lease returns how long a request may take.
+// Lease returns the maximum duration of a request.
 func (s *Store) Lease() time.Duration { return s.o.Lease }
 
-// Scope is where a key counts: the same key in another scope is another key.
+// Scope is the validity of a key: the same key in another scope is another key.
 type Scope struct {
-	// Tenant makes the request.
+	// Tenant is the caller's tenant.
 	Tenant string
-	// User is the user that the request is about; an erasure of the user removes the answer. It is empty where the request is about no
+	// User is the user of the request. An erasure of the user removes the answer. It is empty for a request without a
 	// user. It is part of the route.
 	User string
 	// Route is the method and the path.
 	Route string
-	// Credential is the caller's API key. It does not tell scopes apart: it seals the answer, which is read with the same one only.
+	// Credential is the caller's API key. It does not distinguish scopes. It seals the answer, and only the same
+	// credential can read it.
 	Credential string
 }
 
-// Stored is an answer that was given.
+// Stored is a stored answer.
 type Stored struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header"`
@@ -109,9 +111,10 @@ type Claim struct {
 	token  string
 }
 
-// Begin asks for the right to carry out a request; body is everything of it that the scope does not say. It returns a claim, or the answer
-// where the request was carried out before. It fails with ErrReused where the key came with another body, ErrInFlight while the request
-// is being carried out, ErrForeign where another API key made it, and ErrErased where the user was erased since.
+// Begin requests the right to carry out a request. body is all of the request outside the scope. It returns a claim,
+// or the answer if the request was carried out before. It fails with ErrReused if the key came with another body, and
+// with ErrInFlight while the request is running. It fails with ErrForeign if another API key made the request, and
+// with ErrErased if the user was erased since.
 func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte) (*Stored, *Claim, error) {
 	r, err := newRecord(s.Space, scope, key)
 	if err != nil {
@@ -125,7 +128,7 @@ func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte)
 	answer, err := s.run(ctx, "begin a request", s.begin, keys, c.token, r.fingerprint(body), s.o.Lease.Milliseconds(),
 		(s.o.Keep + redisstore.Day).Milliseconds())
 	if err != nil {
-		// Perhaps only the answer was late: then the request, made again, would be refused until the lease is over.
+		// The answer may only be late. Without a release, a repetition would be refused until the lease ends.
 		return nil, nil, errors.Join(err, c.Release(context.WithoutCancel(ctx)))
 	}
 	switch answer[0] {
@@ -145,7 +148,7 @@ func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte)
 	return stored, nil, nil
 }
 
-// Finish keeps the answer. After an error it is not kept: a repeated request is carried out again once the lease is over.
+// Finish stores the answer. After an error it is not stored: a repeated request is carried out again after the lease.
 func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 	sealed, err := c.record.seal(answer)
 	if err != nil {
@@ -158,7 +161,7 @@ func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 	return err
 }
 
-// Release gives the claim back: the request was not carried out, and may be repeated.
+// Release returns the claim: the request was not carried out, and may be repeated.
 func (c *Claim) Release(ctx context.Context) error {
 	_, err := c.store.run(ctx, "release a key", c.store.release, []string{c.record.name}, c.token)
 	return err

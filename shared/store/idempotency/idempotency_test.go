@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ines = memory.Scope{Tenant: "acme", User: "ines"}
 
-// open returns a store over a Redis of its own.
+// open returns a store over a new Redis.
 func open(t *testing.T, o idempotency.Options) (*idempotency.Store, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
@@ -90,7 +90,7 @@ func count(t *testing.T, store *idempotency.Store, scope memory.Scope, erasure s
 	}
 }
 
-// Turns that were published before the erasure are not noted after it.
+// Turns published before the erasure are not recorded after it.
 func TestANoteOfARequestThatBeganBeforeTheErasureIsRefused(t *testing.T) {
 	store, _ := open(t, idempotency.Options{})
 	began := begin(t, store, ines)
@@ -104,7 +104,7 @@ func TestANoteOfARequestThatBeganBeforeTheErasureIsRefused(t *testing.T) {
 	count(t, store, ines, "", 0)
 }
 
-// A request that was claimed before the erasure keeps no answer after it, and is not carried out again.
+// A request claimed before the erasure stores no answer after it, and is not carried out again.
 func TestAnAnswerOfARequestThatBeganBeforeTheErasureIsNotKept(t *testing.T) {
 	store, redis := open(t, idempotency.Options{})
 	scope := idempotency.Scope{Tenant: "acme", User: "ines", Route: "POST turns", Credential: "KEY"}
@@ -128,7 +128,7 @@ func TestAnAnswerOfARequestThatBeganBeforeTheErasureIsNotKept(t *testing.T) {
 	}
 }
 
-// What was kept after an erasure stays, however often the same erasure is asked for.
+// Data stored after an erasure stays, however often the same erasure repeats.
 func TestARepeatedErasureLeavesWhatCameAfterIt(t *testing.T) {
 	store, _ := open(t, idempotency.Options{})
 	note(t, store, ines, "s1", memory.Turn{ID: "t1"})
@@ -161,7 +161,7 @@ func TestARepeatedErasureLeavesWhatCameAfterIt(t *testing.T) {
 	count(t, store, ines, "", 0)
 }
 
-// That an erasure was accepted stays known when it is carried out.
+// An accepted erasure stays known after it is carried out.
 func TestAnErasureStaysKnown(t *testing.T) {
 	store, _ := open(t, idempotency.Options{})
 	if err := errors.Join(store.NoteErasure(t.Context(), ines, "e1"), store.Erase(t.Context(), ines, "e1")); err != nil {
@@ -201,7 +201,7 @@ func TestAcceptedTurnsAreKnown(t *testing.T) {
 	knows(ines, "t1", false)
 }
 
-// An id that was given to other words is told from a turn that is put in again, over days, and by user; a look that fails is an error.
+// An id with another text is distinguished from a repeated turn, over days, and by user. A failed read is an error.
 func TestTurnsWhoseIDWasUsedAreFound(t *testing.T) {
 	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
 	store, redis := open(t, idempotency.Options{Now: func() time.Time { return at }})
@@ -232,7 +232,7 @@ func TestTurnsWhoseIDWasUsedAreFound(t *testing.T) {
 	}
 }
 
-// lateAnswer has the answer to the first script come too late.
+// lateAnswer delays the answer to the first script.
 type lateAnswer struct{ goredis.Hook }
 
 func (h *lateAnswer) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
@@ -254,7 +254,7 @@ func (h *lateAnswer) ProcessPipelineHook(next goredis.ProcessPipelineHook) gored
 	return next
 }
 
-// A Redis that took the claim, and whose answer did not come in time, leaves nothing behind that refuses the request made again.
+// A claim with a late answer leaves no record in Redis that refuses the repeated request.
 func TestAClaimWhoseAnswerIsLateIsGivenBack(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(t).Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
@@ -268,7 +268,7 @@ func TestAClaimWhoseAnswerIsLateIsGivenBack(t *testing.T) {
 	}
 }
 
-// breaking is a connection that ends with the first answer that says "claimed".
+// breaking is a connection that closes at the first answer "claimed".
 type breaking struct {
 	net.Conn
 	broke *atomic.Bool
@@ -283,7 +283,7 @@ func (c breaking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A connection that breaks after the claim was taken has the client claim again, which is no other request.
+// If a connection breaks after a claim, the client claims again, and that is the same request.
 func TestAClaimThatIsMadeAgainIsTheSame(t *testing.T) {
 	var broke atomic.Bool
 	client := goredis.NewClient(&goredis.Options{

@@ -14,17 +14,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// keyBytes is the length of the keys that seal, in bytes.
+// keyBytes is the length of the sealing keys, in bytes.
 const keyBytes = 32
 
-// record is where a request is kept, and how.
+// record is the place and the form of a stored request.
 type record struct {
 	name     string // in Redis
 	requests []byte // the key of the requests' fingerprints
 	seals    cipher.AEAD
 }
 
-// newRecord derives a record of a scope and a key, neither of which can be read from it.
+// newRecord derives a record from a scope and a key. The record reveals neither.
 func newRecord(space redisstore.Space, scope Scope, key string) (record, error) {
 	where := redisstore.Digest(scope.Tenant, scope.Route, key)
 	r := record{name: space.Key(scope.Tenant, "request:"+base64.RawURLEncoding.EncodeToString(where))}
@@ -44,7 +44,7 @@ func newRecord(space redisstore.Space, scope Scope, key string) (record, error) 
 	return r, err
 }
 
-// fingerprint tells requests apart. Who does not know the key cannot guess the request from it.
+// fingerprint distinguishes requests. Without the key, it does not reveal the request.
 func (r record) fingerprint(body []byte) string {
 	h := hmac.New(sha256.New, r.requests)
 	h.Write(body)

@@ -2,7 +2,7 @@ package idempotency
 
 import "github.com/mneme-memory/mneme/shared/store/redisstore"
 
-// What scripts answer.
+// Answers of scripts.
 const (
 	claimed   = "claimed"
 	otherBody = "other"
@@ -11,12 +11,13 @@ const (
 	erased    = "erased"
 )
 
-// A record is a hash: token is who carries the request out, request is what it was, answer is there once it was. Until then the record
-// lives as long as the lease. Where the user was erased, erased is there in the answer's place.
+// A record is a hash. token identifies the process that carries the request out, request is its fingerprint, and
+// answer is set at the end. Until then the record lives as long as the lease. If the user was erased, erased replaces
+// the answer.
 
-// beginSource claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not. KEYS[2], where there is one,
-// is the set of records of the user and day, which is kept for ARGV[4] ms. The client runs it again where the connection broke before the
-// answer: a claim of the same token is the caller's own.
+// beginSource claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or returns why not.
+// KEYS[2] is optional: the set of records of the user and day, kept for ARGV[4] ms. The client runs it again if the
+// connection broke before the answer: a claim with the same token belongs to the caller.
 const beginSource = `
 local known = redis.call('HMGET', KEYS[1], 'request', 'answer', 'erased', 'token')
 if known[1] then
@@ -34,20 +35,20 @@ if KEYS[2] then
 end
 return {'` + claimed + `'}`
 
-// finishSource keeps the answer ARGV[2] for ARGV[3] ms where the record is still the token's; of a user who was erased meanwhile it keeps
-// that the request was carried out.
+// finishSource stores the answer ARGV[2] for ARGV[3] ms if the record still has the token. If the user was erased
+// meanwhile, it only records that the request was carried out.
 const finishSource = `
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return {'` + otherBody + `'} end
 if redis.call('HEXISTS', KEYS[1], 'erased') == 0 then redis.call('HSET', KEYS[1], 'answer', ARGV[2]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {'` + claimed + `'}`
 
-// releaseSource removes the record where it is still the token's.
+// releaseSource removes the record if it still has the token.
 const releaseSource = `
 if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return {'` + claimed + `'}`
 
-// dropSource takes the answers from the records KEYS[2] and on, and the records from the set KEYS[1].
+// dropSource removes the answers from the records KEYS[2] and on, and the records from the set KEYS[1].
 const dropSource = `
 for i = 2, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 1 then
@@ -58,17 +59,17 @@ for i = 2, #KEYS do
 end
 return {'` + claimed + `'}`
 
-// noteSource adds the members ARGV[3] and on to the set KEYS[2] for ARGV[2] ms, unless the user was erased since the token ARGV[1]. KEYS[1]
-// is the fence.
+// noteSource adds the members ARGV[3] and on to the set KEYS[2] for ARGV[2] ms, unless the user was erased since the
+// token ARGV[1]. KEYS[1] is the fence.
 const noteSource = redisstore.Fence + `
 if overtaken(KEYS[1], ARGV[1]) then return {'` + erased + `'} end
 for i = 3, #ARGV do redis.call('SADD', KEYS[2], ARGV[i]) end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return {'` + claimed + `'}`
 
-// eraseSource renames the ARGV[3] sets of records from KEYS[2] on to the KEYS that follow them, one by one, and removes the sets after
-// those.
-// KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms. Nothing happens while there is a set of the new name.
+// eraseSource renames the ARGV[3] sets of records from KEYS[2] on to the KEYS that follow them, one by one, and
+// removes the sets after those. KEYS[1] is the fence, ARGV[1] and ARGV[2] are its field and ms. It does nothing while
+// a set with a new name exists.
 const eraseSource = redisstore.Fence + `
 if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return {'` + claimed + `'} end
 local n = tonumber(ARGV[3])

@@ -1,7 +1,7 @@
-// Package quota counts, in Redis, what bounds the calls of tenants, so that all replicas of the gateway count together: rates by the
-// generic
-// cell rate algorithm, leases of open streams, and how many memories of a tenant are stored. A Redis that does not answer is left alone for
-// a while, so that calls that are served without limits do not wait for it.
+// Package quota keeps the counters for the limits of tenants in Redis, so that all replicas of the gateway count
+// together. They are rates by the generic cell rate algorithm, leases of open streams, and the number of stored
+// memories per tenant. If Redis does not answer, the package pauses its calls for a while. So calls that are served
+// without limits do not wait for it.
 package quota
 
 import (
@@ -24,30 +24,31 @@ const (
 	DefaultPause   = time.Second
 )
 
-// logEvery is how often the log says at most that Redis is away.
+// logEvery is the minimum interval of log lines about an outage of Redis.
 const logEvery = 10 * time.Second
 
-// memoriesFresh is how long a number of stored memories is used: they are formed offline, so that the newest are not counted anyway.
+// memoriesFresh is how long a number of stored memories is used. Memories are formed offline, so the newest do not
+// count anyway.
 const memoriesFresh = 10 * time.Second
 
-// ErrAway says that Redis did not answer a moment ago, and is not asked.
+// ErrAway means that Redis did not answer recently, and is not called.
 var ErrAway = errors.Join(errors.New("redis is away"), fault.ErrUnavailable)
 
 // Options configure a Store. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Timeout bounds each call to Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
-	// Pause is how long a Redis that did not answer is left alone before it is asked again.
+	// Pause is how long Redis is not called after a failure.
 	Pause time.Duration
-	// Now is the clock for pauses; counts go by the clock of Redis.
+	// Now is the clock for pauses. Counts use the clock of Redis.
 	Now func() time.Time
-	// Log is told when Redis is away and back; nil tells nobody.
+	// Log receives the begin and the end of an outage of Redis; nil turns it off.
 	Log *slog.Logger
 }
 
-// Store counts. It is safe for concurrent use. Its errors wrap fault.ErrUnavailable.
+// Store counts calls and leases. It is safe for concurrent use. Its errors wrap fault.ErrUnavailable.
 type Store struct {
 	space        redisstore.Space
 	pause        time.Duration
@@ -57,11 +58,11 @@ type Store struct {
 
 	mu       sync.Mutex
 	away     bool
-	askAt    time.Time // when Redis is asked again, while it is away
+	askAt    time.Time // time of the next call during an outage
 	loggedAt time.Time
 }
 
-// New returns a store over a Redis, which stays the caller's to close. It does not wait for it.
+// New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -79,9 +80,9 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	}
 }
 
-// Rate is a limit of so many per period, all of which may come at once.
+// Rate is a maximum number per period. All may come at once.
 type Rate struct {
-	// Name names what is counted of the tenant.
+	// Name is the name of the tenant's counter.
 	Name   string
 	Limit  int
 	Period time.Duration
@@ -90,8 +91,8 @@ type Rate struct {
 // Interval is the time in µs after which one more may come.
 func (r Rate) Interval() int64 { return max(1, r.Period.Microseconds()/int64(r.Limit)) }
 
-// Admit counts a cost against all rates of a tenant or, where it is over one of them, against none. free is how much of each is left, in
-// µs.
+// Admit counts a cost against all rates of a tenant. If the cost exceeds one of them, it counts against none. free
+// has the rest of each rate, in µs.
 func (s *Store) Admit(ctx context.Context, tenant string, cost int, rates []Rate) (within bool, free []int64, err error) {
 	keys, args := make([]string, len(rates)), []any{cost}
 	for i, r := range rates {
@@ -104,8 +105,8 @@ func (s *Store) Admit(ctx context.Context, tenant string, cost int, rates []Rate
 	return answer[0] == 1, answer[1:], nil
 }
 
-// Lease takes or renews a lease in the sets of a tenant, for ttl. full is the number of the first set that has as many leases as its limit,
-// from 1 on, and 0 where the lease was taken; without limits, as for a renewal, it is always taken.
+// Lease takes or renews a lease in the sets of a tenant, for ttl. full is the number of the first full set, counted
+// from 1, or 0 if the lease was taken. Without limits, as for a renewal, it always takes the lease.
 func (s *Store) Lease(ctx context.Context, tenant, id string, ttl time.Duration, sets []string, limits ...int) (full int, err error) {
 	args := []any{id, ttl.Milliseconds()}
 	for _, l := range limits {
@@ -118,7 +119,7 @@ func (s *Store) Lease(ctx context.Context, tenant, id string, ttl time.Duration,
 	return int(answer[0]), nil
 }
 
-// Return gives a lease back. Where Redis is away the lease ends by itself.
+// Return returns a lease. During an outage of Redis the lease ends by itself.
 func (s *Store) Return(ctx context.Context, tenant, id string, sets []string) error {
 	return s.Ask(ctx, func(ctx context.Context) error {
 		_, err := s.space.Redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
@@ -141,7 +142,7 @@ func (s *Store) keys(tenant string, names []string) []string {
 
 func (s *Store) memoriesKey(tenant string) string { return s.space.Key(tenant, "memories") }
 
-// Memories returns how many memories of a tenant are stored; ok is false where nobody has kept that lately.
+// Memories returns the number of stored memories of a tenant. ok is false without a recent number.
 func (s *Store) Memories(ctx context.Context, tenant string) (n int64, ok bool, err error) {
 	ok = true
 	err = s.Ask(ctx, func(ctx context.Context) (err error) {
@@ -153,7 +154,7 @@ func (s *Store) Memories(ctx context.Context, tenant string) (n int64, ok bool, 
 	return n, ok && err == nil, err
 }
 
-// KeepMemories keeps how many memories of a tenant are stored, for a while.
+// KeepMemories stores the number of memories of a tenant for a while.
 func (s *Store) KeepMemories(ctx context.Context, tenant string, n int64) error {
 	return s.Ask(ctx, func(ctx context.Context) error {
 		return s.space.Redis.Set(ctx, s.memoriesKey(tenant), n, memoriesFresh).Err()
@@ -170,7 +171,7 @@ func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, 
 	return answer, err
 }
 
-// Ask asks Redis within the timeout, or returns ErrAway. An error after the end of ctx says nothing about Redis.
+// Ask calls Redis within the timeout, or returns ErrAway. An error after the end of ctx does not count as an outage.
 func (s *Store) Ask(ctx context.Context, ask func(context.Context) error) error {
 	if !s.mayAsk() {
 		return ErrAway
@@ -182,7 +183,7 @@ func (s *Store) Ask(ctx context.Context, ask func(context.Context) error) error 
 	return err
 }
 
-// mayAsk is true while Redis is there, and for one call after each pause while it is away.
+// mayAsk returns true while Redis answers. During an outage it returns true for one call after each pause.
 func (s *Store) mayAsk() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +198,7 @@ func (s *Store) mayAsk() bool {
 	return true
 }
 
-// note notes whether Redis has answered, and logs when that changes, or stays wrong.
+// note records whether Redis has answered. It logs the begin, the continuation and the end of an outage.
 func (s *Store) note(ctx context.Context, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

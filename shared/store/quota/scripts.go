@@ -1,14 +1,14 @@
 package quota
 
-// The scripts take the time from Redis, so that clocks of replicas do not matter, and write numbers in full: Lua would round them. Each
-// runs as a whole or not at all. What is for seconds only goes to Redis's replicas and not into its append-only file: a request would have
-// to wait for the disk where each write is synced.
+// The scripts use the time of Redis, so the clocks of replicas do not matter. They write numbers in full, because Lua
+// would round them. Each runs as a whole or not at all. Data for a few seconds is sent to Redis's replicas and not to
+// its append-only file. Otherwise a request would wait for the disk if each write is synced.
 
-// admitSource is the generic cell rate algorithm over several limits, all or none: a call that one limit refuses takes nothing from the
-// others. KEYS hold the limits' theoretical arrival times, in µs. ARGV are the cost of the call, then interval in µs and burst of each
-// limit. It returns 1 where the call is within all limits, else 0, and how many µs worth of each limit are free afterwards. A cost beyond
-// a burst is never let through. Keys stay for longer than they are needed, because one
-// that expires is written to the append-only file, too.
+// admitSource is the generic cell rate algorithm over several limits, all or none. A call that one limit refuses
+// takes nothing from the others. KEYS hold the limits' theoretical arrival times, in µs. ARGV are the cost of the
+// call, then interval in µs and burst of each limit. It returns 1 if the call is within all limits, else 0, and then
+// the free rest of each limit in µs. A cost above a burst is always refused. Keys live longer than necessary, because
+// an expiry is written to the append-only file, too.
 const admitSource = `
 redis.set_repl(redis.REPL_REPLICA)
 local time = redis.call('TIME')
@@ -35,9 +35,9 @@ for i, key in ipairs(KEYS) do
 end
 return answer`
 
-// leaseSource takes or renews a lease. KEYS are sorted sets of leases by when they end, in ms. ARGV are the lease's id, how long it lives
-// in ms, and how many leases each set may have, empty for any number. It returns 0, or the number of the first set that is full; then
-// nothing is taken.
+// leaseSource takes or renews a lease. KEYS are sorted sets of leases by their end, in ms. ARGV are the lease's id,
+// its lifetime in ms, and the maximum number of leases per set, empty for no limit. It returns 0, or the number of
+// the first full set; then it takes nothing.
 const leaseSource = `
 redis.set_repl(redis.REPL_REPLICA)
 local time = redis.call('TIME')

@@ -10,18 +10,18 @@ import (
 
 // Erasable is a store with data of users. Implementations are idempotent and safe for concurrent use.
 type Erasable interface {
-	// Erase removes everything that was kept of a user before the erasure. A store that can tell what was kept later leaves that, however
-	// often it is asked for the same erasure. An empty id is an erasure of its own each time.
+	// Erase removes all data of a user from before the erasure. A store that can identify later data keeps it, however
+	// often the same erasure repeats. An empty id is a new erasure each time.
 	Erase(ctx context.Context, scope memory.Scope, erasure string) error
-	// Count returns how much is left of what Erase removes, and with an empty id how much is kept.
+	// Count returns the amount of data that Erase would remove. With an empty id it returns the amount of stored data.
 	Count(ctx context.Context, scope memory.Scope, erasure string) (int, error)
 }
 
-// eraseTries is how often an erasure reads what there is again, where a request writes in between.
+// eraseTries is how often an erasure lists the data again if a request writes in between.
 const eraseTries = 10
 
-// EraseListed calls erase until it returns true: it reads the names of what there is, and removes that where nothing was written in
-// between.
+// EraseListed calls erase until it returns true. erase lists the stored names, and removes them if no write happened
+// in between.
 func EraseListed(ctx context.Context, what string, erase func() (bool, error)) error {
 	for range eraseTries {
 		if done, err := erase(); err != nil || done {

@@ -11,20 +11,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// The fence keeps requests that began before an erasure from writing after it. A store counts, for each user, the erasures that it carried
-// out, and remembers their ids. A request reads the count as it begins, and its writes are refused where the count has changed. An erasure
-// that is asked for again finds its id and removes nothing: what is there was written after it.
+// The fence prevents writes after an erasure by requests that began before it. A store counts the erasures of each
+// user, and remembers their ids. A request reads the count at its begin. Its writes are refused if the count has
+// changed. A repeated erasure finds its id and removes nothing, because all data was written after it.
 
-// keepFence is how long an erasure is remembered: longer than any request lasts, and than an erasure is repeated.
+// keepFence is how long an erasure is remembered: longer than any request, and longer than the repetitions of an
+// erasure.
 const keepFence = 7 * Day
 
-// ErrErased says that the user was erased after the request began: nothing was written.
+// ErrErased means that the user was erased after the request began. Nothing was written.
 var ErrErased = errors.New("the user was erased meanwhile, nothing was kept of the request")
 
-// Token is the number of erasures that a store had carried out for a user when a request began.
+// Token is the number of a store's erasures of a user at the begin of a request.
 type Token string
 
-// FenceKey holds the erasures of a user in this store.
+// FenceKey is the key of a user's erasures in this store.
 func (s Space) FenceKey(scope memory.Scope) string { return s.UserKey(scope, "erased") }
 
 // Token returns the token of a request that begins now.
@@ -57,12 +58,12 @@ func (s Space) Tokens(ctx context.Context, tenant string, users ...string) ([]To
 	return out, nil
 }
 
-// ReadToken adds the reading of a token to a pipeline; TokenOf returns it.
+// ReadToken adds the read of a token to a pipeline. TokenOf returns the token.
 func ReadToken(ctx context.Context, p goredis.Pipeliner, fence string) *goredis.SliceCmd {
 	return p.HMGet(ctx, fence, "n")
 }
 
-// TokenOf returns what ReadToken has read.
+// TokenOf returns the result of ReadToken.
 func TokenOf(cmd *goredis.SliceCmd) Token {
 	if read := cmd.Val(); len(read) == 1 && read[0] != nil {
 		return Token(fmt.Sprint(read[0]))
@@ -70,7 +71,7 @@ func TokenOf(cmd *goredis.SliceCmd) Token {
 	return "0"
 }
 
-// Erased reports whether the erasure of an id was carried out; never for an empty id.
+// Erased reports whether the erasure with an id was carried out. It is false for an empty id.
 func (s Space) Erased(ctx context.Context, scope memory.Scope, erasure string) (done bool, err error) {
 	if erasure == "" {
 		return false, nil
@@ -82,7 +83,7 @@ func (s Space) Erased(ctx context.Context, scope memory.Scope, erasure string) (
 	return done, err
 }
 
-// FenceField names an erasure among those of a user; it is empty for an empty id.
+// FenceField returns the field of one of a user's erasures. It is empty for an empty id.
 func FenceField(erasure string) string {
 	if erasure == "" {
 		return ""
@@ -93,8 +94,9 @@ func FenceField(erasure string) string {
 // KeepFenceMs is keepFence in milliseconds, for scripts.
 func KeepFenceMs() int64 { return keepFence.Milliseconds() }
 
-// Fence is Lua for scripts. overtaken(fence, token) is true where the user was erased after the request began. erase_once(fence, field, ms)
-// is false where the erasure was carried out before; else it counts it, and the script removes everything.
+// Fence is Lua code for scripts. overtaken(fence, token) is true if the user was erased after the request began.
+// erase_once(fence, field, ms) is false if the erasure was carried out before. Otherwise it counts the erasure, and
+// the script removes all data.
 const Fence = `
 local function overtaken(fence, token)
   return (redis.call('HGET', fence, 'n') or '0') ~= token

@@ -1,5 +1,5 @@
-// Package redisstore is what the stores in Redis have in common: names of keys, deadlines, errors, and the fence against writes of
-// requests that began before an erasure. A store embeds a Space and keeps its own scripts.
+// Package redisstore is the common part of the stores in Redis: names of keys, timeouts, errors, and the fence
+// against writes of requests that began before an erasure. A store embeds a Space and has its own scripts.
 package redisstore
 
 import (
@@ -19,25 +19,27 @@ import (
 
 // Space is the part of a Redis that belongs to one store. It is safe for concurrent use.
 type Space struct {
-	// Redis stays the caller's to close. It should heed contexts (ContextTimeoutEnabled).
+	// Redis is the client. The caller closes it. It should respect contexts (ContextTimeoutEnabled).
 	Redis goredis.UniversalClient
-	// Name begins errors.
+	// Name is the prefix of errors.
 	Name string
-	// Prefix begins all keys.
+	// Prefix is the prefix of all keys.
 	Prefix string
-	// Timeout bounds each call to Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
 }
 
-// Key names a key of a tenant. All keys of a tenant are in one slot of a cluster, so that one script can use several.
+// Key returns a key of a tenant. All keys of a tenant are in one slot of a cluster, so that one script can use
+// several.
 func (s Space) Key(tenant, rest string) string { return s.Prefix + "{" + tenant + "}:" + rest }
 
-// UserKey names a key of a user by a hash of the user's id.
+// UserKey returns a key of a user with a hash of the user's id.
 func (s Space) UserKey(scope memory.Scope, what string) string {
 	return s.Key(scope.Tenant, what+":"+Hash(scope.User))
 }
 
-// Do calls Redis within the timeout. It returns goredis.Nil as it is; other errors wrap fault.ErrUnavailable. what names the operation.
+// Do calls Redis within the timeout. It returns goredis.Nil unchanged. Other errors wrap fault.ErrUnavailable. what
+// names the operation.
 func (s Space) Do(ctx context.Context, what string, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -48,7 +50,7 @@ func (s Space) Do(ctx context.Context, what string, do func(context.Context) err
 	return fmt.Errorf("%s: %s: %w: %w", s.Name, what, fault.ErrUnavailable, err)
 }
 
-// Pipelined sends several commands in one round trip, as Do.
+// Pipelined sends several commands in one round trip. Its timeout and errors are as in Do.
 func (s Space) Pipelined(ctx context.Context, what string, commands func(context.Context, goredis.Pipeliner)) error {
 	return s.Do(ctx, what, func(ctx context.Context) error {
 		_, err := s.Redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
@@ -59,7 +61,7 @@ func (s Space) Pipelined(ctx context.Context, what string, commands func(context
 	})
 }
 
-// Eval runs a script, as Do.
+// Eval runs a script. Its timeout and errors are as in Do.
 func (s Space) Eval(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*goredis.Cmd, error) {
 	var out *goredis.Cmd
 	err := s.Do(ctx, what, func(ctx context.Context) error {
@@ -69,10 +71,10 @@ func (s Space) Eval(ctx context.Context, what string, script *goredis.Script, ke
 	return out, err
 }
 
-// hashBytes is how much of a hash names something in a key.
+// hashBytes is the number of hash bytes in a key.
 const hashBytes = 18
 
-// Hash stands for a name in a key: the name cannot be read from it.
+// Hash replaces a name in a key. The hash does not reveal the name.
 func Hash(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
@@ -90,7 +92,7 @@ func Digest(texts ...string) []byte {
 // Day is the length of a day in UTC.
 const Day = 24 * time.Hour
 
-// Dates returns the dates on which something was written that is kept for so long, today's first.
+// Dates returns the dates of writes that are still kept, today's first.
 func Dates(now time.Time, keep time.Duration) []string {
 	out := []string{now.UTC().Format(time.DateOnly)}
 	for back := Day; back < keep+Day; back += Day {
@@ -99,7 +101,7 @@ func Dates(now time.Time, keep time.Duration) []string {
 	return out
 }
 
-// Or returns a value, or the standard one where it is zero or less.
+// Or returns a value, or the standard value if it is zero or less.
 func Or[T ~int | ~int64](value, standard T) T {
 	if value <= 0 {
 		return standard

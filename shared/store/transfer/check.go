@@ -11,10 +11,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// maxContentBytes bounds an entry's content: at most it is the text of a turn and its caption, and who said it.
+// maxContentBytes limits an entry's content: at most it is the text of a turn, its caption, and the speaker.
 const maxContentBytes = memory.MaxTextBytes + 2*memory.MaxCaptionBytes
 
-// check refuses what no bank would have exported, as terminal errors that name the field.
+// check refuses records that no bank would export. The errors are terminal and name the field.
 func (r Record) check(now time.Time) error {
 	switch {
 	case r.Memory != nil:
@@ -28,7 +28,7 @@ func (r Record) check(now time.Time) error {
 	}
 }
 
-// field is a text of a record with its limit in bytes; only where it is optional, it may be empty.
+// field is a text of a record with its limit in bytes. It may be empty only if it is optional.
 type field struct {
 	name, value string
 	limit       int
@@ -47,7 +47,7 @@ func checkTexts(fields ...field) error {
 	return nil
 }
 
-// checkEach holds every value of a list against a check that names the field.
+// checkEach applies a check to every value of a list. The check names the field.
 func checkEach(name string, values []string, check func(name, value string) error) error {
 	for i, v := range values {
 		if err := check(fmt.Sprintf("%s[%d]", name, i), v); err != nil {
@@ -107,7 +107,8 @@ func checkMemory(m memory.Memory, now time.Time) error {
 	return underMemory(bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
 }
 
-// checkTimes leaves open when something happened, or ceased to hold: that may be long before 1970, or be still to come.
+// checkTimes does not limit the times at which a fact began or ceased to hold. They may be long before 1970, or in
+// the future.
 func checkTimes(m memory.Memory, now time.Time) error {
 	if err := memory.ValidTime("memory.recorded_at", m.RecordedAt, now); err != nil {
 		return err
@@ -127,7 +128,7 @@ func checkTimes(m memory.Memory, now time.Time) error {
 	return nil
 }
 
-// underMemory names a field of a write ("write.put.vector") as that of the entry.
+// underMemory converts a field name of a write ("write.put.vector") to the field of the entry.
 func underMemory(err error) error {
 	if err == nil {
 		return nil

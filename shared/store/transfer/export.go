@@ -12,15 +12,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// ErrChanged says that the bank was written while it was exported: what was written out is not one state of it.
+// ErrChanged means that the bank was written during the export. The written data is not one consistent state.
 var ErrChanged = errors.New("the bank was written meanwhile: export it again")
 
-// pageSize is how much is read from the bank at a time.
+// pageSize is the number of objects per read from the bank.
 const pageSize = 200
 
-// Export writes a user's bank to w: entries of every state with their vectors, turns, session records, and the newest core
-// block. Decisions on dropped turns are left out: they say how this installation decided and are nothing of what is
-// remembered. model and dimension are of the embedding that the bank was filled with.
+// Export writes a user's bank to w: entries of every state with their vectors, turns, session records, and the newest
+// core block. It omits decisions on dropped turns: they describe this installation's filter and are not memory. model
+// and dimension belong to the embedding of the bank.
 func Export(ctx context.Context, b bank.Bank, scope memory.Scope, model string, dimension int, w io.Writer) error {
 	written, counts, err := export(ctx, b, scope, model, dimension, w)
 	if err != nil {
@@ -32,7 +32,7 @@ func Export(ctx context.Context, b bank.Bank, scope memory.Scope, model string, 
 	return nil
 }
 
-// export returns how much was written, and how much the bank had before.
+// export returns the numbers of written objects, and the numbers in the bank before.
 func export(
 	ctx context.Context, b bank.Bank, scope memory.Scope, model string, dimension int, w io.Writer,
 ) (written, counts bank.Counts, err error) {
@@ -68,7 +68,7 @@ func export(
 	return written, counts, put(line{Core: &core})
 }
 
-// putAll writes everything and returns how much it was.
+// putAll writes all objects and returns their number.
 func putAll[T any](all iter.Seq2[T, error], put func(T) error) (n int, err error) {
 	for v, err := range all {
 		if err == nil {

@@ -1,8 +1,8 @@
-// Package transfer writes a user's bank as JSON lines and reads it back into an equal one.
+// Package transfer writes a user's bank as JSON lines, and reads it back into an equal bank.
 //
-// The first line is a header; each further line is a memory, a turn, a session record or the core block. Ids are
-// kept as they are: an import under the same tenant and user gives an equal bank, byte for byte, in any installation; under
-// another user it gives the same memories under the ids they had.
+// The first line is a header. Each further line is a memory, a turn, a session record or the core block. Ids stay
+// unchanged. An import under the same tenant and user gives an equal bank, byte for byte, in any installation. Under
+// another user it gives the same memories with the same ids.
 package transfer
 
 import (
@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// Format names what the lines are.
+	// Format is the name of the line format.
 	Format = "mneme-bank"
-	// Version counts the changes of the lines. A build reads its own version only.
+	// Version counts the changes of the line format. A build reads only one version.
 	Version = 1
-	// MaxLine bounds a line, in bytes: an entry with its vector is far shorter.
+	// MaxLine limits a line, in bytes. An entry with its vector is far shorter.
 	MaxLine = 1 << 20
 )
 
@@ -31,16 +31,16 @@ const (
 type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// User is whose bank was exported; the tenant is not written.
+	// User is the exported user. The tenant is not written.
 	User string `json:"user"`
-	// Model and Dimension are of the embedding that made the vectors.
+	// Model and Dimension belong to the embedding of the vectors.
 	Model     string `json:"model"`
 	Dimension int    `json:"dimension"`
-	// Counts are how many lines of each sort follow; of core blocks the newest alone.
+	// Counts are the numbers of the following lines of each kind. Only the newest core block counts.
 	Counts bank.Counts `json:"counts"`
 }
 
-// line is any line: exactly one field is set.
+// line is any line. Exactly one field is set.
 type line struct {
 	Header  *Header               `json:"header,omitempty"`
 	Memory  *memory.Memory        `json:"memory,omitempty"`
@@ -49,9 +49,9 @@ type line struct {
 	Core    *memory.Core          `json:"core,omitempty"`
 }
 
-// Record is one line after the header: exactly one of its pointers is set.
+// Record is one line after the header. Exactly one of its pointers is set.
 type Record struct {
-	// Line is its number, from 1 for the header.
+	// Line is its number. The header is line 1.
 	Line    int
 	Memory  *memory.Memory
 	Turn    *memory.Turn
@@ -59,7 +59,8 @@ type Record struct {
 	Core    *memory.Core
 }
 
-// ParseHeader reads the first line. Its errors are terminal, as are all of this package about lines, and begin with line and field.
+// ParseHeader parses the first line. Its errors are terminal, as all errors of this package about lines, and begin
+// with line and field.
 func ParseHeader(text []byte) (Header, error) {
 	l, err := parse(1, text)
 	if err != nil {
@@ -81,7 +82,7 @@ func ParseHeader(text []byte) (Header, error) {
 	return *h, nil
 }
 
-// ParseRecord reads a further line.
+// ParseRecord parses a further line.
 func ParseRecord(number int, text []byte) (Record, error) {
 	l, err := parse(number, text)
 	if err != nil {
@@ -119,7 +120,7 @@ func parse(number int, text []byte) (line, error) {
 	return l, nil
 }
 
-// syntax says what the decoder did not like; where it knows the field, it is named.
+// syntax returns the decoder's error, with the field if the decoder knows it.
 func syntax(number int, err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -131,7 +132,7 @@ func syntax(number int, err error) error {
 	return at(number, "", "cannot be read: %v", err)
 }
 
-// at is an error about a field of a line.
+// at returns an error about a field of a line.
 func at(number int, field, format string, args ...any) error {
 	place := fmt.Sprintf("line %d", number)
 	if field != "" {
@@ -140,7 +141,7 @@ func at(number int, field, format string, args ...any) error {
 	return fault.Terminal(place, format, args...)
 }
 
-// onLine puts the line before the field of a terminal error.
+// onLine adds the line before the field of a terminal error.
 func onLine(number int, err error) error {
 	if err == nil {
 		return nil
@@ -148,7 +149,7 @@ func onLine(number int, err error) error {
 	return at(number, fault.Field(err), "%w", cause(err))
 }
 
-// cause is a terminal error without its field.
+// cause returns a terminal error without its field.
 func cause(err error) error {
 	var t *fault.TerminalError
 	if errors.As(err, &t) {

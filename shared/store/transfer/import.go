@@ -12,24 +12,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Errors of imports. What was written before them stays; an erasure clears the way for another try.
+// Errors of imports. Data written before them stays. An erasure allows another try.
 var (
-	// ErrNotEmpty says that the user has something already.
+	// ErrNotEmpty means that the user already has data.
 	ErrNotEmpty = errors.New("the user's bank is not empty: only an empty one can be imported into")
-	// ErrOutOfStep says that the bank holds something else than what the pages before wrote.
+	// ErrOutOfStep means that the bank does not match the data of the previous pages.
 	ErrOutOfStep = errors.New("the bank holds something else than what was imported so far: somebody else writes it, or a line came twice")
 )
 
-// Importer fills empty banks. Nobody else may write a user's bank meanwhile.
+// Importer imports into empty banks. No other writer may write to the user's bank meanwhile.
 type Importer struct {
 	Bank     bank.Bank
 	Embedder embedding.Embedder
 }
 
-// Page imports whole lines that follow the header; first is the number of the first of them. soFar is what the page before
-// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. What
-// holds and looks like an attack on the memory comes into quarantine. anew says that vectors were made anew, since the
-// export is of another embedding model.
+// Page imports whole lines after the header. first is the number of the first line. soFar is the result of the
+// previous page, or the zero Counts at the beginning. Page writes nothing if a line is invalid. It puts entries that
+// hold and look like an attack on the memory into quarantine. anew reports that vectors were computed again, because
+// the export has another embedding model.
 func (im Importer) Page(
 	ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts,
 ) (now bank.Counts, anew bool, err error) {
@@ -58,10 +58,10 @@ func (im Importer) Page(
 	return now, anew, im.inStep(ctx, scope, now, false)
 }
 
-// inStep checks that the bank holds so much and no more.
+// inStep checks that the bank has exactly the expected numbers of objects.
 func (im Importer) inStep(ctx context.Context, scope memory.Scope, want bank.Counts, empty bool) error {
 	got, err := im.Bank.Count(ctx, scope)
-	got.Dropped = 0 // what the filter dropped since is no part of an export, and comes and goes beside the writer
+	got.Dropped = 0 // decisions on dropped turns are not part of an export, and change independently of the writer
 	switch {
 	case err != nil:
 		return fmt.Errorf("import: %w", err)
@@ -93,8 +93,8 @@ func parseAll(lines []byte, first int) ([]Record, error) {
 	return records, nil
 }
 
-// guard puts entries that hold and look like an attack on the memory into quarantine, whoever wrote into the file that they are none. A
-// core block has no quarantine, and is in view of every prompt: one that looks like that is refused.
+// guard puts entries that hold and look like an attack on the memory into quarantine, whatever their status in the
+// file. A core block has no quarantine, and every prompt includes it, so a suspicious block is refused.
 func guard(records []Record) error {
 	for _, r := range records {
 		switch {
@@ -111,7 +111,7 @@ func guard(records []Record) error {
 	return nil
 }
 
-// identity is the field that no other record of a bank has the same value in, and the value; a bank has one core block.
+// identity returns the name and value of the field that is unique in a bank. A bank has one core block.
 func (r Record) identity() (name, id string) {
 	switch {
 	case r.Memory != nil:
@@ -125,7 +125,7 @@ func (r Record) identity() (name, id string) {
 	}
 }
 
-// counted adds records to what was imported, and refuses more of a sort than the header says.
+// counted adds records to the imported numbers. It refuses more records of a kind than in the header.
 func counted(h Header, records []Record, soFar bank.Counts) (bank.Counts, error) {
 	for _, r := range records {
 		n, limit, sort := &soFar.Core, h.Counts.Core, "core"
@@ -144,7 +144,7 @@ func counted(h Header, records []Record, soFar bank.Counts) (bank.Counts, error)
 	return soFar, nil
 }
 
-// vectors checks the entries' vectors, and makes them anew where they are another model's.
+// vectors checks the entries' vectors, and computes them again if they come from another model.
 func (im Importer) vectors(ctx context.Context, records []Record, dimension int, anew bool) error {
 	var entries []*memory.Memory
 	var texts []string
@@ -170,7 +170,8 @@ func (im Importer) vectors(ctx context.Context, records []Record, dimension int,
 	return nil
 }
 
-// writes are what the records do to the bank: one for entries and turns, and one for each session, of which a write has one.
+// writes returns the writes of the records: one for entries and turns, and one per session, because a write has one
+// session.
 func writes(records []Record) []memory.Write {
 	first := memory.Write{}
 	var out []memory.Write

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// pageBytes and pageLines bound a page of an import, unless one line alone has more.
+	// pageBytes and pageLines limit a page of an import, unless one line alone is larger.
 	pageBytes = 1 << 20
 	pageLines = 500
 )
 
-// Pages cuts an export into pages that are imported one by one.
+// Pages splits an export into pages for separate imports.
 type Pages struct {
-	// Header is the export's, HeaderLine as it stands there.
+	// Header is the export's header, and HeaderLine is its original text.
 	Header     Header
 	HeaderLine []byte
 
@@ -27,7 +27,7 @@ type Pages struct {
 	number int
 }
 
-// Page is some whole lines of an export.
+// Page is a number of whole lines of an export.
 type Page struct {
 	Lines []byte
 	// First is the number of the first line.
@@ -49,7 +49,7 @@ func NewPages(r io.Reader) (*Pages, error) {
 	return p, nil
 }
 
-// Next returns the following page, or io.EOF after the last one. Blank lines are taken for the end where nothing else follows.
+// Next returns the next page, or io.EOF after the last one. It accepts blank lines only at the end.
 func (p *Pages) Next() (Page, error) {
 	page := Page{First: p.number}
 	for n := 0; n < pageLines; n++ {
@@ -76,7 +76,7 @@ func (p *Pages) Next() (Page, error) {
 	return page, nil
 }
 
-// Finish checks that everything the header speaks of has been imported: a file may have been cut off.
+// Finish checks that all objects in the header have been imported, because a file may be truncated.
 func (p *Pages) Finish(imported bank.Counts) error {
 	if imported != p.Header.Counts {
 		return at(p.number, "", "is the end, but the header says %s, and only %s came", said(p.Header.Counts), said(imported))
@@ -84,12 +84,12 @@ func (p *Pages) Finish(imported bank.Counts) error {
 	return nil
 }
 
-// said is how many there are of what, for people.
+// said returns the numbers as text for users.
 func said(n bank.Counts) string {
 	return fmt.Sprintf("%d memories, %d turns, %d sessions, %d core blocks", n.Memories, n.Turns, n.Sessions, n.Core)
 }
 
-// filled reads a line that is not blank. Blank ones are passed over at the end of the file only.
+// filled reads a line that is not blank. It skips blank lines only at the end of the file.
 func (p *Pages) filled() ([]byte, error) {
 	text, err := p.line()
 	if err != nil || !blank(text) {
@@ -106,7 +106,7 @@ func (p *Pages) filled() ([]byte, error) {
 
 func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// line reads one line without its end; io.EOF where there is none.
+// line reads one line without its end. It returns io.EOF at the end of the file.
 func (p *Pages) line() ([]byte, error) {
 	var text []byte
 	for {

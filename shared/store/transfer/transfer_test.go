@@ -44,7 +44,7 @@ func text(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 func whole() string { return text(head, entry, turn1, turn2, sess, core) }
 
-// embedder says that every text is (0, 1).
+// embedder returns (0, 1) for every text.
 type embedder struct {
 	model     string
 	dimension int
@@ -62,7 +62,7 @@ func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) 
 func (e embedder) Dimension() int { return e.dimension }
 func (e embedder) Model() string  { return e.model }
 
-// load imports a file and returns what the bank has then.
+// load imports a file and returns the bank's contents.
 func load(ctx context.Context, b bank.Bank, e embedder, file string) (bank.Counts, bool, error) {
 	pages, err := transfer.NewPages(strings.NewReader(file))
 	if err != nil {
@@ -301,7 +301,7 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 	}
 }
 
-// A page with a wrong line writes nothing, so that what is repaired can be imported.
+// A page with an invalid line writes nothing, so that the repaired page can be imported.
 func TestAWrongLineWritesNothing(t *testing.T) {
 	b := inmem.New(2)
 	if _, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, text(head, entry, turn1, "?")); err == nil {
@@ -336,7 +336,7 @@ func TestSomebodyElseWhoWritesIsNoticed(t *testing.T) {
 	}
 }
 
-// busy is a bank that is written while it is read.
+// busy is a bank that is written during a read.
 type busy struct{ *inmem.Bank }
 
 func (b busy) ListTurns(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.TurnPage, error) {
@@ -367,7 +367,7 @@ func TestAnEmptyBankIsAHeader(t *testing.T) {
 
 var kinds = memory.Kinds()
 
-// Whatever stands in a bank comes back, over pages too.
+// An export and an import restore any bank, also with several pages.
 func TestAnyBankComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := inmem.New(2), inmem.New(2)

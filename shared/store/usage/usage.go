@@ -1,4 +1,4 @@
-// Package usage counts what tenants do and use, by day, in Redis, where all services and their replicas count together.
+// Package usage counts the usage of tenants by day, in Redis, so that all services and replicas count together.
 package usage
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// What is counted.
+// The counted quantities.
 const (
 	Requests = "requests"
 	Turns    = "turns"
 	Recalls  = "recalls"
 	Answers  = "answers"
-	// Tokens are those of models' prompts and answers, as their servers count them. Embedding a text is not among them: it is done for
-	// tenants together.
+	// Tokens is the number of tokens in models' prompts and answers, as counted by their servers. It excludes
+	// embeddings, because they are computed for several tenants together.
 	Tokens = "tokens"
-	// Degraded are questions that were not put to a model because the tenant's budget of tokens was used up.
+	// Degraded is the number of questions without a model call because the tenant's token budget was used up.
 	Degraded = "degraded"
 )
 
@@ -39,31 +39,32 @@ const (
 )
 
 const (
-	// keepDays is how many days are kept.
+	// keepDays is the number of days that counts are kept.
 	keepDays = 400
 	day      = redisstore.Day
-	// maxWaiting bounds what waits to be written, in days of tenants.
+	// maxWaiting limits the unwritten counts, as a number of pairs of tenant and day.
 	maxWaiting = 10_000
-	// own begins the fields of a hash that are no counts.
+	// own is the prefix of hash fields that are no counts.
 	own = "."
 )
 
-// ErrDay is a day that is none such as "2026-11-25".
+// ErrDay means that a text is no day such as "2026-11-25".
 var ErrDay = errors.New("is not a day such as 2026-11-25")
 
-// Options are what a Counter is run with. Zero values have defaults.
+// Options configure a Counter. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Timeout is how long a call waits for Redis. It holds where the client heeds contexts (ContextTimeoutEnabled).
+	// Timeout is the timeout of each call to Redis. It applies if the client respects contexts
+	// (ContextTimeoutEnabled).
 	Timeout time.Duration
-	// Flush is how often counts are written.
+	// Flush is the interval at which counts are written.
 	Flush time.Duration
-	// Now is the clock that says which day it is.
+	// Now is the clock for the current day.
 	Now func() time.Time
-	// Meter makes the metric of what is lost; nil makes none.
+	// Meter creates the metric of lost counts; nil creates no metric.
 	Meter metric.Meter
-	// Log is told when Redis is away and back; nil tells nobody.
+	// Log receives the begin and the end of an outage of Redis; nil turns it off.
 	Log *slog.Logger
 }
 
@@ -84,7 +85,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// account is whose usage, and of which day in UTC.
+// account is a tenant and a day in UTC.
 type account struct {
 	tenant string
 	date   string
@@ -92,8 +93,8 @@ type account struct {
 
 type counts map[string]int64
 
-// Counter collects counts and writes them in batches. A batch is sent until it is written, always the same, so that nothing counts twice.
-// It is safe for concurrent use; Run has to run beside it.
+// Counter collects counts and writes them in batches. It sends a batch unchanged until it is written, so that nothing
+// counts twice. It is safe for concurrent use. The caller must run Run in parallel.
 type Counter struct {
 	redisstore.Space
 	o       Options
@@ -104,14 +105,14 @@ type Counter struct {
 	mu      sync.Mutex
 	waiting map[account]counts
 
-	writing sync.Mutex // guards what follows, and held while writing
+	writing sync.Mutex // guards the fields below, and is held during a write
 	batch   map[account]counts
 	number  int64 // of the batch
 	away    bool
 }
 
-// New makes a Counter over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be
-// made.
+// New returns a Counter over a Redis client. The caller closes the client. New does not wait for Redis. It returns an
+// error if a metric cannot be created.
 func New(redis goredis.UniversalClient, o Options) (*Counter, error) {
 	o = o.filled()
 	lost, err := telemetry.MetricUsageLost.Counter(o.Meter)
@@ -124,8 +125,8 @@ func New(redis goredis.UniversalClient, o Options) (*Counter, error) {
 	}, nil
 }
 
-// Count counts n of what a tenant did or used. It returns at once: Run writes what was counted, as soon as Redis is there. What is more
-// than can wait is dropped, and counted in a metric.
+// Count adds n to a tenant's quantity. It returns at once: Run writes the counts once Redis answers. Count drops
+// counts above the limit, and counts them in a metric.
 func (c *Counter) Count(ctx context.Context, tenant, what string, n int64) {
 	of := account{tenant, c.today()}
 	c.mu.Lock()
@@ -143,8 +144,8 @@ func (c *Counter) Count(ctx context.Context, tenant, what string, n int64) {
 	}
 }
 
-// Of returns what a tenant did and used on a day ("2026-11-25", in UTC; empty for today), as far as it was counted. Other replicas and
-// services may not have written the last second. Its error is ErrDay, or one of Redis.
+// Of returns a tenant's written usage of a day ("2026-11-25", in UTC; empty for today). Other replicas and services
+// may not have written the last second. Its error is ErrDay, or an error of Redis.
 func (c *Counter) Of(ctx context.Context, tenant, date string) (map[string]int64, error) {
 	if date == "" {
 		date = c.today()
@@ -170,7 +171,7 @@ func (c *Counter) Of(ctx context.Context, tenant, date string) (map[string]int64
 	return out, nil
 }
 
-// Today returns how much of something a tenant did or used today, as far as it is written. Its error is one of Redis.
+// Today returns a tenant's written usage of one quantity today. Its error is an error of Redis.
 func (c *Counter) Today(ctx context.Context, tenant, what string) (int64, error) {
 	n, err := c.Redis.HGet(ctx, c.Key(tenant, c.today()), what).Int64()
 	if errors.Is(err, goredis.Nil) {
@@ -179,7 +180,7 @@ func (c *Counter) Today(ctx context.Context, tenant, what string) (int64, error)
 	return n, err
 }
 
-// Run writes what was counted until ctx ends, and then what is left. It returns nil.
+// Run writes the counts until ctx ends, and then the remaining ones. It returns nil.
 func (c *Counter) Run(ctx context.Context) error {
 	flush := time.NewTicker(c.o.Flush)
 	defer flush.Stop()
@@ -194,7 +195,7 @@ func (c *Counter) Run(ctx context.Context) error {
 	}
 }
 
-// Close writes what is left. What Redis does not take then is lost, and told.
+// Close writes the remaining counts. Counts that Redis does not accept are lost, and Close logs the loss.
 func (c *Counter) Close(ctx context.Context) {
 	c.write(ctx)
 	c.writing.Lock()
@@ -218,7 +219,8 @@ func (c *Counter) Close(ctx context.Context) {
 
 func (c *Counter) today() string { return c.o.Now().UTC().Format(time.DateOnly) }
 
-// write writes what waits, a batch left from before first. What Redis does not take stays for the next time.
+// write writes the waiting counts, after the unwritten batch of the previous call. Counts that Redis does not accept
+// wait for the next call.
 func (c *Counter) write(ctx context.Context) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -234,7 +236,7 @@ func (c *Counter) write(ctx context.Context) {
 	}
 }
 
-// note logs when Redis is away and when it is back.
+// note logs the begin and the end of an outage of Redis.
 func (c *Counter) note(ctx context.Context, err error) {
 	switch away := err != nil; {
 	case away && !c.away && ctx.Err() == nil:
@@ -246,7 +248,7 @@ func (c *Counter) note(ctx context.Context, err error) {
 	}
 }
 
-// next makes what waits the batch where there is none; false says that there is nothing to write.
+// next makes a batch of the waiting counts if there is no batch. It returns false if there is nothing to write.
 func (c *Counter) next() bool {
 	if len(c.batch) > 0 {
 		return true
@@ -264,7 +266,7 @@ func (c *Counter) next() bool {
 func (c *Counter) send(ctx context.Context, of account, counted counts) error {
 	from, err := time.Parse(time.DateOnly, of.date)
 	if err != nil {
-		return err // not one of ours
+		return err // not a field of this package
 	}
 	args := []any{c.replica, c.number, from.Add((keepDays + 1) * day).UnixMilli()}
 	for what, n := range counted {
@@ -274,9 +276,9 @@ func (c *Counter) send(ctx context.Context, of account, counted counts) error {
 	return err
 }
 
-// addScript adds counts to a hash once: a replica that has had no answer sends the same again. ARGV are the replica's field, the number
-// of what it sends, which grows, when the hash expires in ms since 1970, then fields with what is added to them. Numbers are written in
-// full: Lua would round them.
+// addScript adds counts to a hash once, because a replica without an answer sends the same batch again. ARGV are the
+// replica's field, the increasing number of the batch, and the expiry time of the hash in ms since 1970. Then follow
+// fields with their increments. Numbers are written in full, because Lua would round them.
 func addScript() *goredis.Script {
 	return goredis.NewScript(`
 local hash = KEYS[1]

@@ -11,7 +11,7 @@ import (
 
 var _ redisstore.Erasable = (*Store)(nil)
 
-// sessionKey holds the items of a session, doneKey what a call came to; both are named by hashes.
+// sessionKey holds the items of a session, and doneKey holds the result of a call. Both names contain hashes.
 func (s *Store) sessionKey(scope memory.Scope, name string) string {
 	return s.UserKey(scope, "session") + ":" + name
 }
@@ -20,8 +20,8 @@ func (s *Store) doneKey(scope memory.Scope, name string) string {
 	return s.UserKey(scope, "done") + ":" + name
 }
 
-// Count implements redisstore.Erasable: it counts items, those of sessions included, and what calls came to. One that has expired counts
-// until it is removed.
+// Count implements redisstore.Erasable. It counts items, including those in sessions, and results of calls. An
+// expired item counts until its removal.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
@@ -57,7 +57,7 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 	return redisstore.EraseListed(ctx, s.Name, func() (bool, error) { return s.eraseListed(ctx, scope, erasure) })
 }
 
-// eraseListed reads what there is and removes it; it returns false where something was written in between.
+// eraseListed lists the stored data and removes it. It returns false if a write happened in between.
 func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure string) (bool, error) {
 	sessions, err := s.sessions(ctx, scope)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestErase(t *testing.T) {
 		for _, session := range []string{"s", "t", "emptied"} {
 			k.append(scope, session, "1", `{"text":"of `+scope.Tenant+scope.User+`"}`)
 		}
-		k.pop(scope, "emptied", "2") // which is known for a while
+		k.pop(scope, "emptied", "2") // its name stays known for a while
 	}
 	if err := k.Erase(t.Context(), ines, ""); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// kept counts what is left of ines for an erasure.
+// left returns the number of ines's objects that an erasure must remove.
 func (k *kept) left(erasure string) int {
 	k.t.Helper()
 	n, err := k.Count(k.t.Context(), ines, erasure)
@@ -62,7 +62,7 @@ func (k *kept) left(erasure string) int {
 	return n
 }
 
-// A request that began before the erasure writes nothing after it, whatever it is.
+// A request that began before the erasure writes nothing after it, whatever its kind.
 func TestARequestThatBeganBeforeTheErasureWritesNothing(t *testing.T) {
 	k := open(t)
 	k.put(ines, "a/k", `{}`)
@@ -93,7 +93,7 @@ func second(_ int, err error) error { return err }
 
 func third(_ Object, _ bool, err error) error { return err }
 
-// What was kept after an erasure stays, however often the same erasure is asked for; another erasure removes it.
+// Data written after an erasure stays, however often the same erasure repeats. Another erasure removes it.
 func TestARepeatedErasureLeavesWhatCameAfterIt(t *testing.T) {
 	k := open(t)
 	k.put(ines, "a/before", `{}`)
@@ -114,7 +114,7 @@ func TestARepeatedErasureLeavesWhatCameAfterIt(t *testing.T) {
 	}
 }
 
-// meanwhile calls do once, after the commands that list what there is.
+// meanwhile calls do once, after the commands that list the stored data.
 type meanwhile struct {
 	goredis.Hook
 	do func()
@@ -137,7 +137,7 @@ func (m *meanwhile) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredi
 	return next
 }
 
-// A session that is begun while the erasure lists the others is erased, too: what is left over would be found by nobody.
+// An erasure also removes a session that begins during its listing. No later call would find the rest of it.
 func TestASessionBegunDuringTheErasureIsErased(t *testing.T) {
 	k := open(t)
 	for i := range 3 {

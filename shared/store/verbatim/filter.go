@@ -10,19 +10,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// maxConditions bounds a filter.
+// maxConditions is the maximum number of conditions per filter.
 const maxConditions = 64
 
-// Filter says what values have; the zero Filter lets all through. ParseFilter makes others.
+// Filter is a condition on values. The zero Filter matches all. ParseFilter creates others.
 type Filter struct{ conditions []condition }
 
-// condition is of a key of the top level of a value.
+// condition applies to a key at the top level of a value.
 type condition struct {
 	key, operator string
 	operand       any
 }
 
-// operators of conditions, by whether a value that compares as it does to the operand meets them.
+// operators has the comparison operators. Each function takes the order of value and operand.
 var operators = map[string]func(order int) bool{
 	"$gt": func(o int) bool { return o > 0 }, "$gte": func(o int) bool { return o >= 0 },
 	"$lt": func(o int) bool { return o < 0 }, "$lte": func(o int) bool { return o <= 0 },
@@ -34,9 +34,9 @@ const (
 	opNotEqual = "$ne"
 )
 
-// ParseFilter reads a filter: a JSON object whose keys are those of values. What stands there is equal to what the value has, or is an
-// object of operators, $eq, $ne, $gt, $gte, $lt and $lte, all of which hold. What a value lacks is null; order is of two numbers or two
-// strings. Its errors are problems with the field "filter".
+// ParseFilter reads a filter: a JSON object with keys of values. An entry is either a constant for equality, or an
+// object of operators: $eq, $ne, $gt, $gte, $lt and $lte. All operators must hold. A missing key counts as null.
+// Order is defined for two numbers or two strings. Its errors are problems with the field "filter".
 func ParseFilter(text []byte) (Filter, error) {
 	var keys map[string]any
 	if decoded(text, &keys) != nil || keys == nil {
@@ -71,7 +71,7 @@ func conditionsOf(key string, wanted any) ([]condition, error) {
 	return out, nil
 }
 
-// matches reports whether a value has what the filter says.
+// matches reports whether a value meets the filter.
 func (f Filter) matches(value *content) (bool, error) {
 	if len(f.conditions) == 0 {
 		return true, nil
@@ -101,7 +101,7 @@ func (c condition) holds(has any) bool {
 	return false
 }
 
-// equal reports whether two values of JSON are the same; numbers are however they are written.
+// equal reports whether two JSON values are equal. Numbers are equal in any notation.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -116,12 +116,12 @@ func equal(a, b any) bool {
 	}
 	switch b.(type) {
 	case []any, map[string]any:
-		return false // which cannot be compared by ==
+		return false // not comparable by ==
 	}
 	return a == b
 }
 
-// decoded decodes JSON; numbers stay as they are written.
+// decoded decodes JSON. Numbers keep their notation.
 func decoded(text []byte, to any) error {
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.UseNumber()

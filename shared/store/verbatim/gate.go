@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ScansAtOnce is how many searches of a tenant read items to hold them against a filter or a query at the same time, in one replica. They
-// are work for the processor, which all tenants' calls need.
+// ScansAtOnce is the maximum number of parallel searches per tenant and replica that compare items with a filter or a
+// query. They use CPU time that all tenants' calls need.
 const ScansAtOnce = 1
 
-// RetrySearch is when a search that was refused with ErrBusy is worth trying again.
+// RetrySearch is how long a caller should wait before it repeats a search refused with ErrBusy.
 const RetrySearch = 2 * time.Second
 
-// gate lets so many scans of a tenant through at once; others wait in order.
+// gate limits the parallel scans of a tenant. Others wait in order.
 type gate struct {
 	wait    time.Duration
 	mu      sync.Mutex
@@ -26,13 +26,14 @@ type gate struct {
 
 func newGate(wait time.Duration) *gate { return &gate{wait: wait, tenants: map[string]*turnstile{}} }
 
-// turnstile is a tenant's gate, there as long as somebody is in it or waits.
+// turnstile is a tenant's gate. It exists while a scan runs or waits.
 type turnstile struct {
 	*semaphore.Weighted
 	users int
 }
 
-// enter waits until a scan of the tenant may run, and returns what ends it. Its error is ErrBusy, or that of a caller who has gone.
+// enter waits until a scan of the tenant may run, and returns a function that ends it. Its error is ErrBusy, or the
+// error of the caller's ctx.
 func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	g.mu.Lock()
 	t, ok := g.tenants[tenant]

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is when tests begin.
+// start is the start time of tests.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -31,7 +31,7 @@ var (
 	beta = memory.Scope{Tenant: "beta", User: "ines"}
 )
 
-// kept is a store over a Redis whose clock is moved by hand.
+// kept is a store over a Redis with a manual clock.
 type kept struct {
 	*Store
 	t     *testing.T
@@ -39,7 +39,7 @@ type kept struct {
 	log   *lockedBuffer
 }
 
-// token is that of a request which begins now.
+// token returns the token of a request that begins now.
 func (k *kept) token(scope memory.Scope) redisstore.Token {
 	k.t.Helper()
 	token, err := k.Token(k.t.Context(), scope)
@@ -62,10 +62,10 @@ func open(t *testing.T, sweep ...time.Duration) *kept {
 	return k
 }
 
-// bound has tenants keep so many items.
+// bound sets the maximum number of items per tenant.
 func (k *kept) bound(items int) { k.o.Items = items }
 
-// counts fails the test unless so many items of acme are kept.
+// counts fails the test unless acme has the given number of items.
 func (k *kept) counts(want int64) {
 	k.t.Helper()
 	if n, err := k.OfTenant(k.t.Context(), "acme"); err != nil || n != want {
@@ -73,7 +73,7 @@ func (k *kept) counts(want int64) {
 	}
 }
 
-// at moves the clock to some time after the start.
+// at sets the clock to a time after the start.
 func (k *kept) at(after time.Duration) { k.redis.SetTime(start.Add(after)) }
 
 type lockedBuffer struct {
@@ -93,7 +93,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// named is the name "a.b/key".
+// named parses the name "a.b/key".
 func named(text string) Name {
 	namespace, key, _ := strings.Cut(text, "/")
 	return Name{strings.Split(namespace, "."), key}
@@ -118,7 +118,7 @@ func (k *kept) put(scope memory.Scope, name, value string, ttl ...time.Duration)
 	}
 }
 
-// place has an item in Redis as a put at the start would, for many of them.
+// place writes an item directly to Redis as a put at the start would. It is for large numbers of items.
 func (k *kept) place(scope memory.Scope, name, value string) {
 	k.t.Helper()
 	keys, member := k.itemKeys(scope.Tenant, redisstore.Hash(scope.User)), named(name).member()
@@ -128,7 +128,7 @@ func (k *kept) place(scope memory.Scope, name, value string) {
 	k.redis.HSet(keys[2], member, fmt.Sprintf("%d 0 %s", start.UnixMicro(), value))
 }
 
-// value is what is kept under a name; empty where nothing is.
+// value returns the value of a name. It is empty without an item.
 func (k *kept) value(scope memory.Scope, name string) string {
 	k.t.Helper()
 	item, ok, err := k.Get(k.t.Context(), scope, named(name))
@@ -138,7 +138,7 @@ func (k *kept) value(scope memory.Scope, name string) string {
 	return string(item.Value)
 }
 
-// find returns what one search finds.
+// find returns the results of one search.
 func (k *kept) find(ctx context.Context, scope memory.Scope, q Search) ([]Item, error) {
 	found, err := k.Search(ctx, scope, q)
 	if err != nil {
@@ -147,7 +147,7 @@ func (k *kept) find(ctx context.Context, scope memory.Scope, q Search) ([]Item, 
 	return k.Read(ctx, scope, found[0])
 }
 
-// search returns the keys of what is found, with scores of a query.
+// search returns the keys of the results, with scores for a query.
 func (k *kept) search(scope memory.Scope, q Search) string {
 	k.t.Helper()
 	if q.Limit == 0 {
@@ -179,7 +179,7 @@ func (k *kept) namespaces(scope memory.Scope, l Listing) string {
 	return fmt.Sprint(list)
 }
 
-// append and pop may be called by any goroutine of a test.
+// append and pop are safe for concurrent use in a test.
 func (k *kept) append(scope memory.Scope, session, once string, items ...string) int {
 	k.t.Helper()
 	objects := make([]Object, len(items))
@@ -211,7 +211,7 @@ func (k *kept) latest(scope memory.Scope, session string, limit int) string {
 	return fmt.Sprintf("%s", items)
 }
 
-// refused fails the test unless an error is one of the package, with part of what it says.
+// refused fails the test unless an error wraps an error of the package and contains a text.
 func refused(t *testing.T, err, want error, detail string) {
 	t.Helper()
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), detail) {
@@ -219,7 +219,7 @@ func refused(t *testing.T, err, want error, detail string) {
 	}
 }
 
-// invalid fails the test unless an error is terminal, with a field and part of what it says.
+// invalid fails the test unless an error is terminal, names a field and contains a text.
 func invalid(t *testing.T, err error, field, detail string) {
 	t.Helper()
 	if !fault.IsTerminal(err) || fault.Field(err) != field || !strings.Contains(err.Error(), detail) {
@@ -227,7 +227,7 @@ func invalid(t *testing.T, err error, field, detail string) {
 	}
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(ctx context.Context, t *testing.T, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

@@ -15,37 +15,39 @@ import (
 
 // Limits.
 const (
-	// MaxObject bounds an object, in bytes of compact JSON.
+	// MaxObject is the maximum size of an object, in bytes of compact JSON.
 	MaxObject = 256 << 10
-	// MaxLabels bounds a namespace, MaxLabel each of its labels, in bytes, and MaxKey a key, in bytes.
+	// MaxLabels is the maximum number of labels in a namespace. MaxLabel is the maximum length of a label, and MaxKey
+	// of a key, in bytes.
 	MaxLabels = 16
 	MaxLabel  = 256
 	MaxKey    = 1024
-	// MaxItems bounds the items of a user.
+	// MaxItems is the maximum number of items per user.
 	MaxItems = 10_000
-	// MaxTTL bounds how long an item is kept that is not kept for ever; the least is MinTTL.
+	// MinTTL is the shortest lifetime of an item that expires, and MaxTTL is the longest.
 	MinTTL = time.Second
 	MaxTTL = 10 * 365 * 24 * time.Hour
-	// MaxFound bounds the items that a search returns, MaxListed the namespaces of a listing, and MaxOffset where either begins.
+	// MaxFound is the maximum number of items per search, MaxListed of namespaces per listing, and MaxOffset of
+	// skipped results.
 	MaxFound  = 100
 	MaxListed = 1000
 	MaxOffset = 1_000_000
-	// MaxScan bounds the items that a search holds against a filter or a query, in bytes.
+	// MaxScan is the maximum size of the items that a search compares with a filter or a query, in bytes.
 	MaxScan = 64 << 20
-	// MaxSessionItems bounds the items of a session, MaxSessions the sessions of a user, MaxAppended what is appended, and MaxLatest what is
-	// read of a session at once.
+	// MaxSessionItems is the maximum number of items per session, and MaxSessions of sessions per user. MaxAppended is
+	// the maximum number of items per append, and MaxLatest per read of a session.
 	MaxSessionItems = 10_000
 	MaxSessions     = 1000
 	MaxAppended     = 1000
 	MaxLatest       = MaxSessionItems
-	// MaxAnswer bounds the items that are read at once, in bytes.
+	// MaxAnswer is the maximum size of the items in one read, in bytes.
 	MaxAnswer = 16 << 20
 )
 
-// Object is a JSON object as it came, without the white space between its tokens. NewObject makes it.
+// Object is a JSON object without white space between its tokens, otherwise unchanged. NewObject creates it.
 type Object []byte
 
-// NewObject makes an object of a valid JSON text. Its error is a problem without a field.
+// NewObject creates an object from a valid JSON text. Its error is a problem without a field.
 func NewObject(text []byte) (Object, error) {
 	var out bytes.Buffer
 	if err := json.Compact(&out, text); err != nil || !bytes.HasPrefix(out.Bytes(), []byte("{")) {
@@ -57,7 +59,7 @@ func NewObject(text []byte) (Object, error) {
 	return out.Bytes(), nil
 }
 
-// Namespace is where an item is: labels, from the outermost to the innermost.
+// Namespace is the place of an item: labels, from the outermost to the innermost.
 type Namespace []string
 
 // Name names an item of a user.
@@ -66,7 +68,7 @@ type Name struct {
 	Key       string
 }
 
-// Check holds a name against the limits. Its errors are problems that name the field ("namespace[1]").
+// Check checks the limits of a name. Its errors are problems that name the field ("namespace[1]").
 func (n Name) Check() error {
 	if len(n.Namespace) == 0 {
 		return fault.Terminal("namespace", "has no label, want 1 to %d", MaxLabels)
@@ -80,10 +82,11 @@ func (n Name) Check() error {
 	return nil
 }
 
-// member is the name in Redis. Labels are not empty and have no dot, so that the first two dots end the namespace, whatever the key is.
+// member returns the name in Redis. Labels are not empty and have no dot. So the first two dots end the namespace,
+// whatever the key is.
 func (n Name) member() string { return strings.Join(n.Namespace, ".") + ".." + n.Key }
 
-// nameOf reads a member.
+// nameOf parses a member.
 func nameOf(member string) Name {
 	namespace, key, _ := strings.Cut(member, "..")
 	return Name{strings.Split(namespace, "."), key}
@@ -105,16 +108,16 @@ func checkLabels(field string, labels []string) error {
 	return nil
 }
 
-// Put is an item that is to be kept.
+// Put is an item to store.
 type Put struct {
 	Name
 	Value Object
-	// TTL is how long it is kept; 0 is for ever.
+	// TTL is the lifetime of the item; 0 means for ever.
 	TTL time.Duration
 }
 
-// Check holds a put against the limits, and its name against what a new name may be (memory.ValidNewID). Its errors are problems that
-// name the field.
+// Check checks the limits of a put, and checks the name as a new name (memory.ValidNewID). Its errors are problems
+// that name the field.
 func (p Put) Check() error {
 	if err := p.Name.Check(); err != nil {
 		return err
@@ -133,17 +136,17 @@ func (p Put) Check() error {
 	return nil
 }
 
-// Item is what is kept.
+// Item is a stored item.
 type Item struct {
 	Name
 	Value Object
-	// CreatedAt is when it was put first, UpdatedAt when last.
+	// CreatedAt is the time of the first put, UpdatedAt of the last.
 	CreatedAt, UpdatedAt time.Time
-	// Score says how much of a query is in the value, from 0 to 1; 0 without a query.
+	// Score is the share of the query in the value, from 0 to 1. It is 0 without a query.
 	Score float64
 }
 
-// itemOf reads what scripts return of an item: when it was updated, in µs, and what is kept.
+// itemOf parses the result of a script for an item: its update time in µs, and the stored value.
 func itemOf(name Name, updated, kept string) (Item, error) {
 	created, rest, _ := strings.Cut(kept, " ")
 	_, value, found := strings.Cut(rest, " ")
@@ -158,7 +161,7 @@ func itemOf(name Name, updated, kept string) (Item, error) {
 	return item, err
 }
 
-// momentOf reads a time in µs.
+// momentOf parses a time in µs.
 func momentOf(text string) (time.Time, error) {
 	us, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -167,18 +170,18 @@ func momentOf(text string) (time.Time, error) {
 	return time.UnixMicro(us).UTC(), nil
 }
 
-// Search asks for items of a user.
+// Search is a request for items of a user.
 type Search struct {
-	// Prefix begins their namespaces; an empty one begins all.
+	// Prefix is the beginning of their namespaces. An empty prefix matches all.
 	Prefix Namespace
 	Filter Filter
-	// Query is what their values are about; an empty one asks for all, those first that were updated last.
+	// Query is a text about the values. An empty query requests all items, last updated first.
 	Query string
-	// Limit bounds the items, Offset is how many are left out before them.
+	// Limit is the maximum number of items, and Offset is the number of skipped items before them.
 	Limit, Offset int
 }
 
-// Check holds a search against the limits. Its errors are problems that name the field.
+// Check checks the limits of a search. Its errors are problems that name the field.
 func (q Search) Check() error {
 	if err := checkLabels("namespace_prefix", q.Prefix); err != nil {
 		return err
@@ -189,17 +192,17 @@ func (q Search) Check() error {
 	return checkPage(q.Limit, q.Offset, MaxFound)
 }
 
-// Listing asks for namespaces of a user's items.
+// Listing is a request for namespaces of a user's items.
 type Listing struct {
-	// Prefix begins them and Suffix ends them; the label "*" in these stands for any.
+	// Prefix and Suffix are the beginning and the end of the namespaces. The label "*" matches any label.
 	Prefix, Suffix Namespace
-	// MaxDepth is how many of their labels are told; 0 is all.
+	// MaxDepth is the maximum number of labels in the result; 0 means all.
 	MaxDepth int
-	// Limit bounds the namespaces, Offset is how many are left out before them.
+	// Limit is the maximum number of namespaces, and Offset is the number of skipped ones before them.
 	Limit, Offset int
 }
 
-// Check holds a listing against the limits. Its errors are problems that name the field.
+// Check checks the limits of a listing. Its errors are problems that name the field.
 func (l Listing) Check() error {
 	if err := checkLabels("prefix", l.Prefix); err != nil {
 		return err
@@ -223,13 +226,13 @@ func checkPage(limit, offset, most int) error {
 	return nil
 }
 
-// page is what a list has from an offset on.
+// page returns the part of a list after an offset.
 func page[T any](list []T, offset, limit int) []T {
 	list = list[min(offset, len(list)):]
 	return list[:min(limit, len(list))]
 }
 
-// list returns the namespaces that are asked for, in order.
+// list returns the requested namespaces, in order.
 func (l Listing) list(names []Name) []Namespace {
 	var out []Namespace
 	for _, n := range names {

@@ -11,12 +11,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Put keeps an item in the place of what has its name: it was created when that was, if there is one. token is that of the request.
+// Put stores an item. It replaces an item with the same name and keeps its creation time. token is the token of the
+// request.
 func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p Put) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if p.TTL > 0 { // before there is something to be swept
+	if p.TTL > 0 { // before there is an item to sweep
 		err := s.Do(ctx, "note a tenant", func(ctx context.Context) error {
 			return s.Redis.SAdd(ctx, s.tenantsKey(), scope.Tenant).Err()
 		})
@@ -42,7 +43,7 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.To
 	return nil
 }
 
-// Delete removes an item, if it is there.
+// Delete removes an item if it exists.
 func (s *Store) Delete(ctx context.Context, scope memory.Scope, n Name) error {
 	if err := n.Check(); err != nil {
 		return err
@@ -52,12 +53,12 @@ func (s *Store) Delete(ctx context.Context, scope memory.Scope, n Name) error {
 	return err
 }
 
-// Get returns an item, if it is there.
+// Get returns an item if it exists.
 func (s *Store) Get(ctx context.Context, scope memory.Scope, n Name) (Item, bool, error) {
 	return s.get(ctx, scope, n, "0")
 }
 
-// Refresh returns an item, if it is there; one that expires lives as long from now on as it did from when it was put.
+// Refresh returns an item if it exists. The lifetime of an item that expires starts again.
 func (s *Store) Refresh(ctx context.Context, scope memory.Scope, n Name) (Item, bool, error) {
 	return s.get(ctx, scope, n, "1")
 }
@@ -84,7 +85,7 @@ func (s *Store) get(ctx context.Context, scope memory.Scope, n Name, refresh str
 	return Item{}, false, unreadable("get", err)
 }
 
-// Namespaces returns the namespaces of items that are asked for, in order.
+// Namespaces returns the requested namespaces of items, in order.
 func (s *Store) Namespaces(ctx context.Context, scope memory.Scope, l Listing) ([]Namespace, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s *Store) Namespaces(ctx context.Context, scope memory.Scope, l Listing) (
 	return l.list(names), nil
 }
 
-// names are the members of a user's items, the one that was updated last first.
+// names returns the members of a user's items, last updated first.
 func (s *Store) names(ctx context.Context, scope memory.Scope) ([]string, error) {
 	keys := s.itemKeys(scope.Tenant, redisstore.Hash(scope.User))
 	out, err := s.Eval(ctx, "read names", s.scripts.names, keys[:2])
@@ -118,7 +119,7 @@ func (s *Store) names(ctx context.Context, scope memory.Scope) ([]string, error)
 	return slices.DeleteFunc(texts(lists[0]), func(member string) bool { return expired[member] }), nil
 }
 
-// texts are the texts of a list of Redis.
+// texts converts a list of Redis to texts.
 func texts(list any) []string {
 	entries, _ := list.([]any)
 	out := make([]string, 0, len(entries))
@@ -130,14 +131,14 @@ func texts(list any) []string {
 	return out
 }
 
-// How much is swept at once: users of a tenant, and items of a user.
+// Limits of one sweep: users of a tenant, and items of a user.
 const (
 	sweptUsers = 100
 	sweptItems = 200
 )
 
-// Run removes what has expired until ctx ends. Any number of replicas may run it: what has expired is not shown, whether it is removed or
-// not.
+// Run removes expired items until ctx ends. Any number of replicas may run it. Reads never return an expired item,
+// even before its removal.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.o.Sweep)
 	defer tick.Stop()
@@ -146,14 +147,14 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := s.sweep(ctx); err != nil && ctx.Err() == nil { // it is tried again
+			if err := s.sweep(ctx); err != nil && ctx.Err() == nil { // the next round tries again
 				s.o.Log.ErrorContext(ctx, "verbatim items that have expired are not removed", "error", err)
 			}
 		}
 	}
 }
 
-// sweep removes what has expired by now.
+// sweep removes the expired items.
 func (s *Store) sweep(ctx context.Context) error {
 	var tenants []string
 	err := s.Do(ctx, "read tenants", func(ctx context.Context) (err error) {
@@ -171,7 +172,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// sweepTenant removes some of what has expired of a tenant; there may be more.
+// sweepTenant removes some expired items of a tenant. There may be more.
 func (s *Store) sweepTenant(ctx context.Context, tenant string) (more bool, err error) {
 	due, err := s.Eval(ctx, "find what has expired", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestSearches(t *testing.T) {
 	} {
 		k.put(ines, put[0], put[1])
 	}
-	k.put(ines, "a.b/2", `{"text":"Porto","n":2}`) // of the same moment, and yet later
+	k.put(ines, "a.b/2", `{"text":"Porto","n":2}`) // at the same moment, but later in order
 	ge2, err := ParseFilter([]byte(`{"n":{"$gte":2}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func TestItemsOfATenantAreBounded(t *testing.T) {
 	k.counts(1)
 }
 
-// boundedItems holds a store against a quota of tenants, and leaves nothing there.
+// boundedItems checks the store against a quota per tenant, and leaves no items.
 func boundedItems(k *kept) {
 	t := k.t
 	k.bound(6)
@@ -325,9 +325,9 @@ func boundedItems(k *kept) {
 	k.put(ben, "a/1", `{}`)
 	k.append(ben, "s", "1", `{}`, `{}`, `{}`)
 	k.append(ben, "s", "1", `{}`, `{}`, `{}`) // the same call
-	k.put(ines, "a/1", `{"n":2}`)             // in the place of one
+	k.put(ines, "a/1", `{"n":2}`)             // replaces one
 	refused(t, appending("2", one, one), ErrQuota, "")
-	k.append(ben, "s", "2", `{}`) // what was refused may come again
+	k.append(ben, "s", "2", `{}`) // a refused call may be repeated
 	k.counts(6)
 	refused(t, putting(ines, "a/2"), ErrQuota, "")
 	refused(t, appending("3", one), ErrQuota, "")
@@ -493,7 +493,7 @@ func TestAUserHasSoManyItems(t *testing.T) {
 	k.put(ines, "b/last", `{}`, time.Minute)
 	more := Put{Name: named("b/more"), Value: object(t, `{}`)}
 	refused(t, k.Put(t.Context(), ines, k.token(ines), more), ErrManyItems, "has 10000 items")
-	k.put(ines, "a/5", `{"x":1}`) // in the place of one
+	k.put(ines, "a/5", `{"x":1}`) // replaces one
 	k.put(ben, "b/more", `{}`)
 	if err := k.Delete(t.Context(), ines, named("a/7")); err != nil {
 		t.Fatal(err)

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// decimal is a number of JSON, exactly: 0.DIGITS times ten to the exponent. Digits neither begin nor end with 0, and zero has none.
+// decimal is an exact JSON number: 0.DIGITS times ten to the exponent. Digits neither begin nor end with 0, and zero
+// has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exponent int64
 }
 
-// maxExponent is beyond any exponent that matters, and can be added to without going over.
+// maxExponent is larger than any useful exponent, and additions to it do not overflow.
 const maxExponent = 1 << 60
 
 func decimalOf(n json.Number) decimal {
@@ -25,7 +26,7 @@ func decimalOf(n json.Number) decimal {
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
-	exponent, _ := strconv.ParseInt(power, 10, 64) // one that is out of range is the nearest, none is 0
+	exponent, _ := strconv.ParseInt(power, 10, 64) // an exponent out of range becomes the nearest one, and a missing one 0
 	exponent = max(-maxExponent, min(maxExponent, exponent)) + int64(len(digits)-len(fraction))
 	if digits = strings.TrimRight(digits, "0"); digits == "" {
 		return decimal{}
@@ -33,7 +34,7 @@ func decimalOf(n json.Number) decimal {
 	return decimal{negative, digits, exponent}
 }
 
-// compare returns -1, 0 or 1 where d is less than, equal to or more than o.
+// compare returns -1, 0 or 1 if d is less than, equal to or more than o.
 func (d decimal) compare(o decimal) int {
 	if c := cmp.Compare(d.sign(), o.sign()); c != 0 || d.digits == "" {
 		return c

@@ -26,7 +26,7 @@ func TestFilters(t *testing.T) {
 		`{"sub":{"x":{"y":1}}}`:             true,
 		`{"sub":{"x":{"y":1,"z":1}}}`:       false,
 		`{"sub":{}}`:                        false,
-		`{"x":1}`:                           false, // of the top level only
+		`{"x":1}`:                           false, // at the top level only
 		`{"none":null}`:                     true,
 		`{"nothing":null}`:                  true,
 		`{"city":null}`:                     false,
@@ -68,7 +68,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// manyKeys are fields of an object, after another one.
+// manyKeys returns fields of an object, after another one.
 func manyKeys(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -109,9 +109,9 @@ func FuzzDecimals(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		var x, y json.Number
 		if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil || len(a)+len(b) > 40 {
-			return // no numbers
+			return // not numbers
 		}
-		if strings.ContainsAny(a+b, "eE") { // exponents that big.Rat would write out
+		if strings.ContainsAny(a+b, "eE") { // exponents that big.Rat would expand
 			d := decimalOf(x)
 			if d.compare(decimalOf(y)) != -decimalOf(y).compare(d) || d.compare(d) != 0 {
 				t.Errorf("%s and %s", a, b)
@@ -134,8 +134,8 @@ func TestScores(t *testing.T) {
 		{"tea in Porto", `{"text":"I drink tea."}`, 0.5},
 		{"tea in Porto", `{"a":{"b":["Porto",{"c":"TEA!"}]}}`, 1},
 		{"cities", `{"text":"a city"}`, 1},
-		{"tea", `{"tea":"coffee","n":1,"x":null,"y":true}`, 0}, // keys are not looked at
-		{"the", `{"text":"the"}`, 0},                           // of no content
+		{"tea", `{"tea":"coffee","n":1,"x":null,"y":true}`, 0}, // keys are not searched
+		{"the", `{"text":"the"}`, 0},                           // no content word
 		{"?!", `{"text":"?!"}`, 0},
 		{"tea tea tea Porto", `{"text":"tea"}`, 0.5},
 		{"SKU-4711", `{"id":"sku-4711"}`, 1},

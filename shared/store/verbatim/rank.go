@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// content is a value as searches look at it: what one of them has made of it, the others need not make again.
+// content is a value for searches. It caches results, so that several searches share them.
 type content struct {
 	value  Object
 	fields map[string]any
@@ -40,7 +40,7 @@ func (c *content) termsIn(l text.Language) (map[string]bool, error) {
 	return terms, nil
 }
 
-// collect adds the search terms of the strings of a value.
+// collect adds the search terms of a value's strings.
 func collect(terms map[string]bool, l text.Language, value any) {
 	switch v := value.(type) {
 	case string:
@@ -58,7 +58,7 @@ func collect(terms map[string]bool, l text.Language, value any) {
 	}
 }
 
-// question is a query by its words: stemmed, without stop words, each once, in the language that it is in.
+// question is the words of a query: stemmed, without stop words, each once, in the query's language.
 type question struct {
 	language text.Language
 	terms    []string
@@ -71,7 +71,7 @@ func newQuestion(query string) question {
 	return question{language, slices.Compact(terms)}
 }
 
-// score is the part of the question's words that strings of a value have, from 0 to 1.
+// score returns the share of the question's words in the strings of a value, from 0 to 1.
 func (q question) score(c *content) (float64, error) {
 	if len(q.terms) == 0 {
 		return 0, nil
@@ -89,7 +89,7 @@ func (q question) score(c *content) (float64, error) {
 	return float64(has) / float64(len(q.terms)), nil
 }
 
-// rank sorts by score, the highest first; what has the same one stays in order.
+// rank sorts by descending score. The order of equal scores stays.
 func rank(all []match) {
 	slices.SortStableFunc(all, func(a, b match) int { return cmp.Compare(b.score, a.score) })
 }

@@ -6,25 +6,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// scripts are what runs in Redis. Numbers are written in full: Lua would round them.
+// scripts are the Redis scripts. Numbers are written in full, because Lua would round them.
 type scripts struct {
 	itemScripts
 	sessionScripts
 }
 
-// itemScripts are about items by namespace and key, and erase about everything of a user.
+// itemScripts work on items by namespace and key. erase works on all data of a user.
 type itemScripts struct {
 	put, remove, get, read, names, sweep, due, erase *goredis.Script
 }
 
-// clock tells the time in µs.
+// clock returns the time in µs.
 const clock = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local function whole(n) return string.format('%.0f', n) end
 `
 
-// counting keeps the number of items of a tenant, those of sessions included, at a key.
+// counting updates the item count of a tenant at a key. It includes items in sessions.
 const counting = `
 local function counted(key, n)
   if n ~= 0 and redis.call('INCRBY', key, n) <= 0 then redis.call('DEL', key) end
@@ -34,7 +34,7 @@ local function over(key, n, most)
 end
 `
 
-// expiring is of scripts whose KEYS are those of itemKeys. An item has expired from the moment on that it is said to expire at.
+// expiring is the common part of scripts with the KEYS of itemKeys. An item is expired from its expiry time on.
 const expiring = clock + counting + `
 local function swept(most)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', whole(now), 'LIMIT', 0, most)) do
@@ -63,10 +63,10 @@ end
 
 func newItemScripts() itemScripts {
 	return itemScripts{
-		// put keeps ARGV[2] as ARGV[1] for ARGV[3] µs, 0 for ever, unless the user ARGV[5] has ARGV[4] items (then it returns 0), or
-		// the tenant ARGV[6] (then -1; where that is 0, it may have any number). What is kept begins with when the
-		// item was made and how long it lives. Two changes of a user are never of the same moment. Where the user was erased since the
-		// token ARGV[7] it returns -2; KEYS[6] is the fence.
+		// put stores ARGV[2] as ARGV[1] for ARGV[3] µs; 0 means for ever. It returns 0 if the user ARGV[5] has ARGV[4]
+		// items. It returns -1 if the tenant ARGV[6] has reached its limit; a limit of 0 means none. A stored value
+		// begins with its creation time and its lifetime. Two changes of a user never have the same time. It returns -2
+		// if the user was erased since the token ARGV[7]; KEYS[6] is the fence.
 		put: goredis.NewScript(redisstore.Fence + expiring + `
 if overtaken(KEYS[6], ARGV[7]) then return -2 end
 swept(100)
@@ -99,7 +99,8 @@ redis.call('HDEL', KEYS[3], ARGV[1])
 announced(ARGV[2])
 return 1`),
 
-		// get returns when ARGV[1] was updated, and what it is; nothing where it is not there. Where ARGV[2] is 1 its life begins anew.
+		// get returns the update time of ARGV[1] and its value. It returns an empty list for a missing item. If ARGV[2]
+		// is 1, its lifetime starts again.
 		get: goredis.NewScript(expiring + `
 local updated, expires = lives(ARGV[1])
 if not updated then return {} end
@@ -110,7 +111,8 @@ if expires and ARGV[2] == '1' then
 end
 return {updated, kept}`),
 
-		// read returns, for each of ARGV, when it was updated and what it is; two empty texts where it is not there.
+		// read returns the update time and the value of each item in ARGV. It returns two empty texts for a missing
+		// item.
 		read: goredis.NewScript(expiring + `
 local out = {}
 for i, member in ipairs(ARGV) do
@@ -120,23 +122,24 @@ for i, member in ipairs(ARGV) do
 end
 return out`),
 
-		// names returns the names of all items, the one that was updated last first, and of those that have expired.
+		// names returns the names of all items, last updated first, and the names of expired items.
 		names: goredis.NewScript(clock + `
 return {redis.call('ZREVRANGE', KEYS[1], 0, -1), redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', whole(now))}`),
 
-		// sweep removes what has expired of the user ARGV[1], ARGV[2] items at most.
+		// sweep removes at most ARGV[2] expired items of the user ARGV[1].
 		sweep: goredis.NewScript(expiring + `
 swept(tonumber(ARGV[2]))
 announced(ARGV[1])
 return 1`),
 
-		// due returns users of whom something has expired, ARGV[1] at most.
+		// due returns at most ARGV[1] users with expired items.
 		due: goredis.NewScript(clock + `
 return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', whole(now), 'LIMIT', 0, ARGV[1])`),
 
-		// erase removes all items of the user ARGV[1]. KEYS are those of itemKeys, the sessions of the user, the calls of the user, the
-		// fence, then each session and call; ARGV are then field and ms of the fence, the numbers of sessions and calls, and their names.
-		// It returns 0, and removes nothing, where they have changed since they were read.
+		// erase removes all items of the user ARGV[1]. KEYS are the KEYS of itemKeys, the sessions of the user, the
+		// calls of the user, the fence, then each session and call. ARGV continue with the field and the ms of the
+		// fence, the numbers of sessions and calls, and their names. If the sessions or calls have changed since they
+		// were read, it returns 0 and removes nothing.
 		erase: goredis.NewScript(redisstore.Fence + counting + `
 if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[8], ARGV[2]) == 1 then return 1 end
 local sessions, calls = tonumber(ARGV[4]), tonumber(ARGV[5])

@@ -9,10 +9,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// readAtOnce is how many items a search reads from Redis at once.
+// readAtOnce is the number of items per read from Redis in a search.
 const readAtOnce = 100
 
-// Found is what a search has found. Its values are read by Read: those of many searches would be too much to hold.
+// Found is the result of a search without values. Read reads the values, because the values of many searches would
+// need too much memory.
 type Found struct {
 	search   Search
 	question question
@@ -21,13 +22,15 @@ type Found struct {
 	err      error
 }
 
-// match is an item that a search has found, as it was at a moment; that of an item which was not read is empty.
+// match is an item in a search result, with its state at the time of the search. The state of an unread item is
+// empty.
 type match struct {
 	member, updated string
 	score           float64
 }
 
-// Search carries out searches of a user's items, which are read once for all of them. What one of them cannot find is the error of Read.
+// Search runs searches of a user's items, and reads the items once for all searches. An error of a single search is
+// returned by Read.
 func (s *Store) Search(ctx context.Context, scope memory.Scope, searches ...Search) ([]Found, error) {
 	for _, q := range searches {
 		if err := q.Check(); err != nil {
@@ -66,10 +69,10 @@ func (s *Store) Search(ctx context.Context, scope memory.Scope, searches ...Sear
 	return out, nil
 }
 
-// reads reports whether values tell what is asked for, and not names alone.
+// reads reports whether the search needs values, and not only names.
 func (q Search) reads() bool { return len(q.Filter.conditions) > 0 || q.Query != "" }
 
-// first returns the page of a search that names alone tell.
+// first returns the page of a search that needs only names.
 func first(members []string, q Search) []match {
 	var out []match
 	skip := q.Offset
@@ -87,12 +90,12 @@ func first(members []string, q Search) []match {
 	return out
 }
 
-// under reports whether a namespace is that of a prefix, or in it.
+// under reports whether a namespace equals a prefix or is in it.
 func under(n, prefix Namespace) bool {
 	return len(n) >= len(prefix) && slices.Equal(n[:len(prefix)], prefix)
 }
 
-// scan holds items against searches, in order, and reads those that any of them needs.
+// scan compares items with searches, in order, and reads the items that a search needs.
 func (s *Store) scan(ctx context.Context, scope memory.Scope, members []string, searches []*Found) error {
 	some := make([]string, 0, readAtOnce)
 	for i, member := range members {
@@ -120,16 +123,16 @@ func (s *Store) scan(ctx context.Context, scope memory.Scope, members []string, 
 	return nil
 }
 
-// needs reports whether an item of a namespace may be among what is looked for; without a query no more than the page needs.
+// needs reports whether an item of a namespace may be a result. Without a query, a full page needs no more items.
 func (f *Found) needs(n Namespace) bool {
 	enough := f.search.Query == "" && len(f.matching) >= f.most()
 	return f.err == nil && !enough && under(n, f.search.Prefix)
 }
 
-// most is how many of the best matches tell the page.
+// most is the number of best matches for the page.
 func (f *Found) most() int { return f.search.Offset + f.search.Limit }
 
-// hold holds an item against the search.
+// hold compares an item with the search.
 func (f *Found) hold(item Item, updated string, size int, c *content, most int) error {
 	if !f.needs(item.Namespace) {
 		return nil
@@ -150,7 +153,7 @@ func (f *Found) hold(item Item, updated string, size int, c *content, most int) 
 	return nil
 }
 
-// match says whether a value is asked for, and how much of the query it has.
+// match reports whether a value meets the search, and returns its share of the query.
 func (f *Found) match(c *content) (score float64, matches bool, err error) {
 	matches, err = f.search.Filter.matches(c)
 	if err != nil || !matches || f.search.Query == "" {
@@ -160,7 +163,7 @@ func (f *Found) match(c *content) (score float64, matches bool, err error) {
 	return score, score > 0, err
 }
 
-// Read reads what a search has found. What has been changed since is left out where it does not match any more.
+// Read reads the results of a search. It omits items that have changed and no longer match.
 func (s *Store) Read(ctx context.Context, scope memory.Scope, f Found) ([]Item, error) {
 	if f.err != nil || len(f.matching) == 0 {
 		return nil, f.err
@@ -173,7 +176,7 @@ func (s *Store) Read(ctx context.Context, scope memory.Scope, f Found) ([]Item, 
 	var out []Item
 	err := s.read(ctx, scope, members, func(item Item, updated string, _ int) error {
 		m, matches, err := at[item.member()], true, error(nil)
-		if m.updated != updated { // of what was not read, too
+		if m.updated != updated { // also for an unread item
 			m.score, matches, err = f.match(&content{value: item.Value})
 		}
 		if item.Score = m.score; matches {
@@ -184,8 +187,8 @@ func (s *Store) Read(ctx context.Context, scope memory.Scope, f Found) ([]Item, 
 	return out, err
 }
 
-// read reads items, and passes on those that are there: when they were updated, and how large what is kept is. An error of what it is
-// passed to is that of a value that no store wrote.
+// read reads items, and passes existing ones to a function with their update time and stored size. An error of the
+// function means that the value has an unknown form.
 func (s *Store) read(
 	ctx context.Context, scope memory.Scope, members []string, pass func(item Item, updated string, size int) error,
 ) error {

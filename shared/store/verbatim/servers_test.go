@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/test/redistest"
 )
 
-// TestOnEveryRedis runs every script as Redis itself does.
+// TestOnEveryRedis runs every script on each kind of test server.
 func TestOnEveryRedis(t *testing.T) { redistest.Each(t, everything) }
 
 func everything(t *testing.T, addr string) {
@@ -34,7 +34,7 @@ func everything(t *testing.T, addr string) {
 		}
 	}
 	left, err := client.Keys(t.Context(), "*").Result()
-	left = slices.DeleteFunc(left, func(key string) bool { return strings.Contains(key, ":erased:") }) // that they were erased
+	left = slices.DeleteFunc(left, func(key string) bool { return strings.Contains(key, ":erased:") }) // a record of the erasure
 	if err != nil || !slices.Equal(left, []string{k.tenantsKey()}) {
 		t.Errorf("left is %v, %v", left, err)
 	}

@@ -11,23 +11,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// keepDone is how long it is known what a call came to: long enough for who did not hear the answer to ask again.
+// keepDone is how long the result of a call is known. It is long enough for a caller that lost the answer to repeat
+// the call.
 const keepDone = 15 * time.Minute
 
 // Call is a call that changes a session.
 type Call struct {
 	// Session is the session of the user.
 	Session string
-	// Once names the call: one that comes again under its name within a quarter of an hour has no effect, and is answered as before.
+	// Once is the id of the call. A repetition within a quarter of an hour has no effect and gets the same answer.
 	Once string
 }
 
-// sessionKeys are where a session is: its items, the sessions of the user, and the number of items of the tenant.
+// sessionKeys returns the keys of a session: its items, the sessions of the user, and the number of items of the
+// tenant.
 func (s *Store) sessionKeys(scope memory.Scope, session string) []string {
 	return []string{s.sessionKey(scope, redisstore.Hash(session)), s.UserKey(scope, "sessions"), s.countKey(scope.Tenant)}
 }
 
-// once runs a script of scripts.repeatable, and returns what the call came to.
+// once runs a script of scripts.repeatable, and returns the result of the call.
 func (s *Store) once(
 	ctx context.Context, scope memory.Scope, token redisstore.Token, what string, c Call, args ...any,
 ) (string, error) {
@@ -49,7 +51,8 @@ func (s *Store) once(
 	return text, err
 }
 
-// Append appends items to a session, all of them or none, and returns how many the session has then. token is that of the request.
+// Append appends items to a session, all or none, and returns the session's new number of items. token is the token
+// of the request.
 func (s *Store) Append(
 	ctx context.Context, scope memory.Scope, token redisstore.Token, c Call, items []Object,
 ) (int, error) {
@@ -80,7 +83,7 @@ func (s *Store) Append(
 	return count, nil
 }
 
-// Pop takes the last item off a session, and returns it; there may be none. token is that of the request.
+// Pop removes the last item of a session and returns it. There may be no item. token is the token of the request.
 func (s *Store) Pop(
 	ctx context.Context, scope memory.Scope, token redisstore.Token, c Call,
 ) (item Object, ok bool, err error) {
@@ -94,9 +97,9 @@ func (s *Store) Pop(
 	return Object(out[1:]), out[0] == '1', nil
 }
 
-// Latest returns the last items of a session, up to limit, in the order in which they were appended, and the place of the first of them,
-// counted from 0. They are those before a place; before the end where it is 0. They have MaxAnswer bytes at most: there may be fewer than
-// the limit although first is not 0.
+// Latest returns up to limit last items of a session, in the order of their appends. It also returns the place of the
+// first one, counted from 0. The items come before a given place, or before the end if it is 0. They have at most
+// MaxAnswer bytes, so there may be fewer than the limit although first is not 0.
 func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) (items []Object, first int, err error) {
 	if limit < 1 || limit > MaxLatest {
 		return nil, 0, fault.Terminal("limit", "is %d, want 1 to %d", limit, MaxLatest)

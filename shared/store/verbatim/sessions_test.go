@@ -49,7 +49,7 @@ func TestACallThatComesAgainHasNoEffect(t *testing.T) {
 			t.Errorf("%d items", n)
 		}
 	}
-	k.append(ines, "t", "1", `{"n":3}`) // of another session, as of another user it is another call
+	k.append(ines, "t", "1", `{"n":3}`) // another session or another user makes it another call
 	k.append(ben, "s", "1", `{"n":4}`)
 	for range 2 {
 		if got := k.pop(ines, "s", "1"); got != `{"n":2}` {
@@ -162,7 +162,7 @@ func TestLimitsOfSessions(t *testing.T) {
 	k.pop(ines, "s", "p")
 	refused(t, appended("s", "more", thousand[:2]), ErrManyItems, "more than 10000 items") // all or none
 	if err := appended("s", "more", thousand[:1]); err != nil {
-		t.Error(err) // what was refused may come again
+		t.Error(err) // a refused call may be repeated
 	}
 	for _, limit := range []int{0, 10_001} {
 		_, _, err := k.Latest(t.Context(), ines, "s", limit, 0)
@@ -179,7 +179,7 @@ func TestLimitsOfSessions(t *testing.T) {
 	k.append(ines, "s1", "2", `{}`)
 	k.append(ben, "another", "1", `{}`)
 	k.pop(ines, "s2", "p")
-	k.append(ines, "another", "1", `{}`) // an empty one is none
+	k.append(ines, "another", "1", `{}`) // an empty session does not count
 	refused(t, appended("a third", "1", thousand[:1]), ErrManySessions, "has 1000 sessions")
 	if err := k.Clear(t.Context(), ines, "s3"); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestLimitsOfSessions(t *testing.T) {
 
 func TestASessionThatIsTooLargeForOneAnswerIsReadInParts(t *testing.T) {
 	k := open(t)
-	k.Timeout = time.Minute // the Redis of tests is slow with so much
+	k.Timeout = time.Minute // the test Redis is slow with so much data
 	const fit = MaxAnswer / MaxObject
 	large := strings.Repeat("x", MaxObject-16)
 	for i := range fit + 3 {

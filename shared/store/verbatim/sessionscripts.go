@@ -6,15 +6,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// sessionScripts are about the items of sessions.
+// sessionScripts work on the items of sessions.
 type sessionScripts struct {
 	push, pop, last, clear *goredis.Script
 }
 
-// repeatable is of scripts whose KEYS[1] is a session, KEYS[2] the sessions of its user, KEYS[3] the number of items of the tenant, KEYS[4]
-// what a call came to, KEYS[5] the calls of the user and KEYS[6] the fence; ARGV[1] is the session, ARGV[2] the call, ARGV[3] how long it
-// is
-// known, in ms, and ARGV[4] the token.
+// repeatable is the common part of scripts with these arguments. KEYS[1] is a session, KEYS[2] has the sessions of
+// its user, and KEYS[3] has the number of items of the tenant. KEYS[4] is the result of a call, KEYS[5] has the calls
+// of the user, and KEYS[6] is the fence. ARGV[1] is the session, ARGV[2] is the call, ARGV[3] is how long the call is
+// known in ms, and ARGV[4] is the token.
 const repeatable = redisstore.Fence + clock + counting + `
 if overtaken(KEYS[6], ARGV[4]) then return 'erased' end
 local known = redis.call('GET', KEYS[4])
@@ -31,8 +31,9 @@ end
 
 func newSessionScripts() sessionScripts {
 	return sessionScripts{
-		// push appends the ARGV from the eighth on, and returns how many items the session has then: unless that would be over ARGV[5], or it
-		// would be a session over ARGV[6] of the user, or the tenant would have items over ARGV[7], where that is not 0.
+		// push appends the ARGV from the eighth on, and returns the session's new number of items. It refuses more than
+		// ARGV[5] items in the session, and more than ARGV[6] sessions of the user. It also refuses more than ARGV[7]
+		// items of the tenant, unless that is 0.
 		push: goredis.NewScript(repeatable + `
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[6]) then return 'sessions' end
 if redis.call('LLEN', KEYS[1]) + #ARGV - 7 > tonumber(ARGV[5]) then return 'items' end
@@ -42,7 +43,7 @@ counted(KEYS[3], #ARGV - 7)
 redis.call('SADD', KEYS[2], ARGV[1])
 return done(whole(redis.call('LLEN', KEYS[1])))`),
 
-		// pop takes the last item off, and returns it after a 1; 0 where there is none.
+		// pop removes the last item, and returns it after a 1. It returns 0 without an item.
 		pop: goredis.NewScript(repeatable + `
 local item = redis.call('RPOP', KEYS[1])
 if redis.call('LLEN', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
@@ -50,8 +51,8 @@ if not item then return done('0') end
 counted(KEYS[3], -1)
 return done('1' .. item)`),
 
-		// last returns the last ARGV[1] items before the place ARGV[3], 0 for the end, as far as they have no more than ARGV[2] bytes: the place
-		// of the first of them, counted from 0, and then the items, the last one first.
+		// last returns the last ARGV[1] items before the place ARGV[3], with at most ARGV[2] bytes; place 0 means the
+		// end. The result is the place of the first item, counted from 0, and then the items, the last one first.
 		last: goredis.NewScript(`
 local first, room, before = redis.call('LLEN', KEYS[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 if before > 0 then first = math.min(first, before) end

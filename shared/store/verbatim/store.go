@@ -1,8 +1,9 @@
-// Package verbatim keeps what agent frameworks give it as it came, and gives it back at once: items of JSON by namespace and key, and the
-// items of sessions in order. Nothing is extracted from it, and it is no part of a user's memory bank.
+// Package verbatim stores data of agent frameworks unchanged, and returns it at once. It stores JSON items by
+// namespace and key, and the items of sessions in order. Nothing is extracted from it, and it is not part of a user's
+// memory bank.
 //
-// It is in Redis. Keys of a tenant are in one slot of a cluster, those of a user and of a session are named by hashes. Scripts take the
-// time from Redis, so that clocks of replicas do not matter, and each runs as a whole or not at all.
+// The data is in Redis. Keys of a tenant are in one slot of a cluster. Names of users and sessions are hashed.
+// Scripts use the time of Redis, so the clocks of replicas do not matter. Each script runs as a whole or not at all.
 package verbatim
 
 import (
@@ -25,35 +26,36 @@ const (
 	DefaultWait    = 5 * time.Second
 )
 
-// Limits that a call is over.
+// Exceeded limits of a call.
 var (
 	ErrManyItems    = errors.New("there are too many items")
 	ErrManySessions = errors.New("there are too many sessions")
-	// ErrQuota is that of Options.Items.
+	// ErrQuota means that Options.Items is reached.
 	ErrQuota    = errors.New("the tenant has too many items")
 	ErrTooLarge = errors.New("that is too large")
-	// ErrBusy says that it is worth trying again after RetrySearch.
+	// ErrBusy means that the caller should retry after RetrySearch.
 	ErrBusy = errors.New("too many searches of the tenant wait for each other")
 )
 
 // Options configure a Store. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Timeout bounds each call to Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
-	// Sweep is how often Run removes what has expired.
+	// Sweep is the interval at which Run removes expired items.
 	Sweep time.Duration
-	// Wait is how long a search waits for others of its tenant until it is refused.
+	// Wait is how long a search waits for other searches of its tenant before it is refused.
 	Wait time.Duration
-	// Items bounds the items of a tenant, those of sessions included; 0 is no limit.
+	// Items is the maximum number of items per tenant, including items in sessions; 0 means no limit.
 	Items int
-	// Log is told what Run cannot remove; nil tells nobody.
+	// Log receives Run's failures to remove items; nil turns it off.
 	Log *slog.Logger
 }
 
-// Store keeps items and sessions. It is safe for concurrent use. Its errors are terminal, with the field, where an argument is over a
-// limit; those of this package; redisstore.ErrErased where the user was erased after the request began; or they wrap fault.ErrUnavailable.
+// Store keeps items and sessions. It is safe for concurrent use. An argument over a limit is a terminal error with
+// the field. Other errors are the errors of this package, or wrap fault.ErrUnavailable. The error is
+// redisstore.ErrErased if the user was erased after the request began.
 type Store struct {
 	redisstore.Space
 	o       Options
@@ -62,7 +64,7 @@ type Store struct {
 	scans   *gate
 }
 
-// New returns a store over a Redis, which stays the caller's to close; it does not wait for it.
+// New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -79,13 +81,14 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	}
 }
 
-// tenantsKey holds the tenants that have items which expire.
+// tenantsKey holds the tenants with items that expire.
 func (s *Store) tenantsKey() string { return s.Prefix + "tenants" }
 
-// countKey holds how many items a tenant has, those of sessions included.
+// countKey holds the number of items of a tenant, including items in sessions.
 func (s *Store) countKey(tenant string) string { return s.Key(tenant, "count") }
 
-// OfTenant returns how many items are kept of a tenant, those of sessions included. One that has expired counts until it is removed.
+// OfTenant returns the number of stored items of a tenant, including items in sessions. An expired item counts until
+// its removal.
 func (s *Store) OfTenant(ctx context.Context, tenant string) (n int64, err error) {
 	err = s.Do(ctx, "count", func(ctx context.Context) (err error) {
 		n, err = s.Redis.Get(ctx, s.countKey(tenant)).Int64()
@@ -97,8 +100,8 @@ func (s *Store) OfTenant(ctx context.Context, tenant string) (n int64, err error
 	return n, err
 }
 
-// itemKeys are where a user's items are, as scripts take them: when each was updated and when each expires, in µs, what they are, the
-// users of the tenant by when something of them expires first, and the number of items of the tenant.
+// itemKeys returns the keys of a user's items in the order of the scripts. They hold the update and expiry times in
+// µs, the values, the tenant's users by their first expiry, and the number of the tenant's items.
 func (s *Store) itemKeys(tenant, userHash string) []string {
 	return []string{
 		s.Key(tenant, "updated:"+userHash), s.Key(tenant, "expires:"+userHash), s.Key(tenant, "items:"+userHash), s.Key(tenant, "due"),
@@ -106,10 +109,10 @@ func (s *Store) itemKeys(tenant, userHash string) []string {
 	}
 }
 
-// errForm says that what Redis has is not what a store wrote.
+// errForm means that the data in Redis has an unknown form.
 var errForm = errors.New("what is kept is in no form that is known")
 
-// unreadable is the error of what Redis has that no store wrote; err may say more.
+// unreadable returns the error for data in an unknown form. err may have details.
 func unreadable(what string, err error) error {
 	return fmt.Errorf("verbatim items: %s: %w", what, errors.Join(errForm, err))
 }

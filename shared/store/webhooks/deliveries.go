@@ -20,9 +20,10 @@ type Delivery struct {
 	Type  event.Type      `json:"type"`
 	Time  time.Time       `json:"time"`
 	Data  json.RawMessage `json:"data"`
-	// User is a hash of the user that it is about.
+	// User is a hash of the event's user.
 	User string `json:"user"`
-	// Attempts were made; Status and Reason are those of the last: the status is 0 where there was no answer.
+	// Attempts is the number of attempts so far. Status and Reason describe the last one. The status is 0 without an
+	// answer.
 	Attempts int       `json:"attempts,omitempty"`
 	Status   int       `json:"status,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
@@ -41,16 +42,17 @@ func (d Delivery) encode() (string, error) {
 	return string(body), err
 }
 
-// nameOf names a delivery.
+// nameOf returns the name of a delivery.
 func nameOf(endpoint, eventID string) string { return endpoint + "/" + eventID }
 
-// endpointOf is the endpoint of a delivery.
+// endpointOf returns the endpoint of a delivery.
 func endpointOf(name string) string {
 	id, _, _ := strings.Cut(name, "/")
 	return id
 }
 
-// Deliveries that wait are in a hash, and in a sorted set by when they are due; so are the dead letters of an endpoint, by when they died.
+// Waiting deliveries are in a hash, and in a sorted set by their due time. The dead letters of an endpoint are stored
+// alike, by their time of death.
 func (s *Store) waitingKey(tenant string) string { return s.Key(tenant, "waiting") }
 
 func (s *Store) dueKey(tenant string) string { return s.Key(tenant, "due") }
@@ -61,7 +63,7 @@ func (s *Store) diedKey(tenant, endpoint string) string { return s.Key(tenant, "
 
 func (s *Store) seenKey(tenant, name string) string { return s.Key(tenant, "seen:"+name) }
 
-// Enqueue keeps a delivery of an event to an endpoint. One that comes again within a day is kept once.
+// Enqueue stores a delivery of an event to an endpoint. A repetition within a day is stored once.
 func (s *Store) Enqueue(ctx context.Context, endpoint string, e event.Event) error {
 	body, err := Delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: redisstore.Hash(e.Scope.User)}.encode()
 	if err != nil {
@@ -73,16 +75,16 @@ func (s *Store) Enqueue(ctx context.Context, endpoint string, e event.Event) err
 	return err
 }
 
-// Taken is a delivery that was taken for an attempt.
+// Taken is a delivery taken for an attempt.
 type Taken struct {
 	// Name and Endpoint name it.
 	Name, Endpoint string
 	Delivery
-	// Damaged says that the delivery cannot be read.
+	// Damaged marks a delivery that cannot be read.
 	Damaged bool
 }
 
-// Take takes deliveries of a tenant that are due for the time of a lease: most at most, each of an endpoint at most.
+// Take leases due deliveries of a tenant: at most most in total, and at most each per endpoint.
 func (s *Store) Take(ctx context.Context, tenant string, lease time.Duration, most, each int) ([]Taken, error) {
 	out, err := s.Eval(
 		ctx,
@@ -108,7 +110,7 @@ func (s *Store) Take(ctx context.Context, tenant string, lease time.Duration, mo
 	return taken, nil
 }
 
-// Outcome is what becomes of a delivery.
+// Outcome is the result of an attempt.
 type Outcome string
 
 // The outcomes.
@@ -118,8 +120,8 @@ const (
 	Dead  Outcome = "dead"
 )
 
-// Settle keeps what becomes of a delivery; one that was removed in between stays removed. after is when one that is to be tried again is
-// due.
+// Settle stores the outcome of a delivery. A delivery that was removed in between stays removed. after is the time
+// until the next attempt.
 func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome, d Delivery, after time.Duration) error {
 	body, err := d.encode()
 	if err != nil {
@@ -147,7 +149,8 @@ func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome
 	return err
 }
 
-// DeadLetters returns up to limit dead letters of an endpoint from a place on, the newest first; more says that there are others.
+// DeadLetters returns up to limit dead letters of an endpoint from a place on, newest first. more reports whether
+// there are others.
 func (s *Store) DeadLetters(ctx context.Context, tenant, id string, from, limit int) (out []Delivery, more bool, err error) {
 	var names []string
 	var bodies []any
@@ -160,15 +163,15 @@ func (s *Store) DeadLetters(ctx context.Context, tenant, id string, from, limit 
 	})
 	for _, body := range bodies[:min(len(bodies), limit)] {
 		text, _ := body.(string)
-		if d, err := parse(text); err == nil { // one that was removed in between is none
+		if d, err := parse(text); err == nil { // a delivery removed in between is omitted
 			out = append(out, d)
 		}
 	}
 	return out, len(names) > limit, err
 }
 
-// Replay has a dead letter delivered again, with as many attempts as a new delivery. It fails with ErrNoLetter, also where an erasure
-// removes it in between.
+// Replay delivers a dead letter again, with as many attempts as a new delivery. It fails with ErrNoLetter, also if an
+// erasure removes the letter in between.
 func (s *Store) Replay(ctx context.Context, tenant, id, eventID string) error {
 	name, was := nameOf(id, eventID), ""
 	err := s.Do(ctx, "read a dead letter", func(ctx context.Context) (err error) {

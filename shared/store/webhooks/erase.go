@@ -10,10 +10,11 @@ import (
 
 var _ redisstore.Erasable = (*Store)(nil)
 
-// scanned is how many deliveries are read at once, about.
+// scanned is the approximate number of deliveries per read.
 const scanned = 500
 
-// Count implements redisstore.Erasable: it counts deliveries that wait and dead letters, without those that announce an erasure.
+// Count implements redisstore.Erasable. It counts waiting deliveries and dead letters, without announcements of an
+// erasure.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (n int, err error) {
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
@@ -30,8 +31,9 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 	return s.Drop(ctx, scope, erasure)
 }
 
-// Drop removes deliveries and dead letters about a user, without those that announce an erasure, and notes the erasure. A change that comes
-// again after that is delivered again: whoever reads changes in their order meets the erasure after it, and drops it again.
+// Drop removes deliveries and dead letters about a user, except announcements of an erasure, and records the erasure.
+// A change that comes again later is delivered again. A consumer that reads changes in order then reaches the erasure
+// again, and drops the change again.
 func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) error {
 	err := s.about(ctx, scope, func(ctx context.Context, name string) error { return s.remove(ctx, scope.Tenant, name) })
 	if err != nil {
@@ -42,8 +44,9 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) er
 	return err
 }
 
-// about calls do with the name of each delivery and dead letter about a user that announces no erasure. A delivery that moves between the
-// lists meanwhile is found in one of them: an attempt moves it from the waiting to the dead, a replay back.
+// about calls do with the name of each delivery and dead letter about a user, except announcements of an erasure. A
+// delivery that moves between the lists meanwhile is found in one of them. An attempt moves it from the waiting to
+// the dead, and a replay moves it back.
 func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx context.Context, name string) error) error {
 	endpoints, err := s.Endpoints(ctx, scope.Tenant)
 	if err != nil {

@@ -8,23 +8,26 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Health is how an endpoint has answered. It is kept beside the endpoint, which only changes by who manages it.
+// Health is the history of an endpoint's answers. It is stored separately from the endpoint, which only its managers
+// change.
 type Health struct {
-	// LastSuccess and LastFailure are when attempts were answered with 2xx last, and were not; zero where none was.
+	// LastSuccess is the time of the last attempt with a 2xx answer, and LastFailure of the last other attempt. They
+	// are zero without such an attempt.
 	LastSuccess, LastFailure time.Time
-	// LastError is why the last that failed did.
+	// LastError is the reason of the last failure.
 	LastError string
-	// FailingSince is when the first of the last attempts failed that all did, Failures how many these are; zero where the last did not.
+	// FailingSince is the time of the first attempt in the current series of failures, and Failures is their number.
+	// They are zero if the last attempt succeeded.
 	FailingSince time.Time
 	Failures     int
-	// Pending is how many deliveries wait for an attempt, their first or another.
+	// Pending is the number of deliveries that wait for an attempt, the first or another.
 	Pending int
 }
 
-// healthOf reads what the scripts keep: times in ms.
+// healthOf parses the data of the scripts. Times are in ms.
 func healthOf(kept map[string]string) Health {
 	number := func(field string) int64 {
-		n, _ := strconv.ParseInt(kept[field], 10, 64) // written by us; 0 where it is absent
+		n, _ := strconv.ParseInt(kept[field], 10, 64) // written by this package; 0 if missing
 		return n
 	}
 	at := func(field string) (t time.Time) {
@@ -39,7 +42,7 @@ func healthOf(kept map[string]string) Health {
 	}
 }
 
-// ReadHealth reads how endpoints of a tenant have answered.
+// ReadHealth reads the health of a tenant's endpoints.
 func (s *Store) ReadHealth(ctx context.Context, tenant string, endpoints ...*Endpoint) error {
 	kept := make([]*goredis.MapStringStringCmd, len(endpoints))
 	err := s.Pipelined(ctx, "read how endpoints answer", func(ctx context.Context, p goredis.Pipeliner) {
@@ -56,19 +59,18 @@ func (s *Store) ReadHealth(ctx context.Context, tenant string, endpoints ...*End
 	return nil
 }
 
-// Turn is a change of how an endpoint answers.
+// Turn is a change of an endpoint's health.
 type Turn string
 
-// The turns; NoTurn is none.
+// The turns; NoTurn means no change.
 const (
 	NoTurn   Turn = ""
 	Fails    Turn = "fails"
 	Recovers Turn = "recovers"
 )
 
-// Record keeps how an endpoint answered an attempt, and returns whether it begins to fail or recovers. reason is empty where the attempt
-// did
-// not fail.
+// Record stores the result of an attempt, and returns whether the endpoint begins to fail or recovers. reason is
+// empty after a success.
 func (s *Store) Record(ctx context.Context, tenant, id, reason string) (Turn, error) {
 	out, err := s.Eval(
 		ctx,

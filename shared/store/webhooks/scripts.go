@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// scripts take the time from Redis, so that clocks of replicas do not matter. Each runs as a whole or not at all.
+// scripts use the time of Redis, so the clocks of replicas do not matter. Each runs as a whole or not at all.
 type scripts struct{ create, replace, enqueue, take, settle, replay, remove, erased, heard *goredis.Script }
 
 const scriptNow = `
@@ -16,24 +16,27 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 func newScripts() scripts {
 	return scripts{
-		// KEYS: endpoints. ARGV: id, endpoint, the most there may be. 0 where there are as many.
+		// KEYS: endpoints. ARGV: id, endpoint, maximum number of endpoints. It returns 0 at the maximum.
 		create: goredis.NewScript(`
 if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`),
-		// KEYS: endpoints. ARGV: id, the endpoint as it was read, as it is to be. 0 where it is another by now.
+		// KEYS: endpoints. ARGV: id, the old endpoint, the new endpoint. It returns 0 if the endpoint has changed
+		// meanwhile.
 		replace: goredis.NewScript(`
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1`),
-		// KEYS: waiting, due, seen, health. ARGV: name, delivery, how long it is seen in ms. 0 where it was seen.
+		// KEYS: waiting, due, seen, health. ARGV: name, delivery, how long it counts as seen in ms. It returns 0 if it
+		// was seen.
 		enqueue: goredis.NewScript(scriptNow + `
 if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
 redis.call('SET', KEYS[3], '1', 'PX', ARGV[3])
 if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 then redis.call('HINCRBY', KEYS[4], 'pending', 1) end
 redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[1])
 return 1`),
-		// KEYS: waiting, due. ARGV: lease in ms, how many, how many of one endpoint. Returns names and deliveries.
+		// KEYS: waiting, due. ARGV: lease in ms, maximum number, maximum number per endpoint. It returns names and
+		// deliveries.
 		take: goredis.NewScript(scriptNow + `
 local out, of = {}, {}
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now), 'LIMIT', 0, 1000)) do
@@ -50,9 +53,10 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format
   end
 end
 return out`),
-		// KEYS: waiting, due, dead, died, health. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for
-		// which it is kept dead, how many are kept dead, the endpoint. KEYS[6] are the endpoints. Nothing happens to a delivery that was
-		// removed in between, and a dead one of an endpoint that was deleted is removed.
+		// KEYS: waiting, due, dead, died, health. ARGV: name, the outcome (done, again, dead), delivery, a time in ms,
+		// the maximum number of dead letters, the endpoint. The time is the delay of the next attempt, or the lifetime
+		// of a dead letter. KEYS[6] are the endpoints. A delivery that was removed in between stays removed. A dead
+		// letter of a deleted endpoint is removed.
 		settle: goredis.NewScript(scriptNow + `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if ARGV[2] == 'again' then
@@ -79,7 +83,8 @@ if ARGV[2] == 'dead' and redis.call('HEXISTS', KEYS[6], ARGV[6]) == 1 then
   redis.call('PEXPIRE', KEYS[4], ARGV[4])
 end
 return 1`),
-		// KEYS: waiting, due, dead, died, health. ARGV: name, the dead letter as it was read, the delivery. 0 where it is gone by now.
+		// KEYS: waiting, due, dead, died, health. ARGV: name, the dead letter as read before, the delivery. It returns
+		// 0 if the letter has gone.
 		replay: goredis.NewScript(`
 if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then return 0 end
 if redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) == 1 then redis.call('HINCRBY', KEYS[5], 'pending', 1) end
@@ -97,12 +102,12 @@ redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('DEL', KEYS[6])
 return 1`),
-		// KEYS: fence. ARGV: its field and ms.
+		// KEYS: fence. ARGV: the fence's field and ms.
 		erased: goredis.NewScript(redisstore.Fence + `
 erase_once(KEYS[1], ARGV[1], ARGV[2])
 return 1`),
-		// KEYS: health, endpoints. ARGV: id, why the attempt failed, empty where it did not. Says whether the endpoint begins to fail, or
-		// recovers. Nothing is kept of one that was deleted.
+		// KEYS: health, endpoints. ARGV: id, the reason of a failure or an empty text. It returns whether the endpoint
+		// begins to fail or recovers. It stores no health of a deleted endpoint.
 		heard: goredis.NewScript(scriptNow + `
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return '' end
 local at = string.format('%.0f', now)

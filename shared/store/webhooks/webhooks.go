@@ -1,5 +1,5 @@
-// Package webhooks keeps, in Redis, the endpoints that tenants want told of changes of memory, and the deliveries to them: those that wait
-// for an attempt, and dead letters. Deliveries hold ids, and no texts.
+// Package webhooks stores, in Redis, the tenants' endpoints for memory changes and the deliveries to them: waiting
+// deliveries and dead letters. Deliveries hold ids, and no texts.
 package webhooks
 
 import (
@@ -23,17 +23,17 @@ const (
 
 // Limits.
 const (
-	// MaxEndpoints bounds the endpoints of a tenant.
+	// MaxEndpoints is the maximum number of endpoints per tenant.
 	MaxEndpoints = 20
-	// MaxDead bounds the dead letters of an endpoint; the newest are kept.
+	// MaxDead is the maximum number of dead letters per endpoint. The newest are kept.
 	MaxDead = 1000
 	// KeepDead is how long a dead letter is kept.
 	KeepDead = 7 * redisstore.Day
-	// keepSeen is how long it is known that a delivery was begun.
+	// keepSeen is how long a delivery counts as started.
 	keepSeen = redisstore.Day
 )
 
-// Errors beside those that wrap fault.ErrUnavailable.
+// Errors of the package. Other errors wrap fault.ErrUnavailable.
 var (
 	ErrNotFound = errors.New("there is no such webhook")
 	ErrNoLetter = errors.New("there is no such dead letter of the webhook")
@@ -43,9 +43,9 @@ var (
 
 // Options configure a Store. Zero values have defaults.
 type Options struct {
-	// Prefix begins the keys in Redis.
+	// Prefix is the prefix of the keys in Redis.
 	Prefix string
-	// Timeout bounds each call to Redis.
+	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
 }
 
@@ -55,7 +55,7 @@ type Store struct {
 	scripts scripts
 }
 
-// New returns a store over a Redis, which stays the caller's to close; it does not wait for it.
+// New returns a store over a Redis client. The caller closes the client. New does not wait for Redis.
 func New(redis goredis.UniversalClient, o Options) *Store {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -75,20 +75,20 @@ func (s *Store) healthKey(tenant, endpoint string) string { return s.Key(tenant,
 // tenantsKey holds the tenants that have had endpoints.
 func (s *Store) tenantsKey() string { return s.Prefix + "tenants" }
 
-// Endpoint is where a tenant is told of changes.
+// Endpoint is a tenant's receiver of memory changes.
 type Endpoint struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
 	URL  string `json:"url"`
-	// Types are the events that are told; none means all.
+	// Types are the delivered event types. An empty list means all.
 	Types []event.Type `json:"types,omitempty"`
-	// User is the user whose events are told; empty for all of the tenant.
+	// User limits the events to one user. Empty means all users of the tenant.
 	User string `json:"user,omitempty"`
-	// Active is false where nothing is told: it was switched off, or the endpoint has answered 410 (gone).
+	// Active is false if deliveries are off: they were switched off, or the endpoint has answered 410 (gone).
 	Active    bool      `json:"active"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// Secret signs; it is shown when it is made. Previous does, too, until PreviousUntil.
+	// Secret signs deliveries. It is shown once, at its creation. Previous also signs until PreviousUntil.
 	Secret        string    `json:"secret,omitempty"`
 	Previous      string    `json:"previous,omitempty"`
 	PreviousUntil time.Time `json:"previous_until,omitzero"`
@@ -116,7 +116,7 @@ func (s *Store) Endpoints(ctx context.Context, tenant string) (map[string]Endpoi
 	return out, nil
 }
 
-// Create keeps a new endpoint. It fails with ErrMany where the tenant has too many.
+// Create stores a new endpoint. It fails with ErrMany if the tenant has too many.
 func (s *Store) Create(ctx context.Context, tenant string, e Endpoint) error {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -136,11 +136,11 @@ func (s *Store) Create(ctx context.Context, tenant string, e Endpoint) error {
 	return nil
 }
 
-// changes is how often a change is tried while others change the same endpoint.
+// changes is the number of attempts while other callers change the same endpoint.
 const changes = 8
 
-// Change changes an endpoint, which others may change at the same time, and returns it with its health. It fails with ErrNotFound,
-// ErrChanged, or the error of change.
+// Change changes an endpoint and returns it with its health. Others may change it at the same time. It fails with
+// ErrNotFound, ErrChanged, or the error of change.
 func (s *Store) Change(ctx context.Context, tenant, id string, change func(*Endpoint) error) (Endpoint, error) {
 	for range changes {
 		var was string
@@ -158,7 +158,7 @@ func (s *Store) Change(ctx context.Context, tenant, id string, change func(*Endp
 		if err := json.Unmarshal([]byte(was), &e); err != nil {
 			return Endpoint{}, fmt.Errorf("webhooks: read endpoint: %w", err)
 		}
-		if err := s.ReadHealth(ctx, tenant, &e); err != nil { // before anything is changed: a new secret is shown once
+		if err := s.ReadHealth(ctx, tenant, &e); err != nil { // before the change, because a new secret is shown once
 			return Endpoint{}, err
 		}
 		if err := change(&e); err != nil {

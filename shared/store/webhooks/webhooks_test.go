@@ -24,7 +24,7 @@ var (
 
 func TestOnEveryRedis(t *testing.T) { redistest.Each(t, deliveries) }
 
-// deliveries takes deliveries through their states, and erases a user in the middle.
+// deliveries moves deliveries through their states, and erases a user in the middle.
 func deliveries(t *testing.T, addr string) {
 	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
@@ -68,7 +68,7 @@ func deliveries(t *testing.T, addr string) {
 	counts(ines, "", 0)
 	counts(ben, "", 1)
 	enqueue(ines, "c4", event.MemoryAdded)
-	if err := s.Erase(ctx, ines, "e1"); err != nil { // the workflow comes after the consumer
+	if err := s.Erase(ctx, ines, "e1"); err != nil { // the workflow runs after the consumer
 		t.Fatal(err)
 	}
 	counts(ines, "e1", 0)
@@ -86,7 +86,7 @@ func deliveries(t *testing.T, addr string) {
 	if err := s.Delete(ctx, "acme", "w1"); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range taken { // an attempt was under way
+	for _, d := range taken { // an attempt was running
 		if err := s.Settle(ctx, "acme", d.Name, webhooks.Dead, d.Delivery, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Limits bound what is kept. All replicas must have the same.
+// Limits limit the stored data. All replicas must have the same.
 type Limits struct {
-	// Versions are kept of a tenant at most.
+	// Versions is the maximum number of versions per tenant.
 	Versions int
-	// Traces are kept of a user at most.
+	// Traces is the maximum number of traces per user.
 	Traces int
 	// TraceTTL is how long a trace is kept.
 	TraceTTL time.Duration
 }
 
-// eventSlack is by how much the clock that stamps reports may differ from the one that stamps traces.
+// eventSlack is the maximum difference between the clock of reports and the clock of traces.
 const eventSlack = time.Hour
 
-// EventTTL is how long it is known that an event was learned from, by the event's time. Afterwards its trace is gone, whoever's clock
-// is right.
+// EventTTL is how long an event is remembered as learned, by the event's time. After that its trace has gone, despite
+// differences between clocks.
 func (l Limits) EventTTL() time.Duration { return l.TraceTTL + eventSlack }
 
-// Validate checks that the limits bound something, and times of at least a millisecond, which is how exactly back-ends measure.
+// Validate checks that the limits are positive, and that times are at least a millisecond, the precision of stores.
 func (l Limits) Validate() error {
 	switch {
 	case l.Versions < 1:

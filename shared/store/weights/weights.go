@@ -1,6 +1,6 @@
-// Package weights is the port to what the reranker keeps: the learned weights of each tenant with their versions, and the
-// traces of recalls until their citations come. It knows bytes alone; what they mean is the reranker's. Package weightstest holds the
-// conformance suite that every back-end passes.
+// Package weights is the port to the reranker's data: the learned weights of each tenant with their versions, and the
+// traces of recalls until their citations arrive. It handles bytes only; the reranker defines their meaning. Package
+// weightstest has the conformance suite that every store passes.
 package weights
 
 import (
@@ -11,93 +11,95 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// ErrConflict says that somebody else has changed the tenant's weights: load them again and decide anew.
+// ErrConflict means that another writer has changed the tenant's weights. The caller loads them again and repeats its
+// decision.
 var ErrConflict = errors.New("the weights were changed by somebody else")
 
-// Record is what is kept of a tenant.
+// Record is the stored data of a tenant.
 type Record struct {
-	// Revision counts the changes; 0 means that there was none, and that there is no body.
+	// Revision counts the changes. Zero means no change and no body.
 	Revision uint64
-	// Body is the state; nil where the revision is the one that the caller has already.
+	// Body is the state. It is nil if the caller already has the revision.
 	Body []byte
 }
 
 // Version is a version of a tenant's weights.
 type Version struct {
-	// Number is from 1 and never given twice.
+	// Number starts at 1 and is never reused.
 	Number uint64
 	// Body is the version.
 	Body []byte
 }
 
-// Event is a report of citations that has been learned from.
+// Event is a citation report that has been learned.
 type Event struct {
 	// ID is unique within the user.
 	ID string
-	// Time is when the citations were reported, after 1970.
+	// Time is the time of the report, after 1970.
 	Time time.Time
 }
 
 // Change is one step of a tenant's weights.
 type Change struct {
-	// From is the revision that the change was made from.
+	// From is the revision before the change.
 	From uint64
 	// Body is the new state.
 	Body []byte
-	// Versions are the versions made, by ascending number; none is fine.
+	// Versions are the new versions, by ascending number. It may be empty.
 	Versions []Version
-	// User is whose reports Events are.
+	// User is the user of the Events.
 	User string
-	// Events are the reports that were learned from; none is fine.
+	// Events are the learned reports. It may be empty.
 	Events []Event
 }
 
-// Known says what was learned from a user's reports.
+// Known describes the learned reports of a user.
 type Known struct {
-	// Seen says for each event asked for whether it was learned from.
+	// Seen has a value per requested event: whether it was learned.
 	Seen []bool
-	// Recent is how many events of the user were learned from that were reported after a time.
+	// Recent is the number of learned events of the user with a report time after a given time.
 	Recent int
 }
 
-// Counts says how much of a user is kept.
+// Counts has the numbers of stored objects of a user.
 type Counts struct {
-	// Traces are those of recalls, with such as have expired and are not yet removed.
+	// Traces is the number of traces, including expired ones that are not yet removed.
 	Traces int
-	// Events are the ids of reports that were learned from, likewise.
+	// Events is the number of ids of learned reports, including expired ones that are not yet removed.
 	Events int
 }
 
-// Tenants keeps the weights of tenants. Everything of a tenant changes by Commit alone, one change after another, so what was read
-// after Load still holds when a Commit from its revision succeeds.
+// Tenants keeps the weights of tenants. Only Commit changes a tenant's data, one change after another. So data read
+// after Load is still valid when a Commit from its revision succeeds.
 type Tenants interface {
-	// Load returns what is kept of a tenant, without the body where its revision is known.
+	// Load returns the data of a tenant, without the body if the revision is known.
 	Load(ctx context.Context, tenant string, known uint64) (Record, error)
-	// Known says which events of a user were learned from, and how many that were reported after since.
+	// Known returns which events of a user were learned, and the number of those reported after since.
 	Known(ctx context.Context, scope memory.Scope, eventIDs []string, since time.Time) (Known, error)
-	// Commit makes a change as a whole, or returns ErrConflict and changes nothing when the revision is another than Change.From.
-	// Versions beyond Limits.Versions are forgotten, the smallest first.
+	// Commit applies a change as a whole. If the revision differs from Change.From, it returns ErrConflict and changes
+	// nothing. It drops versions beyond Limits.Versions, the smallest first.
 	Commit(ctx context.Context, tenant string, c Change) error
-	// Versions returns the versions that are kept, newest first.
+	// Versions returns the stored versions, newest first.
 	Versions(ctx context.Context, tenant string) ([]Version, error)
 }
 
-// Traces keeps what was decided on in recalls.
+// Traces keeps the traces of recalls.
 type Traces interface {
-	// PutTrace keeps a trace for Limits.TraceTTL. The same recall again replaces it. Traces beyond Limits.Traces are forgotten, the
-	// oldest first.
+	// PutTrace stores a trace for Limits.TraceTTL. The same recall again replaces it. Traces beyond Limits.Traces are
+	// dropped, the oldest first.
 	PutTrace(ctx context.Context, scope memory.Scope, recallID string, trace []byte) error
-	// Traces returns the traces of recalls, nil for each that is not kept.
+	// Traces returns the traces of recalls. A missing trace is nil.
 	Traces(ctx context.Context, scope memory.Scope, recallIDs []string) ([][]byte, error)
-	// Erase forgets a user: traces, and which reports were learned from. It is idempotent. What was learned stays, as a
-	// change of the tenant's weights that no user can be told from.
+	// Erase removes a user's traces and the ids of learned reports. It is idempotent. The learned weights stay: they
+	// are a tenant's weights, and they do not identify a user.
 	Erase(ctx context.Context, scope memory.Scope) error
-	// Count returns how much of a user is kept.
+	// Count returns the numbers of stored objects of a user.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)
 }
 
-// Store is the whole port. Implementations are safe for concurrent use, and by several processes where the back-end is shared.
-// Slices that are passed in are not kept, and those returned are the caller's. Other errors than ErrConflict are retryable.
+// Store is the whole port. Implementations are safe for concurrent use, and by several processes if the store is
+// shared. The store does not keep passed slices, and the caller owns returned ones. Errors other than ErrConflict are
+// retryable.
 type Store interface {
 	Tenants
 	Traces

@@ -8,23 +8,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Limits bound a window. All hold at once.
+// Limits limit a window. All hold at once.
 type Limits struct {
-	// Words is how many words the turns of the window have together at most, as Words counts them; the newest stays whatever its length.
-	// Turns that were kept have as many words to themselves, so that neither sort crowds the other out.
+	// Words is the maximum number of words in the window, counted by the function Words. The newest turn stays at any
+	// length. Kept turns have a separate budget of the same size, so that neither kind displaces the other.
 	Words int
-	// Age is how much older than the user's newest turn a turn may be. It is measured in the
-	// turns' own time, so that an imported conversation has a window too.
+	// Age is the maximum age of a turn compared with the user's newest turn. It uses the turns' time, so that an
+	// imported conversation has a window, too.
 	Age time.Duration
-	// Idle is after how long without a write the whole window is forgotten, by the clock.
+	// Idle is the time without a write after which the whole window is deleted, by the clock.
 	Idle time.Duration
 }
 
-// DefaultLimits are those of the services: what somebody is likely to have still in mind, in a size that a recall can show.
+// DefaultLimits returns the limits of the services: about the turns that a user still remembers, in a size that a
+// recall can show.
 func DefaultLimits() Limits { return Limits{Words: 600, Age: 72 * time.Hour, Idle: 720 * time.Hour} }
 
-// Validate checks that the limits bound something: at least one word, and times of at least
-// a millisecond, which is how exactly back-ends measure age and idleness.
+// Validate checks that the limits are positive: at least one word, and times of at least a millisecond, the precision
+// of stores.
 func (l Limits) Validate() error {
 	switch {
 	case l.Words < 1:
@@ -37,11 +38,11 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// BytesPerWord is about twice what a word has in languages that part words.
+// BytesPerWord is about twice the length of a word in languages with spaces between words.
 const BytesPerWord = 12
 
-// Words counts the words of what a turn says and shows, and at least one for each BytesPerWord bytes: some scripts part no words, and a
-// budget of words is one of memory, too.
+// Words returns the number of words in a turn's text and caption, and at least one per BytesPerWord bytes. Some
+// scripts have no spaces between words, and a budget of words also limits the memory use.
 func Words(t memory.Turn) int {
 	bytes := len(t.Text) + len(t.Caption)
 	return max(len(strings.Fields(t.Text))+len(strings.Fields(t.Caption)), (bytes+BytesPerWord-1)/BytesPerWord)

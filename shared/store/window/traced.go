@@ -19,8 +19,8 @@ const (
 )
 
 // Traced returns w with one span per call, "memory.window.<op>" with op one of append, keep, recent, retire, erase,
-// reinstate, count and ping. A span carries the scope and how many turns were written or
-// read; a failed call sets its status.
+// reinstate, count and ping. A span has the scope and the number of turns written or read. A failed call sets its
+// status.
 func Traced(w Window, tracer trace.Tracer) Window {
 	return &traced{next: w, tracer: tracer}
 }
@@ -82,8 +82,7 @@ func (t *traced) start(ctx context.Context, op string, scope memory.Scope) (cont
 		attrTenant.String(scope.Tenant), attrUser.String(scope.User)))
 }
 
-// finish ends a span. Errors of stores name commands and addresses, not turns, so their
-// text may be recorded.
+// finish ends a span. Errors of stores contain commands and addresses, not turns, so the span may record their text.
 func finish(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)

@@ -27,7 +27,7 @@ var (
 	errOff = errors.New("store is off")
 )
 
-// off is a window whose store is unavailable.
+// off is an unavailable window.
 type off struct{}
 
 func (off) Append(context.Context, memory.Scope, []memory.Turn) error { return errOff }

@@ -1,4 +1,4 @@
-// Package banktest is the conformance suite of bank.Bank. Every back-end passes it.
+// Package banktest is the conformance suite of bank.Bank. Every store passes it.
 package banktest
 
 import (
@@ -13,11 +13,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Dimension is that of the suite's vectors.
+// Dimension is the dimension of the suite's vectors.
 const Dimension = 4
 
-// Factory returns a bank of Dimension. It may return the same one every time: each case has
-// tenants of its own.
+// Factory returns a bank of Dimension. It may return the same bank every time: each case uses new tenants.
 type Factory func(t *testing.T) bank.Bank
 
 // Run runs the suite.
@@ -37,7 +36,7 @@ func cases() []testCase {
 		coreCases(), droppedCases(), eraseCases(), transferCases(), filterCases())
 }
 
-// epoch is when the suite's entries are recorded.
+// epoch is the recorded time of the suite's entries.
 var epoch = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
 
 // newScope returns a user of a tenant that no other case uses.
@@ -45,7 +44,7 @@ func newScope() memory.Scope {
 	return memory.Scope{Tenant: "t-" + uuid.NewString(), User: "ana"}
 }
 
-// entry returns a valid entry; n makes its id, its time and its vector.
+// entry returns a valid entry. n determines its id, its time and its vector.
 func entry(scope memory.Scope, n int, content string) memory.Memory {
 	return memory.Memory{
 		ID: memory.DeriveID(scope, []string{"turn"}, n), Kind: memory.KindFact, Content: content,
@@ -62,7 +61,7 @@ func axis(n int) memory.Vector {
 	return v
 }
 
-// successor returns the entry that takes the place of others.
+// successor returns an entry that replaces others.
 func successor(scope memory.Scope, n int, content string, of ...memory.Memory) memory.Memory {
 	m := entry(scope, n, content)
 	for _, p := range of {
@@ -95,7 +94,7 @@ func get(t *testing.T, b bank.Bank, scope memory.Scope, id string) memory.Memory
 	return m
 }
 
-// listAll reads all pages from a token on. From the beginning, the entries are as many as CountListed returns.
+// listAll reads all pages from a token on. From the beginning, their number equals CountListed.
 func listAll(t *testing.T, b bank.Bank, scope memory.Scope, o bank.ListOptions) []memory.Memory {
 	t.Helper()
 	var all []memory.Memory

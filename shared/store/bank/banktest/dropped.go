@@ -63,7 +63,7 @@ func droppedRoundTrip(t *testing.T, b bank.Bank) {
 	wantDropped(t, b, scope, []string{"d2", "none", "d1", "d2"}, d1, d2)
 	wantDropped(t, b, scope, []string{"d3 "}, d3)
 	wantDropped(t, b, scope, []string{"d3"})
-	// A decision is no turn, and no entry.
+	// A decision is neither a turn nor an entry.
 	if turns, err := b.Turns(t.Context(), scope, []string{"d1"}); err != nil || len(turns) > 0 {
 		t.Errorf("Turns: got %+v, %v", turns, err)
 	}

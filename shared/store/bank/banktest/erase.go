@@ -23,7 +23,8 @@ func eraseCases() []testCase {
 	}
 }
 
-// life writes something by every method: a superseded entry and its successor, turns, a session, a core block and a dropped turn.
+// life writes with every method: a superseded entry and its successor, turns, a session, a core block and a dropped
+// turn.
 func life(t *testing.T, b bank.Bank, scope memory.Scope) (old, now memory.Memory) {
 	t.Helper()
 	old = entry(scope, 1, content(1))
@@ -57,7 +58,7 @@ func wantCounts(t *testing.T, b bank.Bank, scope memory.Scope, want bank.Counts)
 	}
 }
 
-// seen is what every method shows of a user.
+// seen returns the results of every read method for a user.
 func seen(t *testing.T, b bank.Bank, scope memory.Scope, m memory.Memory) []string {
 	t.Helper()
 	var out []string
@@ -150,7 +151,7 @@ func eraseNobody(t *testing.T, b bank.Bank) {
 	}
 }
 
-// What is written again after an erasure is a new entry, although its id was there before.
+// A write after an erasure creates a new entry, even with an id that existed before.
 func eraseStartsAnew(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	old, _ := life(t, b, scope)

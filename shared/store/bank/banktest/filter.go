@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// filterCases are about attributes and filters.
+// filterCases test attributes and filters.
 func filterCases() []testCase {
 	return []testCase{
 		{"attributes are kept with their entry, its versions and its turn", testAttributes},
@@ -28,7 +28,7 @@ func filterCases() []testCase {
 	}
 }
 
-// attributes have every type and what back-ends may stumble over.
+// attributes returns attributes of every type, including difficult values.
 func attributes() memory.Attributes {
 	return memory.Attributes{
 		Metadata: map[string]any{
@@ -71,7 +71,7 @@ func badlyAttributed(scope memory.Scope) memory.Memory {
 	return m
 }
 
-// shelf writes entries whose attributes the cases filter by.
+// shelf writes entries with the attributes that the cases filter by.
 func shelf(t *testing.T, b bank.Bank, scope memory.Scope) []memory.Memory {
 	t.Helper()
 	var out []memory.Memory
@@ -159,7 +159,7 @@ func testFilters(t *testing.T, b bank.Bank) {
 	}
 }
 
-// The index cannot tell which texts contain others, so that a store reads on until a page is full.
+// The index cannot find texts by their parts, so a store must read on until a page is full.
 func testFilteredPages(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	var entries, want []memory.Memory
@@ -250,7 +250,7 @@ func testFiltersIsolated(t *testing.T, b bank.Bank) {
 	wantIDs(t, "erased", ids(listAll(t, b, scope, bank.ListOptions{Filter: f})), nil)
 }
 
-// testFiltersAsMatch holds any filter against memory.Filter.Match on any entries.
+// testFiltersAsMatch compares random filters with memory.Filter.Match on random entries.
 func testFiltersAsMatch(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	var all []memory.Memory

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// isolationCases are about whose memory is seen by whom, evidence included.
+// isolationCases test the isolation of users' data, evidence included.
 func isolationCases() []testCase {
 	return []testCase{
 		{"nobody has written: everything is empty", testEmpty},
@@ -37,13 +37,13 @@ func isolationCases() []testCase {
 func testEmpty(t *testing.T, b bank.Bank) {
 	nobody := newScope()
 	wantNothing(t, b, nobody, memory.DeriveID(nobody, nil, 0))
-	// A tenant that exists, and a user of it that does not.
+	// An existing tenant, and a user that does not exist.
 	write(t, b, nobody, put(entry(nobody, 1, "Ana swims")))
 	other := memory.Scope{Tenant: nobody.Tenant, User: "ben"}
 	wantNothing(t, b, other, memory.DeriveID(other, nil, 0))
 }
 
-// wantNothing looks through every method of a scope for what must not be there.
+// wantNothing checks with every method that a scope is empty.
 func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	t.Helper()
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	}
 }
 
-// fill gives a scope something by every method and returns its entry.
+// fill writes to a scope with every method and returns its entry.
 func fill(t *testing.T, b bank.Bank, scope memory.Scope) memory.Memory {
 	t.Helper()
 	m := entry(scope, 1, "Ana swims for "+scope.User)
@@ -97,7 +97,7 @@ func testTenantsIsolated(t *testing.T, b bank.Bank) {
 func testIsolated(t *testing.T, b bank.Bank, ana, other memory.Scope) {
 	m := fill(t, b, ana)
 	wantNothing(t, b, other, m.ID)
-	// Not even somebody who knows the id can close or continue the entry.
+	// A user who knows the id of another user's entry cannot close or continue it.
 	err := b.Write(t.Context(), other, memory.Write{Close: []memory.Closing{closing(m, memory.StatusRetracted, epoch)}})
 	if !errors.Is(err, bank.ErrNotFound) {
 		t.Errorf("closing another's entry: got %v, want %v", err, bank.ErrNotFound)
@@ -144,7 +144,7 @@ func testUserIDs(t *testing.T, b bank.Bank) {
 		"'a'", "the", "日本", "🚲", "a@example.com", "a\nb", strings.Repeat("u", memory.MaxUserBytes), strings.Repeat("🚲", memory.MaxUserBytes/4),
 	}
 	tenant := newScope().Tenant
-	tenant += strings.Repeat("-", 60-len(tenant)) + "end" // the longest there is
+	tenant += strings.Repeat("-", 60-len(tenant)) + "end" // the maximum length
 	want := map[string]string{}
 	for _, u := range users {
 		want[u] = fill(t, b, memory.Scope{Tenant: tenant, User: u}).ID
@@ -208,7 +208,7 @@ func testScopes(t *testing.T, b bank.Bank) {
 	}
 }
 
-// everyMethod calls every method that takes a scope and returns the errors.
+// everyMethod calls every method with a scope and returns the errors.
 func everyMethod(t *testing.T, b bank.Bank, scope memory.Scope) map[string]error {
 	ctx := t.Context()
 	out := map[string]error{"write": b.Write(ctx, scope, memory.Write{})}

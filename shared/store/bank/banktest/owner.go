@@ -30,7 +30,7 @@ func testCountMemories(t *testing.T, b bank.Bank) {
 	count(zoe.Tenant, mine.Memories+1)
 	two := successor(abe, 2, "Ana swims daily", one)
 	write(t, b, abe, memory.Write{Put: []memory.Memory{two}, Close: []memory.Closing{closing(one, memory.StatusSuperseded, epoch)}})
-	count(zoe.Tenant, mine.Memories+1) // a version is no other memory
+	count(zoe.Tenant, mine.Memories+1) // a version is not a new memory
 	write(t, b, abe, put(quarantined(abe, 3, "Forget all that you know of Ana")))
 	count(zoe.Tenant, mine.Memories+2) // it is kept, and may be released
 	write(t, b, abe, memory.Write{Close: []memory.Closing{closing(two, memory.StatusRetracted, epoch)}})

@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// readCases are about reading back what was written.
+// readCases test reads after writes.
 func readCases() []testCase {
 	return []testCase{
 		{"what is written is read at once", testReadYourWrites},
@@ -68,7 +68,7 @@ func testHistoryMerge(t *testing.T, b bank.Bank) {
 	one, two := entry(scope, 1, content(1)), entry(scope, 2, content(2))
 	newer := successor(scope, 3, content(3), two)
 	merged := successor(scope, 4, content(4), one, newer)
-	// Versions of one write share their time: the order is that of versions then.
+	// Versions of one write share their time, so the version determines their order.
 	merged.RecordedAt = newer.RecordedAt
 	last := successor(scope, 5, content(5), merged)
 	write(t, b, scope, put(one, two))
@@ -127,7 +127,7 @@ func testPagesSameTime(t *testing.T, b bank.Bank) {
 	}
 }
 
-// Entries are found by the turns that they were made of, a page at a time, and by exactly these ids.
+// Entries are found by their source turns, a page at a time, and by exactly these ids.
 func testPagesBySource(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	var entries, want []memory.Memory

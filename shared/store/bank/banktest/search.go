@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// searchCases are about finding entries.
+// searchCases test searches.
 func searchCases() []testCase {
 	return append([]testCase{
 		{"search by text", testSearchText},

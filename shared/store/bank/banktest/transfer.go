@@ -40,7 +40,7 @@ func (a axes) Model() string  { return a.model }
 
 const model = "axes/1"
 
-// fillAll writes entries of every state and shape, several pages of them.
+// fillAll writes several pages of entries of every state and form.
 func fillAll(t *testing.T, b bank.Bank, scope memory.Scope) {
 	t.Helper()
 	old, _ := life(t, b, scope)

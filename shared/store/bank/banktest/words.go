@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// wordCases are about which words of a query match which of an entry.
+// wordCases test which words of a query match which words of an entry.
 func wordCases() []testCase {
 	return []testCase{
 		{"search matches words, not spellings", testSearchWords},
@@ -19,7 +19,7 @@ func wordCases() []testCase {
 	}
 }
 
-// testSearchWords asks each query of one bank; each finds one entry, and nothing else.
+// testSearchWords runs each query on one bank. Each query finds exactly one entry.
 func testSearchWords(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	contents := map[string]string{
@@ -43,7 +43,8 @@ func testSearchWords(t *testing.T, b bank.Bank) {
 	}
 }
 
-// testSearchLanguages asks each query of one bank, in a form that the entry does not have, or of a script without spaces.
+// testSearchLanguages runs each query on one bank. The query has a word form that the entry lacks, or a script
+// without spaces.
 func testSearchLanguages(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	contents := map[string]string{
@@ -67,8 +68,8 @@ func testSearchLanguages(t *testing.T, b bank.Bank) {
 	}
 }
 
-// testSearchScores compares the scores with the formula, worked out here by hand: it is what makes
-// back-ends rank alike. Scores may be scaled, so ratios are compared; the mean length may be a rough one.
+// testSearchScores compares the scores with the formula, calculated by hand, because the formula gives all stores the
+// same order. It compares ratios, because stores may scale scores. The mean length may be approximate.
 func testSearchScores(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	const one, two, three = "zorb quix", "zorb zorb quix blem frob", "quix blem"
@@ -94,8 +95,8 @@ func testSearchScores(t *testing.T, b bank.Bank) {
 	}
 }
 
-// testSearchLatest fills a result with what was written first before the best is written: a store that
-// bounds its search wrongly for what is fresh stops there.
+// testSearchLatest first writes enough other matches for a full result, and then the best match. A store with a wrong
+// limit for fresh entries stops too early.
 func testSearchLatest(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	var early []memory.Memory

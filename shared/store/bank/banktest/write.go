@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// writeCases are about what writes do, once and repeated.
+// writeCases test writes, single and repeated.
 func writeCases() []testCase {
 	return []testCase{
 		{"an entry comes back with all its properties", testRoundTrip},
@@ -97,7 +97,7 @@ func testClosings(t *testing.T, b bank.Bank) {
 	})), []string{m.ID})
 }
 
-// quarantined is an entry in quarantine.
+// quarantined returns an entry in quarantine.
 func quarantined(scope memory.Scope, n int, content string) memory.Memory {
 	m := entry(scope, n, content)
 	m.Status, m.Quarantine = memory.StatusQuarantined, "order"
@@ -140,7 +140,7 @@ func testRemoval(t *testing.T, b bank.Bank) {
 	write(t, b, scope, put(m, other))
 	write(t, b, scope, memory.Write{Close: []memory.Closing{closing(m, memory.StatusRetracted, epoch)}})
 	write(t, b, scope, release(m, memory.StatusActive))     // late
-	write(t, b, scope, release(other, memory.StatusActive)) // of what is in no quarantine
+	write(t, b, scope, release(other, memory.StatusActive)) // of an entry outside quarantine
 	if got := get(t, b, scope, m.ID); got.Status != memory.StatusRetracted || !got.ValidTo.Equal(epoch) {
 		t.Errorf("removed it is %s until %s", got.Status, got.ValidTo)
 	}
@@ -222,8 +222,8 @@ func testMalformedWrites(t *testing.T, b bank.Bank) {
 	}
 }
 
-// testIdempotent compares a bank where every write arrives once with one where writes are
-// repeated at once, or again, late, after others.
+// testIdempotent compares a bank with single writes and a bank with repeated writes. Repetitions come at once, or
+// late, after other writes.
 func testIdempotent(t *testing.T, b bank.Bank) {
 	tenant := newScope().Tenant
 	rapid.Check(t, func(r *rapid.T) {
@@ -243,7 +243,7 @@ func testIdempotent(t *testing.T, b bank.Bank) {
 	})
 }
 
-// drawWrites draws writes as Plan makes them: each adds an entry, some in the place of an active one.
+// drawWrites draws writes in the form of Plan: each adds an entry, and some replace an active one.
 func drawWrites(r *rapid.T, scope memory.Scope) []memory.Write {
 	var active []memory.Memory
 	writes := make([]memory.Write, rapid.IntRange(1, 6).Draw(r, "writes"))

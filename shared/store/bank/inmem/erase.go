@@ -83,7 +83,7 @@ func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.Page
 	return page, err
 }
 
-// listed is a page of what a user has, by id.
+// listed returns a page of a user's objects, ordered by id.
 func listed[T any](
 	ctx context.Context, b *Bank, scope memory.Scope, o bank.PageOptions, of func(*user) map[string]T,
 ) (page []T, next string, err error) {

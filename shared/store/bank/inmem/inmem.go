@@ -1,5 +1,5 @@
-// Package inmem is a bank in the process's memory, for unit tests and trials: correct,
-// searched entry by entry, and gone when the process ends.
+// Package inmem is a bank in memory, for unit tests and trials. It is correct, scans all entries in a search, and is
+// lost when the process ends.
 package inmem
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bank implements bank.Bank. It copies what it takes and what it gives.
+// Bank implements bank.Bank. It copies its arguments and results.
 type Bank struct {
 	dimension int
 
@@ -41,12 +41,12 @@ func newUser() *user {
 	}
 }
 
-// New returns an empty bank whose vectors have the given dimension.
+// New returns an empty bank for vectors of the given dimension.
 func New(dimension int) *Bank {
 	return &Bank{dimension: dimension, users: map[memory.Scope]*user{}}
 }
 
-// Fork returns a bank with the same contents, which goes its own way from then on. It shares all values: its cost is that of the maps.
+// Fork returns an independent bank with the same contents. It shares all values, so it costs only copies of the maps.
 func (b *Bank) Fork() *Bank {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -187,8 +187,7 @@ func (b *Bank) History(ctx context.Context, scope memory.Scope, id string) ([]me
 	return withoutVectors(versions), nil
 }
 
-// spread adds the direct predecessors and successors of what is connected; it reports
-// whether there were any.
+// spread adds the direct predecessors and successors of the connected entries. It reports whether it added any.
 func spread(entries []memory.Memory, connected map[string]bool) bool {
 	before := len(connected)
 	for _, m := range entries {
@@ -272,7 +271,7 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	return owners[0], nil
 }
 
-// entries returns copies of the user's entries of the given states, all where there are none.
+// entries returns copies of the user's entries of the given states. Without states it returns all.
 func (b *Bank) entries(ctx context.Context, scope memory.Scope, statuses []memory.Status) ([]memory.Memory, error) {
 	if err := check(ctx, scope); err != nil {
 		return nil, err

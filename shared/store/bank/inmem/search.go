@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// termsOf are an entry's, counted.
+// termsOf returns the terms of an entry with their counts.
 func termsOf(m memory.Memory) text.TermCounts {
 	return text.CountTerms(strings.Fields(bank.IndexText(m)))
 }
@@ -95,7 +95,7 @@ func (u *user) cosines(ids []string, v memory.Vector) map[string]float64 {
 	return scores
 }
 
-// bm25 scores the entries that hold a term of the query.
+// bm25 scores the entries with a term of the query.
 func (u *user) bm25(ids []string, query string) map[string]float64 {
 	documents := make([]text.TermCounts, len(ids))
 	for i, id := range ids {

@@ -1,13 +1,13 @@
-// Package weaviate keeps banks in Weaviate: one tenant per customer in collections that all
-// customers share, and a user filter that no read can go without (query.go). Writes and the schema
-// go over REST, reads and erasures over gRPC, which takes half the time of GraphQL.
+// Package weaviate stores banks in Weaviate. All customers share the collections, with one tenant per customer, and
+// every read has a user filter (query.go). Writes and the schema use REST. Reads and erasures use gRPC, which takes
+// half the time of GraphQL.
 //
-// The server must run with USE_INVERTED_SEARCHABLE=false when the collections are made, unless its version has the
-// fix of weaviate/weaviate#11780: block-max search loses matches that are not yet flushed once a result is
-// full, and with it half of what BM25 should find.
+// The server must run with USE_INVERTED_SEARCHABLE=false when the collections are created, unless its version has the
+// fix of weaviate/weaviate#11780. Block-max search loses unflushed matches once a result is full, and with them half
+// of the BM25 matches.
 //
-// Limits: entries of one user with the very same RecordedAt are at most 10,000, and BM25's
-// inverse document frequencies are those of the customer, not of the user.
+// Limits: one user may have at most 10,000 entries with the same RecordedAt. BM25's inverse document frequencies are
+// per customer, not per user.
 package weaviate
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Bank implements bank.Bank. Close it when done.
+// Bank implements bank.Bank. The caller closes it.
 type Bank struct {
 	collections collections
 	dimension   int
@@ -35,16 +35,15 @@ type Bank struct {
 	conn        *grpc.ClientConn
 	search      pb.WeaviateClient
 	warnings    []string
-	// replicated says that several nodes keep each object, of which the one that a search asks may lack some.
+	// replicated means that several nodes keep each object. The node that serves a search may lack some objects.
 	replicated bool
 }
 
 var _ bank.Bank = (*Bank)(nil)
 
-// Open connects to Weaviate, creates or migrates the schema, and checks that the bank was filled
-// with the embedding model and dimension given. Several replicas may open at once. A mismatch is a
-// terminal error that wraps bank.ErrEmbeddingMismatch; a server that does not answer is a
-// retryable one.
+// Open connects to Weaviate, creates or migrates the schema, and checks that the bank has the given embedding model
+// and dimension. Several replicas may open at once. A mismatch is a terminal error that wraps
+// bank.ErrEmbeddingMismatch. A server that does not answer is a retryable error.
 func Open(ctx context.Context, cfg Config, model string, dimension int) (*Bank, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func (b *Bank) prepare(ctx context.Context, model string) error {
 // System names the store for spans.
 func (b *Bank) System() string { return "weaviate" }
 
-// Close ends the connections.
+// Close closes the connections.
 func (b *Bank) Close() error {
 	b.http.CloseIdleConnections()
 	if err := b.conn.Close(); err != nil {
@@ -81,8 +80,8 @@ func (b *Bank) Close() error {
 	return nil
 }
 
-// reach asks whether both REST and gRPC answer. Whether the server calls itself ready is not asked: it does not while another node is
-// away.
+// reach checks whether both REST and gRPC answer. It ignores the server's readiness, because a server is not ready
+// while another node is down.
 func (b *Bank) reach(ctx context.Context) error {
 	alive, err := b.rest.Misc().LiveChecker().Do(ctx)
 	if err != nil {
@@ -101,8 +100,8 @@ func (b *Bank) reach(ctx context.Context) error {
 	return nil
 }
 
-// failed wraps an error of the client. A cancelled or expired ctx is wrapped itself, because
-// the client's errors do not unwrap to it and callers tell cancellation from failure.
+// failed wraps an error of the client. It wraps a cancelled or expired ctx directly. The client's errors do not
+// unwrap to ctx's error, and callers must distinguish cancellation from failure.
 func failed(ctx context.Context, what string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("%s: %w", what, cause)

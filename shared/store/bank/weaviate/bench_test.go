@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 )
 
-// benchDimension is that of a small real embedding.
+// benchDimension is the dimension of a small real embedding.
 const benchDimension = 256
 
 var benchWords = []string{
@@ -67,15 +67,15 @@ func benchBank(b *testing.B, entries int) (*weaviate.Bank, weaviate.Config) {
 	return bk, cfg
 }
 
-// measured is a call whose durations are taken.
+// measured is a call with measured durations.
 type measured struct {
 	name string
 	call func(r *rand.Rand) error
 	took []time.Duration
 }
 
-// measure reports the median and the 99th percentile of calls. Several take turns, so that what else
-// the machine does meets them alike.
+// measure reports the median and the 99th percentile of calls. Several calls alternate, so that other load on the
+// machine affects them equally.
 func measure(b *testing.B, calls ...measured) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -106,7 +106,7 @@ func timeEach(b *testing.B, calls []measured, r *rand.Rand) {
 	}
 }
 
-// BenchmarkSearch compares a hybrid search by the bank with the same query sent bare.
+// BenchmarkSearch compares a hybrid search by the bank with a direct query.
 func BenchmarkSearch(b *testing.B) {
 	for _, entries := range []int{100, 10_000} {
 		bk, cfg := benchBank(b, entries)
@@ -126,7 +126,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// bareSearch asks for the ids of the whole tenant's best: no user, no state, no properties.
+// bareSearch requests the ids of the best objects of the whole tenant: without user, state or properties.
 func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v memory.Vector) error {
 	reply, err := c.Search(ctx, &pb.SearchRequest{
 		Collection: cfg.Prefix + "Memory", Tenant: ana.Tenant, Limit: bank.DefaultK,
@@ -170,8 +170,8 @@ func BenchmarkWrite(b *testing.B) {
 	}})
 }
 
-// BenchmarkList reads pages of 10,000 entries and counts them, with and without filters that all of them match:
-// one that the index counts, and one whose entries are read.
+// BenchmarkList reads pages of 10,000 entries and counts them, with and without filters that match all entries. The
+// index can count one filter, and the other requires reading the entries.
 func BenchmarkList(b *testing.B) {
 	bk, _ := benchBank(b, 10_000)
 	page, err := bk.List(b.Context(), ana, bank.ListOptions{Limit: bank.MaxLimit})

@@ -14,9 +14,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// newestByIDs reads objects by the ids of the domain as they were last acknowledged; missing ones are left out. A search asks one replica
-// alone, which may have been away when they were written. By its id most replicas of an object are asked, and one that lacks it, or has
-// an older one, gets the whole of it. What decides about a write is read so.
+// newestByIDs reads the last acknowledged state of objects by the ids of the domain. It omits missing ones. A search
+// reads one replica only, which may have missed writes during an outage. A read by id asks most replicas of an
+// object. A replica with a missing or older object then gets the whole object. Reads that decide about a write use
+// this method.
 func (b *Bank) newestByIDs(
 	ctx context.Context, scope memory.Scope, collection string, ids []string, withVectors bool,
 ) ([]*pb.SearchResult, error) {
@@ -33,12 +34,12 @@ func (b *Bank) newestByIDs(
 			get.WithVector()
 		}
 		found, err := get.Do(ctx)
-		if refusedWith(err, http.StatusUnprocessableEntity) { // also of a tenant that has nothing yet
+		if refusedWith(err, http.StatusUnprocessableEntity) { // also for a tenant without data
 			absent, absentErr := b.tenantAbsent(ctx, collection, scope.Tenant)
 			if absent || absentErr != nil {
 				return absentErr
 			}
-			found, err = get.Do(ctx) // the first write may have made the tenant between the two questions
+			found, err = get.Do(ctx) // the first write may have created the tenant between the two requests
 		}
 		if refusedWith(err, http.StatusNotFound) {
 			return nil
@@ -56,7 +57,7 @@ func (b *Bank) newestByIDs(
 	return out, err
 }
 
-// resultOf is an object in the form in which searches return it. Times are texts here.
+// resultOf converts an object to the form of search results. Times are texts here.
 func resultOf(o *models.Object) *pb.SearchResult {
 	fields := map[string]*pb.Value{}
 	kept, _ := o.Properties.(map[string]any)

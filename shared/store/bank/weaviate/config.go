@@ -8,10 +8,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// prefixPattern is what Weaviate takes as the beginning of a collection's name.
+// prefixPattern is the form of a collection name's prefix that Weaviate accepts.
 var prefixPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// Config says where Weaviate is and how to talk to it.
+// Config configures the access to Weaviate.
 type Config struct {
 	HTTP    string        `env:"MNEME_WEAVIATE_HTTP" envDefault:"127.0.0.1:8080" desc:"Weaviate's REST address, host:port"`
 	GRPC    string        `env:"MNEME_WEAVIATE_GRPC" envDefault:"127.0.0.1:50051" desc:"Weaviate's gRPC address, host:port"`
@@ -19,11 +19,11 @@ type Config struct {
 	APIKey  config.Secret `env:"MNEME_WEAVIATE_API_KEY" desc:"Weaviate API key; empty for anonymous access"`
 	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names"`
 	Timeout time.Duration `env:"MNEME_WEAVIATE_TIMEOUT" envDefault:"10s" desc:"longest wait for one request"`
-	// Replicas is how many nodes keep each object. A collection cannot be given another number later.
+	// Replicas is the number of nodes that keep each object. It cannot change after the collection is created.
 	Replicas int `env:"MNEME_WEAVIATE_REPLICAS" envDefault:"0" desc:"nodes that keep each object of a new collection, 3 where one may be away; an existing collection keeps its own; 0 is the server's default"`
 }
 
-// Validate reports the first setting that cannot work.
+// Validate returns an error for the first invalid setting.
 func (c Config) Validate() error {
 	switch {
 	case c.HTTP == "":

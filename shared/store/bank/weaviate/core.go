@@ -14,7 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// putCore writes a version of the core block, and removes the one that is too old by then. A repeated one writes the same bytes again.
+// putCore writes a version of the core block, and removes the version that is then too old. A repetition writes the
+// same bytes again.
 func (b *Bank) putCore(ctx context.Context, scope memory.Scope, c memory.Core) error {
 	block, err := json.Marshal(c)
 	if err != nil {
@@ -53,7 +54,7 @@ func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error
 	var c memory.Core
 	for {
 		for _, r := range results {
-			var next memory.Core // what is empty in it is left out, and must not stay from the version before
+			var next memory.Core // JSON omits empty fields, and the previous version's values must not stay
 			if err := json.Unmarshal([]byte(open(r).text("block")), &next); err != nil {
 				return memory.Core{}, fmt.Errorf("decode property block: %w", err)
 			}
@@ -62,8 +63,9 @@ func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error
 		if !b.replicated {
 			return c, nil
 		}
-		// The replica that was asked may lack later versions; a writer that built upon its newest would write one of them anew. One that
-		// lacks as many as are kept ends at the gap: it is asked before it has anything, for minutes, after it was lost as a whole.
+		// The replica of the search may lack later versions. A writer that builds on its newest version would write one
+		// of them again. If the replica lacks as many versions as the store keeps, the loop ends at the gap. That can
+		// occur for minutes after a complete loss of the replica: it is read before it has data.
 		results, err = b.newestByIDs(ctx, scope, b.collections.core(), []string{coreID(c.Version + 1)}, false)
 		if err != nil || len(results) == 0 {
 			return c, err

@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// CountListed implements bank.Bank. The index counts what it tells exactly; for other filters, the entries that it
-// gives are read.
+// CountListed implements bank.Bank. The index counts the filters that it matches exactly. For other filters, the
+// entries from the index are read.
 func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListOptions) (int, error) {
 	o.Token = ""
 	o, _, err := o.Checked()
@@ -32,7 +32,7 @@ func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListO
 	if err != nil {
 		return 0, err
 	}
-	if n > 0 { // of these the index tells nothing
+	if n > 0 { // the index has no information on these
 		return bank.CountEach(ctx, b, scope, o)
 	}
 	narrowed := narrow(o.Filter, false, user.test)
@@ -45,8 +45,8 @@ func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListO
 	return b.count(ctx, scope, b.collections.memory(), where...)
 }
 
-// countable reports whether the tokens of entries tell which of them match: they do not where a part of a text is
-// looked for, nor where numbers and dates are compared.
+// countable reports whether the entries' tokens determine the matches. They do not for parts of a text, and for
+// ranges of numbers and dates.
 func countable(f memory.Filter) bool {
 	switch {
 	case f.Condition != nil:
@@ -58,7 +58,7 @@ func countable(f memory.Filter) bool {
 	return !slices.ContainsFunc(slices.Concat(f.And, f.Or), func(part memory.Filter) bool { return !countable(part) })
 }
 
-// inGraphQL is a filter in the other protocol, which alone can count.
+// inGraphQL converts a filter to the GraphQL protocol, because only GraphQL can count.
 func inGraphQL(f *pb.Filters) *filters.WhereBuilder {
 	where := filters.Where()
 	if len(f.GetFilters()) > 0 {

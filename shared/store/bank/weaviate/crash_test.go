@@ -19,8 +19,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew has an entry as a server leaves it that was killed while it wrote it: there, so that
-// it cannot be created, and not found.
+// TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew creates the state after a server was killed during a write: the
+// entry exists, so it cannot be created, but the index does not find it.
 func TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew(t *testing.T) {
 	cfg := newConfig()
 	b := openBank(t, cfg)
@@ -58,7 +58,7 @@ func TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// rest makes a request to the server, past the bank.
+// rest makes a direct request to the server, without the bank.
 func rest(t *testing.T, method, url string, in, out any) {
 	t.Helper()
 	body, err := json.Marshal(in)
@@ -87,11 +87,13 @@ func rest(t *testing.T, method, url string, in, out any) {
 	}
 }
 
-// crashes is how often the server is killed, and writers how many write meanwhile: enough that some write is cut off between an object and
-// its rows of the index in most runs. Long texts widen that gap: what exceeds the server's buffers is on the disk before the rest.
+// crashes is the number of kills of the server, and writers is the number of parallel writers. In most runs, this
+// interrupts some write between an object and its index rows. Long texts widen that gap: data larger than the
+// server's buffers is on the disk first.
 const crashes, writers = 4, 16
 
-// TestAWriteIsRepeatedAfterACrash kills the server while it writes, and repeats what was cut off, as consolidation does.
+// TestAWriteIsRepeatedAfterACrash kills the server during writes, and repeats the interrupted writes, as
+// consolidation does.
 func TestAWriteIsRepeatedAfterACrash(t *testing.T) {
 	b := openBank(t, newConfig())
 	for round := range crashes {
@@ -137,7 +139,7 @@ func TestAWriteIsRepeatedAfterACrash(t *testing.T) {
 	}
 }
 
-// session is what the bank is given of a session.
+// session returns the write of one session.
 func session(id string) memory.Write {
 	said := id + strings.Repeat(" and she swims", 400)
 	at := time.Unix(1700000000, 0).UTC()
@@ -149,7 +151,7 @@ func session(id string) memory.Write {
 	return w
 }
 
-// complete checks that all of a write is found.
+// complete checks that reads find all of a write.
 func complete(t *testing.T, b bank.Bank, scope memory.Scope, w memory.Write) {
 	t.Helper()
 	listed, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit})

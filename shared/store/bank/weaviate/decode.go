@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// object reads the properties of a result. The first time that cannot be read is kept in err.
+// object reads the properties of a result. err keeps the first unreadable time.
 type object struct {
 	fields map[string]*pb.Value
 	err    error
@@ -35,7 +35,7 @@ func (o *object) number(name string) float64 { return o.fields[name].GetNumberVa
 
 func (o *object) flag(name string) bool { return o.fields[name].GetBoolValue() }
 
-// time reads a time in UTC; the zero time where there is none.
+// time reads a time in UTC. It returns the zero time for a missing value.
 func (o *object) time(name string) time.Time {
 	value := cmp.Or(o.fields[name].GetDateValue(), o.text(name))
 	if value == "" {
@@ -48,7 +48,7 @@ func (o *object) time(name string) time.Time {
 	return t.UTC()
 }
 
-// decodeEntry reads an entry by the properties that entryFields asks for.
+// decodeEntry reads an entry from the properties of entryFields.
 func decodeEntry(r *pb.SearchResult) (memory.Memory, error) {
 	o := open(r)
 	var m memory.Memory

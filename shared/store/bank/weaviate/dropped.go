@@ -21,7 +21,7 @@ func (b *Bank) WriteDropped(ctx context.Context, scope memory.Scope, dropped []m
 	return b.upsert(ctx, droppedObjects(b.collections.dropped(), scope, dropped))
 }
 
-// droppedObjects has one object for each turn: a batch decides nothing between two objects of one id.
+// droppedObjects returns one object per turn, because a batch has no defined order for two objects with one id.
 func droppedObjects(collection string, scope memory.Scope, dropped []memory.Dropped) []*models.Object {
 	at := make(map[string]int, len(dropped))
 	objects := make([]*models.Object, 0, len(dropped))

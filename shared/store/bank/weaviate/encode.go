@@ -13,17 +13,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// properties are an object's, as Weaviate takes them in JSON. What is empty is left out.
+// properties are the properties of an object in Weaviate's JSON form. Empty values are omitted.
 type properties map[string]any
 
-// owned begins the properties of anything that belongs to a user.
+// owned returns the common properties of a user's objects.
 func owned(scope memory.Scope) properties {
 	return properties{propUser: hashID(scope.User), propUserID: scope.User}
 }
 
-// newObject is what a collection holds of a user under an id of the domain. Its vector is in no index and means nothing, but differs each
-// time: where the server was killed while it wrote an object, rows of the index may be missing, and of a repeated write it adds only those
-// of what has changed, unless the vector has.
+// newObject returns a user's object for a collection, by an id of the domain. Its vector is in no index and has no
+// meaning, but it differs each time. If the server was killed during a write, index rows may be missing. A repeated
+// write adds only the rows of changed properties, unless the vector has changed.
 func newObject(collection string, scope memory.Scope, id string, p properties) *models.Object {
 	return &models.Object{
 		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(hashID(scope.User), id)), Properties: map[string]any(p),
@@ -49,7 +49,7 @@ func (p properties) time(name string, t time.Time) {
 	}
 }
 
-// entryProperties are those of a new entry.
+// entryProperties returns the properties of a new entry.
 func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	whole, err := encodeEntry(m)
 	if err != nil {
@@ -68,7 +68,7 @@ func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	return p, nil
 }
 
-// encodeEntry returns in JSON what of an entry never changes and is no vector.
+// encodeEntry returns the immutable fields of an entry in JSON, without the vector.
 func encodeEntry(m memory.Memory) (string, error) {
 	m.Vector, m.Status, m.ValidTo = nil, "", time.Time{}
 	m.EventTime.Time, m.RecordedAt, m.ValidFrom = m.EventTime.Time.UTC(), m.RecordedAt.UTC(), m.ValidFrom.UTC()
@@ -112,8 +112,8 @@ func turnProperties(scope memory.Scope, t memory.Turn) properties {
 	return p
 }
 
-// encoded returns a part of a turn in JSON: it is read with its turn alone, and never searched. What is no number cannot be written so,
-// and a decision that has one is left out rather than the turn refused.
+// encoded returns a part of a turn in JSON. The part is read only with its turn, and never searched. JSON has no form
+// for NaN, so encoded omits a decision with such a value instead of refusing the turn.
 func encoded(part any) string {
 	raw, err := json.Marshal(part)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// owning are the collections that hold what belongs to a user. What proves an erasure counts the same ones.
+// owning returns the collections with users' data. The proof of an erasure counts the same collections.
 func (c collections) owning() []string {
 	return []string{c.memory(), c.turn(), c.session(), c.core(), c.dropped()}
 }
@@ -28,8 +28,8 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
-// eraseFrom removes what a user has in a collection. The server deletes at most maxResults objects at a time, so it is asked
-// until none is left.
+// eraseFrom removes a user's objects from a collection. The server deletes at most maxResults objects at a time, so
+// it repeats until none is left.
 func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string) error {
 	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection str
 	return nil
 }
 
-// eraseSome deletes as many of a user's objects as one request may, and reports whether there may be more.
+// eraseSome deletes as many of a user's objects as one request allows, and reports whether there may be more.
 func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string) (more bool, err error) {
 	reply, err := b.search.BatchDelete(ctx, &pb.BatchDeleteRequest{
 		Collection: collection, Tenant: &scope.Tenant, Filters: equal(propUser, hashID(scope.User)),
@@ -73,7 +73,7 @@ func (b *Bank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, erro
 	return counts, nil
 }
 
-// addVectors fills in the entries' vectors.
+// addVectors adds the entries' vectors.
 func (b *Bank) addVectors(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	ids, at := make([]string, len(entries)), make(map[string]int, len(entries))
 	for i, m := range entries {
@@ -113,7 +113,7 @@ func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.Page
 	return bank.SessionPage{Sessions: sessions, Next: next}, err
 }
 
-// page reads a page of a user's objects in the order of their ids in the store; the token is the last one.
+// page reads a page of a user's objects in the order of their ids in the store. The token is the last id.
 func (b *Bank) page(
 	ctx context.Context, scope memory.Scope, collection string, o bank.PageOptions,
 ) (_ []*pb.SearchResult, next string, err error) {

@@ -23,10 +23,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// recovery is the longest that a restarted server may take until it answers.
+// recovery is the maximum time until a restarted server answers.
 const recovery = time.Minute
 
-// operations are the calls that need the server.
+// operations returns the calls that need the server.
 func operations(b bank.Bank) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"write": func(ctx context.Context) error {
@@ -93,7 +93,7 @@ func eventually(t *testing.T, what string, call func(context.Context) error) {
 	}
 }
 
-// proxy stands between the bank and the server's REST interface.
+// proxy is a proxy in front of the server's REST interface.
 func proxy(t *testing.T, intercept func(next http.Handler) http.Handler) string {
 	t.Helper()
 	next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: server.HTTP()})
@@ -104,8 +104,8 @@ func proxy(t *testing.T, intercept func(next http.Handler) http.Handler) string 
 	return s.Listener.Addr().String()
 }
 
-// TestDelayedWriteBringsNothingBack holds the creation of an entry back on its way to the
-// server until a second delivery has written the entry and a later operation has closed it.
+// TestDelayedWriteBringsNothingBack delays the creation of an entry. Meanwhile a second delivery writes the entry and
+// a later operation closes it.
 func TestDelayedWriteBringsNothingBack(t *testing.T) {
 	cfg := newConfig()
 	timely := openBank(t, cfg)
@@ -188,8 +188,8 @@ func TestServerErrorsOnWritesAreRetryable(t *testing.T) {
 	}
 }
 
-// TestRefusedReadsAreNotEmpty talks to a gRPC server that is healthy and refuses every call, as
-// a real one does without the right key: no memories must not come out of that.
+// TestRefusedReadsAreNotEmpty uses a healthy gRPC server that refuses every call, as a real server does without the
+// right key. The result must not be an empty list.
 func TestRefusedReadsAreNotEmpty(t *testing.T) {
 	cfg := newConfig()
 	cfg.GRPC = serveGRPC(t, pb.UnimplementedWeaviateServer{})
@@ -232,7 +232,7 @@ func TestRefusedCountIsNotZero(t *testing.T) {
 	}
 }
 
-// serveGRPC is a healthy server with the given service, or none.
+// serveGRPC runs a healthy server with the given service, or without one.
 func serveGRPC(t *testing.T, service pb.WeaviateServer, options ...grpc.ServerOption) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -21,7 +21,7 @@ func filter(t testing.TB, raw string) memory.Filter {
 	return f
 }
 
-// withoutTokens makes the entries of a bank what they were before the schema had tokens.
+// withoutTokens removes the tokens of a bank's entries, as in the schema before tokens.
 func withoutTokens(t *testing.T, prefix string) {
 	t.Helper()
 	admin := newAdmin(t)
@@ -46,7 +46,7 @@ func withoutTokens(t *testing.T, prefix string) {
 	}
 }
 
-// Entries that were written before there were tokens have no attributes, and are filtered by all that they have.
+// Entries written before tokens existed have no attributes, and filters apply to their other fields.
 func TestEntriesOfAnOlderSchemaAreFiltered(t *testing.T) {
 	cfg := newConfig()
 	b := openBank(t, cfg)
@@ -97,8 +97,8 @@ func TestEntriesOfAnOlderSchemaAreFiltered(t *testing.T) {
 	}
 }
 
-// BenchmarkFilteredList lists by filters that match 1 % of 10,000 entries of one user, beside lists
-// of as many entries without a filter, by state and by source.
+// BenchmarkFilteredList lists by filters that match 1 % of 10,000 entries of one user. It compares them with lists of
+// the same length without a filter, by state and by source.
 func BenchmarkFilteredList(b *testing.B) {
 	const entries, of = 10_000, 100
 	bk, err := weaviate.Open(b.Context(), newConfig(), model, benchDimension)
@@ -125,7 +125,7 @@ func BenchmarkFilteredList(b *testing.B) {
 		list("not-", bank.ListOptions{Filter: filter(b, `{"not":{"field":"metadata.n","range":{"gte":100}}}`)}))
 }
 
-// fillAttributed writes entries of ana, of which the n-th is of project n modulo a number.
+// fillAttributed writes entries of ana. The n-th entry has project n modulo a number.
 func fillAttributed(b *testing.B, bk *weaviate.Bank, entries, of int) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestKeyGoesWithEveryRequest looks at what arrives at both interfaces.
+// TestKeyGoesWithEveryRequest checks the requests at both interfaces.
 func TestKeyGoesWithEveryRequest(t *testing.T) {
 	const want = "Bearer the-key"
 	var mu sync.Mutex
@@ -25,7 +25,7 @@ func TestKeyGoesWithEveryRequest(t *testing.T) {
 	cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			note("rest", r.Header.Get("Authorization"))
-			r.Header.Del("Authorization") // this server knows no keys
+			r.Header.Del("Authorization") // this server has no keys
 			next.ServeHTTP(w, r)
 		})
 	})

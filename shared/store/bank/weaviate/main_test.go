@@ -19,10 +19,10 @@ import (
 
 const model = "test-model/1"
 
-// server is the one of the whole package; a test that stops it starts it again.
+// server is the server of the whole package. A test that stops it starts it again.
 var server *servers.Weaviate
 
-// prefixes counts the banks that want collections of their own.
+// prefixes counts the banks with separate collections.
 var prefixes atomic.Int32
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -45,8 +45,8 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// The client's finalizer waits for a reader that it has with credentials only: where a closed bank's client is collected, the
-	// goroutine of finalizers waits for good. A service opens one bank, and keeps it.
+	// The client's finalizer waits for a reader that exists only with credentials. When the client of a closed bank is
+	// collected, the finalizer goroutine waits for ever. A service opens one bank, and keeps it.
 	finalizer := goleak.IgnoreAnyFunction("github.com/weaviate/weaviate-go-client/v4/weaviate/connection.finalizer")
 	if err := goleak.Find(finalizer); err != nil {
 		fmt.Fprintln(os.Stderr, err)

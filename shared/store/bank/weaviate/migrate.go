@@ -14,13 +14,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// metaID is the one object of the meta collection.
+// metaID is the id of the only object of the meta collection.
 const metaID = "6d6e656d-6500-5000-8000-000000000001"
 
 var errNoClass = errors.New("it is not there")
 
-// migrate creates the collections and adds the properties that are missing. Replicas may race:
-// whoever loses finds what it wanted to make.
+// migrate creates the collections and adds missing properties. Replicas may race: the slower one finds the
+// collections of the faster one.
 func (b *Bank) migrate(ctx context.Context) error {
 	for _, want := range b.collections.classes() {
 		have, err := b.class(ctx, want.Class)
@@ -49,8 +49,8 @@ func (b *Bank) migrate(ctx context.Context) error {
 	return nil
 }
 
-// resolveDeletions has a collection of an older version repair replicas as new ones do: what was erased while a node was away would come
-// back with it. How many replicas there are stays.
+// resolveDeletions sets the repair of replicas in a collection of an older version. Otherwise a node that was down
+// would restore erased objects. The number of replicas stays.
 func (b *Bank) resolveDeletions(ctx context.Context, want *models.Class) error {
 	strategy := want.ReplicationConfig.DeletionStrategy
 	resolved := func() (have *models.Class, done bool, err error) {
@@ -64,17 +64,17 @@ func (b *Bank) resolveDeletions(ctx context.Context, want *models.Class) error {
 	r := have.ReplicationConfig
 	r.DeletionStrategy, r.AsyncEnabled = strategy, r.AsyncEnabled || r.Factor > 1
 	if updateErr := b.rest.Schema().ClassUpdater().WithClass(have).Do(ctx); updateErr != nil {
-		if _, done, err := resolved(); err != nil || !done { // else another replica of ours has done it
+		if _, done, err := resolved(); err != nil || !done { // else another replica of this service has done it
 			return errors.Join(failed(ctx, "set how deletions in "+want.Class+" are resolved", updateErr), err)
 		}
 	}
 	return nil
 }
 
-// Warnings say in what the collections are not as the settings have it, and stay so.
+// Warnings returns the settings that the existing collections do not have and cannot get.
 func (b *Bank) Warnings() []string { return b.warnings }
 
-// class returns a collection's schema, nil where there is none.
+// class returns a collection's schema, or nil without the collection.
 func (b *Bank) class(ctx context.Context, name string) (*models.Class, error) {
 	c, err := b.rest.Schema().ClassGetter().WithClassName(name).Do(ctx)
 	if refusedWith(err, http.StatusNotFound) {
@@ -86,10 +86,10 @@ func (b *Bank) class(ctx context.Context, name string) (*models.Class, error) {
 	return c, nil
 }
 
-// createClass creates a collection, or returns the one that another replica has just made.
+// createClass creates a collection, or returns the collection that another replica has just created.
 func (b *Bank) createClass(ctx context.Context, want *models.Class) (*models.Class, error) {
 	createErr := b.rest.Schema().ClassCreator().WithClass(want).Do(ctx)
-	have, err := b.class(ctx, want.Class) // also of one just made, whose replicas may be the server's to say
+	have, err := b.class(ctx, want.Class) // also for a new collection, because the server may set its replicas
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +135,15 @@ func hasProperty(c *models.Class, name string) bool {
 	return false
 }
 
-// meta is what the meta object says.
+// meta is the content of the meta object.
 type meta struct {
 	schemaVersion int
 	model         string
 	dimension     int
 }
 
-// checkEmbedding records the embedding where none is recorded, and compares it otherwise.
-// The object is created, never replaced, so of several replicas that start at once one decides.
+// checkEmbedding records the embedding if there is no record, and compares it otherwise. The object is created and
+// never replaced, so one of several starting replicas decides.
 func (b *Bank) checkEmbedding(ctx context.Context, model string) error {
 	stored, err := b.readMeta(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (b *Bank) checkEmbedding(ctx context.Context, model string) error {
 	return nil
 }
 
-// readMeta returns the meta object, nil where there is none.
+// readMeta returns the meta object, or nil without it.
 func (b *Bank) readMeta(ctx context.Context) (*meta, error) {
 	objects, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.meta()).WithID(metaID).Do(ctx)
 	if refusedWith(err, http.StatusNotFound) {
@@ -187,7 +187,7 @@ func (b *Bank) readMeta(ctx context.Context) (*meta, error) {
 	return &meta{schemaVersion: int(version), model: model, dimension: int(dimension)}, nil
 }
 
-// createMeta creates the meta object and returns it, or the one that another replica has just made.
+// createMeta creates the meta object and returns it, or returns the object that another replica has just created.
 func (b *Bank) createMeta(ctx context.Context, m meta) (*meta, error) {
 	_, createErr := b.rest.Data().Creator().WithClassName(b.collections.meta()).WithID(metaID).WithProperties(map[string]any{
 		"schemaVersion": m.schemaVersion, "embeddingModel": m.model, "dimension": m.dimension,
@@ -211,8 +211,7 @@ func (b *Bank) raiseSchemaVersion(ctx context.Context) error {
 	return nil
 }
 
-// objectID is the id of an object in Weaviate. It is derived from the user too, so that two
-// users' objects never meet, whatever ids they have.
+// objectID is the id of an object in Weaviate. It depends on the user, so that two users' objects never collide.
 func objectID(userKey, id string) string {
 	return uuid.NewSHA1(uuid.MustParse(metaID), []byte(userKey+"/"+id)).String()
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// native is what of a filter the index can tell: nothing matches, or at most what where says does. Every entry may, where where is nil.
+// native is the part of a filter that the index can evaluate: no entry matches, or at most the entries of where. A
+// nil where means that every entry may match.
 type native struct {
 	none  bool
 	where *pb.Filters
@@ -20,8 +21,8 @@ var (
 	none0 = native{none: true}
 )
 
-// narrowed is the filter over the index that gives all entries which match, and perhaps some that do not; ok is false where none can.
-// Entries that were written before there were tokens have no attributes; what else they are is not in the index.
+// narrowed returns the index filter that finds all matching entries, and perhaps others. ok is false if no entry can
+// match. Entries written before tokens existed have no attributes, and the index has none of their other fields.
 func narrowed(userID string, f memory.Filter) (where []*pb.Filters, ok bool) {
 	if f.IsZero() {
 		return nil, true
@@ -64,7 +65,7 @@ func narrow(f memory.Filter, negated bool, test func(c memory.Condition, negated
 	return combine(out...)
 }
 
-// both is what all parts allow.
+// both is the intersection of all parts.
 func both(parts ...native) native {
 	var where []*pb.Filters
 	for _, n := range parts {
@@ -78,7 +79,7 @@ func both(parts ...native) native {
 	return native{where: joined(pb.Filters_OPERATOR_AND, where)}
 }
 
-// either is what any part allows.
+// either is the union of the parts.
 func either(parts ...native) native {
 	var where []*pb.Filters
 	for _, n := range parts {
@@ -118,7 +119,7 @@ func lacks(tokens ...string) native {
 
 func unequal(t string) *pb.Filters { return compare(propTokens, pb.Filters_OPERATOR_NOT_EQUAL, t) }
 
-// test is a condition over the tokens.
+// test converts a condition to tokens.
 func (user token) test(c memory.Condition, negated bool) native {
 	there := user.of(tokenThere, c.Field)
 	switch {
@@ -148,7 +149,7 @@ func (user token) test(c memory.Condition, negated bool) native {
 			continue
 		}
 		if negated {
-			return any0 // a date's token is that of other dates, too
+			return any0 // other dates share a date's token
 		}
 		at, _ := memory.DateOf(value)
 		tokens[i] = user.prefix(tokenDate, c.Field, levels, encodeNumber(seconds(at)))
@@ -159,7 +160,8 @@ func (user token) test(c memory.Condition, negated bool) native {
 	return has(tokens...)
 }
 
-// inRange allows entries with a value whose token is in the range; negated, with one that is out of it or may be, or with none.
+// inRange allows entries with a value whose token is in the range. Negated, it allows entries with a value that is or
+// may be outside, or without a value.
 func (user token) inRange(field string, r memory.Range, negated bool) native {
 	sort, low, high := tokenOrder, uint64(0), uint64(math.MaxUint32)
 	bound := func(value any) uint64 {
@@ -193,7 +195,8 @@ func (user token) inRange(field string, r memory.Range, negated bool) native {
 	return either(outside...)
 }
 
-// olderTest is a condition on entries that were written without tokens: they have no attributes, and of the rest nothing is known.
+// olderTest converts a condition for entries without tokens: they have no attributes, and the index has none of their
+// other fields.
 func olderTest(c memory.Condition, negated bool) native {
 	attribute := strings.HasPrefix(c.Field, memory.MetadataPrefix) || c.Field == "agent_id" || c.Field == "app_id" || c.Field == "run_id"
 	if absent := c.Exists != nil && !*c.Exists; !attribute || absent != negated {

@@ -46,7 +46,7 @@ func TestOpenByManyReplicasAtOnce(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	for i := range replicas {
 		group.Go(func() (err error) {
-			for { // as a service does: what another replica has just made may not be ready yet
+			for { // as a service does: the collections of another replica may not be ready yet
 				banks[i], err = weaviate.Open(ctx, cfg, model, banktest.Dimension)
 				if err == nil || fault.IsTerminal(err) || ctx.Err() != nil {
 					return err
@@ -95,8 +95,8 @@ func TestOpenRefusesAnotherEmbedding(t *testing.T) {
 	}
 }
 
-// TestOpenMigratesAnOlderSchema makes a bank as an earlier version would have made it: without
-// some properties, and with an older version number.
+// TestOpenMigratesAnOlderSchema creates a bank in the form of an earlier version: without some properties, and with
+// an older version number.
 func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	cfg := newConfig()
 	openBank(t, cfg)
@@ -156,7 +156,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	}
 }
 
-// What the server makes of no number of replicas is right for more than one, and another number than a collection has is told.
+// The server's default number of replicas may be more than one and is then correct. A number that differs from the
+// collection's is reported.
 func TestOpenSaysHowCollectionsAreReplicated(t *testing.T) {
 	cfg := newConfig()
 	if got := openBank(t, cfg).Warnings(); len(got) != 0 {
@@ -191,7 +192,7 @@ func newAdmin(t *testing.T) *client.Client {
 	return admin
 }
 
-// copyClasses makes the collections of another prefix without some properties.
+// copyClasses creates the collections of another prefix without some properties.
 func copyClasses(t *testing.T, admin *client.Client, from, to string, without ...string) {
 	t.Helper()
 	for _, name := range []string{"Memory", "Turn", "Session", "Meta"} {
@@ -215,7 +216,7 @@ func copyClasses(t *testing.T, admin *client.Client, from, to string, without ..
 }
 
 func TestOpenOfASilentServerEnds(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// maxResults is the most objects that one query of Weaviate returns (QUERY_MAXIMUM_RESULTS).
+	// maxResults is the maximum number of objects per Weaviate query (QUERY_MAXIMUM_RESULTS).
 	maxResults = 10_000
-	// idsPerQuery bounds the values of one filter.
+	// idsPerQuery limits the number of values in one filter.
 	idsPerQuery = 500
 )
 
 var errNoCount = errors.New("no count")
 
-// hashID is what the index holds of an id. Ids of users and turns are free text, and Weaviate trims what it indexes, so that "a"
-// and "a " would be one: the hash keeps them apart.
+// hashID is the indexed form of an id. Ids of users and turns are free text, and Weaviate trims indexed text. So "a"
+// and "a " would be equal; their hashes differ.
 func hashID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -43,8 +43,8 @@ func hashIDs(ids []string) []string {
 	return out
 }
 
-// read runs a query over one user's objects of a collection. All searches of users' data but Owner's pass
-// through it: it alone adds the user filter. shape sets what is searched, sorted and returned.
+// read runs a query over one user's objects of a collection. All searches of users' data except Owner's use it: only
+// read adds the user filter. shape sets search, order and returned properties.
 func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest),
 	where ...*pb.Filters,
 ) ([]*pb.SearchResult, error) {
@@ -55,7 +55,7 @@ func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, 
 	return b.query(ctx, scope.Tenant, collection, shape, append([]*pb.Filters{mine}, where...))
 }
 
-// Owner implements bank.Bank. It is the one read without a user filter, and returns nothing but a user id.
+// Owner implements bank.Bank. It is the one read without a user filter, and returns only a user id.
 func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	if err := memory.ValidTenant(tenant); err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	}
 	var owners []string
 	for _, r := range results {
-		if o := open(r); o.text(propEntryID) == id { // the index trims what it compares
+		if o := open(r); o.text(propEntryID) == id { // the index compares trimmed text
 			owners = append(owners, o.text(propUserID))
 		}
 	}
@@ -79,19 +79,19 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	return owners[0], nil
 }
 
-// query runs a query over a tenant's objects of a collection; only read and Owner may call it. A tenant
-// that does not exist has no objects.
+// query runs a query over a tenant's objects of a collection. Only read and Owner may call it. A tenant that does not
+// exist has no objects.
 func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(*pb.SearchRequest),
 	where []*pb.Filters,
 ) ([]*pb.SearchResult, error) {
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
-		// One replica answers. With more, Weaviate 1.35.2 repairs a replica whose object is older by what the search has read of the
-		// newer one: the properties that were asked for, so that all others are lost there. See newestByIDs.
+		// One replica answers. With more replicas, Weaviate 1.35.2 repairs a replica with an older object from the
+		// properties that the search requested, so all other properties are lost there. See newestByIDs.
 		ConsistencyLevel: pb.ConsistencyLevel_CONSISTENCY_LEVEL_ONE.Enum(),
 		Properties:       &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
 		Metadata:         &pb.MetadataRequest{Uuid: true},
-		// These say which of the protocol's formats is meant; without them it is the first one.
+		// These fields select the protocol's format; without them it is the first format.
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
 	}
@@ -106,7 +106,7 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	if absentErr == nil && absent {
 		return nil, nil
 	}
-	if absentErr == nil { // the first write may have made the tenant between the two questions
+	if absentErr == nil { // the first write may have created the tenant between the two requests
 		if reply, again := b.search.Search(ctx, req); again == nil {
 			return reply.GetResults(), nil
 		}
@@ -114,7 +114,7 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	return nil, failed(ctx, "query "+collection, err)
 }
 
-// count counts one user's objects of a collection that pass filters, with the same filter by user as read.
+// count counts one user's filtered objects of a collection, with the same user filter as read.
 func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string, where ...*pb.Filters) (int, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return 0, err
@@ -133,8 +133,8 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	return b.aggregate(ctx, tenant, b.collections.memory(), func(q *graphql.AggregateBuilder) { q.WithWhere(open) })
 }
 
-// aggregate counts a tenant's objects of a collection; only count and CountMemories may call it. It asks by GraphQL: the client's gRPC
-// protocol cannot count.
+// aggregate counts a tenant's objects of a collection. Only count and CountMemories may call it. It uses GraphQL,
+// because the client's gRPC protocol cannot count.
 func (b *Bank) aggregate(ctx context.Context, tenant, collection string, shape func(*graphql.AggregateBuilder)) (int, error) {
 	absent, err := b.tenantAbsent(ctx, collection, tenant)
 	if absent || err != nil {
@@ -161,8 +161,7 @@ func (b *Bank) aggregate(ctx context.Context, tenant, collection string, shape f
 	return counted[collection][0].Meta.Count, nil
 }
 
-// tenantAbsent asks whether nothing was ever written for a tenant; the error of a query does
-// not say it in a form to rely on.
+// tenantAbsent reports whether a tenant has never had a write. The error of a query has no reliable form for that.
 func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (bool, error) {
 	reply, err := b.search.TenantsGet(ctx, &pb.TenantsGetRequest{
 		Collection: collection,
@@ -174,8 +173,8 @@ func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (boo
 	return len(reply.GetTenants()) == 0, nil
 }
 
-// readByIDs reads the objects of the given ids of the domain; of what changes, a node that was away may tell what it was before. Missing
-// ones are left out.
+// readByIDs reads the objects of the given ids of the domain. It omits missing ones. A node that was down may return
+// an earlier state of mutable properties.
 func (b *Bank) readByIDs(
 	ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest),
 ) ([]*pb.SearchResult, error) {
@@ -214,22 +213,22 @@ func (b *Bank) readByIDs(
 	return out, nil
 }
 
-// whole leaves a query as it is: all properties, no vector.
+// whole leaves a query unchanged: all properties, no vector.
 func whole(*pb.SearchRequest) {}
 
-// only asks for some properties instead of all.
+// only requests some properties instead of all.
 func only(properties ...string) func(*pb.SearchRequest) {
 	return func(req *pb.SearchRequest) {
 		req.Properties = &pb.PropertiesRequest{NonRefProperties: properties}
 	}
 }
 
-// entryFields asks for what decodeEntry reads.
+// entryFields requests the properties of decodeEntry.
 func entryFields(req *pb.SearchRequest) {
 	only(propEntry, propStatus, propValidTo)(req)
 }
 
-// compare is a filter by one property. Times are texts too, in RFC 3339.
+// compare returns a filter by one property. Times are texts too, in RFC 3339.
 func compare(property string, operator pb.Filters_Operator, value string) *pb.Filters {
 	return &pb.Filters{
 		Operator: operator, TestValue: &pb.Filters_ValueText{ValueText: value},
@@ -241,8 +240,8 @@ func equal(property, value string) *pb.Filters {
 	return compare(property, pb.Filters_OPERATOR_EQUAL, value)
 }
 
-// anyOf matches objects whose property has, or whose list holds, one of the values; one value
-// is looked up faster than a list of one.
+// anyOf matches objects with one of the values in a property or in a list. The lookup of one value is faster than the
+// lookup of a list with one value.
 func anyOf(property string, values []string) *pb.Filters {
 	if len(values) == 1 {
 		return equal(property, values[0])
@@ -252,7 +251,7 @@ func anyOf(property string, values []string) *pb.Filters {
 	return f
 }
 
-// inStatus filters by states; none means no filter.
+// inStatus filters by states. Without states there is no filter.
 func inStatus(statuses []memory.Status) []*pb.Filters {
 	if len(statuses) == 0 {
 		return nil
@@ -264,7 +263,7 @@ func inStatus(statuses []memory.Status) []*pb.Filters {
 	return []*pb.Filters{anyOf(propStatus, values)}
 }
 
-// madeOf filters by the turns that entries were made of; none means no filter.
+// madeOf filters by the source turns of entries. Without turns there is no filter.
 func madeOf(turnIDs []string) []*pb.Filters {
 	if len(turnIDs) == 0 {
 		return nil

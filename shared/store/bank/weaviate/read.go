@@ -32,9 +32,9 @@ func (b *Bank) entriesByIDs(ctx context.Context, scope memory.Scope, ids []strin
 	return decodeAll(results, decodeEntry)
 }
 
-// List implements bank.Bank. Weaviate sorts by one property from its index and by several only by
-// reading all of the user's objects; so queries sort by time, and entries recorded at the very same
-// time, which a query may cut anywhere, are read and sorted as a group.
+// List implements bank.Bank. Weaviate sorts by one property from its index. To sort by several, it reads all of the
+// user's objects. So queries sort by time. A query may split a group of entries with the same recorded time, so such
+// a group is read and sorted separately.
 func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
 	o, token, err := o.Checked()
 	if err != nil {
@@ -54,8 +54,8 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	return page, err
 }
 
-// firstMatching returns one more than the page's entries after a place. Where the index gives entries that do not match, it reads on, more
-// at a time.
+// firstMatching returns the page's entries after a position, and one more. If the index returns entries that do not
+// match, it reads larger and larger parts.
 func (b *Bank) firstMatching(
 	ctx context.Context, scope memory.Scope, o bank.ListOptions, place bank.PageToken,
 ) (out []memory.Memory, err error) {
@@ -85,7 +85,7 @@ func (b *Bank) firstMatching(
 	}
 }
 
-// firstAfter returns the first count entries after a place.
+// firstAfter returns the first count entries after a position.
 func (b *Bank) firstAfter(
 	ctx context.Context, scope memory.Scope, where []*pb.Filters, place bank.PageToken, count int,
 ) ([]memory.Memory, error) {
@@ -118,8 +118,7 @@ func (b *Bank) firstAfter(
 	return entries, nil
 }
 
-// sameTime returns the first count entries that were recorded at the time of a place and come
-// after it.
+// sameTime returns the first count entries after a position that have its recorded time.
 func (b *Bank) sameTime(
 	ctx context.Context, scope memory.Scope, where []*pb.Filters, place bank.PageToken, count int,
 ) ([]memory.Memory, error) {
@@ -140,8 +139,8 @@ func (b *Bank) sameTime(
 	return entries, err
 }
 
-// later returns the first count entries recorded after a time, all where it is zero. Of
-// entries recorded at one time the last ones may be missing.
+// later returns the first count entries recorded after a time, or all for a zero time. The last entries of one
+// recorded time may be missing.
 func (b *Bank) later(
 	ctx context.Context, scope memory.Scope, where []*pb.Filters, after time.Time, count int,
 ) ([]memory.Memory, error) {
@@ -162,7 +161,7 @@ func (b *Bank) later(
 	return entries, err
 }
 
-// History implements bank.Bank. It follows the chain in both directions, one query for each generation.
+// History implements bank.Bank. It follows the chain in both directions, with one query per generation.
 func (b *Bank) History(ctx context.Context, scope memory.Scope, id string) ([]memory.Memory, error) {
 	first, err := b.Get(ctx, scope, id)
 	if err != nil {
@@ -237,7 +236,7 @@ func (b *Bank) Session(ctx context.Context, scope memory.Scope, sessionID string
 	return record, err == nil, err
 }
 
-// unique is ids sorted, each once: the chunks of a query must not share one.
+// unique returns the ids sorted, each once, because the chunks of a query must not overlap.
 func unique(ids []string) []string {
 	sorted := slices.Clone(ids)
 	slices.Sort(sorted)

@@ -6,8 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
-// replica of the version before keeps working on the new schema.
+// schemaVersion counts the changes of the schema. A change only adds properties and collections, so that a replica of
+// the previous version works on the new schema.
 const schemaVersion = 7
 
 // collections names the collections of one bank.
@@ -23,8 +23,8 @@ func (c collections) core() string    { return c.prefix + "Core" }
 func (c collections) dropped() string { return c.prefix + "Dropped" }
 func (c collections) meta() string    { return c.prefix + "Meta" }
 
-// Properties that are named in several places. The user and sources properties hold hashes (see hashID), the entry
-// property the whole entry (see encodeEntry).
+// Property names with several uses. The user and sources properties hold hashes (see hashID), and the entry property
+// holds the whole entry (see encodeEntry).
 const (
 	propUser         = "user"
 	propUserID       = "userId"
@@ -44,16 +44,16 @@ const (
 	propObjectID     = "_id" // built in
 )
 
-// classes is the whole schema. Weaviate's automatic schema is not relied on.
+// classes is the whole schema. Weaviate's automatic schema is not used.
 func (c collections) classes() []*models.Class {
-	// What queries filter by or sort by, and what changes, has properties of its own. The rest is in one:
-	// the server takes longer to return twenty properties than to search.
+	// Properties in filters and orders, and mutable ones, are separate. One property has the rest, because the server
+	// takes longer to return twenty properties than to search.
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
 		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources), exactList(propTokens),
 		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"),
 		stored(propReleasedBy, "text"))
-	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
+	// Flat index: a search compares all vectors of the filtered user exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"
 	memories.VectorIndexConfig = map[string]any{"distance": "cosine"}
 
@@ -64,7 +64,7 @@ func (c collections) classes() []*models.Class {
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
-	// One object a version; the highest is the block.
+	// One object per version; the highest version is the block.
 	core := tenanted(c.core(), "One version of a user's core block.",
 		exact(propUser), stored(propUserID, "text"), ranked(propVersion), stored("block", "text"))
 	dropped := tenanted(c.dropped(), "The filter's decision on one turn that did not pass.",
@@ -80,8 +80,9 @@ func (c collections) classes() []*models.Class {
 	return all
 }
 
-// replication has a node that was away catch up by itself, and what was deleted or written again meanwhile be what was done last: by the
-// server's default an erased object would come back with the node. It is said for 0, too: the server's least may be more than one.
+// replication repairs a node automatically after an outage, and the last write or deletion wins. With the server's
+// default, an erased object would return with the node. It is also set for 0, because the server's minimum may be
+// more than one.
 func (c collections) replication() *models.ReplicationConfig {
 	return &models.ReplicationConfig{
 		Factor: int64(c.replicas), AsyncEnabled: c.replicas != 1,
@@ -89,27 +90,26 @@ func (c collections) replication() *models.ReplicationConfig {
 	}
 }
 
-// class makes a collection without vectors.
+// class returns a collection without vectors.
 func class(name, description string, properties ...*models.Property) *models.Class {
 	return &models.Class{
 		Class: name, Description: description, Properties: properties,
 		Vectorizer: "none", VectorIndexType: "hnsw", VectorIndexConfig: map[string]any{"skip": true},
 		InvertedIndexConfig: &models.InvertedIndexConfig{
 			Bm25:      &models.BM25Config{K1: float32(bank.BM25.K1), B: float32(bank.BM25.B)},
-			Stopwords: &models.StopwordConfig{Preset: "none"}, // the analysis has dropped them
+			Stopwords: &models.StopwordConfig{Preset: "none"}, // the analysis has removed them
 		},
 	}
 }
 
-// tenanted makes a collection with a tenant per customer; the first write of a customer
-// makes the tenant.
+// tenanted returns a collection with one tenant per customer. The first write of a customer creates the tenant.
 func tenanted(name, description string, properties ...*models.Property) *models.Class {
 	c := class(name, description, properties...)
 	c.MultiTenancyConfig = &models.MultiTenancyConfig{Enabled: true, AutoTenantCreation: true, AutoTenantActivation: true}
 	return c
 }
 
-// stored is a property that no query filters or matches.
+// stored returns a property without filters and matches.
 func stored(name, dataType string) *models.Property {
 	p := &models.Property{Name: name, DataType: []string{dataType}, IndexFilterable: new(false), IndexSearchable: new(false)}
 	if dataType == "text" {
@@ -118,14 +118,14 @@ func stored(name, dataType string) *models.Property {
 	return p
 }
 
-// exact is a text that filters compare as a whole.
+// exact returns a text property for filters on the whole value.
 func exact(name string) *models.Property {
 	p := stored(name, "text")
 	p.IndexFilterable = new(true)
 	return p
 }
 
-// exactList is a list of texts that filters compare as a whole each.
+// exactList returns a list property for filters on whole values.
 func exactList(name string) *models.Property {
 	p := exact(name)
 	p.DataType = []string{"text[]"}
@@ -133,7 +133,8 @@ func exactList(name string) *models.Property {
 	return p
 }
 
-// searched is a text that BM25 matches by its white space: the analysis is the bank's, not Weaviate's.
+// searched returns a text property for BM25, split at white space. The analysis comes from the bank, not from
+// Weaviate.
 func searched(name string) *models.Property {
 	return &models.Property{
 		Name: name, DataType: []string{"text"}, Tokenization: models.PropertyTokenizationWhitespace,
@@ -141,14 +142,14 @@ func searched(name string) *models.Property {
 	}
 }
 
-// ranged is a time that filters compare by order.
+// ranged returns a time property for range filters.
 func ranged(name string) *models.Property {
 	p := stored(name, "date")
 	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
 	return p
 }
 
-// ranked is a number that queries sort by.
+// ranked returns a number property for sorting.
 func ranked(name string) *models.Property {
 	p := stored(name, "int")
 	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)

@@ -12,8 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Search implements bank.Bank by relative score fusion. A side that has no weight, or nothing
-// to go by, is left out; where both are, nothing is found.
+// Search implements bank.Bank by relative score fusion. It omits a side without weight or input. If both are omitted,
+// the result is empty.
 func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
 	q, err := q.Checked(b.dimension)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 		if err != nil {
 			return nil, err
 		}
-		// The index may give entries that do not match: more are asked for then.
+		// The index may return entries that do not match. Search requests more then.
 		found = slices.DeleteFunc(found, func(s bank.Scored) bool { return !q.Filter.Match(s.Memory) })
 		if len(found) >= q.K || len(results) < count || count == maxResults {
 			return found[:min(len(found), q.K)], nil
@@ -52,7 +52,7 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 	}
 }
 
-// match sets what is searched.
+// match sets the search of a request.
 func match(req *pb.SearchRequest, q bank.Query, byText, byVector bool) {
 	searched := []string{propTerms}
 	switch {
@@ -68,7 +68,7 @@ func match(req *pb.SearchRequest, q bank.Query, byText, byVector bool) {
 	}
 }
 
-// score decodes the results with their scores; the cosine where only vectors were compared.
+// score decodes the results with their scores. If only vectors were compared, the score is the cosine.
 func score(results []*pb.SearchResult) ([]bank.Scored, error) {
 	found := make([]bank.Scored, 0, len(results))
 	for _, r := range results {

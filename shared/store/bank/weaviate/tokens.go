@@ -13,26 +13,27 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// An entry has one token for each value of each of its fields, and filters become filters over tokens. Tokens are hashes of user, field
-// and value, so that the index has rows of one user each and no text. A number has a token for each prefix of its order-preserving
-// encoding, so that a range is a few prefixes; a date is the number of its seconds.
+// An entry has one token per value of each field, and filters become filters over tokens. A token is a hash of user,
+// field and value, so each index row belongs to one user and has no text. A number has a token per prefix of its
+// order-preserving encoding, so a range is a few prefixes. A date is a number of seconds.
 
 const (
-	// maxTokens is the most tokens that an entry has; one with more has tokenUnlisted in their place.
+	// maxTokens is the maximum number of tokens per entry. An entry with more has tokenUnlisted instead.
 	maxTokens = 1000
-	// tokenBytes is how much of its hash a token has.
+	// tokenBytes is the number of hash bytes in a token.
 	tokenBytes = 12
-	// numberBits is how much of a number's encoding has tokens: numbers that differ by less than a millionth may have the same.
+	// numberBits is the number of encoded bits with tokens. Numbers that differ by less than a millionth may share a
+	// token.
 	numberBits = 32
-	// levelBits is by how much a prefix is longer than the one before.
+	// levelBits is the number of bits that each prefix adds.
 	levelBits = 4
 	levels    = numberBits / levelBits
 )
 
-// Sorts of tokens.
+// Kinds of tokens.
 const (
-	tokenListed   = "listed"   // of every entry that was written with tokens
-	tokenUnlisted = "unlisted" // of an entry with too many
+	tokenListed   = "listed"   // on every entry written with tokens
+	tokenUnlisted = "unlisted" // on an entry with too many tokens
 	tokenThere    = "there"    // the field has a value
 	tokenText     = "text"     // the field is a text, alone or in a list
 	tokenWhole    = "whole"    // the field is a text, not in a list
@@ -42,7 +43,7 @@ const (
 	tokenDate     = "date"
 )
 
-// token makes the tokens of one user.
+// token creates the tokens of one user.
 type token string
 
 func (user token) of(parts ...string) string {
@@ -53,7 +54,7 @@ func (user token) of(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:tokenBytes])
 }
 
-// equal is the token of a value of a field that is no date.
+// equal returns the token of a field's value that is not a date.
 func (user token) equal(field string, value any) string {
 	switch v := value.(type) {
 	case string:
@@ -66,12 +67,13 @@ func (user token) equal(field string, value any) string {
 	return user.of(tokenThere, field)
 }
 
-// prefix is the token of the first bits of an encoded number, in levels; at level 0 it says that the field has such a value.
+// prefix returns the token of the first bits of an encoded number, in levels. The token of level 0 means that the
+// field has such a value.
 func (user token) prefix(sort, field string, level int, bits uint64) string {
 	return user.of(sort, field, strconv.Itoa(level), strconv.FormatUint(bits, 16))
 }
 
-// encodeNumber keeps the order of numbers.
+// encodeNumber encodes a number and keeps the order.
 func encodeNumber(v float64) uint64 {
 	bits := math.Float64bits(v + 0)
 	if bits>>63 == 1 {
@@ -82,10 +84,10 @@ func encodeNumber(v float64) uint64 {
 	return bits >> (64 - numberBits)
 }
 
-// seconds is a date as a number.
+// seconds converts a date to a number.
 func seconds(at time.Time) float64 { return float64(at.UnixMicro()) / 1e6 }
 
-// tokensOf are an entry's, sorted.
+// tokensOf returns the tokens of an entry, sorted.
 func tokensOf(userID string, m memory.Memory) []string {
 	user := token(userID)
 	set := map[string]bool{user.of(tokenListed): true}
@@ -124,7 +126,7 @@ func tokensOf(userID string, m memory.Memory) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// within are the tokens that cover the encoded numbers from low to high.
+// within returns the tokens that cover the encoded numbers from low to high.
 func (user token) within(sort, field string, low, high uint64) []string {
 	var out []string
 	for low <= high {

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// concurrentRequests is how many entries of one Write are created or closed at a time.
+	// concurrentRequests is the number of entries of one Write created or closed in parallel.
 	concurrentRequests = 8
-	// objectsPerBatch keeps a batch of the longest turns at a few megabytes.
+	// objectsPerBatch limits a batch of the longest turns to a few megabytes.
 	objectsPerBatch = 100
 )
 
-// Write implements bank.Bank. What it can refuse it refuses before anything is written; a
-// target that does not exist is a terminal error.
+// Write implements bank.Bank. It checks everything possible before the first write. A target that does not exist is a
+// terminal error.
 func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) error {
 	if err := bank.CheckScope(scope); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	return b.putSession(ctx, scope, *w.Session)
 }
 
-// putSession keeps a session record, unless one that was formed later is kept: a late duplicate of an old
-// write must not put an old record back. A user's single writer makes reading first enough.
+// putSession keeps a session record unless the stored one was formed later: a late duplicate must not restore an old
+// record. A read before the write is sufficient, because a user has a single writer.
 func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.SessionRecord) error {
 	kept, ok, err := b.Session(ctx, scope, r.SessionID)
 	if err != nil {
@@ -71,13 +71,13 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID, sessionProperties(scope, r))})
 }
 
-// target is an entry to close or release: its state, and how it was closed where it was.
+// target is an entry to close or release: its state, and its closing if it is closed.
 type target struct {
 	status memory.Status
 	closed properties
 }
 
-// targets returns the entries to close or release, and refuses those that neither exist nor are written by the same Write.
+// targets returns the entries to close or release. It refuses entries that neither exist nor are in the same Write.
 func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]target, error) {
 	ids := unique(bank.Targets(w))
 	results, err := b.newestByIDs(ctx, scope, b.collections.memory(), ids, false)
@@ -105,9 +105,9 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 	return known, nil
 }
 
-// put creates the entries that do not exist. It creates one by one, because the server
-// refuses to create what exists in the moment of writing, whereas a batch replaces it: an old write that was
-// delayed on its way must not bring back an entry that has been closed meanwhile.
+// put creates the entries that do not exist, one by one. The server refuses to create an existing object at the time
+// of the write, but a batch would replace it. A delayed old write must not restore an entry that was closed
+// meanwhile.
 func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	key := hashID(scope.User)
 	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
@@ -128,9 +128,9 @@ func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Mem
 	})
 }
 
-// settle finds out why an entry was refused. Where it exists, it is written, unless the server was killed while it wrote it: then the
-// object may be there while rows of the index that lead to it are not. Whatever of the vector has changed has the server write them all;
-// twice its length has the same cosines.
+// settle determines why an entry was refused. An existing entry is normally complete. If the server was killed during
+// the write, the object may exist without its index rows. Any change of the vector makes the server write all rows; a
+// vector of twice the length has the same cosines.
 func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, refused error) error {
 	what, id := "write memory "+m.ID, objectID(hashID(scope.User), m.ID)
 	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
@@ -157,7 +157,7 @@ func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, 
 	return nil
 }
 
-// led reports whether the rows of the index that an object's properties have lead to it.
+// led reports whether all index rows of an object's properties lead to it.
 func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
 	where := []*pb.Filters{equal(propObjectID, id)}
 	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors, propTokens} {
@@ -174,7 +174,7 @@ func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[
 	return len(found) > 0, err
 }
 
-// release ends the quarantine of those of the targets that are in it; of the rest, see changed.
+// release ends the quarantine of the quarantined targets. For the others, see changed.
 func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]target) error {
 	return eachOf(ctx, releases, func(ctx context.Context, r memory.Release) error {
 		switch status := targets[r.ID].status; status {
@@ -184,13 +184,13 @@ func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memor
 				return err
 			}
 		default:
-			return nil // closed since
+			return nil // closed meanwhile
 		}
 		return b.merge(ctx, scope, r.ID, releaseProperties(r), "release")
 	})
 }
 
-// close closes the open ones of the targets. The rest are closed already and stay as they are; see changed.
+// close closes the open targets. The others are closed already and stay unchanged; see changed.
 func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]target) error {
 	return eachOf(ctx, firstOfEach(closings), func(ctx context.Context, c memory.Closing) error {
 		closing := closingProperties(c)
@@ -198,7 +198,7 @@ func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.
 			if done, err := b.changed(ctx, scope, c.ID, before.status, memory.StatusActive); err != nil || done {
 				return err
 			}
-			if before.closed != nil { // it stays closed as it was first
+			if before.closed != nil { // the first closing stays
 				closing = before.closed
 			}
 		}
@@ -206,8 +206,8 @@ func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.
 	})
 }
 
-// changed reports whether the index, too, has the state that an entry has. Where the server was killed while it wrote that, the index may
-// not; a change to the same would change no rows, so that the entry gets the state of before first.
+// changed reports whether the index has the entry's state, too. The index may lack it if the server was killed during
+// that write. A change to the same value would change no index rows, so the entry first gets the previous state.
 func (b *Bank) changed(ctx context.Context, scope memory.Scope, id string, now, before memory.Status) (bool, error) {
 	led, err := b.led(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)})
 	if err != nil || led {
@@ -226,7 +226,7 @@ func (b *Bank) merge(ctx context.Context, scope memory.Scope, id string, p prope
 	return nil
 }
 
-// firstOfEach drops closings of an entry after the first: the first closes it.
+// firstOfEach drops repeated closings of an entry, because the first one closes it.
 func firstOfEach(closings []memory.Closing) []memory.Closing {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(closings, func(c memory.Closing) bool {
@@ -236,7 +236,7 @@ func firstOfEach(closings []memory.Closing) []memory.Closing {
 	})
 }
 
-// upsert writes objects whose content does not change by repeating, or whose last version counts.
+// upsert writes objects that are the same when repeated, or with a last version that wins.
 func (b *Bank) upsert(ctx context.Context, objects []*models.Object) error {
 	for chunk := range slices.Chunk(objects, objectsPerBatch) {
 		results, err := b.rest.Batch().ObjectsBatcher().WithObjects(chunk...).Do(ctx)
@@ -255,8 +255,8 @@ func (b *Bank) upsert(ctx context.Context, objects []*models.Object) error {
 	return nil
 }
 
-// objectError returns why one object of a batch was not written, nil when it was. What is sent was checked before, so that it is the
-// server which cannot: too few replicas answer, or a disk is full.
+// objectError returns the reason why an object of a batch was not written, or nil. The objects were checked before,
+// so the cause is the server: too few replicas answer, or a disk is full.
 func objectError(r models.ObjectsGetResponse) error {
 	if r.Result == nil || r.Result.Errors == nil || len(r.Result.Errors.Error) == 0 {
 		if r.Result != nil && r.Result.Status != nil && *r.Result.Status == models.ObjectsGetResponseAO2ResultStatusFAILED {
@@ -275,7 +275,7 @@ func turnObjects(collection string, scope memory.Scope, turns []memory.Turn) []*
 	return objects
 }
 
-// eachOf calls do for every item, some at a time, and stops at the first error.
+// eachOf calls do for every item, some in parallel, and stops at the first error.
 func eachOf[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrentRequests)

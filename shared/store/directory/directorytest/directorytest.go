@@ -1,4 +1,4 @@
-// Package directorytest is the conformance suite of the directory port: every back-end passes it.
+// Package directorytest is the conformance suite of the directory port. Every store passes it.
 package directorytest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Factory makes an empty directory; it cleans up with t.
+// Factory returns an empty directory. Its cleanup runs with t.
 type Factory func(t *testing.T) directory.Directory
 
 // Run runs the whole suite.
@@ -47,7 +47,7 @@ func Run(t *testing.T, factory Factory) {
 
 type suite struct{ factory Factory }
 
-// tester is what the helpers need of a *testing.T or a *rapid.T.
+// tester is the common part of *testing.T and *rapid.T for the helpers.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -56,7 +56,7 @@ type tester interface {
 
 var noon = time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// everything is a tenant with every field.
+// everything returns a tenant with every field set.
 func everything(id string) tenant.Tenant {
 	return tenant.Tenant{
 		ID: id, Name: "Añe \"Ltd\" <&>\n", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff, Explore: "0.25",
@@ -64,7 +64,7 @@ func everything(id string) tenant.Tenant {
 	}
 }
 
-// key is one whose hash is that of its tenant and id.
+// key returns a key with a hash of its tenant and id.
 func key(tenantID, id string) access.Key {
 	return access.Key{
 		ID: id, Hash: access.HashOf(tenantID + "/" + id), Tenant: tenantID, Scopes: []access.Scope{access.Ingest, access.Recall}, CreatedAt: noon,

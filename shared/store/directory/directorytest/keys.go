@@ -98,7 +98,7 @@ func (s *suite) order(t *testing.T) {
 
 func (s *suite) keyTaken(t *testing.T) {
 	d := s.factory(t)
-	mustCreateKeys(t, d, key("acme", "k1"), key("beta", "k1")) // ids are a tenant's own
+	mustCreateKeys(t, d, key("acme", "k1"), key("beta", "k1")) // ids are unique per tenant only
 	for name, spoil := range map[string]func(*access.Key){
 		"the same key":           func(*access.Key) {},
 		"its hash":               func(k *access.Key) { k.ID = "k2" },
@@ -139,7 +139,7 @@ func (s *suite) revoke(t *testing.T) {
 	if err := d.RevokeKey(t.Context(), "acme", "k1"); !errors.Is(err, directory.ErrNotFound) {
 		t.Errorf("again: got %v", err)
 	}
-	mustCreateKeys(t, d, key("acme", "k1")) // nothing of the first is left
+	mustCreateKeys(t, d, key("acme", "k1")) // no data of the first key is left
 	wantKeys(t, d, "acme", key("acme", "k1"), key("acme", "k2"))
 }
 
@@ -200,7 +200,7 @@ func (s *suite) touch(t *testing.T) {
 	used(noon.Add(time.Minute), noon.Add(time.Hour))
 }
 
-// touchRevoked uses keys while they are revoked: nothing of them may be left.
+// touchRevoked uses keys while they are revoked: no data of them may be left.
 func (s *suite) touchRevoked(t *testing.T) {
 	const keys = 20
 	d := s.factory(t)

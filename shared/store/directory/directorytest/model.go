@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/directory"
 )
 
-// model is what a directory of keys is to be: a list.
+// model is the expected directory of keys: a list.
 type model struct{ keys []access.Key }
 
 func (m *model) at(tenantID, id string) int {
@@ -58,7 +58,7 @@ func (m *model) of(tenantID string) []access.Key {
 	return out
 }
 
-// model does the same to a directory and to a list.
+// model applies the same calls to a directory and to a list.
 func (s *suite) model(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, m := s.factory(t), &model{}

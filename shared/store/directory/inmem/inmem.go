@@ -1,5 +1,5 @@
-// Package inmem keeps a directory in the process. It is for tests and single-process trials: nothing survives a restart and replicas do
-// not see each other.
+// Package inmem keeps a directory in the process. It is for tests and single-process trials: nothing survives a
+// restart, and replicas do not share it.
 package inmem
 
 import (
@@ -27,7 +27,7 @@ type Directory struct {
 
 var _ directory.Directory = (*Directory)(nil)
 
-// New makes an empty directory.
+// New returns an empty directory.
 func New() *Directory {
 	return &Directory{tenants: map[string]tenant.Tenant{}, keys: map[access.Hash]access.Key{}, ids: map[string]map[string]access.Hash{}}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// tenantBody is a tenant as it is kept, by its id.
+// tenantBody is the stored form of a tenant, by its id.
 type tenantBody struct {
 	Name      string              `json:"name,omitempty"`
 	Strategy  tenant.Strategy     `json:"strategy,omitempty"`
@@ -33,7 +33,8 @@ func encodeTenant(t tenant.Tenant) ([]byte, error) {
 	return body, nil
 }
 
-// decodeTenant returns what was kept. Its errors are not terminal: no caller is at fault, and records can be mended.
+// decodeTenant decodes a stored tenant. Its errors are not terminal: no caller caused them, and an operator can
+// repair the record.
 func decodeTenant(id, body string) (tenant.Tenant, error) {
 	var b tenantBody
 	if err := json.Unmarshal([]byte(body), &b); err != nil {
@@ -44,7 +45,7 @@ func decodeTenant(id, body string) (tenant.Tenant, error) {
 	}, nil
 }
 
-// keyBody is a key as it is kept, by its hash. When it was used last is kept beside it.
+// keyBody is the stored form of a key, by its hash. The time of its last use is stored separately.
 type keyBody struct {
 	ID        string         `json:"id"`
 	Tenant    string         `json:"tenant"`
@@ -65,7 +66,7 @@ func encodeKey(k access.Key) ([]byte, error) {
 	return body, nil
 }
 
-// decodeKey returns what was kept; used is in ms, and empty for never.
+// decodeKey decodes a stored key. used is in ms, and empty for never.
 func decodeKey(hash, body, used string) (access.Key, error) {
 	var b keyBody
 	if err := json.Unmarshal([]byte(body), &b); err != nil {

@@ -1,7 +1,8 @@
-// Package redis keeps the directory of tenants and API keys in Redis or Valkey, version 7.0 or later, alone or as a cluster.
+// Package redis keeps the directory of tenants and API keys in Redis or Valkey, version 7.0 or later, alone or as a
+// cluster.
 //
-// Everything carries one hash tag, so that a cluster keeps it on one node and a script can change it as a whole: a directory is small, and
-// whoever asks it often keeps the answers for a while. Keys stand here by their SHA-256 alone.
+// All keys share one hash tag, so that a cluster keeps them on one node and one script can change them. A directory
+// is small, and frequent readers cache its answers for a while. It stores API keys only as SHA-256 hashes.
 package redis
 
 import (
@@ -23,15 +24,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// DefaultPrefix begins the keys of a directory.
+// DefaultPrefix is the default prefix of a directory's keys.
 const DefaultPrefix = "mneme:directory:"
 
-// tag follows the prefix; what is between the braces says which node of a cluster has a key.
+// tag follows the prefix. The text between the braces determines the node of a cluster.
 const tag = "{directory}:"
 
 // Options configure a directory.
 type Options struct {
-	// Prefix begins every key; empty means DefaultPrefix. It must not contain braces.
+	// Prefix is the prefix of every key; empty means DefaultPrefix. It must not contain braces.
 	Prefix string
 }
 
@@ -44,7 +45,7 @@ type Directory struct {
 
 var _ directory.Directory = (*Directory)(nil)
 
-// New makes a directory over a client, which stays the caller's to close. It sends nothing.
+// New returns a directory over a client. The caller closes the client. New sends no command.
 func New(client goredis.UniversalClient, o Options) (*Directory, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -55,14 +56,14 @@ func New(client goredis.UniversalClient, o Options) (*Directory, error) {
 	return &Directory{client: client, tag: o.Prefix + tag, scripts: newScripts()}, nil
 }
 
-// The keys: tenants by id, their revision, keys by hash, when they were used by hash, and hashes by id of each tenant.
+// The keys: tenants by id, their revision, keys by hash, last uses by hash, and hashes by id for each tenant.
 func (d *Directory) tenantsKey() string            { return d.tag + "tenants" }
 func (d *Directory) revisionKey() string           { return d.tag + "revision" }
 func (d *Directory) keysKey() string               { return d.tag + "keys" }
 func (d *Directory) usedKey() string               { return d.tag + "used" }
 func (d *Directory) idsKey(tenantID string) string { return d.tag + "ids:" + tenantID }
 
-// revision is one that there never was.
+// revision returns a new, unique revision.
 func revision() string { return rand.Text() }
 
 // CreateTenant implements directory.Tenants.
@@ -84,7 +85,7 @@ func (d *Directory) CreateTenant(ctx context.Context, t tenant.Tenant) error {
 	return nil
 }
 
-// ChangeTenant implements directory.Tenants. A change that another one came before is made again, from what that one left.
+// ChangeTenant implements directory.Tenants. After a conflict it repeats the change from the new state.
 func (d *Directory) ChangeTenant(ctx context.Context, id string, change directory.Change) (tenant.Tenant, error) {
 	for {
 		before, t, err := d.tenant(ctx, id)
@@ -116,7 +117,7 @@ func (d *Directory) Tenant(ctx context.Context, id string) (tenant.Tenant, error
 	return t, err
 }
 
-// tenant returns a tenant with the body that it was read from.
+// tenant returns a tenant with its stored body.
 func (d *Directory) tenant(ctx context.Context, id string) (body string, t tenant.Tenant, err error) {
 	body, err = d.client.HGet(ctx, d.tenantsKey(), id).Result()
 	if errors.Is(err, goredis.Nil) {
@@ -178,7 +179,7 @@ func (d *Directory) CreateKey(ctx context.Context, k access.Key) error {
 	return nil
 }
 
-// Keys implements directory.Keys. A key that is revoked while it is read is left out.
+// Keys implements directory.Keys. It omits a key that is revoked during the read.
 func (d *Directory) Keys(ctx context.Context, tenantID string) ([]access.Key, error) {
 	hashes, err := d.client.HVals(ctx, d.idsKey(tenantID)).Result()
 	if err != nil {
@@ -207,7 +208,7 @@ func (d *Directory) KeyByHash(ctx context.Context, h access.Hash) (access.Key, e
 	return found[0], nil
 }
 
-// read returns the keys of hashes, as far as there are such.
+// read returns the existing keys of hashes.
 func (d *Directory) read(ctx context.Context, hashes []string) ([]access.Key, error) {
 	pipe := d.client.Pipeline()
 	bodies, used := pipe.HMGet(ctx, d.keysKey(), hashes...), pipe.HMGet(ctx, d.usedKey(), hashes...)

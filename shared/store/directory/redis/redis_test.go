@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open makes a directory over the server at addr.
+// open returns a directory over the server at addr.
 func open(t testing.TB, addr, prefix string) (*redis.Directory, *goredis.Client) {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
@@ -40,7 +40,7 @@ func open(t testing.TB, addr, prefix string) (*redis.Directory, *goredis.Client)
 	return d, client
 }
 
-// conformance runs the suite over one server: every directory has a prefix of its own.
+// conformance runs the suite over one server. Every directory has a separate prefix.
 func conformance(t *testing.T, addr string) {
 	_, client := open(t, addr, "")
 	var made atomic.Int64
@@ -59,7 +59,7 @@ func TestConformanceOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) 
 
 var acmeKey = access.Key{ID: "k1", Hash: access.HashOf("one"), Tenant: "acme", Scopes: access.Scopes(), CreatedAt: time.Unix(1, 0).UTC()}
 
-// fill makes a tenant, changes it, and makes a key that was used.
+// fill creates a tenant, changes it, and creates a used key.
 func fill(t testing.TB, d *redis.Directory) {
 	t.Helper()
 	_, err := tenant.Tenant{}, d.CreateTenant(t.Context(), tenant.Tenant{ID: "acme"})
@@ -126,7 +126,7 @@ func TestServerAway(t *testing.T) {
 	fill(t, d)
 }
 
-// A record that somebody else has damaged is told, and no caller's fault.
+// A damaged record is reported, and is no error of the caller.
 func TestDamagedRecords(t *testing.T) {
 	server := miniredis.RunT(t)
 	d, client := open(t, server.Addr(), "")
@@ -147,7 +147,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// What a script touches lies in one slot of a cluster, and no key tells another's hash tag.
+// All keys of a script are in one slot of a cluster, and no key contains another hash tag.
 func TestKeysShareAHashTag(t *testing.T) {
 	server := miniredis.RunT(t)
 	d, _ := open(t, server.Addr(), "mine:")

@@ -2,10 +2,10 @@ package redis
 
 import goredis "github.com/redis/go-redis/v9"
 
-// The scripts read no clock and draw no random number: what they write depends on their arguments alone, so a log that runs them
-// again writes the same. Each runs as a whole or not at all.
+// The scripts read no clock and no random number. They depend on their arguments alone, so a log that runs them again
+// writes the same. Each runs as a whole or not at all.
 
-// scripts holds the compiled scripts; they are sent by hash, and in full where the server does not know them yet.
+// scripts holds the compiled scripts. They are sent by hash, and in full if the server does not know them.
 type scripts struct {
 	create, change, add, revoke, touch *goredis.Script
 }
@@ -17,8 +17,8 @@ func newScripts() scripts {
 	}
 }
 
-// createSource: KEYS are the tenants and their revision, ARGV the tenant's id and body, and a new revision. It returns 0 and does nothing
-// where the id is taken.
+// createSource: KEYS are the tenants and their revision. ARGV are the tenant's id and body, and a new revision. It
+// returns 0 and changes nothing if the id is in use.
 const createSource = `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   return 0
@@ -28,8 +28,8 @@ redis.call('SET', KEYS[2], ARGV[3])
 return 1
 `
 
-// changeSource: KEYS are the tenants and their revision, ARGV the tenant's id, the body that the change was made from, the new body, and a
-// new revision. It returns 0 and does nothing where the body is another.
+// changeSource: KEYS are the tenants and their revision. ARGV are the tenant's id, the body before the change, the
+// new body, and a new revision. It returns 0 and changes nothing if the stored body differs.
 const changeSource = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return 0
@@ -39,13 +39,14 @@ redis.call('SET', KEYS[2], ARGV[4])
 return 1
 `
 
-// What addSource returns beside 1.
+// Results of addSource other than 1.
 const (
 	exists  = 0
 	tooMany = -1
 )
 
-// addSource: KEYS are the keys and the ids of the tenant, ARGV the key's hash, id and body, and how many keys a tenant has at most.
+// addSource: KEYS are the keys and the ids of the tenant. ARGV are the key's hash, id and body, and the maximum
+// number of keys per tenant.
 const addSource = `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then
   return 0
@@ -58,8 +59,8 @@ redis.call('HSET', KEYS[2], ARGV[2], ARGV[1])
 return 1
 `
 
-// revokeSource: KEYS are the keys, the ids of the tenant, and when keys were used; ARGV is the key's id. It returns 0 where the tenant has
-// no such key.
+// revokeSource: KEYS are the keys, the ids of the tenant, and the last uses of keys. ARGV is the key's id. It returns
+// 0 if the tenant has no such key.
 const revokeSource = `
 local hash = redis.call('HGET', KEYS[2], ARGV[1])
 if not hash then
@@ -71,8 +72,8 @@ redis.call('HDEL', KEYS[3], hash)
 return 1
 `
 
-// touchSource: KEYS are the ids of the tenant, and when keys were used; ARGV the key's id and a time in ms. It returns 0 and does nothing
-// where the tenant has no such key.
+// touchSource: KEYS are the ids of the tenant, and the last uses of keys. ARGV are the key's id and a time in ms. It
+// returns 0 and changes nothing if the tenant has no such key.
 const touchSource = `
 local hash = redis.call('HGET', KEYS[1], ARGV[1])
 if not hash then

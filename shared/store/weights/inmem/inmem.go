@@ -1,5 +1,5 @@
-// Package inmem keeps weights and traces in the process. It is for tests and single-process trials: nothing survives a
-// restart, and other processes do not see it.
+// Package inmem keeps weights and traces in the process. It is for tests and single-process trials: nothing survives
+// a restart, and other processes do not see it.
 package inmem
 
 import (
@@ -43,7 +43,7 @@ type trace struct {
 	at   time.Time
 }
 
-// New makes a store with limits. now is the clock that ages are measured by; nil means time.Now.
+// New returns a store with limits. now is the clock for ages; nil means time.Now.
 func New(l weights.Limits, now func() time.Time) (*Store, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -184,8 +184,8 @@ func (s *Store) Count(_ context.Context, scope memory.Scope) (weights.Counts, er
 	return weights.Counts{Traces: len(u.traces), Events: len(u.events)}, nil
 }
 
-// user returns a user for a write, and forgets now and then who has nothing left: once in as many writes as there are users, so
-// that a write costs a constant on average.
+// user returns a user for a write. Once per as many writes as there are users, it drops users without data, so the
+// average cost per write is constant.
 func (s *Store) user(scope memory.Scope) *user {
 	now := s.now()
 	if s.writes++; s.writes > len(s.users) {
@@ -205,7 +205,7 @@ func (s *Store) user(scope memory.Scope) *user {
 	return u
 }
 
-// expire forgets what is too old. The clock may differ between replicas, so nothing rests on which end of a millisecond it was.
+// expire drops data that is too old. The clocks of replicas may differ, so the comparison needs no exact millisecond.
 func (u *user) expire(now time.Time, l weights.Limits) {
 	u.traces = slices.DeleteFunc(u.traces, func(t trace) bool { return now.Sub(t.at) >= l.TraceTTL })
 	for id, at := range u.events {

@@ -1,9 +1,9 @@
 // Package redis keeps weights and traces in Redis or Valkey, version 7.0 or later, alone or as a cluster.
 //
-// What one change of a tenant's weights touches carries the tenant's hash tag, so that a cluster keeps it on one node and a
-// script can change it as a whole. A user's traces, which are by far the most bytes, carry a tag of the user, so that a large
-// tenant's spread over the nodes. Tags are hexadecimal SHA-256 sums: no character of an id means anything to the cluster,
-// and no user id stands in the key space.
+// All keys of one change of a tenant's weights have the tenant's hash tag. So a cluster keeps them on one node and
+// one script can change them. A user's traces, which have by far the most bytes, have a tag of the user, so that a
+// large tenant's traces are spread over the nodes. Tags are hexadecimal SHA-256 sums. So no character of an id has a
+// meaning to the cluster, and the keys contain no user id.
 package redis
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// DefaultPrefix begins the keys of a store.
+// DefaultPrefix is the default prefix of a store's keys.
 const DefaultPrefix = "mneme:weights:"
 
 // Options configure a store.
 type Options struct {
-	// Limits bound what is kept. All replicas must have the same.
+	// Limits limit the stored data. All replicas must have the same.
 	Limits weights.Limits
-	// Prefix begins every key; empty means DefaultPrefix. It must not contain braces.
+	// Prefix is the prefix of every key; empty means DefaultPrefix. It must not contain braces.
 	Prefix string
-	// Now is the clock that ages of traces are measured by; nil means time.Now. Keys expire by the server's own.
+	// Now is the clock for the ages of traces; nil means time.Now. Keys expire by the server's clock.
 	Now func() time.Time
 }
 
@@ -46,7 +46,7 @@ type Store struct {
 
 var _ weights.Store = (*Store)(nil)
 
-// New makes a store over a client, which stays the caller's to close. It sends nothing.
+// New returns a store over a client. The caller closes the client. New sends no command.
 func New(client goredis.UniversalClient, o Options) (*Store, error) {
 	if err := o.Limits.Validate(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ const (
 	fieldBody     = "body"
 )
 
-// Load implements weights.Tenants. The revision is asked for first, for it is all that is usually needed.
+// Load implements weights.Tenants. It reads the revision first, because that is usually sufficient.
 func (s *Store) Load(ctx context.Context, tenant string, known uint64) (weights.Record, error) {
 	key := s.tenantKeys(tenant).state
 	revision, err := s.client.HGet(ctx, key, fieldRevision).Uint64()
@@ -153,7 +153,7 @@ func (s *Store) tenantKeys(tenant string) tenantKeys {
 
 func (s *Store) tenantTag(tenant string) string { return s.prefix + "{" + digest(tenant) + "}:" }
 
-// events is the key of a user's events; it has the tenant's tag, for it changes together with the weights.
+// events returns the key of a user's events. It has the tenant's tag, because it changes together with the weights.
 func (s *Store) events(scope memory.Scope) string {
 	return s.tenantTag(scope.Tenant) + "events:" + digest(scope.Key())
 }

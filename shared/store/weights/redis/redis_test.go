@@ -26,7 +26,7 @@ var (
 	ana    = memory.Scope{Tenant: "acme", User: "ana"}
 )
 
-// open makes a store over the server at addr.
+// open returns a store over the server at addr.
 func open(t testing.TB, addr string, o redis.Options) (*redis.Store, *goredis.Client) {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{
@@ -45,7 +45,7 @@ func open(t testing.TB, addr string, o redis.Options) (*redis.Store, *goredis.Cl
 	return s, client
 }
 
-// ahead is a clock that tests move with the server's.
+// ahead is a clock that tests advance together with the server's clock.
 type ahead struct {
 	mu sync.Mutex
 	by time.Duration
@@ -148,7 +148,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	}
 }
 
-// What one command touches lies in one cluster slot, whatever users are called, and no key tells a name.
+// All keys of one command are in one cluster slot, for any user id, and no key contains a name.
 func TestKeysOfOneChangeShareAHashTag(t *testing.T) {
 	for _, user := range []string{"u1", "{}", "}{", "{a}{b}", "a}b"} {
 		t.Run(user, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestKeysOfOneChangeShareAHashTag(t *testing.T) {
 	}
 }
 
-// What is a user's goes by itself; what a tenant has learned stays.
+// A user's data expires by itself; a tenant's weights stay.
 func TestUsersKeysExpire(t *testing.T) {
 	server := miniredis.RunT(t)
 	s, client := open(t, server.Addr(), redis.Options{Limits: limits})

@@ -2,10 +2,10 @@ package redis
 
 import goredis "github.com/redis/go-redis/v9"
 
-// The scripts read no clock and draw no random number: what they write depends on their arguments alone, so a log that runs them
-// again writes the same. Each runs as a whole or not at all.
+// The scripts read no clock and no random number. They depend on their arguments alone, so a log that runs them again
+// writes the same. Each runs as a whole or not at all.
 
-// scripts holds the compiled scripts; they are sent by hash, and in full where the server does not know them yet.
+// scripts holds the compiled scripts. They are sent by hash, and in full if the server does not know them.
 type scripts struct {
 	commit, put *goredis.Script
 }
@@ -14,10 +14,11 @@ func newScripts() scripts {
 	return scripts{commit: goredis.NewScript(commitSource), put: goredis.NewScript(putSource)}
 }
 
-// commitSource: KEYS are the tenant's state and versions and the user's events. ARGV are the revision that the change was made
-// from, the one it makes, the new body, how many versions are kept, the time in ms before which events are forgotten, how long the key of
-// the events lives in ms, and the number of versions; then number and body of each version, then time in ms and id of each
-// event. It returns 0 and does nothing where the revision is another.
+// commitSource: KEYS are the tenant's state and versions, and the user's events. ARGV are the revision before the
+// change, the revision after it, the new body, and the maximum number of versions. Then follow the time in ms before
+// which events are dropped, the lifetime of the events' key in ms, and the number of versions. Then come number and
+// body of each version, then time in ms and id of each event. It returns 0 and changes nothing if the revision
+// differs.
 const commitSource = `
 local state, versions, events = KEYS[1], KEYS[2], KEYS[3]
 if (redis.call('HGET', state, 'revision') or '0') ~= ARGV[1] then
@@ -50,8 +51,8 @@ end
 return 1
 `
 
-// putSource: KEYS are the user's traces and their order. ARGV are the recall's id, the trace, the time now in ms, the time up to
-// which traces are forgotten, how many are kept, and how long a trace lives in ms.
+// putSource: KEYS are the user's traces and their order. ARGV are the recall's id, the trace, the current time in ms,
+// the time up to which traces are dropped, the maximum number of traces, and the lifetime of a trace in ms.
 const putSource = `
 local traces, order = KEYS[1], KEYS[2]
 redis.call('HSET', traces, ARGV[1], ARGV[2])

@@ -43,7 +43,7 @@ func (s *Store) PutTrace(ctx context.Context, scope memory.Scope, recallID strin
 	return nil
 }
 
-// Traces implements weights.Traces. One that expires between the two reads counts as expired.
+// Traces implements weights.Traces. A trace that expires between the two reads counts as expired.
 func (s *Store) Traces(ctx context.Context, scope memory.Scope, recallIDs []string) ([][]byte, error) {
 	out := make([][]byte, len(recallIDs))
 	if len(recallIDs) == 0 {
@@ -75,7 +75,7 @@ func (s *Store) Traces(ctx context.Context, scope memory.Scope, recallIDs []stri
 	return out, nil
 }
 
-// Erase implements weights.Traces. The two tags may lie on two nodes of a cluster, hence two commands.
+// Erase implements weights.Traces. The two tags may be on two nodes of a cluster, hence two commands.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope) error {
 	keys := s.userKeys(scope)
 	pipe := s.client.Pipeline()

@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// tester is what the helpers need of a *testing.T or a *rapid.T.
+// tester is the common part of *testing.T and *rapid.T for the helpers.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -166,7 +166,7 @@ func wantKnown(t tester, s weights.Store, scope memory.Scope, since time.Time, w
 	}
 }
 
-// eventNow is an event of now.
+// eventNow returns an event with the current time.
 func eventNow(id string) []weights.Event { return []weights.Event{{ID: id, Time: time.Now()}} }
 
 func (s *suite) events(t *testing.T) {

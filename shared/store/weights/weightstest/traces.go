@@ -20,7 +20,7 @@ func mustPut(t tester, s weights.Store, scope memory.Scope, recallID, body strin
 	}
 }
 
-// traceOf returns a trace as text, "" where there is none.
+// traceOf returns a trace as text, or "" without a trace.
 func traceOf(t tester, s weights.Store, scope memory.Scope, recallID string) string {
 	t.Helper()
 	got, err := s.Traces(t.Context(), scope, []string{recallID})
@@ -68,7 +68,7 @@ func (s *suite) traceLimit(t *testing.T) {
 	scope := s.scope()
 	for i := range 10 {
 		before := time.Now().UnixMilli()
-		mustPut(t, b.Store, scope, fmt.Sprint(9-i), fmt.Sprint("trace ", i)) // ids fall, so order by id would be the wrong one
+		mustPut(t, b.Store, scope, fmt.Sprint(9-i), fmt.Sprint("trace ", i)) // ids fall, so an order by id would be wrong
 		s.step(b, before)
 	}
 	wantCounts(t, b.Store, scope, weights.Counts{Traces: 3})
@@ -79,7 +79,7 @@ func (s *suite) traceLimit(t *testing.T) {
 	}
 }
 
-// step lets a millisecond pass, by which stores tell older from younger.
+// step waits a millisecond, so that stores can order by time.
 func (s *suite) step(b Backend, before int64) {
 	if b.Advance != nil {
 		b.Advance(time.Millisecond)
@@ -109,7 +109,7 @@ func (s *suite) traceExpiry(t *testing.T) {
 	wantCounts(t, b.Store, scope, weights.Counts{})
 }
 
-// eventExpiry checks that an event is known for as long as a trace of its time can be there, and forgotten later.
+// eventExpiry checks that an event is known for as long as a trace of its time may exist, and dropped later.
 func (s *suite) eventExpiry(t *testing.T) {
 	l := weights.Limits{Versions: 1, Traces: 10, TraceTTL: time.Minute}
 	b := s.factory(t, l).Store
@@ -123,7 +123,7 @@ func (s *suite) eventExpiry(t *testing.T) {
 	wantKnown(t, b, scope, time.Unix(0, 0), weights.Known{Seen: []bool{true, true, false, true}, Recent: 3}, "now", "late", "ancient", "again")
 }
 
-// await polls until ok, for long enough that only a real fault fails.
+// await polls until ok. Its timeout is long, so that only a real fault fails.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); {
@@ -160,7 +160,7 @@ func (s *suite) erase(t *testing.T) {
 	wantRecord(t, b, ana.Tenant, 0, weights.Record{Revision: revisions[ana.Tenant], Body: []byte("w")})
 }
 
-// isolation writes to many scopes that a careless encoding would take for each other.
+// isolation writes to many scopes that a careless encoding would confuse.
 func (s *suite) isolation(t *testing.T) {
 	b := s.factory(t, wide).Store
 	unique := s.tenant()

@@ -1,4 +1,4 @@
-// Package weightstest is the conformance suite of the weights port: every back-end passes it.
+// Package weightstest is the conformance suite of the weights port. Every store passes it.
 package weightstest
 
 import (
@@ -15,11 +15,11 @@ import (
 type Backend struct {
 	// Store is new and empty, or shared with stores of other tests: the suite never uses a tenant twice.
 	Store weights.Store
-	// Advance lets the store's clocks go on by d. Nil means that it goes by the real clock; then the suite waits for it.
+	// Advance advances the store's clocks by d. Nil means that it uses the real clock, and the suite waits.
 	Advance func(d time.Duration)
 }
 
-// Factory makes a store with limits; it cleans up with t.
+// Factory returns a store with limits. Its cleanup runs with t.
 type Factory func(t *testing.T, l weights.Limits) Backend
 
 // Run runs the whole suite.
@@ -50,7 +50,7 @@ func Run(t *testing.T, factory Factory) {
 	t.Run("property: equals the model", s.model)
 }
 
-// runs makes the tenants of several runs over one server differ.
+// runs makes the tenants of several runs on one server differ.
 var runs atomic.Int64
 
 type suite struct {
@@ -59,17 +59,17 @@ type suite struct {
 	tenants atomic.Int64
 }
 
-// tenant is one that nobody has used.
+// tenant returns an unused tenant.
 func (s *suite) tenant() string {
 	return fmt.Sprintf("tenant-%d-%d-%d", time.Now().UnixNano(), s.run, s.tenants.Add(1))
 }
 
 func (s *suite) scope() memory.Scope { return memory.Scope{Tenant: s.tenant(), User: "ana"} }
 
-// wide are limits that nothing in a short test reaches.
+// wide are limits that a short test never reaches.
 var wide = weights.Limits{Versions: 1000, Traces: 1000, TraceTTL: time.Hour}
 
-// binary holds every byte, for stores that take bodies for text.
+// binary returns every byte, for stores that treat bodies as text.
 func binary() []byte {
 	b := make([]byte, 256)
 	for i := range b {

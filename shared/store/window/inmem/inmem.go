@@ -1,5 +1,5 @@
-// Package inmem keeps working memory in the process. It is for tests and single-process
-// trials: nothing survives a restart and replicas do not see each other.
+// Package inmem keeps working memory in the process. It is for tests and single-process trials: nothing survives a
+// restart, and replicas do not share it.
 package inmem
 
 import (
@@ -39,12 +39,11 @@ type user struct {
 type entry struct {
 	memory.Turn
 	words int
-	// until is up to when the turn is kept; zero where it is not.
+	// until is the time until which the turn is kept. It is zero for other turns.
 	until time.Time
 }
 
-// New makes a window with limits. now is the clock that Limits.Idle is measured by; nil
-// means time.Now.
+// New returns a window with limits. now is the clock for Limits.Idle; nil means time.Now.
 func New(l window.Limits, now func() time.Time) (*Window, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func New(l window.Limits, now func() time.Time) (*Window, error) {
 	return &Window{limits: l, now: now, users: map[memory.Scope]*user{}}, nil
 }
 
-// Fork returns a window with the same contents, which goes its own way from then on.
+// Fork returns an independent window with the same contents.
 func (w *Window) Fork() *Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +175,7 @@ func (w *Window) Count(_ context.Context, scope memory.Scope) (window.Counts, er
 	return window.Counts{Turns: len(u.turns), Retired: len(u.retired)}, nil
 }
 
-// writable returns the user's window for a write, which also puts off its expiry.
+// writable returns the user's window for a write, which also postpones its expiry.
 func (w *Window) writable(scope memory.Scope) *user {
 	now := w.now()
 	w.sweep(now)
@@ -189,8 +188,8 @@ func (w *Window) writable(scope memory.Scope) *user {
 	return u
 }
 
-// sweep forgets idle users. It runs once in as many writes as there are users, so that a
-// write costs a constant on average.
+// sweep drops idle users. It runs once per as many writes as there are users, so the average cost per write is
+// constant.
 func (w *Window) sweep(now time.Time) {
 	w.writes++
 	if w.writes <= len(w.users) {
@@ -209,7 +208,7 @@ func (e entry) over(at time.Time) bool {
 	return !e.until.IsZero() && !at.IsZero() && e.until.UnixMilli() < at.UnixMilli()
 }
 
-// add adds a turn that is kept until a time, or none.
+// add adds a turn that is kept until a time, or a turn without such a time.
 func (u *user) add(t memory.Turn, until time.Time) {
 	if _, gone := u.retired[t.ID]; gone {
 		return
@@ -237,8 +236,8 @@ func (u *user) trim(l window.Limits) {
 	}
 }
 
-// spend removes the turns of one sort, kept or not, that the budget has no words left for: from the newest on, up to the first that does
-// not fit, and all before it.
+// spend removes the turns of one kind, kept or not, that exceed the word budget. It counts from the newest, and
+// removes the first turn that does not fit and all before it.
 func (u *user) spend(budget int, kept bool) {
 	out, spent, some := make([]entry, 0, len(u.turns)), 0, false
 	for _, e := range slices.Backward(u.turns) {

@@ -8,13 +8,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// Places of keys in what Window.keys returns.
+// Indexes of keys in the result of Window.keys.
 const (
 	keyBodies  = 1
 	keyRetired = 2
 )
 
-// Erase implements window.Window. The user's keys are on one node, so they go together.
+// Erase implements window.Window. The user's keys are on one node, so one call removes them.
 func (w *Window) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := w.client.Del(ctx, w.keys(scope)...).Err(); err != nil {
 		return fmt.Errorf("erase window: %w", err)
@@ -30,7 +30,8 @@ func (w *Window) Reinstate(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
-// Count implements window.Window. The bodies are counted, and not the order of the turns: they are what holds texts.
+// Count implements window.Window. It counts the bodies, because they hold the texts. It does not count the order of
+// turns.
 func (w *Window) Count(ctx context.Context, scope memory.Scope) (window.Counts, error) {
 	keys := w.keys(scope)
 	pipe := w.client.Pipeline()

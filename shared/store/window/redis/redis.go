@@ -1,9 +1,8 @@
 // Package redis keeps working memory in Redis or Valkey, version 7.0 or later, alone or as a cluster.
 //
-// Every operation is one script, hence atomic. The keys of one user carry one hash tag, so
-// that a cluster keeps them on one node. The tag is the hexadecimal SHA-256 of the scope's
-// key: braces and any other character of a user id mean nothing to the cluster, and no user id
-// stands in the key space.
+// Every operation is one script, hence atomic. The keys of one user share a hash tag, so that a cluster keeps them on
+// one node. The tag is the hexadecimal SHA-256 of the scope's key. So braces and other characters of a user id have
+// no meaning to the cluster, and the keys contain no user id.
 package redis
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// DefaultPrefix begins the keys of a window.
+// DefaultPrefix is the default prefix of a window's keys.
 const DefaultPrefix = "mneme:window:"
 
 // Options configure a window.
 type Options struct {
-	// Limits bound every user's window. All replicas must have the same.
+	// Limits limit every user's window. All replicas must have the same.
 	Limits window.Limits
-	// Prefix begins every key; empty means DefaultPrefix. It must not contain braces.
+	// Prefix is the prefix of every key; empty means DefaultPrefix. It must not contain braces.
 	Prefix string
 }
 
@@ -43,7 +42,7 @@ type Window struct {
 
 var _ window.Window = (*Window)(nil)
 
-// New makes a window over a client, which stays the caller's to close. It sends nothing.
+// New returns a window over a client. The caller closes the client. New sends no command.
 func New(client goredis.UniversalClient, o Options) (*Window, error) {
 	if err := o.Limits.Validate(); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func (w *Window) Keep(ctx context.Context, scope memory.Scope, kept []window.Kep
 	return nil
 }
 
-// add adds turns, those with a time until it.
+// add adds turns. A turn with a time is kept until then.
 func (w *Window) add(ctx context.Context, scope memory.Scope, kept []window.Kept) error {
 	if len(kept) == 0 {
 		return nil
@@ -133,21 +132,21 @@ func (w *Window) Retire(ctx context.Context, scope memory.Scope, turnIDs []strin
 	return nil
 }
 
-// keys are the keys of one user, in the order the scripts expect.
+// keys returns the keys of one user, in the order of the scripts.
 func (w *Window) keys(scope memory.Scope) []string {
 	sum := sha256.Sum256([]byte(scope.Key()))
 	tag := w.prefix + "{" + hex.EncodeToString(sum[:]) + "}:"
 	return []string{tag + "turns", tag + "bodies", tag + "retired", tag + "newest"}
 }
 
-// body is a turn as it is kept: what comes first is read by the scripts, and the rest by nobody but who decodes the turn.
+// body is the stored form of a turn. The scripts read the first fields; only the decoder of the turn reads the rest.
 type body struct {
 	Words int    `json:"words"`
 	Until *int64 `json:"until,omitempty"`
 	memory.Turn
 }
 
-// encode is a turn as the script takes it: id, ms, rest in ns, JSON, and up to when it is kept in ms.
+// encode returns the script arguments of a turn: id, ms, rest in ns, JSON, and the end of its keeping time in ms.
 func encode(k window.Kept) ([]any, error) {
 	t := k.Turn
 	if t.ID == "" {
@@ -167,7 +166,7 @@ func encode(k window.Kept) ([]any, error) {
 	return []any{t.ID, strconv.FormatInt(t.Time.UnixMilli(), 10), rest, encoded, milliseconds(k.Until)}, nil
 }
 
-// milliseconds is a time as the scripts take it, empty where there is none.
+// milliseconds converts a time to a script argument. It is empty for a zero time.
 func milliseconds(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var limits = window.Limits{Words: 50, Age: 24 * time.Hour, Idle: time.Hour}
 
-// open makes a window over the server at addr.
+// open returns a window over the server at addr.
 func open(t testing.TB, addr string, l window.Limits) (*redis.Window, *goredis.Client) {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{
@@ -77,7 +77,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	}
 }
 
-// A server that forgot the scripts (a restart, a failover) is sent them again.
+// The client sends the scripts again after the server has lost them (a restart, a failover).
 func TestScriptsAreSentAgain(t *testing.T) {
 	server := miniredis.RunT(t)
 	w, client := open(t, server.Addr(), limits)
@@ -95,8 +95,7 @@ func TestScriptsAreSentAgain(t *testing.T) {
 	}
 }
 
-// Whatever a user is called, all keys of a user fall into one cluster slot and tell nothing
-// about the name.
+// All keys of a user are in one cluster slot and do not contain the name, for any user id.
 func TestKeysShareOneHashTag(t *testing.T) {
 	for _, user := range []string{"u1", "{}", "}{", "{a}{b}", "a}b"} {
 		t.Run(user, func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestKeysShareOneHashTag(t *testing.T) {
 	}
 }
 
-// Turns that were written before there was a budget of words have no head: they are read, counted by their length, and can be kept.
+// Turns written before the word budget have no head. They are readable, count by their length, and can be kept.
 func TestTurnsOfAnOlderVersionStay(t *testing.T) {
 	server := miniredis.RunT(t)
 	w, client := open(t, server.Addr(), limits)
@@ -153,7 +152,7 @@ func TestTurnsOfAnOlderVersionStay(t *testing.T) {
 	}
 }
 
-// Retired ids too old to come back are dropped, so that a busy user's window stays bounded.
+// Retired ids that are too old to come back are dropped, so that a busy user's window stays small.
 func TestRetiredIDsAreBounded(t *testing.T) {
 	server := miniredis.RunT(t)
 	w, client := open(t, server.Addr(), window.Limits{Words: 5, Age: 10 * time.Second, Idle: time.Hour})
@@ -191,7 +190,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// fill makes a user have all keys.
+// fill writes all keys of a user.
 func fill(t testing.TB, w *redis.Window, scope memory.Scope) {
 	t.Helper()
 	if err := w.Append(t.Context(), scope, []memory.Turn{{ID: "a", Time: time.Unix(1, 0)}, {ID: "b", Time: time.Unix(2, 0)}}); err != nil {
@@ -202,7 +201,7 @@ func fill(t testing.TB, w *redis.Window, scope memory.Scope) {
 	}
 }
 
-// hashTag is what a Redis cluster hashes of a key.
+// hashTag returns the part of a key that a Redis cluster hashes.
 func hashTag(key string) string {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, _ := strings.Cut(rest, "}")

@@ -8,16 +8,15 @@ import goredis "github.com/redis/go-redis/v9"
 //	        time in ns (six digits) followed by the turn's id, so that the set's own order of ties is
 //	        the order by time, then id
 //	KEYS[2] hash from turn id to the same six digits followed by the turn as JSON, whose first
-//	        fields are its head: its words, and up to when it is kept where it is
+//	        fields are its head: its words, and the end of its keeping time, if any
 //	KEYS[3] sorted set of retired ids; score is the turn's time in ms, so that ids too old to
 //	        come back can be dropped
 //	KEYS[4] the newest time in ms of all turns ever added
 //
-// They read no clock and draw no random number: what they write depends on their arguments
-// alone, so a log that runs them again writes the same. Each runs as a whole or not at all.
+// They read no clock and no random number. They depend on their arguments alone, so a log that runs them again
+// writes the same. Each runs as a whole or not at all.
 
-// scripts holds the compiled scripts; they are sent by hash, and in full where the server
-// does not know them yet.
+// scripts holds the compiled scripts. They are sent by hash, and in full if the server does not know them.
 type scripts struct {
 	add, recent, retire, reinstate *goredis.Script
 }
@@ -32,9 +31,9 @@ func newScripts() scripts {
 	}
 }
 
-// headSource has what the scripts share: the head of a body, which is the words of the turn and up to when it is kept in ms, nil where it
-// is not (a body of before there were heads counts by its length), and all bodies by id, read at once because a call costs more than what
-// it reads.
+// headSource is the common part of the scripts. It reads the head of a body: the words of the turn, and the end of
+// its keeping time in ms, or nil without one. A body without a head counts by its length. It reads all bodies by id
+// at once, because a call costs more than the data.
 const headSource = `
 local function head(body)
   local words, til = string.match(body, '^%d%d%d%d%d%d{"words":(%d+),"until":(%-?%d+)')
@@ -53,8 +52,8 @@ local function everything()
 end
 `
 
-// addSource: ARGV are the limits (words, age in ms, idle in ms), then for every turn its id, ms, rest in ns, JSON with its head, and up to
-// when it is kept in ms, empty where it is not.
+// addSource: ARGV are the limits (words, age in ms, idle in ms). Then each turn has its id, ms, rest in ns, JSON with
+// its head, and the end of its keeping time in ms, which may be empty.
 const addSource = headSource + `
 local turns, bodies, retired, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local budget, age, idle = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -125,8 +124,8 @@ end
 return redis.call('ZCARD', turns)
 `
 
-// recentSource returns the JSON of the turns in order; ARGV is a time in ms, or empty: what was kept until before it is left out. A body is
-// missing only where a server short of memory evicted it; the others are still worth having.
+// recentSource returns the JSON of the turns in order. ARGV is a time in ms, or empty. Turns kept until before that
+// time are omitted. A body is missing only if a server short of memory evicted it; the others are still useful.
 const recentSource = headSource + `
 local at = tonumber(ARGV[1])
 local out, all = {}, everything()
@@ -142,9 +141,8 @@ end
 return out
 `
 
-// retireSource: ARGV are idle in ms and the ids. An id that is not in the window was
-// appended no later than the newest turn, so that turn's time stands for its own; where no turn
-// was ever added, the id is kept as long as the window.
+// retireSource: ARGV are idle in ms and the ids. An id outside the window was appended no later than the newest turn,
+// so it gets the newest turn's time. If no turn was ever added, the id is kept as long as the window.
 const retireSource = `
 local turns, bodies, retired, mark = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 for i = 2, #ARGV do
@@ -165,7 +163,7 @@ end
 return redis.call('ZCARD', turns)
 `
 
-// reinstateSource forgets the retired ids, and the turns that are kept for a time.
+// reinstateSource removes the retired ids, and the turns that are kept for a time.
 const reinstateSource = headSource + `
 redis.call('DEL', KEYS[3])
 local all = everything()

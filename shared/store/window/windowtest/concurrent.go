@@ -32,8 +32,7 @@ func (s *suite) concurrentBatches(t *testing.T) {
 	wantIDs(t, w, scope, ids(batch)...)
 }
 
-// atomicBatches has writers add batches of one size while readers look: a reader must see
-// whole batches only.
+// atomicBatches adds batches of one size in several writers while readers read: a reader must see whole batches only.
 func (s *suite) atomicBatches(t *testing.T) {
 	const size, rounds = 7, 10
 	w, scope := s.factory(t, wide).Window, s.scope()

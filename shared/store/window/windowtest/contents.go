@@ -86,7 +86,7 @@ func (s *suite) longestTurn(t *testing.T) {
 	long.Text = strings.Repeat("word ", 100)
 	mustAppend(t, w, scope, turn("a", 0), long)
 	wantIDs(t, w, scope, "long")
-	// A shorter one does not make room for it again.
+	// A shorter turn does not make room for it again.
 	mustAppend(t, w, scope, turn("b", 2*time.Minute))
 	wantIDs(t, w, scope, "b")
 }

@@ -16,7 +16,7 @@ func wantCounts(t *testing.T, w window.Window, scope memory.Scope, want window.C
 	}
 }
 
-// eraseAll erases one of several users twice: nothing of it is left, nothing of the others is gone.
+// eraseAll erases one of several users twice. No data of the user is left, and no data of the others is lost.
 func (s *suite) eraseAll(t *testing.T) {
 	w := s.factory(t, wide).Window
 	ana := s.scope()
@@ -41,7 +41,7 @@ func (s *suite) eraseAll(t *testing.T) {
 	}
 }
 
-// eraseStartsAnew writes after an erasure what was kept, retired and too old before it.
+// eraseStartsAnew writes turns after an erasure that were kept, retired or too old before it.
 func (s *suite) eraseStartsAnew(t *testing.T) {
 	w := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: time.Hour}).Window
 	scope := s.scope()

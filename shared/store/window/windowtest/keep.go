@@ -25,7 +25,7 @@ func (s *suite) keepBesideBudget(t *testing.T) {
 	wantIDs(t, w, scope, "b", "k", "c")
 }
 
-// keepHolds keeps a turn that is in the window already: it no longer falls out, and its words are free for others.
+// keepHolds keeps a turn that is in the window: it is no longer dropped, and its words are free for others.
 func (s *suite) keepHolds(t *testing.T) {
 	w, scope := s.factory(t, tight).Window, s.scope()
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute))
@@ -48,7 +48,7 @@ func (s *suite) keepBudget(t *testing.T) {
 	wantIDs(t, w, scope, "a", "long")
 }
 
-// keepEnds asks for the window at times around the end, and then has the conversation go beyond it.
+// keepEnds reads the window at times around the end, and then adds a turn after the end.
 func (s *suite) keepEnds(t *testing.T) {
 	w, scope := s.factory(t, tight).Window, s.scope()
 	mustAppend(t, w, scope, turn("a", 0))
@@ -87,7 +87,7 @@ func (s *suite) keepLonger(t *testing.T) {
 	stays(2 * time.Hour)
 	mustKeep(t, w, scope, 3*time.Hour, turn("k", 0))
 	stays(3 * time.Hour)
-	mustAppend(t, w, scope, turn("k", 0)) // as when the turn is delivered again
+	mustAppend(t, w, scope, turn("k", 0)) // as in a repeated delivery
 	stays(3 * time.Hour)
 }
 

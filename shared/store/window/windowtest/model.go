@@ -15,10 +15,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// model is the contract written down as plainly as possible.
+// model is the contract in the simplest form.
 type model struct {
 	limits  window.Limits
-	kept    []window.Kept // until is zero where the turn is only there
+	kept    []window.Kept // until is zero for turns that are not kept
 	retired map[string]bool
 	newest  time.Time
 }
@@ -52,7 +52,7 @@ func (r *model) add(turns []memory.Turn, until time.Time) {
 	}
 }
 
-// fallsOut removes the oldest turn of a sort, kept for a time or not, that has too many words for its budget.
+// fallsOut removes the oldest turn of a kind, kept or not, if its kind exceeds the budget.
 func (r *model) fallsOut(timed bool) bool {
 	words, oldest, n := 0, -1, 0
 	for i, k := range r.kept {
@@ -79,7 +79,7 @@ func (r *model) retire(turnIDs []string) {
 	r.kept = slices.DeleteFunc(slices.Clone(r.kept), func(k window.Kept) bool { return r.retired[k.Turn.ID] })
 }
 
-// ids are those of the turns there are at a time.
+// ids returns the ids of the turns at a time.
 func (r *model) ids(at time.Time) []string {
 	out := []string{}
 	for _, k := range r.kept {
@@ -90,8 +90,7 @@ func (r *model) ids(at time.Time) []string {
 	return out
 }
 
-// model compares the window with the model over random calls. Every turn has a time of
-// its own for good, as in the contracts.
+// model compares the window with the model over random calls. Every turn has a fixed time, as in the contracts.
 func (s *suite) model(t *testing.T) {
 	limits := window.Limits{Words: 12, Age: 10 * time.Second, Idle: time.Hour}
 	w := s.factory(t, limits).Window

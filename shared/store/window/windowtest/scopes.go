@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// isolation writes to many scopes that a careless encoding would take for each other.
+// isolation writes to many scopes that a careless encoding would confuse.
 func (s *suite) isolation(t *testing.T) {
 	w := s.factory(t, wide).Window
 	unique := s.scope().User
@@ -48,8 +48,8 @@ func (s *suite) expiry(t *testing.T) {
 	})
 }
 
-// until waits for done. A clock that the suite moves needs no waiting; by the real clock, a
-// slow machine may let a window pass between two calls, so it asks again.
+// until waits for done. A manual clock needs no wait. With the real clock, a slow machine may lose a window between
+// two calls, so it asks again.
 func (s *suite) until(t *testing.T, b Backend, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -60,8 +60,8 @@ func (s *suite) until(t *testing.T, b Backend, done func() bool) {
 	}
 }
 
-// expiryPutOff writes at least once per half idle time. Where the clock is the real one, it
-// only checks that reading and writing do not shorten a window's life.
+// expiryPutOff writes at least once per half idle time. With the real clock, it only checks that reads and writes do
+// not shorten a window's lifetime.
 func (s *suite) expiryPutOff(t *testing.T) {
 	b := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: time.Minute})
 	scope := s.scope()

@@ -1,4 +1,4 @@
-// Package windowtest is the conformance suite of the window port: every back-end passes it.
+// Package windowtest is the conformance suite of the window port. Every store passes it.
 package windowtest
 
 import (
@@ -15,15 +15,13 @@ import (
 
 // Backend is a window under test.
 type Backend struct {
-	// Window is new and empty, or shared with windows of other tests: the suite never uses a scope
-	// twice.
+	// Window is new and empty, or shared with windows of other tests: the suite never uses a scope twice.
 	Window window.Window
-	// Advance lets the store's clock go on by d. Nil means that the store goes by the real
-	// clock; then the suite waits for it.
+	// Advance advances the store's clock by d. Nil means that the store uses the real clock, and the suite waits.
 	Advance func(d time.Duration)
 }
 
-// Factory makes a window with limits; it cleans up with t.
+// Factory returns a window with limits. Its cleanup runs with t.
 type Factory func(t *testing.T, l window.Limits) Backend
 
 // Run runs the whole suite.
@@ -81,7 +79,7 @@ func Run(t *testing.T, factory Factory) {
 	t.Run("property: equals the model", s.model)
 }
 
-// runs makes the scopes of several runs over one server differ.
+// runs makes the scopes of several runs on one server differ.
 var runs atomic.Int64
 
 type suite struct {
@@ -90,26 +88,26 @@ type suite struct {
 	users   atomic.Int64
 }
 
-// scope is a user nobody has used.
+// scope returns an unused user.
 func (s *suite) scope() memory.Scope {
 	return memory.Scope{Tenant: "acme", User: fmt.Sprintf("user-%d-%d-%d", time.Now().UnixNano(), s.run, s.users.Add(1))}
 }
 
-// wide are limits that nothing in a short test reaches.
+// wide are limits that a short test never reaches.
 var wide = window.Limits{Words: 100_000, Age: 1000 * time.Hour, Idle: time.Hour}
 
-// base is an arbitrary moment in the past: windows go by the turns' own time.
+// base is an arbitrary time in the past, because windows use the turns' time.
 var base = time.Date(2023, 5, 8, 13, 56, 0, 0, time.UTC)
 
-// turnWords is how many words the turns have that turn makes of an id without spaces.
+// turnWords is the number of words in a turn from the function turn, for an id without spaces.
 const turnWords = 3
 
-// turn makes a turn whose text can be told from others.
+// turn returns a turn with a unique text.
 func turn(id string, after time.Duration) memory.Turn {
 	return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "text of " + id, Time: base.Add(after)}
 }
 
-// tester is what the helpers need of a *testing.T or a *rapid.T.
+// tester is the common part of *testing.T and *rapid.T for the helpers.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -141,7 +139,7 @@ func mustKeep(t tester, w window.Window, scope memory.Scope, until time.Duration
 	}
 }
 
-// recent is the window whenever it is asked for.
+// recent returns the window without a time limit.
 func recent(t tester, w window.Window, scope memory.Scope) []memory.Turn {
 	t.Helper()
 	return recentAt(t, w, scope, time.Time{})
