@@ -46,8 +46,8 @@ type Formed struct {
 	Entries []memory.Memory
 	// Operations are the decisions, in their order.
 	Operations []memory.Operation
-	// Shown are the ids of the entries in the former's input, in order and with repetitions. Entries that come from
-	// the turns themselves are excluded.
+	// Shown are the ids of the stored entries that the former received together with the turns. They are in order,
+	// with repetitions.
 	Shown []string
 	// Searches is the number of searches in the bank, for the turns and for the former's look-ups.
 	Searches int
