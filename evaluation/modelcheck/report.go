@@ -113,7 +113,7 @@ func failure(err error, came *seen) string {
 		return failFiltered
 	case errors.Is(err, llm.ErrUnauthorized): // also a used-up quota, which is a 429, too
 		return failUnauthorized
-	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // also a request held back by the limit
+	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // or held back by the limit
 		return failLimited
 	case came.foreign:
 		return failForeign
