@@ -95,7 +95,7 @@ func user(i int) string { return fmt.Sprint("u", i) }
 func spoken(i, n int) dataset.Session {
 	cities := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Utrecht"}
 	pets := []string{"Biscuit", "Maple", "Comet", "Pepper", "Olive"}
-	at := time.Date(2020, time.March, 3, 18, 0, 0, 0, time.UTC).AddDate(0, 0, n) // years ago, so that the filter never takes a time for a future one
+	at := time.Date(2020, time.March, 3, 18, 0, 0, 0, time.UTC).AddDate(0, 0, n) // never a future time
 	return harness.Talk(user(i), fmt.Sprint("s", n), harness.Lives(i).Name, at,
 		"I live in "+cities[(i+n)%len(cities)]+" now.", fmt.Sprintf("I have a dog called %s%d.", pets[(i+n)%len(pets)], n))
 }
