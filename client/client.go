@@ -221,7 +221,7 @@ func (c *Client) TurnStatus(ctx context.Context, user, turnID string) (out TurnS
 	return out, c.call(ctx, http.MethodGet, "users/"+segment(user)+"/turns/"+segment(turnID), nil, nil, &out)
 }
 
-// Usage returns the tenant's operation counts of a day, by operation, and the day itself. day is a date in UTC
+// Usage returns the tenant's operation counts of a day, by operation, and the day itself. The day is a date in UTC
 // ("2026-11-25"); empty means today.
 func (c *Client) Usage(ctx context.Context, day string) (of string, counts map[string]int64, err error) {
 	path := "usage"

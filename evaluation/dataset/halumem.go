@@ -52,10 +52,10 @@ type haluMemQuestion struct {
 // ReadHaluMem reads HaluMem (Chen et al., 2025; github.com/MemTensor/HaluMem: its README and the scripts of its stage
 // 6, which write the files). The file holds JSON lines of users.
 //
-// It reads a user's uuid and sessions. Of a session it reads start_time, end_time, dialogue (role, content and
-// timestamp of each turn), memory_content of memory_points, and questions. Of a question it reads question, answer,
-// evidence and question_type. memory_points and questions may be missing, as in the long version's sessions of mere
-// distraction. It skips persona_info, because this field states the facts to remember.
+// It reads a user's uuid and sessions. Of a session it reads start_time, end_time, dialogue, memory_content of
+// memory_points, and questions. Of a turn in dialogue it reads role, content and timestamp. Of a question it reads
+// question, answer, evidence and question_type. A session may lack memory_points and questions, as the distractions
+// in the long version do. It skips persona_info, because this field states the facts to remember.
 //
 // Sessions are named s1, s2 and so on by their place in the file, and are sorted by start_time. In the long version,
 // the place of a distraction in the file is unrelated to its time. A turn is named "SESSION:INDEX" by its place in

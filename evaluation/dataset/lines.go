@@ -25,7 +25,7 @@ type Line struct {
 	Session string `json:"session_id"`
 	// Turn is the turn's id, unique per user, not per session. A repeated line, as in a redelivery, counts once. Read
 	// refuses an id that comes again with another session or text. An empty id is derived from session, time, speaker
-	// and text, so the same turn gets the same id in every file and another turn does not.
+	// and text. So the same turn gets the same id in every file, and another turn gets another id.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`

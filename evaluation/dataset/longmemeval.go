@@ -37,9 +37,9 @@ type longMemEvalTurn struct {
 // ReadLongMemEval reads LongMemEval (Wu et al., ICLR 2025; github.com/xiaowu0162/LongMemEval). Its README names the
 // fields, and its data/custom_history shows the form of the dates.
 //
-// It reads all fields of a question: question_id, question_type, question, answer, question_date,
-// haystack_session_ids, haystack_dates, haystack_sessions (role, content and has_answer of each turn), and
-// answer_session_ids. All fields are required except has_answer, which marks a turn as evidence.
+// It reads all fields of a question. They are question_id, question_type, question, answer, question_date and
+// answer_session_ids, and haystack_session_ids, haystack_dates and haystack_sessions. Each turn of haystack_sessions
+// has role, content and has_answer. All fields are required except has_answer, which marks a turn as evidence.
 //
 // Each question is a separate user with the name question_id, because each question has a separate history. The same
 // session may be in many histories. Sessions are sorted by date; the oracle file has another order. A turn is named

@@ -27,9 +27,10 @@ const (
 // ReadPersonaMem reads PersonaMem (Jiang et al., 2025; github.com/bowen-upenn/PersonaMem). It follows the
 // repository's inference_standalone_openai.py and baselines/data_loader.py.
 //
-// The questions are a table with a header. The required columns are question_type, user_question_or_message (question
-// in early files), correct_answer, all_options, shared_context_id and end_index_in_shared_context. The contexts are
-// JSON lines. Each line is an object that maps ids to lists of messages with role and content.
+// The questions are a table with a header. The required columns are question_type, correct_answer, all_options,
+// shared_context_id and end_index_in_shared_context. The column user_question_or_message is also required; early
+// files name it question. The contexts are JSON lines. Each line is an object that maps ids to lists of messages with
+// role and content.
 //
 // A question is asked after the first end_index_in_shared_context messages of its context. So each pair of a context
 // and an end is a separate user with the name "CONTEXT@END" and with those messages only. The users of one context

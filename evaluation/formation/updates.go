@@ -92,8 +92,8 @@ func (u updateCheck) holds(target int, at time.Time) bool {
 	})
 }
 
-// states returns the targets, out of those of the entry's turns, that the entry itself states. An entry states a
-// target if it has half of the target's words. If no target reaches half, the one with most words counts.
+// states returns the targets that an entry states, among the targets of its turns. An entry states a target if it has
+// half of the target's words. If no target reaches half, the one with most words counts.
 func (u updateCheck) states(m memory.Memory) []int {
 	have := text.StemSet(m.Content)
 	var stated []int

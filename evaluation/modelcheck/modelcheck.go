@@ -144,8 +144,8 @@ type result struct {
 const most = 3
 
 // ask sends cases to the model. It sends one case at a time until one is answered, and then several at once. It gives
-// up when the endpoint causes vain failures in a row. Until the first answer, a case may take no longer than the
-// timeout of one request, so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
+// up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of one request,
+// so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
 func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options) (out []result, stopped string) {
 	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))

@@ -20,8 +20,8 @@ type Report struct {
 type RoleReport struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`
-	// Form is the answer form that the endpoint enforces. It is empty for a generator, whose answers are plain text,
-	// and for a role that was not fully checked.
+	// Form is the answer form that the endpoint enforces. It is empty for a generator, because its answers are plain
+	// text. It is also empty for a role without a complete check.
 	Form string `json:"structured_output,omitempty"`
 	// Window describes the model's window; nil means that no probe ran.
 	Window *Window `json:"window,omitempty"`
@@ -34,7 +34,7 @@ type RoleReport struct {
 	Right int `json:"right"`
 	// Failures counts the cases without a usable answer, by reason.
 	Failures map[string]int `json:"failures"`
-	// Thinking counts the cases whose responses contain the model's thoughts, in the answer or in a separate field.
+	// Thinking counts the cases with the model's thoughts in the answer or in a separate field.
 	Thinking int `json:"thinking"`
 	// Stopped is the reason why the rest of the cases was skipped; empty if none was skipped.
 	Stopped string `json:"stopped,omitempty"`

@@ -50,8 +50,8 @@ type Figures struct {
 	// questions with one.
 	Abstention      float64 `json:"abstention"`
 	FalseAbstention float64 `json:"false_abstention"`
-	// Searched is the share of questions with evidence whose candidates came from the bank's search. Their user's
-	// index was not ready.
+	// Searched is the share of questions with evidence for which the bank's search chose the candidates. The user's
+	// index was then not ready.
 	Searched float64 `json:"searched"`
 	// Cascade says where evidence was lost first.
 	Cascade Cascade `json:"cascade,omitempty"`

@@ -45,7 +45,7 @@ func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// WordsIn is the share of words whose stem is among the stems of a text. It is 0 for no words.
+// WordsIn is the share of words with a stem among the stems of a text. It is 0 for no words.
 func WordsIn(words []string, stems map[string]bool) float64 {
 	n := 0
 	for _, w := range words {

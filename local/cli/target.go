@@ -125,8 +125,8 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 	}, nil
 }
 
-// naming returns a client whose calls name the tenant of the command line; empty names none. A service then refuses a
-// key of another tenant, so a wrong key cannot reach that tenant's users.
+// naming returns a client that adds the command line's tenant to calls; empty adds none. A service then refuses a key
+// of another tenant, so a wrong key cannot reach that tenant's users.
 func naming(tenantID string) *http.Client { return &http.Client{Transport: named(tenantID)} }
 
 type named string

@@ -123,9 +123,9 @@ func relabel(part any) {
 	}
 }
 
-// difference returns the changes from the base's objects to the wanted ones. gone are kustomization entries for
-// removed objects, because kustomize refuses removals in a file of several patches. patches change objects, and more
-// are new objects.
+// difference returns the changes from the base's objects to the wanted ones. The entries in gone remove objects in
+// the kustomization, because kustomize refuses removals in a file of several patches. The patches change objects. The
+// objects in more are new.
 func difference(base, want []object) (gone, patches, more []object) {
 	have, wanted := byID(base), byID(want)
 	for _, o := range base {

@@ -40,9 +40,9 @@ func (p ports) addr(role string) string { return net.JoinHostPort(loopback, p.te
 // text is the port number of a role in decimal.
 func (p ports) text(role string) string { return strconv.Itoa(p[role]) }
 
-// claimPorts returns the ports in the file. Without a file it chooses free ports for all roles and writes the file. A
-// stored port that another process still uses after a while is an error, because cluster state in the data directory
-// names it.
+// claimPorts returns the ports in the file. Without a file it chooses free ports for all roles and writes the file.
+// If another process still uses a stored port after a while, that is an error. Cluster state in the data directory
+// names the port.
 func claimPorts(file string, roles ...string) (ports, error) {
 	known, err := readPorts(file)
 	if err != nil {
@@ -69,7 +69,7 @@ func claimPorts(file string, roles ...string) (ports, error) {
 }
 
 // ClaimPort returns the loopback address of a role's port in the file. If the file has no port for the role, it takes
-// the preferred port if that is free, or else another one, and writes the file. A stored port that another process
+// the preferred port, or another one if that is not free. It then writes the file. A stored port that another process
 // uses is an error.
 func ClaimPort(file, role string, preferred int) (string, error) {
 	known, err := readPorts(file)

@@ -15,7 +15,7 @@ import (
 const rewriteEvery = time.Minute
 
 // Keep is the Keep of every server. For a redis-server it also rewrites the append-only file within a minute after a
-// write, because that file contains deleted contents until then. The embedded server does so by itself.
+// write. Until then, that file contains deleted contents. The embedded server does so by itself.
 func (r *Redis) Keep(ctx context.Context) error {
 	if r.appendOnly == "" {
 		return r.server.Keep(ctx)

@@ -96,9 +96,9 @@ func (s *server) start(ctx context.Context) (err error) {
 }
 
 // openOnPorts opens the server on its previous ports, or on new ones. Another process can take a port before the
-// server listens. openOnPorts then waits for the previous ports a few times, or chooses other new ports, which no
-// client has seen yet. Only servers inside this process (broker, Redis) report a taken port. A child process ends
-// instead and writes the reason to its log.
+// server listens. It then waits for the previous ports a few times. New ports, which no client has seen, are replaced
+// by others. Only servers inside this process (broker, Redis) report a taken port. A child process ends instead and
+// writes the reason to its log.
 func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (ports, error) {
 	file := s.opts.file(s.name, ".ports.json")
 	for try := 1; ; try++ {

@@ -104,9 +104,8 @@ func forget(dir string) error {
 // settingModel is the setting with the model for tenants of policy llm.
 const settingModel = "MNEME_LLM_MODEL"
 
-// checkTenants refuses a start with tenants that the services would refuse, or whose memories could never be formed.
-// Reasons are a requested strategy or policy that the local tenant lacks, a missing model, and a missing trained
-// policy.
+// checkTenants refuses a start with tenants that the services would refuse or could never form memories for. Reasons
+// are a requested strategy or policy that the local tenant lacks, a missing model, and a missing trained policy.
 func checkTenants(o Options) error {
 	path := filepath.Join(o.Dir, tenantsFile)
 	f, err := os.Open(path)

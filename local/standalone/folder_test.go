@@ -141,7 +141,8 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 	}
 }
 
-// A tenant whose policy lacks a requirement would accept sessions and form none, so the start fails.
+// If the requirement of a tenant's policy is missing, the services would accept sessions and form none. So the start
+// fails.
 func TestATenantsPolicyNeedsWhatItIsMadeBy(t *testing.T) {
 	trained := t.TempDir()
 	write(t, filepath.Join(trained, "any.json"), string(trainedPolicy(t, "mine")))

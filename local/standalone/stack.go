@@ -192,8 +192,9 @@ func (s *Stack) startServices(ctx context.Context) error {
 	return nil
 }
 
-// Beside starts a further reranker and utilizer with changed settings on the same servers, to compare results on the
-// same memories. It returns their connection and a function to stop them. Call this function before the stack stops.
+// Beside starts a further reranker and utilizer with changed settings on the same servers. Callers use it to compare
+// results on the same memories. It returns their connection and a function to stop them. Call this function before
+// the stack stops.
 func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Connection, stop func(context.Context) error, err error) {
 	environ := s.environ()
 	maps.Copy(environ, settings)

@@ -27,8 +27,8 @@ const (
 	bareMaxBytes = 1 << 20
 )
 
-// openBareBus creates a separate topic with the same number of partitions as Mneme's, and joins a group on it. batch
-// is the limit of records per producer request: 1 for latency, bareBatch for throughput.
+// openBareBus creates a separate topic with the same number of partitions as Mneme's, and joins a group on it. The
+// limit of records per producer request is batch. It is 1 for latency and bareBatch for throughput.
 func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 	topic := "bench." + uuid.NewString()
 	made := kafka.Topic{Name: topic, Partitions: s.Bus.Partitions, Replicas: 1}

@@ -45,8 +45,8 @@ type options struct {
 	json, quick          bool
 }
 
-// Execute runs the command and returns its exit code. 0 means that all rows were measured, even if targets were
-// missed; 1 is a failure and 2 wrong usage. The table goes to out, all other output to errOut.
+// Execute runs the command and returns its exit code. The code 0 means that all rows were measured, even if targets
+// were missed. A failure gives 1 and wrong usage 2. The table goes to out, all other output to errOut.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	o, chosen, err := parse(args, errOut)
 	if errors.Is(err, flag.ErrHelp) {

@@ -21,9 +21,9 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// nodes are three nodes in three zones, with the labels that ci/everything requires. They come with the other objects
-// that a cluster has before the chart: the priority classes in the values, and a role for namespace administrators
-// over the kinds of KEDA and similar systems.
+// nodes are three nodes in three zones, with the labels that ci/everything requires. The text also holds the other
+// objects of a cluster before the chart. These are the priority classes in the values, and a role for namespace
+// administrators over the kinds of KEDA and similar systems.
 const nodes = `
 apiVersion: v1
 kind: Node

@@ -1,8 +1,8 @@
 //go:build realclients
 
 // Package clients_test runs unmodified, pinned clients of other projects against all of Mneme on this machine. They
-// are mem0's clients of PyPI and npm, MCP clients, an API tester that reads the OpenAPI description, and the
-// frameworks of integrations/. They are installed below .cache/clients.
+// are mem0's clients of PyPI and npm, MCP clients, and the frameworks of integrations/. An API tester reads the
+// OpenAPI description. They are installed below .cache/clients.
 package clients_test
 
 import (

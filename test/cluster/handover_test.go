@@ -72,8 +72,8 @@ func (h *handovers) end() {
 	h.watching.Wait()
 }
 
-// report ends the watch. For each group it prints the longest time without a commit in a partition that had records,
-// and compares it with a limit. A group without any commit fails the test.
+// report ends the watch. For each group it prints the longest time without a commit in a partition with records. It
+// compares this time with a limit. A group without any commit fails the test.
 func (h *handovers) report(t *testing.T, limit time.Duration) {
 	t.Helper()
 	h.end()

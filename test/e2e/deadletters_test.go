@@ -226,7 +226,8 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	}
 }
 
-// neighbour returns a user of the tenant for refused records, whose key maps to the same partition as another key.
+// neighbour returns a user of the tenant for refused records. The user's key maps to the same partition as the given
+// key.
 func neighbour(key string) string {
 	partitions := []int{0, 1, 2, 3}
 	balancer := kafka.Murmur2Balancer{Consistent: true}

@@ -50,7 +50,7 @@ func conversationFile(t *testing.T) []byte {
 	return content
 }
 
-// Every turn of a long file gets exactly one decision and belongs to a session whose memories are formed.
+// Every turn of a long file gets exactly one decision, and the memories of its session are formed.
 func TestALongConversationFileIsAccountedFor(t *testing.T) {
 	sessions, err := dataset.Read(bytes.NewReader(conversationFile(t)))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package e2e_test tests the whole path through the public interfaces: session events in, memories formed, profiles
-// out, dead letters and replay. Every system behind them is real.
+// Package e2e_test tests the whole path through the public interfaces. It covers session events, memories, profiles,
+// dead letters and replay. Every system behind them is real.
 package e2e_test
 
 import (

@@ -19,7 +19,7 @@ func (s *System) deadLetterSource() (bus.Source, error) {
 	})
 }
 
-// DeadLetters returns the waiting dead letters of records whose key has the prefix: "tenant/" or "tenant/user".
+// DeadLetters returns the waiting dead letters with the key prefix: "tenant/" or "tenant/user".
 func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLetter {
 	tb.Helper()
 	s.readingDeadLetters.Lock()

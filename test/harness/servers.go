@@ -99,8 +99,8 @@ func (s *Servers) Close() error {
 func (s *Servers) TenantsFile() string { return filepath.Join(s.Dir, "tenants.yaml") }
 
 // Environ returns the settings of a service on these servers, tuned for tests. Long production waits are shortened,
-// and every feature stays on. A recall waits for parts that production would skip after some milliseconds, so that a
-// busy machine does not change results. extra overrides the settings.
+// and every feature stays on. A recall waits for parts that production would skip after some milliseconds. So a busy
+// machine does not change results. The settings in extra override the others.
 func (s *Servers) Environ(extra map[string]string) map[string]string {
 	env := map[string]string{
 		"MNEME_KAFKA_BROKERS":         s.Broker.Addr(),

@@ -1,7 +1,7 @@
 //go:build images
 
-// Package images_test runs the contents of the images under the images' conditions: static binaries alone in a root
-// folder, as a user without privileges.
+// Package images_test runs the contents of the images under the images' conditions. Static binaries run alone in a
+// root folder, as a user without privileges.
 package images_test
 
 import (

@@ -29,7 +29,7 @@ var unraced = map[string]string{
 	"shared/model/wordvector": "its lock guards a model that is loaded once",
 }
 
-// raced are folders without goroutines whose tests run goroutines of other packages under the race detector.
+// raced are folders without goroutines. Their tests run goroutines of other packages under the race detector.
 var raced = []string{"services/gateway/rest", "test/e2e"}
 
 // TestPackagesWithGoroutinesAreRaced compares raced.txt with the code. raced.txt lists the packages that `make test`
