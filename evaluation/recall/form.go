@@ -114,7 +114,7 @@ func (r *run) formed(ctx context.Context, s dataset.Session) (bool, error) {
 	return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
 }
 
-// read fetches the decisions and memories of every user.
+// read exports the memories of every user.
 func (r *run) read(ctx context.Context) error {
 	for _, s := range r.subjects {
 		if err := r.export(ctx, s); err != nil {

@@ -156,7 +156,7 @@ func renderBy(t *testing.T, program string, values ...string) objects {
 	}
 	var found objects
 	for dec := yaml.NewDecoder(strings.NewReader(out)); ; {
-		var o map[string]any // a nested map must not decode as an object, which at cannot read
+		var o map[string]any // with object, nested maps would be objects, too, which at cannot read
 		if err := dec.Decode(&o); errors.Is(err, io.EOF) {
 			return found
 		} else if err != nil {

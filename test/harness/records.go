@@ -56,7 +56,7 @@ func readAll(ctx context.Context, source bus.Source) ([]bus.Message, error) {
 				return nil, fmt.Errorf("partition %d: %w", p.ID, err)
 			}
 			if len(fetched.Messages) == 0 && fetched.End >= end {
-				break // the rest was deleted
+				break // the rest was truncated
 			}
 			for _, m := range fetched.Messages {
 				next = m.Offset + 1
