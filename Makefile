@@ -1,15 +1,15 @@
-# Mneme. `make demo` shows the main job, `make test` passes the tests; the rest is for going on.
+# Mneme. `make demo` shows the main job and `make test` runs the tests. `make help` lists all targets.
 SHELL := /bin/bash
 GO ?= go
 BIN := bin
 CACHE := .cache
 TOOLS := $(CACHE)/tools
 SERVICES := saliency-filter booster utilizer reranker gateway
-# The race detector needs a C compiler; without one the tests run all the same, and say so.
+# The race detector needs a C compiler. Without one the tests run without the detector and print a notice.
 RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
-# Binaries are built as those in the images are, so that both have one cache.
+# Binaries are built with the flags of the images' binaries, so that both share one cache.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath
-# How tests are run; .ci/run puts a summarising runner here.
+# The test runner. .ci/run replaces it by a runner that prints summaries.
 GOTEST ?= $(GO) test
 TESTFLAGS ?=
 
@@ -35,7 +35,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s:
 
 .PHONY: demo
-demo: $(BIN)/mneme ## run the whole way once on embedded servers, and stop
+demo: $(BIN)/mneme ## run all of Mneme once on embedded servers, and stop
 	@$(BIN)/mneme demo
 
 .PHONY: up
@@ -64,12 +64,12 @@ $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 servers: ## build the real Weaviate and Temporal for local runs and tests
 	@$(GO) run ./local/servers/cmd/build
 
-# Packages with goroutines are tested with the race detector; test/layers holds the list against the code. Tests are built as the binaries
-# are, so that one cache serves both, and `make lint` vets them.
+# Packages with goroutines are tested with the race detector. test/layers compares their list with the code. Tests are
+# built with the flags of the binaries, so that both share one cache. `make lint` vets the tests.
 TEST := -trimpath -vet=off -timeout 20m
 RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
-# Packages that wait most begin first, beside those that compute.
+# Packages with long waits start first, in parallel with packages that compute.
 SLOW := ./test/fault ./test/erasure ./test/e2e ./local/servers ./shared/store/bank/weaviate
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 
@@ -90,7 +90,7 @@ LAB = $(filter-out $(LAB_RACED),$(addprefix ./lab/,$(shell $(GO) list -f '{{with
 LAB_RACED = $(addprefix ./,$(filter lab/%,$(shell cat test/layers/raced.txt)))
 
 .PHONY: test-lab
-test-lab: servers ## test the laboratory: train models and policies at test sizes, and repeat experiments
+test-lab: servers ## test the laboratory (trains models and policies at test sizes, and repeats experiments)
 	@$(MAKE) -j2 --no-print-directory test-lab-raced test-lab-rest
 
 .PHONY: test-lab-raced
@@ -106,11 +106,11 @@ test-real: ## run the suites against the real Apache Kafka (Java, Maven) and red
 	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./shared/store/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
-test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks
+test-clients: servers ## run mem0's clients, MCP clients, an API tester, and the frameworks of integrations/ (Python, Node)
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(TOOLS)/helm-unittest ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(TOOLS)/helm-unittest ## render the Helm chart with every set of values, check the result, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
 	$(TOOLS)/helm-unittest charts/mneme
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
@@ -133,46 +133,47 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 	integrations/trl/run.sh $(CURDIR)/$(TRL)/bin/python $(CURDIR)/$(BIN)/trainer
 
 .PHONY: test-images
-test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
+test-images: ## build the contents of the images and run them alone in a root folder, as the images' user; check that two builds are equal
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
 .PHONY: test-reproducible
-test-reproducible: $(TOOLS)/ko $(TOOLS)/crane ## build all binaries twice, the second time elsewhere and with an empty cache of Go's, and all images twice by ko: they are the same
+test-reproducible: $(TOOLS)/ko $(TOOLS)/crane ## build all binaries twice, the second time in another folder with an empty Go cache, and all images twice with ko; check that both builds are equal
 	MNEME_TEST_FRESH=1 $(GOTEST) -tags images,ko -count=1 -timeout 30m -run '^Test(Binaries|Images)AreReproducible$$' $(TESTFLAGS) ./test/images
 
 MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
 	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
-# Licences that libraries in the binaries may have. Two modules are looked at by hand: freetype is under one of two licences, of which the
-# FreeType License is taken, and nexus-proto-annotations, of Temporal's API, says nothing of a licence.
+# Licences that libraries in the binaries may have. Two modules are checked by hand. freetype offers two licences, and
+# the FreeType License is chosen. nexus-proto-annotations, part of Temporal's API, states no licence.
 ALLOWED_LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,BSL-1.0,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
 GO_LICENSES = GOWORK=off CGO_ENABLED=0 $(TOOLS)/go-licenses
 OWN := --ignore github.com/mneme-memory/mneme
 
 .PHONY: licenses
-licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which images of the Dockerfile carry; fail where one is not allowed
+licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of the libraries in the binaries, which the Dockerfile's images contain; fail if a licence is not allowed
 	@mkdir -p $(BIN)
 	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
 
-# The modules of a binary: one that is replaced is named by what stands for it.
+# The modules of a binary. A replaced module has the name of its replacement.
 MODULES = $(GO) version -m $(BIN)/$$b | awk '$$1 == "dep" {if (m) print m; m = $$2 "@" $$3} $$1 == "=>" {m = $$2 "@" $$3} END {print m}'
 
 .PHONY: sbom
-sbom: build $(TOOLS)/cyclonedx-gomod ## write bin/*.cdx.json, what each binary is made of (CycloneDX); fail where a module of the binary is not in it
+sbom: build $(TOOLS)/cyclonedx-gomod ## write bin/*.cdx.json, the modules of each binary (CycloneDX); fail if the file lacks a module of the binary
 	@set -e; for b in mneme $(SERVICES); do \
 	  $(TOOLS)/cyclonedx-gomod bin -json -std -output $(BIN)/$$b.cdx.json $(BIN)/$$b 2>$(BIN)/sbom.log || { cat $(BIN)/sbom.log; exit 1; }; \
 	  missing=$$($(MODULES) | while read -r m; do grep -qF "\"pkg:golang/$$m?" $(BIN)/$$b.cdx.json || echo "$$m"; done); \
 	  [ -z "$$missing" ] || { echo "$(BIN)/$$b.cdx.json does not name" $$missing; exit 1; }; \
 	  echo "$(BIN)/$$b.cdx.json: $$($(MODULES) | wc -l) modules"; done
 
-# The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=URL asks another.
+# The Go vulnerability database as a module, because some networks cannot reach its server. VULNERABILITIES=URL sets
+# another source.
 VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
 VULNERABILITIES ?= file://$(shell GOWORK=off $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/data/osv
 
-# What the images' Go is known for counts, not this machine's. Two entries are of Weaviate's server and name no functions of it: the binaries
-# have the types of its API alone.
+# The check covers the images' Go version, not this machine's. Two entries concern Weaviate's server and name none of its
+# functions. The binaries contain only the types of its API.
 IMAGE_GO = $(shell sed -n 's/^FROM golang:\([0-9.]*\) .*/go\1/p' Dockerfile)
 NOT_CALLED := GO-2025-4237|GO-2026-6140
 
@@ -186,7 +187,7 @@ vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code 
 	  if [ -n "$$found" ] || { [ $$code != 0 ] && [ $$code != 3 ]; }; then cat $(BIN)/vulnerabilities.txt; echo "exit code $$code:" $$found; exit 1; fi; \
 	  grep -A4 '^Your code\|^No vuln' $(BIN)/vulnerabilities.txt; echo "none but those of $(NOT_CALLED)"
 .PHONY: test-cluster
-test-cluster: servers ## kill nodes of replicated stores and replace replicas of services in the midst of traffic, and print what clients see of it (Java, Maven, redis-server, PostgreSQL)
+test-cluster: servers ## kill nodes of replicated stores and replace replicas of services during traffic, and print the effects on clients (Java, Maven, redis-server, PostgreSQL)
 	@$(GO) run ./local/servers/cmd/build temporal-server temporal-sql-tool
 	$(GOTEST) -tags cluster -count=1 -v -timeout 60m $(TESTFLAGS) ./test/cluster/
 
@@ -197,11 +198,11 @@ fuzz: ## run every fuzz target for a while
 	    echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-10s} -fuzzminimizetime 20x | tail -1; done; done
 
 .PHONY: bench
-bench: servers ## measure the speed beside their baselines, as a table
+bench: servers ## measure the speed and its baselines, and print a table
 	@$(GO) run ./test/bench/cmd/bench
 
-# Lines that may be long: URLs, tags of settings and of the REST API, requests and answers in its tests, and the word lists and patterns of
-# the rules.
+# Lines that may be long: URLs, tags of settings and of the REST API, requests and answers in its tests, and the word
+# lists and patterns of the rules.
 LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.go|^shared/formation/embedded/
 
 .PHONY: lint
@@ -216,7 +217,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	$(TOOLS)/buf breaking --against proto/released.binpb
 
 .PHONY: generate
-generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(TOOLS)/helm-docs ## write the generated code and documents again
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(TOOLS)/helm-docs ## write the generated code and documents
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	$(GO) run ./local/configdoc > docs/configuration.md
 	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
@@ -231,7 +232,7 @@ $(PYTHON): shared/model/wordvector/requirements.txt
 	touch $@
 
 .PHONY: word-vectors
-word-vectors: $(PYTHON) ## distil word and sentence vectors again (Python 3; downloads about 250 MB, takes half an hour)
+word-vectors: $(PYTHON) ## distil the word and sentence vectors (Python 3; downloads about 250 MB, takes half an hour)
 	$(PYTHON)/bin/python shared/model/wordvector/distill_words.py shared/model/wordvector/vectors.bin
 	$(GO) run ./lab/cmd/mneme-lab train texts > $(PYTHON)/texts.jsonl
 	$(PYTHON)/bin/python shared/model/wordvector/distill_sentences.py \
@@ -240,7 +241,7 @@ word-vectors: $(PYTHON) ## distil word and sentence vectors again (Python 3; dow
 CROSSENCODER = shared/formation/relation/crossencoder
 
 .PHONY: cross-encoder
-cross-encoder: $(PYTHON) ## train the encoders of relations again (Python 3; downloads about 250 MB, takes four hours)
+cross-encoder: $(PYTHON) ## train the encoders of relations (Python 3; downloads about 250 MB, takes four hours)
 	$(GO) run ./lab/cmd/mneme-lab train statements > $(PYTHON)/statements.jsonl
 	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python $(CROSSENCODER)/train.py \
 		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx $(CROSSENCODER)/tokenizer.json

@@ -1,5 +1,5 @@
-// Package client is for programs in Go that reach Mneme through its gateway, with an API key: turns go in over the REST API, everything
-// else is asked by the RPC contracts, whose clients it holds.
+// Package client reaches Mneme through its gateway with an API key, for Go programs. It sends turns over the REST
+// API. For every other call it holds the clients of the RPC contracts.
 package client
 
 import (
@@ -22,24 +22,25 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of an answer, in bytes.
+	// maxAnswer limits the size of an answer, in bytes.
 	maxAnswer = 8 << 20
-	// retries is how often a call that the gateway cannot serve now is made again, if it is to wait no longer than maxPause for that.
+	// retries is the number of retries of a call that the gateway cannot serve now. A required wait of more than
+	// maxPause prevents a retry.
 	retries  = 2
 	maxPause = 30 * time.Second
 )
 
-// Client reaches a gateway. It is safe for concurrent use. It never shows its key.
+// Client is a client of a gateway. It is safe for concurrent use. It never prints its key.
 type Client struct {
-	// Utilizer recalls, answers, and is told what an answer cited.
+	// Utilizer recalls, answers, and accepts reports of citations.
 	Utilizer mnemev1connect.UtilizerServiceClient
-	// Memories reads and changes what is remembered.
+	// Memories reads and changes memories.
 	Memories mnemev1connect.MemoryServiceClient
-	// UserData exports, imports and erases all that is kept of a user.
+	// UserData exports, imports and erases all data of a user.
 	UserData mnemev1connect.UserDataServiceClient
-	// Diagnosis says why something was not recalled.
+	// Diagnosis explains why a recall lacks a fact.
 	Diagnosis mnemev1connect.DiagnosisServiceClient
-	// Reranker shows the tenant's weights, and takes them back.
+	// Reranker shows the tenant's weights and rolls them back.
 	Reranker mnemev1connect.RerankerServiceClient
 
 	base string
@@ -47,8 +48,8 @@ type Client struct {
 	http connect.HTTPClient
 }
 
-// New makes a client of the gateway at a base URL, with an API key, over an HTTP client; nil is http.DefaultClient. Its error says what
-// is wrong with the URL or the key.
+// New returns a client of the gateway at a base URL, with an API key, over an HTTP client; nil means
+// http.DefaultClient. Its error describes the fault in the URL or the key.
 func New(baseURL, apiKey string, over connect.HTTPClient) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -72,13 +73,13 @@ func New(baseURL, apiKey string, over connect.HTTPClient) (*Client, error) {
 	return c, nil
 }
 
-// String names the gateway, and not the key.
+// String returns the gateway's address without the key.
 func (c *Client) String() string { return "mneme at " + c.base }
 
-// GoString is String.
+// GoString returns the same as String.
 func (c *Client) GoString() string { return c.String() }
 
-// bearer puts the key on calls.
+// bearer adds the key to calls.
 type bearer struct{ header string }
 
 // WrapUnary implements connect.Interceptor.
@@ -98,45 +99,47 @@ func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+// WrapStreamingHandler implements connect.Interceptor. It changes nothing, because a client has no handlers.
 func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
 }
 
-// Turn is something that is said.
+// Turn is one message of a conversation.
 type Turn struct {
-	// ID is unique over all sessions of the user; the gateway makes one where it is empty.
+	// ID is unique over all sessions of the user. The gateway generates an empty one.
 	ID string `json:"id,omitempty"`
-	// Speaker is who says it, by name; the role where it is empty.
+	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
 	// Role is "user" or "assistant".
 	Role string `json:"role"`
 	Text string `json:"text"`
-	// Caption describes a picture that was shown.
+	// Caption describes an attached picture.
 	Caption string `json:"caption,omitempty"`
-	// Time is when it was said; now where it is zero.
+	// Time is the time of the message; zero means now.
 	Time time.Time `json:"time,omitzero"`
-	// Metadata is a JSON object of your own, at most 2,048 bytes, which memories carry and filters test. A number that a double does not
-	// hold exactly is refused.
+	// Metadata is a JSON object of the caller's own, at most 2,048 bytes. Memories carry it and filters test it. The
+	// gateway refuses a number that a double does not hold exactly.
 	Metadata map[string]any `json:"metadata,omitempty"`
-	// AgentID, AppID and RunID are what the turn belongs to; empty for none, at most 128 bytes each.
+	// AgentID, AppID and RunID name the turn's agent, application and run. Each is at most 128 bytes; empty means
+	// none.
 	AgentID string `json:"agent_id,omitempty"`
 	AppID   string `json:"app_id,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
 }
 
-// LeftOutError says that the gateway accepted some turns of a request and left the others out, of which nothing is kept.
+// LeftOutError says that the gateway accepted some turns of a request and left out the others. It stores no data of
+// those left out.
 type LeftOutError struct {
-	// Turns are those that were left out, in their order.
+	// Turns are the left-out turns, in their order.
 	Turns []LeftOut
 }
 
-// LeftOut is a turn that was left out.
+// LeftOut is a left-out turn.
 type LeftOut struct {
-	// Place is that of the turn in the request, from 0, and ID its id.
+	// Place is the turn's place in the request, from 0. ID is its id.
 	Place int
 	ID    string
-	// Code, Field and Detail say why, as those of a Problem do.
+	// Code, Field and Detail describe the reason, as in a Problem.
 	Code, Field, Detail string
 }
 
@@ -149,10 +152,10 @@ func (e *LeftOutError) Error() string {
 	return "mneme: left out, while the other turns were accepted: " + strings.Join(out, "; ")
 }
 
-// AddTurns puts in what was said in a session, in order, 200 turns at most, and returns the ids of the turns that were accepted. When it
-// returns, they are acknowledged by all in-sync replicas of the bus; turns that come again under their ids have no effect. A gateway that
-// cannot accept them now is asked again, a few times within ctx. The error is a *LeftOutError where some turns were accepted and others
-// were not, and a *Problem where the gateway has refused all.
+// AddTurns sends turns of a session in order, 200 at most, and returns the ids of the accepted turns. When it
+// returns, all in-sync replicas of the bus have acknowledged them. A repeated turn with the same id has no effect. If
+// the gateway cannot accept the turns now, AddTurns retries a few times within ctx. The error is a *LeftOutError if
+// the gateway accepted only some turns, and a *Problem if it refused all.
 func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Turn) (ids []string, err error) {
 	body, err := json.Marshal(map[string]any{"turns": turns})
 	if err != nil {
@@ -187,7 +190,8 @@ func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Tur
 	return ids, nil
 }
 
-// CloseSession says that a session has ended, so that its memories are formed now. lastTurn is the id of its last turn, or empty.
+// CloseSession marks a session as ended, so that its memories are formed now. lastTurn is the id of its last turn, or
+// empty.
 func (c *Client) CloseSession(ctx context.Context, user, session, lastTurn string) error {
 	body := []byte("{}")
 	if lastTurn != "" {
@@ -199,21 +203,26 @@ func (c *Client) CloseSession(ctx context.Context, user, session, lastTurn strin
 	return c.call(ctx, http.MethodPost, "users/"+segment(user)+"/sessions/"+segment(session)+"/close", nil, body, nil)
 }
 
-// TurnStatus is what became of a turn.
+// TurnStatus is the processing state of a turn.
 type TurnStatus struct {
-	// Status is "accepted" (it is on its way), "remembered", "kept" (as dialogue, without a memory), "dropped" (not worth remembering) or
-	// "dead_letter" (it can never be processed).
+	// Status is one of these values:
+	//   - "accepted": the turn is being processed
+	//   - "remembered": a memory rests on the turn
+	//   - "kept": the turn is stored as dialogue, without a memory
+	//   - "dropped": the turn is not worth remembering
+	//   - "dead_letter": the turn can never be processed
 	Status string `json:"status"`
-	// MemoryIDs are the memories made of it.
+	// MemoryIDs are the memories formed from the turn.
 	MemoryIDs []string `json:"memory_ids"`
 }
 
-// TurnStatus returns what became of a turn: a *Problem of status 404 where nothing is known of it.
+// TurnStatus returns the state of a turn. The error is a *Problem of status 404 for an unknown turn.
 func (c *Client) TurnStatus(ctx context.Context, user, turnID string) (out TurnStatus, err error) {
 	return out, c.call(ctx, http.MethodGet, "users/"+segment(user)+"/turns/"+segment(turnID), nil, nil, &out)
 }
 
-// Usage returns what the tenant did on a day ("2026-11-25", in UTC; empty for today), by what it did, and which day that is.
+// Usage returns the tenant's operation counts of a day, by operation, and the day itself. The day is a date in UTC
+// ("2026-11-25"); empty means today.
 func (c *Client) Usage(ctx context.Context, day string) (of string, counts map[string]int64, err error) {
 	path := "usage"
 	if day != "" {
@@ -227,7 +236,8 @@ func (c *Client) Usage(ctx context.Context, day string) (of string, counts map[s
 	return out.Day, out.Counts, err
 }
 
-// segment is an id as one segment of a path. Dots alone would be taken for a way up.
+// segment escapes an id as one segment of a path. It also escapes ids of dots alone, which would otherwise mean the
+// parent path.
 func segment(id string) string {
 	switch id {
 	case ".":
@@ -238,7 +248,7 @@ func segment(id string) string {
 	return url.PathEscape(id)
 }
 
-// call makes a call of the REST API until it is answered, and reads the answer into out, where that is not nil.
+// call sends a REST call with retries and decodes the answer into out, unless out is nil.
 func (c *Client) call(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
 	for try := 0; ; try++ {
 		err := c.once(ctx, method, path, header, body, out)
@@ -289,7 +299,7 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 	return nil
 }
 
-// unreachable is the error of a request that was not answered, without its address, which names the user.
+// unreachable is the error of a request without an answer. It omits the address, which contains the user.
 func unreachable(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -298,20 +308,20 @@ func unreachable(err error) error {
 	return fmt.Errorf("mneme: the gateway does not answer: %w", err)
 }
 
-// Problem is what the gateway says is wrong.
+// Problem is an error from the gateway.
 type Problem struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, over_quota, unsupported,
-	// internal or unavailable; empty where it was not the gateway that answered.
+	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited,
+	// over_quota, unsupported, internal or unavailable. It is empty if another server answered.
 	Code string
 	// Detail is for people.
 	Detail string
-	// Field is the field at fault ("turns[3].text"); empty where it is none.
+	// Field is the wrong field ("turns[3].text"); empty if no field is wrong.
 	Field string
-	// RequestID names the call in the gateway's log.
+	// RequestID identifies the call in the gateway's log.
 	RequestID string
-	// RetryAfter is when it is worth trying again; zero where that does not help.
+	// RetryAfter is the time to wait before a retry; zero if a retry does not help.
 	RetryAfter time.Duration
 }
 

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "mneme_key"
 
-// utilizer answers with who asks.
+// utilizer answers with the user id and the caller's credential.
 type utilizer struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 }
@@ -32,7 +32,7 @@ func (utilizer) Recall(_ context.Context, r *connect.Request[mnemev1.RecallReque
 	return connect.NewResponse(&mnemev1.RecallResponse{Profile: r.Msg.GetUserId() + " by " + r.Header().Get("Authorization")}), nil
 }
 
-// open serves answers in their order, and returns a client, and what it was asked.
+// open serves answers in their order. It returns a client and the received requests.
 func open(t *testing.T, answers ...func(http.ResponseWriter)) (*client.Client, *[]string) {
 	t.Helper()
 	asked := &[]string{}
@@ -99,7 +99,7 @@ func TestWhatTheGatewayRefuses(t *testing.T) {
 	if _, err := c.TurnStatus(ctx, "ines", "t"); err == nil {
 		t.Error("a call outlives its context")
 	}
-	c, asked = open(t, says(429, `{}`, "Retry-After", "3600")) // as for a limit of a day
+	c, asked = open(t, says(429, `{}`, "Retry-After", "3600")) // like a daily limit
 	if _, err := c.TurnStatus(t.Context(), "ines", "t"); !errors.As(err, &p) || p.RetryAfter != time.Hour || len(*asked) != 1 {
 		t.Errorf("got %v after %d calls", err, len(*asked))
 	}

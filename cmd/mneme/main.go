@@ -1,4 +1,4 @@
-// Command mneme runs Mneme on a laptop and talks to a running one. `mneme --help` lists what it can do.
+// Command mneme runs Mneme on a laptop and talks to a running one. `mneme --help` lists its commands.
 package main
 
 import (

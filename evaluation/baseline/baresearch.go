@@ -1,5 +1,5 @@
-// Package baseline has what recall is measured against: searches of what was said that have learned nothing, in this process, and Weaviate
-// asked for a user's memories with nothing of ours in between.
+// Package baseline holds the baselines for recall. The first kind searches the raw turns in this process and learns
+// nothing. The second kind queries Weaviate for a user's memories directly, without Mneme's own code in between.
 package baseline
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 )
 
-// Query is a query with what the bank makes of it.
+// Query is a query text with its word-search terms and its vector.
 type Query struct {
-	// Text is the query as it is asked.
+	// Text is the query text.
 	Text string
-	// Terms are what BM25 looks for, Vector what cosine compares.
+	// Terms are the input of BM25. Vector is the input of the cosine comparison.
 	Terms  string
 	Vector []float32
 }
@@ -45,7 +45,7 @@ func Queries(ctx context.Context, e embedding.Embedder, texts []string) ([]Query
 	return out, nil
 }
 
-// Client is a connection to the bank's server.
+// Client is a connection to the bank's Weaviate server.
 type Client struct {
 	conn       *grpc.ClientConn
 	search     pb.WeaviateClient
@@ -53,7 +53,7 @@ type Client struct {
 	key        string
 }
 
-// Open connects to where a bank is. Nothing is asked yet.
+// Open connects to the server of a bank. It sends no request yet.
 func Open(cfg weaviate.Config) (*Client, error) {
 	secured := insecure.NewCredentials()
 	if cfg.TLS {
@@ -69,10 +69,11 @@ func Open(cfg weaviate.Config) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Search asks for a user's k best active memories with their texts and returns how long the server took and how many came. With the
-// texts, because a query that returns ids alone is no use to anybody, and takes about two thirds of the time.
+// Search requests a user's k best active memories with their texts. It returns the server's time and the number of
+// results. The texts are part of the request because ids alone serve no reader. A query for ids alone takes about two
+// thirds of the time.
 func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int, alpha float32) (took time.Duration, found int, err error) {
-	user := sha256.Sum256([]byte(scope.User)) // as the bank keeps it
+	user := sha256.Sum256([]byte(scope.User)) // the form in which the bank stores the user
 	equal := func(property, value string) *pb.Filters {
 		return &pb.Filters{
 			Operator: pb.Filters_OPERATOR_EQUAL, TestValue: &pb.Filters_ValueText{ValueText: value},
@@ -89,7 +90,7 @@ func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int,
 			equal("user", hex.EncodeToString(user[:])), equal("status", string(memory.StatusActive)),
 		}},
 	}
-	if q.Terms == "" { // nothing to match by words
+	if q.Terms == "" { // the query has no words to match
 		req.NearVector = &pb.NearVector{VectorBytes: vector}
 	} else {
 		req.HybridSearch = &pb.Hybrid{

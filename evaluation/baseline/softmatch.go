@@ -13,18 +13,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// SoftMatch compares by word vectors: a document gets for each word of the query the cosine of its own nearest word, weighted by how few
-// documents have the query's word. Stop words, and words without a vector, do not count.
+// SoftMatch compares texts by word vectors. For each query word, a document scores the cosine of its nearest word,
+// weighted by the rarity of the query word. Stop words and words without a vector do not count.
 func SoftMatch(documents []score.Shown, table *wordvector.Table) *Search {
 	return &Search{documents: documents, scores: newSoftMatch(documents, table).scores}
 }
 
 type softMatch struct {
 	table *wordvector.Table
-	// words are those that occur, by their number in the table; documents have places in it, each once.
+	// words are the words that occur, by their number in the table. documents hold indexes into words, each once.
 	words     []int32
 	documents [][]int
-	// holders is how many documents have a word.
+	// holders counts the documents that contain each word.
 	holders map[int32]int
 }
 
@@ -45,7 +45,7 @@ func newSoftMatch(documents []score.Shown, table *wordvector.Table) *softMatch {
 	return s
 }
 
-// known are the words of a text that carry content and have a vector, each once.
+// known returns the content words of a text that have a vector, each once.
 func (s *softMatch) known(said string) []int32 {
 	var out []int32
 	for _, w := range text.Words(said) {
@@ -80,7 +80,7 @@ func (s *softMatch) scores(query string) []float64 {
 	return scores
 }
 
-// preferenceWords are the stems of words that preferences, habits and limits are often told with.
+// preferenceWords are the stems of words that often state preferences, habits and limits.
 var preferenceWords = func() map[string]bool {
 	stems := map[string]bool{}
 	for word := range strings.FieldsSeq(
@@ -91,8 +91,8 @@ var preferenceWords = func() map[string]bool {
 	return stems
 }()
 
-// Preferences adds up BM25, SoftMatch and how many words there are that preferences are told with. Each is standardised over the documents
-// of a query, so that they count alike. It finds all documents.
+// Preferences adds three scores: BM25, SoftMatch and the number of preference words. Each score is standardised over
+// the documents of a query, so that all three weigh the same. It returns all documents.
 func Preferences(documents []score.Shown, terms Terms, table *wordvector.Table) *Search {
 	words, soft, told := Words(documents, terms), newSoftMatch(documents, table), make([]float64, len(documents))
 	for i, d := range documents {
@@ -111,7 +111,7 @@ func Preferences(documents []score.Shown, terms Terms, table *wordvector.Table) 
 	}}
 }
 
-// standardised are values with mean 0 and standard deviation 1; of equal ones, zeros.
+// standardised scales values to mean 0 and standard deviation 1. Equal values become zeros.
 func standardised(values []float64) []float64 {
 	out := make([]float64, len(values))
 	if mean, deviation := stat.PopMeanStdDev(values, nil); deviation > 0 {

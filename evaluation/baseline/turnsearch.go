@@ -9,15 +9,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Search finds documents for a query, best first, without anything that Mneme has learned. It is safe for concurrent use.
+// Search ranks documents for a query, best first. It uses no memories of Mneme. It is safe for concurrent use.
 type Search struct {
 	documents []score.Shown
-	// scores are those of all documents; one of above or less is not found.
+	// scores holds one score per document. A document that scores no more than above is left out.
 	scores func(query string) []float64
 	above  float64
 }
 
-// Find returns the documents that answer a query at all, best first; equal ones in their own order.
+// Find returns the documents that match the query, best first. Equal scores keep the documents' order.
 func (s *Search) Find(query string) []score.Shown {
 	scores := s.scores(query)
 	var order []int
@@ -34,10 +34,10 @@ func (s *Search) Find(query string) []score.Shown {
 	return out
 }
 
-// Terms analyses a text for word search.
+// Terms splits a text into terms for word search.
 type Terms func(text string) []string
 
-// PlainTerms are the words of a text in lower case: neither stemmed nor filtered.
+// PlainTerms returns the words of a text in lower case, without stemming or filtering.
 func PlainTerms(said string) []string {
 	words := text.Words(said)
 	out := make([]string, len(words))
@@ -47,7 +47,7 @@ func PlainTerms(said string) []string {
 	return out
 }
 
-// Words is BM25 with the parameters of the bank; it finds the documents that share a word with the query.
+// Words is BM25 with the bank's parameters. It finds the documents that share a word with the query.
 func Words(documents []score.Shown, terms Terms) *Search {
 	counted := make([]text.TermCounts, len(documents))
 	for i, d := range documents {

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// said numbers some texts from 1.
+// said numbers texts from 1.
 func said(texts ...string) []score.Shown {
 	var out []score.Shown
 	for i, text := range texts {

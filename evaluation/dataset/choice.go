@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// choice reads PersonaMem's options, a list as Python or JSON writes it, and the one that is right, given by its letter: "(b)".
-// Letters before options, as in "(b) Tea", are taken off; options without them have those of their places.
+// choice reads PersonaMem's options, a list in Python or JSON notation, and the letter of the right option: "(b)". It
+// removes letters before options, as in "(b) Tea". Options without letters get letters by their place.
 func choice(list, right string) (options []string, answer string, err error) {
 	if json.Unmarshal([]byte(list), &options) != nil {
 		if options, err = pythonList(list); err != nil {
@@ -38,10 +38,10 @@ func choice(list, right string) (options []string, answer string, err error) {
 	return options, answer, nil
 }
 
-// errList is what is wrong with a list of texts in Python's notation.
+// errList reports a malformed list of texts in Python's notation.
 var errList = errors.New("want a list of texts")
 
-// pythonList reads a list of texts in Python's notation: quotes of either kind, and Python's escapes.
+// pythonList reads a list of texts in Python's notation, with either kind of quotes and with Python's escapes.
 func pythonList(in string) ([]string, error) {
 	in = strings.TrimSpace(in)
 	if len(in) < 2 || in[0] != '[' || in[len(in)-1] != ']' {
@@ -64,7 +64,7 @@ func pythonList(in string) ([]string, error) {
 	return out, nil
 }
 
-// pythonText reads a quoted text and returns it with what comes after it.
+// pythonText reads a quoted text and returns it with the rest of the input.
 func pythonText(in string) (text, rest string, err error) {
 	quote := in[0]
 	if quote != '\'' && quote != '"' {
@@ -91,7 +91,8 @@ func pythonText(in string) (text, rest string, err error) {
 	return "", "", errors.New("has no closing quote")
 }
 
-// pythonEscape writes what comes after a backslash, and returns how long that was. What Python knows no escape for stays as it is.
+// pythonEscape writes the character of an escape and returns the length of the escape in the input. An unknown escape
+// stays unchanged, as in Python.
 func pythonEscape(out *strings.Builder, in string) (int, error) {
 	digits := 0
 	switch in[0] {

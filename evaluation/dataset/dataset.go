@@ -1,6 +1,6 @@
-// Package dataset reads conversations from files: JSON lines of turns, and the formats of LoCoMo, LongMemEval, PersonaMem and HaluMem with
-// their questions. What it returns has not been checked against the contracts' limits; the service does that, for files as for everything
-// else.
+// Package dataset reads conversations from files: JSON lines of turns, and the formats of LoCoMo, LongMemEval,
+// PersonaMem and HaluMem with their questions. It does not check the contracts' limits. The service checks them for
+// every source.
 package dataset
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// ErrFormat says that a file is in none of the known formats, or breaks the rules of its own.
+// ErrFormat says that a file has no known format or breaks the rules of its format.
 var ErrFormat = errors.New("not a readable conversation file")
 
 // byteOrderMark begins UTF-8 files of some editors.
@@ -22,14 +22,14 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 // Session is one conversation of a user, its turns in order.
 type Session struct {
-	// User owns the memory of it; ID tells it from the user's others.
+	// User owns the memory of the session. ID is unique among the user's sessions.
 	User, ID string
 	Turns    []memory.Turn
-	// ClosedAt is when it ended; zero when the file does not say.
+	// ClosedAt is the end of the session; zero if the file does not state it.
 	ClosedAt time.Time
 }
 
-// End is when the session ended: ClosedAt, or just after its last turn.
+// End returns the end of the session: ClosedAt, or just after its last turn.
 func (s Session) End() time.Time {
 	if !s.ClosedAt.IsZero() || len(s.Turns) == 0 {
 		return s.ClosedAt
@@ -37,8 +37,8 @@ func (s Session) End() time.Time {
 	return s.Turns[len(s.Turns)-1].Time.Add(time.Second)
 }
 
-// Read reads the sessions of a file: one that begins with '[' is LoCoMo's, anything else is JSON lines. Sessions come in the order of
-// their first turn in the file. ReadSubjects also reads questions, and further formats.
+// Read reads the sessions of a file. A file that begins with '[' is LoCoMo's; any other file is JSON lines. Sessions
+// keep the order of their first turn in the file. ReadSubjects also reads questions and further formats.
 func Read(r io.Reader) ([]Session, error) {
 	b := plain(r)
 	c, err := firstByte(b)
@@ -56,16 +56,16 @@ func Read(r io.Reader) ([]Session, error) {
 	return out, err
 }
 
-// plain passes over a byte order mark.
+// plain skips a byte order mark.
 func plain(r io.Reader) *bufio.Reader {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
-		_, _ = b.Discard(len(byteOrderMark)) // it was peeked, so it is there
+		_, _ = b.Discard(len(byteOrderMark)) // Peek has read the mark already
 	}
 	return b
 }
 
-// firstByte passes over space and returns what comes then, which is still to be read.
+// firstByte skips space and returns the next character without consuming it.
 func firstByte(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()

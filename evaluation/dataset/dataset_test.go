@@ -43,7 +43,7 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// A turn without an id has the same one in every file, and no other turn has it.
+// A turn without an id gets the same id in every file. Another turn never gets this id.
 func TestMadeIDsFollowTheTurn(t *testing.T) {
 	read := func(in string) []memory.Turn {
 		t.Helper()

@@ -8,7 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 )
 
-// checkRead checks what holds of whatever is read: an error is a format error and comes alone, and else turns are told apart.
+// checkRead checks the invariants of any read. An error is a format error without results; otherwise all turn ids
+// differ.
 func checkRead(t *testing.T, subjects []dataset.Subject, err error) {
 	t.Helper()
 	if err != nil {
@@ -60,7 +61,7 @@ func FuzzReadHaluMem(f *testing.F) {
 	})
 }
 
-// FuzzReadLoCoMo leaves the turns' ids to the file, which gives them.
+// FuzzReadLoCoMo allows repeated turn ids, because the file itself gives them.
 func FuzzReadLoCoMo(f *testing.F) {
 	f.Add(contents(f, locomoFile))
 	f.Add(`[{"sample_id":"x","conversation":{},"qa":[{"question":"q","category":5,"evidence":["D99999999999999999999:1"]}]}]`)

@@ -13,10 +13,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// haluMemTime is how HaluMem writes times: "Dec 15, 2025, 06:11:23".
+// haluMemTime is HaluMem's time format: "Dec 15, 2025, 06:11:23".
 const haluMemTime = "Jan 2, 2006, 15:04:05"
 
-// haluMemBoundary is the type of HaluMem's questions that cannot be answered: what they ask is in no memory point.
+// haluMemBoundary is the type of HaluMem's unanswerable questions. No memory point answers them.
 const haluMemBoundary = "Memory Boundary"
 
 type haluMemUser struct {
@@ -49,19 +49,23 @@ type haluMemQuestion struct {
 	Type     string          `json:"question_type"`
 }
 
-// ReadHaluMem reads HaluMem (Chen et al., 2025; github.com/MemTensor/HaluMem: its README and the scripts of its stage 6, which
-// write the files): JSON lines of users. Read are uuid and sessions; of a session start_time, end_time, dialogue with role,
-// content and timestamp of each turn, memory_content of its memory_points, and its questions with question, answer, evidence
-// and question_type. memory_points and questions may be missing; the long version's sessions of mere distraction have none.
-// persona_info is not read, as it holds what is to be remembered.
+// ReadHaluMem reads HaluMem (Chen et al., 2025; github.com/MemTensor/HaluMem: its README and the scripts of its stage
+// 6, which write the files). The file holds JSON lines of users.
 //
-// Sessions are named s1, s2 and so on by their place in the file, and put in the order of start_time: in the long version the
-// distractions are put at a place that has nothing to do with their time. A turn is named "SESSION:INDEX" by its place in the
-// dialogue, from 0. An answer has the time of what it answers, so it is put a second after it.
+// It reads a user's uuid and sessions. Of a session it reads start_time, end_time, dialogue, memory_content of
+// memory_points, and questions. Of a turn in dialogue it reads role, content and timestamp. Of a question it reads
+// question, answer, evidence and question_type. A session may lack memory_points and questions, as the distractions
+// in the long version do. It skips persona_info, because this field states the facts to remember.
 //
-// A question is asked when its session has ended, and AskedAt says when. Evidence is a list of memory points, not of turns:
-// EvidenceSessions are the sessions up to the question's own that have such a point. Questions of the type "Memory Boundary"
-// are Unanswerable, and have no evidence. Those of "Memory Conflict" are answered by correcting what they take for granted.
+// Sessions are named s1, s2 and so on by their place in the file, and are sorted by start_time. In the long version,
+// the place of a distraction in the file is unrelated to its time. A turn is named "SESSION:INDEX" by its place in
+// the dialogue, from 0. In the file, an answer has the same time as its question, so ReadHaluMem moves it one second
+// later.
+//
+// A question is asked at the end of its session, and AskedAt holds this time. Evidence is a list of memory points,
+// not of turns. EvidenceSessions are the sessions up to the question's session that have such a point. Questions of
+// the type "Memory Boundary" are Unanswerable and have no evidence. The right answer to a "Memory Conflict" question
+// corrects the question's assumption.
 func ReadHaluMem(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	d := json.NewDecoder(plain(r))
 	var out []Subject
@@ -97,7 +101,7 @@ func ReadHaluMem(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 
 func (u haluMemUser) subject(o ReadOptions, repairs *Repairs) (Subject, error) {
 	out := Subject{Scope: o.scope(u.ID)}
-	points := map[string][]int{} // sessions by what was to be remembered of them
+	points := map[string][]int{} // sessions by memory point
 	for i, s := range u.Sessions {
 		for _, p := range s.MemoryPoints {
 			points[p.Content] = append(points[p.Content], i)
@@ -131,7 +135,7 @@ func (u haluMemUser) subject(o ReadOptions, repairs *Repairs) (Subject, error) {
 
 func sessionName(place int) string { return "s" + strconv.Itoa(place+1) }
 
-// session returns a session and when it began.
+// session returns a session and its start.
 func (w haluMemSession) session(name string, repairs *Repairs) (Session, time.Time, error) {
 	out := Session{ID: name}
 	start, err := haluMemParse("start_time", w.Start)
@@ -189,7 +193,7 @@ func (q haluMemQuestion) question() (Question, error) {
 	return out, nil
 }
 
-// sessions names those up to the question's own that have a point of its evidence, in the order of the file.
+// sessions returns the sessions with a point of the evidence, up to the question's own session, in the file's order.
 func (q haluMemQuestion) sessions(points map[string][]int, own int, repairs *Repairs) []string {
 	var places []int
 	for _, e := range q.Evidence {

@@ -15,37 +15,39 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// maxLine bounds a line: the longest turn with everything escaped fits.
+// maxLine limits a line in bytes. The longest turn fits with every character escaped.
 const maxLine = 4 << 20
 
-// Line is one line of a JSON-lines file: a turn, or, with Closed, the end of a session.
+// Line is one line of a JSON-lines file: a turn, or the end of a session if Closed is set.
 type Line struct {
-	// User and Session say whose conversation it is.
+	// User and Session name the conversation.
 	User    string `json:"user_id"`
 	Session string `json:"session_id"`
-	// Turn identifies the turn; it is unique per user, not per session. A line that is repeated, as in a redelivery, counts once; an id with
-	// another session or text is refused. Empty means one made of session, time, speaker and text,
-	// so that the same turn of another file is the same one, and no other is.
+	// Turn is the turn's id, unique per user, not per session. A repeated line, as in a redelivery, counts once. Read
+	// refuses an id that comes again with another session or text. An empty id is derived from session, time, speaker
+	// and text. So the same turn gets the same id in every file, and another turn gets another id.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
-	// Role is user, assistant or tool, in any letter case; empty means the one that Speaker is called, else user.
+	// Role is user, assistant or tool, in any letter case. If it is empty, a speaker with the name of a role has this
+	// role; any other speaker is a user.
 	Role string `json:"role,omitempty"`
 	Text string `json:"text,omitempty"`
 	// Caption describes an attached image.
 	Caption string `json:"caption,omitempty"`
-	// Metadata is a JSON object of the caller's own; AgentID, AppID and RunID are what the turn belongs to.
+	// Metadata is a JSON object of the caller's own. AgentID, AppID and RunID name the turn's agent, application and
+	// run.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	AgentID  string          `json:"agent_id,omitempty"`
 	AppID    string          `json:"app_id,omitempty"`
 	RunID    string          `json:"run_id,omitempty"`
-	// Time is RFC 3339.
+	// Time is in RFC 3339.
 	Time time.Time `json:"time"`
-	// Closed ends the session at Time; the line has no text then. A file need not have such lines.
+	// Closed ends the session at Time; such a line has no text. A file may omit these lines.
 	Closed bool `json:"closed,omitempty"`
 }
 
-// saidAt is a turn with the line that it came from.
+// saidAt is a turn with its line number.
 type saidAt struct {
 	line int
 	memory.Turn
@@ -127,13 +129,13 @@ func parseLine(raw []byte) (Line, error) {
 	return l, err
 }
 
-// turnID makes an id of what a turn is.
+// turnID derives an id from the turn's contents.
 func turnID(t memory.Turn) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.Format(time.RFC3339Nano), t.Speaker, t.Text, t.Caption))
 	return fmt.Sprintf("%s:%x", t.SessionID, sum[:6])
 }
 
-// turn is the turn of a line that ends no session.
+// turn returns the turn of a line that ends no session.
 func (l Line) turn() (memory.Turn, error) {
 	t := memory.Turn{
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),

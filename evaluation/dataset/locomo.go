@@ -13,13 +13,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// locomoTime is how LoCoMo dates its sessions: "1:56 pm on 8 May, 2023".
+// locomoTime is LoCoMo's date format of sessions: "1:56 pm on 8 May, 2023".
 const locomoTime = "3:04 pm on 2 January, 2006"
 
-// locomoCategories names LoCoMo's numbers, which begin with 1.
+// locomoCategories are the names of LoCoMo's category numbers, which begin with 1.
 var locomoCategories = []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial"}
 
-// locomoSample is one conversation. What is asked about it and what was extracted of it is left to those who want it.
+// locomoSample is one conversation. Other readers parse its questions and observations.
 type locomoSample struct {
 	ID           string                     `json:"sample_id"`
 	Conversation map[string]json.RawMessage `json:"conversation"`
@@ -29,8 +29,9 @@ type locomoSample struct {
 	sessions []Session
 }
 
-// decodeLoCoMo reads LoCoMo's file (Maharana et al., ACL 2024; github.com/snap-research/locomo): a list of samples. A sample becomes a
-// user, named by its sample_id. Its speakers are people, but for a turn whose role, or whose speaker, is the assistant or a tool.
+// decodeLoCoMo reads LoCoMo's file (Maharana et al., ACL 2024; github.com/snap-research/locomo): a list of samples. A
+// sample becomes a user with the name sample_id. Its speakers are people, unless a turn's role or speaker is the
+// assistant or a tool.
 func decodeLoCoMo(r io.Reader) ([]locomoSample, error) {
 	var samples []locomoSample
 	if err := json.NewDecoder(r).Decode(&samples); err != nil {
@@ -48,8 +49,8 @@ func decodeLoCoMo(r io.Reader) ([]locomoSample, error) {
 	return samples, nil
 }
 
-// readSessions reads session_1, session_2 and so on. There are dates of sessions that do not exist; they are passed over. All turns of a
-// session share one date, so each comes a second after the one before, to keep their order.
+// readSessions reads session_1, session_2 and so on. It skips dates of sessions that do not exist. All turns of a
+// session share one date, so each turn is placed one second after the previous one.
 func (s *locomoSample) readSessions() error {
 	last := 0
 	for key := range s.Conversation {
@@ -105,11 +106,12 @@ func (s *locomoSample) date(session string) (time.Time, error) {
 	return t, nil
 }
 
-// ReadLoCoMo reads LoCoMo with its questions. Read are sample_id, the conversation, and of qa question, answer, evidence and category;
-// event_summary and session_summary are not.
+// ReadLoCoMo reads LoCoMo with its questions. It reads sample_id, the conversation, and of qa the fields question,
+// answer, evidence and category. It skips event_summary and session_summary.
 //
-// Adversarial questions are Unanswerable: they ask about the wrong speaker, and their evidence is what was said by the other one.
-// Their adversarial_answer is the wrong one and is not read; two of them have an answer as well, which is kept.
+// Adversarial questions are Unanswerable. They ask about the wrong speaker, and their evidence is a turn of the other
+// speaker. Their adversarial_answer is wrong and is skipped. Two of these questions also have an answer, which is
+// kept.
 func ReadLoCoMo(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	samples, err := decodeLoCoMo(plain(r))
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *locomoSample) questions(known map[string]bool, repairs *Repairs) ([]Que
 	return out, nil
 }
 
-// check says what a question lacks that every format has.
+// check returns an error if the question lacks a field that every format requires.
 func (q Question) check() error {
 	switch {
 	case strings.TrimSpace(q.Text) == "":
@@ -181,7 +183,7 @@ func (q Question) check() error {
 	return nil
 }
 
-// plainAnswer is a JSON answer as text: some are numbers. What is missing or null is empty.
+// plainAnswer returns a JSON answer as text, because some answers are numbers. A missing or null answer is empty.
 func plainAnswer(raw json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(raw, &text) != nil {
@@ -193,10 +195,10 @@ func plainAnswer(raw json.RawMessage) string {
 	return *text
 }
 
-// evidenceID is a turn's id, also where it is written a little wrong: "D8:6; D9:17", "D:11:26", "D30:05".
+// evidenceID matches a turn's id, also with small mistakes: "D8:6; D9:17", "D:11:26", "D30:05".
 var evidenceID = regexp.MustCompile(`D:?(\d+):(\d+)`)
 
-// repair returns the turns that evidence names, and counts what had to be repaired or dropped.
+// repair returns the turns that evidence names, and counts repaired and dropped names.
 func repair(written string, known map[string]bool, repairs *Repairs) []string {
 	var out []string
 	for _, m := range evidenceID.FindAllStringSubmatch(written, -1) {

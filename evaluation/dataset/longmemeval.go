@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// abstention ends the ids of LongMemEval's questions that cannot be answered.
+// abstention is the id suffix of LongMemEval's unanswerable questions.
 const abstention = "_abs"
 
 type longMemEvalItem struct {
@@ -34,18 +34,21 @@ type longMemEvalTurn struct {
 	HasAnswer bool    `json:"has_answer"`
 }
 
-// ReadLongMemEval reads LongMemEval (Wu et al., ICLR 2025; github.com/xiaowu0162/LongMemEval, whose README names the fields and
-// whose data/custom_history the form of the dates). Read are all of a question's fields: question_id, question_type, question,
-// answer, question_date, haystack_session_ids, haystack_dates, haystack_sessions with role, content and has_answer of each
-// turn, and answer_session_ids. All must be there but has_answer, which says that a turn is evidence.
+// ReadLongMemEval reads LongMemEval (Wu et al., ICLR 2025; github.com/xiaowu0162/LongMemEval). Its README names the
+// fields, and its data/custom_history shows the form of the dates.
 //
-// Each question is a user of its own, named by its question_id, as each has a history of its own; the same session may be in
-// many of them. Sessions are put in the order of their dates, which those of the oracle file are not in. A turn is named by its
-// session and its place in it, from 0: "SESSIONID:index". The released files have histories with the same session twice, on two
-// dates: the second one of an id, in the file's order, is named "SESSIONID#2", and Repairs counts it.
+// It reads all fields of a question. They are question_id, question_type, question, answer, question_date and
+// answer_session_ids, and haystack_session_ids, haystack_dates and haystack_sessions. Each turn of haystack_sessions
+// has role, content and has_answer. All fields are required except has_answer, which marks a turn as evidence.
 //
-// A question whose id ends in _abs is Unanswerable. Each is asked after all of its sessions: where one is dated after
-// question_date, which Repairs counts as Late, AskedAt is that session's end.
+// Each question is a separate user with the name question_id, because each question has a separate history. The same
+// session may be in many histories. Sessions are sorted by date; the oracle file has another order. A turn is named
+// "SESSIONID:index" by its place in the session, from 0. The released files have histories that contain a session
+// twice, with two dates. The second session of an id, in the file's order, is named "SESSIONID#2", and Repairs counts
+// it.
+//
+// A question whose id ends in _abs is Unanswerable. Each question is asked after all of its sessions. If a session is
+// dated after question_date, AskedAt is the end of that session, and Repairs counts it as Late.
 func ReadLongMemEval(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	fail := func(n int, id string, err error) ([]Subject, Repairs, error) {
 		return nil, Repairs{}, fmt.Errorf("%w: LongMemEval question %d (%q): %w", ErrFormat, n, id, err)
@@ -129,7 +132,7 @@ func (q longMemEvalItem) subject(o ReadOptions, repairs *Repairs) (Subject, erro
 			return out, fmt.Errorf("session %s: %w", q.SessionIDs[i], err)
 		}
 		if len(s.Turns) == 0 {
-			continue // there is nothing to form memory of
+			continue // an empty turn gives no memory
 		}
 		if at.After(asked) {
 			repairs.Late++
@@ -152,7 +155,7 @@ func (q longMemEvalItem) subject(o ReadOptions, repairs *Repairs) (Subject, erro
 	return out, nil
 }
 
-// afterAll is when a question is asked that is about all sessions: then, or when the last of them has ended.
+// afterAll returns the time of a question about all sessions: then, or the end of the last session if that is later.
 func afterAll(sessions []Session, then time.Time) time.Time {
 	for _, s := range sessions {
 		if s.End().After(then) {
@@ -162,7 +165,7 @@ func afterAll(sessions []Session, then time.Time) time.Time {
 	return then
 }
 
-// names gives each session a name of its own: its id, with a number where the id has come before.
+// names gives each session a unique name: its id, with a number if the id has occurred before.
 func (q longMemEvalItem) names(repairs *Repairs) []string {
 	out := make([]string, len(q.SessionIDs))
 	taken := map[string]bool{}
@@ -185,8 +188,8 @@ func (q longMemEvalItem) names(repairs *Repairs) []string {
 	return out
 }
 
-// addTurns appends turns and returns the ids of those that are evidence. All turns of a session share its date, so each
-// comes a second after the one before, to keep their order.
+// addTurns appends turns and returns the ids of the evidence turns. All turns of a session share its date, so each
+// turn is placed one second after the previous one.
 func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repairs) ([]string, error) {
 	if strings.TrimSpace(s.ID) == "" {
 		return nil, errors.New("its id is empty")
@@ -214,7 +217,7 @@ func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repair
 	return evidence, nil
 }
 
-// longMemEvalTime reads "2023/05/20 (Sat) 02:21"; a question may have a day alone, which means its beginning.
+// longMemEvalTime reads "2023/05/20 (Sat) 02:21". A question may have only a day, which means the start of the day.
 func longMemEvalTime(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if t, err := time.Parse("2006/01/02 (Mon) 15:04", text); err == nil {

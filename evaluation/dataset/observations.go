@@ -10,24 +10,26 @@ import (
 	"strings"
 )
 
-// Observation is a sentence that LoCoMo's authors had a model extract from a session.
+// Observation is a sentence that a model extracted from a session for LoCoMo's authors.
 type Observation struct {
-	// Speaker is whom it is about.
+	// Speaker is the person that the sentence describes.
 	Speaker string
 	// Text is the sentence.
 	Text string
-	// Turns are the ids of those that it was made from; none where the file names none that exist.
+	// Turns are the ids of the source turns. It is empty if the file names no existing turn.
 	Turns []string
 }
 
-// ErrNoObservations says that a file is of a format, or a sample of a file, that has none.
+// ErrNoObservations says that the format of a file, or a sample in a file, has no observations.
 var ErrNoObservations = fmt.Errorf("%w: it has no observations", ErrFormat)
 
-// Observations reads what LoCoMo has extracted of each session, by user and by the session's id ("session_3"), so that it can be
-// replayed in the place of an extractor. Read are sample_id, the conversation for its turns' ids, and of observation
-// session_N_observation: by speaker, a list of pairs of a sentence and one id or a list of them. Within a session, speakers come
-// in the order of their names and sentences in that of the file. Ids are repaired and counted as those of evidence are. Where there are
-// none the error is ErrNoObservations.
+// Observations reads LoCoMo's observations by user and by session id ("session_3"). An evaluation can replay them in
+// place of an extractor.
+//
+// It reads sample_id, the turn ids of the conversation, and session_N_observation of observation. The latter holds by
+// speaker a list of pairs: a sentence, and one id or a list of ids. Within a session, speakers are sorted by name;
+// sentences keep the file's order. Ids are repaired and counted like the ids of evidence. Without observations the
+// error is ErrNoObservations.
 func Observations(path string) (map[string]map[string][]Observation, Repairs, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,7 +89,7 @@ func (s *locomoSample) observations(repairs *Repairs) (map[string][]Observation,
 	return out, nil
 }
 
-// observation reads a pair of a sentence and the ids of its turns. What it holds is not for error messages.
+// observation reads a pair of a sentence and the ids of its turns. Error messages must not contain its text.
 func observation(pair []json.RawMessage, known map[string]bool, repairs *Repairs) (Observation, error) {
 	var o Observation
 	if len(pair) != 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// The columns of PersonaMem's questions that are read. columnText is named columnTextOnce in early files.
+// Columns of PersonaMem's questions. Early files name columnText as columnTextOnce.
 const (
 	columnType     = "question_type"
 	columnText     = "user_question_or_message"
@@ -24,20 +24,23 @@ const (
 	columnEnd      = "end_index_in_shared_context"
 )
 
-// ReadPersonaMem reads PersonaMem (Jiang et al., 2025; github.com/bowen-upenn/PersonaMem, whose inference_standalone_openai.py
-// and baselines/data_loader.py read the files so). Of the questions, a table with a header, it reads question_type,
-// user_question_or_message (question in early files), correct_answer, all_options, shared_context_id and
-// end_index_in_shared_context, all of which must be there. The contexts are JSON lines of an object whose names are the ids and
-// whose values are lists of messages of role and content.
+// ReadPersonaMem reads PersonaMem (Jiang et al., 2025; github.com/bowen-upenn/PersonaMem). It follows the
+// repository's inference_standalone_openai.py and baselines/data_loader.py.
 //
-// A question is asked after the first end_index_in_shared_context messages of its context. So each pair of a context and an end
-// is a user of its own, named "CONTEXT@END", with those messages alone; the users of one context share its turns in memory. A
-// question whose end is negative, as there are in the 128k file, is passed over and counted.
+// The questions are a table with a header. The required columns are question_type, correct_answer, all_options,
+// shared_context_id and end_index_in_shared_context. The column user_question_or_message is also required; early
+// files name it question. The contexts are JSON lines. Each line is an object that maps ids to lists of messages with
+// role and content.
 //
-// A message of the system begins a session: it states the persona, from which the questions could be answered without any
-// memory, and is not read as a turn. Sessions are named s1, s2 and so on, and a turn "SESSION:INDEX" by its place among the
-// messages of the context, from 0. "User:" and "Assistant:" before what they say are taken off; early files have other names,
-// such as "Patient:", which stay. Nothing has a date: see ReadOptions.Began. No question names its evidence.
+// A question is asked after the first end_index_in_shared_context messages of its context. So each pair of a context
+// and an end is a separate user with the name "CONTEXT@END" and with those messages only. The users of one context
+// share its turns in memory. A question with a negative end, as in the 128k file, is skipped and counted.
+//
+// A system message begins a session. It states the persona, which answers the questions without any memory, so it is
+// not read as a turn. Sessions are named s1, s2 and so on. A turn is named "SESSION:INDEX" by its place among the
+// messages of the context, from 0. The prefixes "User:" and "Assistant:" are removed from the texts. Early files have
+// other names, such as "Patient:", which stay. The files have no dates: see ReadOptions.Began. Questions name no
+// evidence.
 func ReadPersonaMem(questions, contexts io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	rows, err := personaMemRows(questions)
 	if err != nil {
@@ -109,7 +112,7 @@ func personaMemRows(r io.Reader) ([]personaMemRow, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, err // it names the line
+			return nil, err // the error names the line
 		}
 		line, _ := table.FieldPos(0)
 		row, err := parsePersonaMemRow(cells, column)
@@ -146,11 +149,11 @@ func parsePersonaMemRow(cells []string, column map[string]int) (personaMemRow, e
 	}}, nil
 }
 
-// personaMemContext is a list of messages, as the sessions that they make up.
+// personaMemContext is a list of messages, split into sessions.
 type personaMemContext struct {
 	messages int
 	sessions []Session
-	// places are those of the sessions' turns among the messages.
+	// places are the places of the sessions' turns among the messages.
 	places [][]int
 }
 
@@ -159,7 +162,7 @@ type personaMemMessage struct {
 	Content *string `json:"content"`
 }
 
-// readContexts reads those contexts that are wanted.
+// readContexts reads the wanted contexts.
 func readContexts(r io.Reader, wanted map[string]*personaMemContext, o ReadOptions, repairs *Repairs) error {
 	d := json.NewDecoder(plain(r))
 	for n := 1; ; n++ {
@@ -217,7 +220,7 @@ func newPersonaMemContext(raw json.RawMessage, o ReadOptions, repairs *Repairs) 
 	return out, nil
 }
 
-// begin begins a session, unless the last one has no turns yet.
+// begin starts a session, unless the last one has no turns yet.
 func (c *personaMemContext) begin() {
 	if n := len(c.sessions); n > 0 && len(c.sessions[n-1].Turns) == 0 {
 		return
@@ -239,7 +242,7 @@ func (c *personaMemContext) add(place int, t memory.Turn, o ReadOptions) {
 	c.places[n] = append(c.places[n], place)
 }
 
-// end is after how many messages a question is asked; not ok is one that cannot be asked.
+// end returns the number of messages before the question. ok is false if the question has no valid place.
 func (c *personaMemContext) end(written int, repairs *Repairs) (int, bool) {
 	switch {
 	case written < 0:
@@ -252,7 +255,7 @@ func (c *personaMemContext) end(written int, repairs *Repairs) (int, bool) {
 	return written, true
 }
 
-// until is what was said before a message, as sessions of a user.
+// until returns the messages before an end, as sessions of a user.
 func (c *personaMemContext) until(user string, end int) []Session {
 	var out []Session
 	for i, s := range c.sessions {
@@ -269,7 +272,7 @@ func (c *personaMemContext) until(user string, end int) []Session {
 	return out
 }
 
-// withoutSpeaker takes a role's name off what is said, as in "User: Hello".
+// withoutSpeaker removes the role's name from a text, as in "User: Hello".
 func withoutSpeaker(text, role string) string {
 	text = strings.TrimSpace(text)
 	if n := len(role) + 1; len(text) >= n && strings.EqualFold(text[:n], role+":") {

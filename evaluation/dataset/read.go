@@ -13,18 +13,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// evaluated is the tenant that evaluation forms memory for; nothing of it leaves the process.
+// evaluated is the tenant of evaluations. Its data stays in the process.
 const evaluated = "evaluation"
 
-// ReadOptions say how a file of conversations is read. The zero value is right for most.
+// ReadOptions configure the reading of a conversation file. The zero value fits most files.
 type ReadOptions struct {
 	// Tenant owns the subjects; empty means the tenant of evaluations.
 	Tenant string
-	// Contexts is the file of conversations that PersonaMem's questions are about. Empty means the one beside the
-	// questions: shared_contexts_X.jsonl for questions_X.csv, or else the only .jsonl file there.
+	// Contexts is the file with the contexts of PersonaMem's questions. Empty means a file in the folder of the
+	// questions: shared_contexts_X.jsonl for questions_X.csv, or else the only .jsonl file.
 	Contexts string
-	// Began is when the first session begins in files without any dates, which is PersonaMem; zero means noon of
-	// 1 January 2024, UTC. The sessions after it begin a day after each other.
+	// Began is the start of the first session in files without dates, as in PersonaMem. Zero means noon of 1 January
+	// 2024, UTC. Each later session begins one day after the previous one.
 	Began time.Time
 }
 
@@ -35,30 +35,30 @@ func (o ReadOptions) scope(user string) memory.Scope {
 	return memory.Scope{Tenant: o.Tenant, User: user}
 }
 
-// Repairs counts what was wrong with a file and was read all the same.
+// Repairs counts mistakes in a file that the reader tolerates.
 type Repairs struct {
-	// Repaired names of evidence were malformed and name a turn all the same. In PersonaMem it is the questions that are
-	// said to be asked after more messages than there are.
+	// Repaired counts malformed evidence names that still identify a turn. In PersonaMem it counts questions whose
+	// end exceeds the number of messages.
 	Repaired int `json:"repaired"`
-	// Dropped names of evidence name nothing that is in the file.
+	// Dropped counts evidence names without a match in the file.
 	Dropped int `json:"dropped"`
-	// Unanswerable is how many names were repaired or dropped in the evidence of LoCoMo's adversarial questions; Repaired
-	// and Dropped do not count them.
+	// Unanswerable counts repaired or dropped names in the evidence of LoCoMo's adversarial questions. Repaired and
+	// Dropped exclude them.
 	Unanswerable int `json:"unanswerable"`
-	// Renamed sessions had an id that another one of the same user has.
+	// Renamed counts sessions with the id of another session of the same user.
 	Renamed int `json:"renamed_sessions"`
-	// Empty turns have no text; they were passed over.
+	// Empty counts turns without text; the reader skips them.
 	Empty int `json:"empty_turns"`
-	// Late sessions are dated after the question that is asked about them; the question was put off until they ended.
+	// Late counts sessions dated after a question about them. The question is moved to the end of the session.
 	Late int `json:"late_sessions"`
-	// Unasked questions cannot be asked, as it is not known after what; they were passed over.
+	// Unasked counts questions without a valid place in the conversation; the reader skips them.
 	Unasked int `json:"unasked_questions"`
 }
 
-// ReadSubjects reads a file of conversations, with what is asked about them if it has questions. What is in the file tells its
-// format, not its name: LoCoMo (ReadLoCoMo), LongMemEval (ReadLongMemEval), PersonaMem's questions (ReadPersonaMem), HaluMem
-// (ReadHaluMem), or JSON lines of turns, which have no questions. A file that is none of them, or that breaks the rules of its
-// format, is an ErrFormat.
+// ReadSubjects reads a file of conversations with its questions, if it has any. It recognises the format by the
+// contents, not by the name. The formats are LoCoMo (ReadLoCoMo), LongMemEval (ReadLongMemEval), PersonaMem's
+// questions (ReadPersonaMem), HaluMem (ReadHaluMem) and JSON lines of turns without questions. The error is ErrFormat
+// for any other format and for a broken rule of a format.
 func ReadSubjects(path string, o ReadOptions) ([]Subject, Repairs, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func ReadSubjects(path string, o ReadOptions) ([]Subject, Repairs, error) {
 	return readTurns(f, o)
 }
 
-// format is one that can be told from a file's beginning.
+// format is a file format that the beginning of a file shows.
 type format int
 
 const (
@@ -96,7 +96,7 @@ const (
 	formatHaluMem
 )
 
-// recognise tells the format by the first character that is no space, and by the fields of the first object.
+// recognise finds the format by the first character that is no space, and by the field names of the first object.
 func recognise(r io.Reader) (format, error) {
 	b := plain(r)
 	c, err := firstByte(b)
@@ -129,7 +129,7 @@ func recognise(r io.Reader) (format, error) {
 	return formatTurns, nil
 }
 
-// firstObject returns the names of the first object's fields; none for what is not JSON.
+// firstObject returns the field names of the first object. It returns no names if the input is not JSON.
 func firstObject(r io.Reader, listed bool) map[string]bool {
 	d := json.NewDecoder(r)
 	if listed {
@@ -148,7 +148,7 @@ func firstObject(r io.Reader, listed bool) map[string]bool {
 	return out
 }
 
-// readPersonaMemAt finds the conversations that a file of questions is about.
+// readPersonaMemAt finds the contexts of a file of questions and reads both.
 func readPersonaMemAt(path string, questions io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	at := o.Contexts
 	if at == "" {

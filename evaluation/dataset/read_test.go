@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 )
 
-// What is in these files is made up.
+// The contents of these files are invented.
 const (
 	locomoFile      = "testdata/locomo.json"
 	longMemEvalFile = "testdata/longmemeval.json"
@@ -30,7 +30,7 @@ func readAll(t *testing.T, path string, o dataset.ReadOptions) ([]dataset.Subjec
 	return subjects, repairs
 }
 
-// contents of a file of testdata.
+// contents returns the contents of a file in testdata.
 func contents(t testing.TB, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -40,8 +40,8 @@ func contents(t testing.TB, path string) string {
 	return string(raw)
 }
 
-// checkSound checks what holds of every subject: turns with ids of their own that lie in order of time within their session,
-// sessions of the user with ids of their own, and evidence that exists.
+// checkSound checks the invariants of every subject. Turn ids are unique, and turns are in order of time within their
+// session. Sessions belong to the user and have unique ids. Evidence names existing turns.
 func checkSound(t *testing.T, subjects []dataset.Subject) {
 	t.Helper()
 	users := map[string]bool{}
@@ -291,7 +291,7 @@ func TestLinesHaveNoQuestions(t *testing.T) {
 	}
 }
 
-// write makes a file.
+// write creates a file.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 )
 
-// refuse checks that a file is refused, and that the error says where.
+// refuse checks that the reader refuses a file and that the error names the place.
 func refuse(t *testing.T, text string, names ...string) {
 	t.Helper()
 	_, _, err := dataset.ReadSubjects(write(t, "f", text), dataset.ReadOptions{Contexts: personaMemTurns})
@@ -67,7 +67,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	t.Run("cut off", func(t *testing.T) { refuse(t, contents(t, longMemEvalFile)[:900], "LongMemEval") })
 }
 
-// Options are written as Python writes a list, which is not JSON.
+// Options are a list in Python's notation, which is not JSON.
 func TestPersonaMemsOptionsAreRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options, right string
@@ -105,7 +105,7 @@ func TestPersonaMemsOptionsAreRead(t *testing.T) {
 	}
 }
 
-// ask reads one question of PersonaMem's form.
+// ask reads one question in PersonaMem's form.
 func ask(options, right string) ([]dataset.Subject, dataset.Repairs, error) {
 	questions := fmt.Sprintf("question_type,user_question_or_message,correct_answer,all_options,"+
 		"shared_context_id,end_index_in_shared_context\nt,What?,%s,\"%s\",c,1\n", right, strings.ReplaceAll(options, `"`, `""`))
@@ -113,8 +113,8 @@ func ask(options, right string) ([]dataset.Subject, dataset.Repairs, error) {
 		dataset.ReadOptions{})
 }
 
-// A turn id is unique per user: with another session or text a line would be lost without a word. The same turn may come again, and other
-// users have ids of their own.
+// A turn id is unique per user. Otherwise a line with another session or text would be lost silently. A repeated turn
+// is allowed, and two users may use the same id.
 func TestATurnIDNamesOneTurnOfAUser(t *testing.T) {
 	line := func(user, session, text string) string {
 		return fmt.Sprintf(`{"user_id":%q,"session_id":%q,"turn_id":"1","text":%q,"time":"2026-03-01T10:00:00Z"}`+"\n", user, session, text)

@@ -8,8 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// roleOf reads a role in any letter case, and how its turns' speaker is called where none is named. What a tool says is never the user's
-// own word, and a turn has no such role: it is kept as the assistant's, with the speaker "tool".
+// roleOf reads a role in any letter case and returns the default name of its speaker. A tool's text must never count
+// as the user's own words, and turns have no role for tools. So a tool's turn has the assistant's role and the
+// speaker "tool".
 func roleOf(name string) (role memory.Role, speaker string, err error) {
 	switch role := memory.Role(strings.ToLower(strings.TrimSpace(name))); role {
 	case memory.RoleUser, memory.RoleAssistant:
@@ -22,8 +23,8 @@ func roleOf(name string) (role memory.Role, speaker string, err error) {
 	return "", "", fmt.Errorf("role is %q, want user, assistant or tool", name)
 }
 
-// voiceOf is the role that a turn names, else that of what its speaker is called (somebody called assistant is one), else the user's; and
-// its speaker. A tool's speaker is always "tool", whichever it is: no name of its can be that of a person.
+// voiceOf returns the role and the speaker of a turn. If the turn has no role, a speaker with the name of a role has
+// this role; any other speaker is a user. A tool's speaker is always "tool", so a tool never has a person's name.
 func voiceOf(role, speaker string) (memory.Role, string, error) {
 	if role == "" {
 		role = string(memory.RoleUser)

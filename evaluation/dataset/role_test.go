@@ -10,7 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// In either format the role counts in any letter case, else the speaker's name; and what a tool says is never the user's.
+// In both formats, letter case of the role does not matter; a missing role follows from the speaker's name. A tool's
+// text never counts as the user's.
 func TestRolesAreReadInAnyLetterCase(t *testing.T) {
 	const lines = `{"user_id":"u","session_id":"s","role":%q,"speaker":%q,"text":"x","time":"2026-01-01T00:00:00Z"}`
 	const locomo = `[{"sample_id":"u","conversation":{"session_1_date_time":"1:56 pm on 8 May, 2023",

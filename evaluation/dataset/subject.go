@@ -8,22 +8,23 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// shortAnswer is how many content words an answer has at most to be looked for in memories.
+// shortAnswer is the highest number of content words of a short answer. Only short answers are searched for in
+// memories.
 const shortAnswer = 3
 
-// Subject is one user's conversations with what is known to be true of them.
+// Subject is one user's conversations with their ground truth.
 type Subject struct {
-	// Scope is whose bank is formed.
+	// Scope identifies the subject's bank.
 	Scope memory.Scope
-	// Sessions in order of time.
+	// Sessions are in order of time.
 	Sessions []Session
-	// Questions that may be asked afterwards.
+	// Questions may be asked after the sessions.
 	Questions []Question
-	// Targets are the operations that should be done, in the order of the turns that state them; empty when not known.
+	// Targets are the expected operations, in the order of the turns that state them. Empty means unknown.
 	Targets []Target
 }
 
-// TurnIDs are the ids of all that was said.
+// TurnIDs returns the ids of all turns.
 func (s Subject) TurnIDs() map[string]bool {
 	out := map[string]bool{}
 	for _, session := range s.Sessions {
@@ -41,7 +42,7 @@ func (s Subject) Assisted() bool {
 	})
 }
 
-// End is when the last session ended.
+// End returns the end of the last session.
 func (s Subject) End() time.Time {
 	var last time.Time
 	for _, session := range s.Sessions {
@@ -52,61 +53,65 @@ func (s Subject) End() time.Time {
 	return last
 }
 
-// Question is something asked of a subject's memory.
+// Question is a question to a subject's memory.
 type Question struct {
-	// Text is what is asked.
+	// Text is the question.
 	Text string
-	// Category is the benchmark's own name of the question's type; LoCoMo's numbers are named as its paper does.
+	// Category is the benchmark's name of the question's type. LoCoMo's numbers get the names from its paper.
 	Category string
-	// Answer is the right one; of a multiple choice it is one of Options. Of an unanswerable question it is what
-	// the file says of it: an answer that corrects the question, an explanation, or nothing.
+	// Answer is the right answer; for a multiple choice it is one of Options. For an unanswerable question it is the
+	// file's text: a correction of the question, an explanation, or nothing.
 	Answer string
-	// Options are what a multiple choice may be answered with, without their letters; empty for an open question.
+	// Options are the possible answers of a multiple choice, without their letters. Empty means an open question.
 	Options []string
-	// Evidence are the turns that state the answer; empty where the file names none.
+	// Evidence are the turns that state the answer. It is empty if the file names no turns.
 	Evidence []string
-	// EvidenceSessions are the sessions that state it, where the file names sessions, also if it names turns as well.
+	// EvidenceSessions are the sessions that state the answer, if the file names sessions. The file may also name
+	// turns.
 	EvidenceSessions []string
-	// SingleHop says that one turn holds the answer; only such questions are asked for containment.
+	// SingleHop says that one turn contains the answer. Containment is measured on such questions only.
 	SingleHop bool
-	// Unanswerable says that the conversations do not state what is asked: the right reply is to say so. Evidence is then
-	// what misleads.
+	// Unanswerable says that the conversations do not contain the answer, so the right reply is an abstention.
+	// Evidence then holds the misleading turns.
 	Unanswerable bool
-	// AskedAt is the asker's now: sessions that ended by then are what may be known. Zero means after the last session.
+	// AskedAt is the time of the question. Only sessions that ended by then may be used. Zero means after the last
+	// session.
 	AskedAt time.Time
 }
 
-// HasEvidence reports whether it can be answered, and from which turns is known.
+// HasEvidence reports whether the question is answerable and names evidence turns.
 func (q Question) HasEvidence() bool { return !q.Unanswerable && len(q.Evidence) > 0 }
 
-// IsShort reports whether a short answer is asked for that one turn holds: containment is measured on these.
+// IsShort reports whether one turn contains the answer and the answer is short. Containment is measured on these
+// questions.
 func (q Question) IsShort() bool {
 	n := len(text.ContentStems(q.Answer))
 	return q.HasEvidence() && q.SingleHop && n > 0 && n <= shortAnswer
 }
 
-// EvidenceTurns are the turns of evidence, each once, in the order of their ids.
+// EvidenceTurns returns the evidence turns, each once, sorted by id.
 func (q Question) EvidenceTurns() []string {
 	return slices.Compact(slices.Sorted(slices.Values(q.Evidence)))
 }
 
 // Target is one operation of the ground truth.
 type Target struct {
-	// Turns state it; At is when.
+	// Turns state the target; At is their time.
 	Turns []string
 	At    time.Time
-	// Operation is what it does to the bank.
+	// Operation is the expected operation on the bank.
 	Operation memory.OpKind
-	// Predecessor is the index of the target it takes the place of, or takes back; -1 for none.
+	// Predecessor is the index of the target that this one replaces or retracts; -1 for none.
 	Predecessor int
-	// Ends are the targets that hold no longer with it, the predecessor first.
+	// Ends are the targets that this one ends, the predecessor first.
 	Ends []int
-	// Words of the statement; Value is what distinguishes it from others of its slot, empty when it has none.
+	// Words are the words of the statement. Value distinguishes it from other statements of its slot; it is empty
+	// without a slot value.
 	Words []string
 	Value string
 }
 
-// IsUpdate reports whether it closes what another target stated.
+// IsUpdate reports whether the target closes the statement of another target.
 func (t Target) IsUpdate() bool {
 	return t.Predecessor >= 0 && (t.Operation == memory.OpUpdate || t.Operation == memory.OpMerge || t.Operation == memory.OpDelete)
 }

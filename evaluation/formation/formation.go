@@ -1,5 +1,5 @@
-// Package formation measures what formation makes of conversations whose truth is known: what the filter keeps, what the memories still say
-// of what was said, and whether updates reach the entries they should.
+// Package formation measures memory formation on conversations with a known truth. It measures three things: the
+// turns that the filter keeps, the facts that the memories still state, and the entries that updates reach.
 package formation
 
 import (
@@ -19,54 +19,55 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// Variant is a strategy by a policy that is to be measured.
+// Variant is one strategy with one policy.
 type Variant struct {
 	Strategy, Policy string
 	Filter           formation.Filter
 	Former           formation.Former
-	// Saliency is what becomes of what the filter says; empty means that it gates.
+	// Saliency is the mode of the filter; empty means that the filter gates.
 	Saliency memory.SaliencyMode
 }
 
-// Options say what is measured on what.
+// Options select the variants and the conversations to measure.
 type Options struct {
-	// Path is a file of conversations of any form that dataset.ReadSubjects knows.
+	// Path is a file of conversations in any format that dataset.ReadSubjects reads.
 	Path string
-	// Variants are measured one after the other; the first is the one that the top of the report is about.
+	// Variants are measured one after the other. The top of the report describes the first one.
 	Variants []Variant
 	// Embedder makes the vectors.
 	Embedder embedding.Embedder
-	// Progress gets a line for each variant; nil for nobody.
+	// Progress gets a line for each variant; nil discards the lines.
 	Progress io.Writer
 }
 
-// VariantReport is what one variant made of the conversations.
+// VariantReport holds the results of one variant.
 type VariantReport struct {
 	Strategy string `json:"strategy"`
 	Policy   string `json:"policy"`
-	// Saliency is what became of what the filter said.
+	// Saliency is the mode of the filter.
 	Saliency memory.SaliencyMode `json:"saliency"`
 	Measures
-	// Sessions formed, with what the model was asked for each, on average.
+	// Sessions is the number of formed sessions, with the mean requests to the model per session.
 	Sessions        int     `json:"sessions"`
 	CallsPerSession float64 `json:"model_calls_per_session"`
 	InputPerSession float64 `json:"input_tokens_per_session"`
 	OutPerSession   float64 `json:"output_tokens_per_session"`
 }
 
-// Report is the whole of an evaluation. Its top is that of its first variant.
+// Report holds the results of an evaluation. Its top level repeats the first variant.
 type Report struct {
 	File string `json:"file"`
 	VariantReport
-	// RepairedEvidence and DroppedEvidence count ids of evidence that were malformed: those repaired, and those that name no turn.
+	// RepairedEvidence and DroppedEvidence count malformed evidence ids. The first were repaired; the second name no
+	// turn.
 	RepairedEvidence int `json:"repaired_evidence"`
 	DroppedEvidence  int `json:"dropped_evidence"`
-	// Strategies has every variant measured, by the strategy's name.
+	// Strategies holds the result of every variant, by the strategy's name.
 	Strategies map[string]VariantReport `json:"strategies"`
 	variants   []VariantReport
 }
 
-// Evaluate forms the memories of all conversations by each variant and measures them.
+// Evaluate forms the memories of all conversations with each variant and measures the result.
 func Evaluate(ctx context.Context, o Options) (Report, error) {
 	if len(o.Variants) == 0 {
 		return Report{}, errors.New("no strategy to measure")
@@ -114,7 +115,7 @@ func (v Variant) evaluate(ctx context.Context, e embedding.Embedder, subjects []
 	return out, nil
 }
 
-// Measure forms the memories of subjects and measures them. An empty Saliency gates.
+// Measure forms the memories of the subjects and measures them. An empty Saliency means that the filter gates.
 func (v Variant) Measure(ctx context.Context, e embedding.Embedder, subjects []dataset.Subject) (Measures, error) {
 	t := NewTally()
 	for _, s := range subjects {
@@ -129,7 +130,7 @@ func (v Variant) Measure(ctx context.Context, e embedding.Embedder, subjects []d
 	return t.Measures(), nil
 }
 
-// Render writes a table with a column for each variant.
+// Render writes a table with one column per variant.
 func (r Report) Render(out io.Writer) error {
 	var b bytes.Buffer
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -166,7 +167,7 @@ func (r Report) Render(out io.Writer) error {
 	mean("model calls per session", func(v VariantReport) float64 { return v.CallsPerSession })
 	mean("tokens in per session", func(v VariantReport) float64 { return v.InputPerSession })
 	mean("tokens out per session", func(v VariantReport) float64 { return v.OutPerSession })
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a write to a buffer never fails
 	fmt.Fprintf(&b, "%d users, %d sessions, %d turns, %d questions with short answers; evidence ids repaired %d, dropped %d\n",
 		r.Users, r.Sessions, r.Turns, r.Questions, r.RepairedEvidence, r.DroppedEvidence)
 	_, err := out.Write(b.Bytes())

@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// conversation is one of LoCoMo's form, with evidence written badly.
+// conversation is a LoCoMo file with malformed evidence.
 const conversation = `[{"sample_id": "c1", "conversation": {"speaker_a": "Ines", "speaker_b": "Marek",
  "session_1_date_time": "1:00 pm on 3 May, 2023", "session_1": [
   {"speaker": "Ines", "dia_id": "D1:1", "text": "Hi!"},
@@ -79,7 +79,7 @@ func TestFormationIsEvaluatedByItsEvidence(t *testing.T) {
 	checkRendered(t, r)
 }
 
-// reader keeps the sessions that a former is shown.
+// reader keeps the sessions that the former receives.
 type reader struct {
 	shared.Former
 	seen *[]shared.Session
@@ -90,7 +90,7 @@ func (r reader) Extract(ctx context.Context, in shared.Session) ([]shared.Candid
 	return r.Former.Extract(ctx, in)
 }
 
-// A gate leaves what it drops to be read; who only marks has everything formed.
+// A filter that gates leaves dropped turns readable. A filter that only marks lets every turn be formed.
 func TestModesOfTheFilter(t *testing.T) {
 	subjects, _, err := dataset.ReadSubjects(write(t, "c.json", conversation), dataset.ReadOptions{})
 	if err != nil {

@@ -19,40 +19,41 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// tuning has the services' defaults for sessions that have ended.
+// tuning holds the services' defaults for ended sessions.
 var tuning = consolidation.Tuning{MaxTurns: 200, MalformedAttempts: 5}
 
-// Pipeline forms memory the way the services do, in the process: the filter sees a session at a time, and what passes goes through the
-// workflow's own steps, batches and failure handling.
+// Pipeline forms memory in this process, as the services do. The filter rates one session at a time. The kept turns
+// pass through the workflow's steps, batches and failure handling.
 type Pipeline struct {
 	// Filter rates turns; nil lets every turn pass.
 	Filter formation.Filter
-	// Saliency is what becomes of what the filter says; empty means that it gates.
+	// Saliency is the mode of the filter; empty means that the filter gates.
 	Saliency memory.SaliencyMode
 	// Former makes the decisions of Strategy.
 	Former   formation.Former
 	Strategy string
 	// Embedder makes the vectors.
 	Embedder embedding.Embedder
-	// Bank takes what is formed; nil means one in the process's memory that goes with the run.
+	// Bank stores the memories. Nil means a bank in this process that ends with the run.
 	Bank bank.Bank
 }
 
-// Formed is what a run left behind.
+// Formed is the result of a run.
 type Formed struct {
-	// Decisions say by turn id whether it passed the filter; a turn without one counts as kept.
+	// Decisions hold by turn id whether the turn passed the filter. A turn without a decision counts as kept.
 	Decisions map[string]bool
-	// Entries of the bank in every state.
+	// Entries are the bank's entries in every state.
 	Entries []memory.Memory
-	// Operations in the order they were decided.
+	// Operations are the decisions, in their order.
 	Operations []memory.Operation
-	// Shown are the ids of the entries that the former was shown beside what the turns say, in order, one as often as it was shown.
+	// Shown are the ids of the stored entries that the former received together with the turns. They are in order,
+	// with repetitions.
 	Shown []string
-	// Searches is how often the bank was searched: for what the turns say, and for what the former looked up.
+	// Searches is the number of searches in the bank, for the turns and for the former's look-ups.
 	Searches int
-	// Took is how long the former took, filter, embedding and searches apart.
+	// Took is the former's time without filter, embedding and searches.
 	Took time.Duration
-	// DeadLetters has a reason for each batch of turns that could not be formed.
+	// DeadLetters holds a reason for each batch of turns that failed for good.
 	DeadLetters []string
 }
 
@@ -62,7 +63,7 @@ func (f *Formed) show(entries []memory.Memory) {
 	}
 }
 
-// Complete is an error where something could not be formed.
+// Complete returns an error if a batch failed for good.
 func (f Formed) Complete() error {
 	if len(f.DeadLetters) == 0 {
 		return nil
@@ -70,7 +71,7 @@ func (f Formed) Complete() error {
 	return fmt.Errorf("%d batches could not be formed, the first because of: %s", len(f.DeadLetters), f.DeadLetters[0])
 }
 
-// Form runs the subject's sessions in order and returns what is left behind.
+// Form runs the subject's sessions in order and returns the result.
 func (p Pipeline) Form(ctx context.Context, s dataset.Subject) (Formed, error) {
 	l, err := p.Begin(s)
 	if err != nil {
@@ -84,16 +85,17 @@ func (p Pipeline) Form(ctx context.Context, s dataset.Subject) (Formed, error) {
 	return l.Formed(ctx)
 }
 
-// Life is a subject's sessions on their way through a pipeline. It is not safe for concurrent use; forks of it do not share what changes.
+// Life runs a subject's sessions through a pipeline, one by one. It is not safe for concurrent use. Its forks share
+// no state that changes.
 type Life struct {
 	pipeline   Pipeline
 	subject    dataset.Subject
-	at         int // the session that comes next
+	at         int // index of the next session
 	activities *consolidation.Activities
 	formed     Formed
 }
 
-// Begin makes a life of which no session has been formed.
+// Begin returns a life at its first session.
 func (p Pipeline) Begin(s dataset.Subject) (*Life, error) {
 	win, err := windowinmem.New(window.DefaultLimits(), nil)
 	if err != nil {
@@ -114,11 +116,11 @@ func (r *Life) wire(b bank.Bank, w window.Window) {
 	}
 }
 
-// ErrNoFork says that a life's bank is one that cannot be copied.
+// ErrNoFork says that the life's bank cannot be copied.
 var ErrNoFork = errors.New("the life's bank is not one in the process's memory")
 
-// Fork returns a life that stands where this one does, and goes its own way from then on, by another filter and former where these are
-// not nil. Its cost is that of copying maps of what is remembered, not of what that says.
+// Fork returns an independent copy of this life at the same session. It uses the given filter and former where these
+// are not nil. Fork copies the maps of entries, not the entries' contents.
 func (r *Life) Fork(filter formation.Filter, former formation.Former) (*Life, error) {
 	held, ok := r.activities.Bank.(*bankinmem.Bank)
 	seen, ok2 := r.activities.Window.(*windowinmem.Window)
@@ -139,7 +141,7 @@ func (r *Life) Fork(filter formation.Filter, former formation.Former) (*Life, er
 	return out, nil
 }
 
-// Next returns the session that comes next, nil at the end.
+// Next returns the next session, or nil at the end.
 func (r *Life) Next() *dataset.Session {
 	if r.at >= len(r.subject.Sessions) {
 		return nil
@@ -160,10 +162,10 @@ func (r *Life) Step(ctx context.Context) error {
 	return nil
 }
 
-// Bank is what is remembered so far.
+// Bank returns the bank with the memories formed so far.
 func (r *Life) Bank() bank.Bank { return r.activities.Bank }
 
-// Formed returns what the sessions left behind so far.
+// Formed returns the result of the sessions formed so far.
 func (r *Life) Formed(ctx context.Context) (Formed, error) {
 	out := r.formed
 	out.Entries = nil
@@ -176,7 +178,7 @@ func (r *Life) Formed(ctx context.Context) (Formed, error) {
 	return out, nil
 }
 
-// session consolidates what passes the filter of a session that has ended; the rest is its context.
+// session consolidates the turns of an ended session that pass the filter. The other turns serve as context.
 func (r *Life) session(ctx context.Context, session dataset.Session) error {
 	turns, err := r.rated(ctx, session.Turns)
 	if err != nil {
@@ -196,7 +198,7 @@ func (r *Life) session(ctx context.Context, session dataset.Session) error {
 	return consolidation.Form(ctx, r.activities, p, events, session.End())
 }
 
-// rated returns the turns with what the filter decided on them.
+// rated returns the turns with the filter's decisions.
 func (r *Life) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
 	out := slices.Clone(turns)
 	if r.pipeline.Filter == nil || r.pipeline.Saliency == memory.SaliencyOff {
@@ -220,7 +222,7 @@ func (r *Life) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, e
 	return out, nil
 }
 
-// show puts what is salient into working memory.
+// show adds the salient turns to working memory.
 func (r *Life) show(ctx context.Context, turns []memory.Turn) error {
 	salient := slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return !t.Saliency.Salient })
 	if err := r.activities.Window.Append(ctx, r.subject.Scope, salient); err != nil {
@@ -229,13 +231,13 @@ func (r *Life) show(ctx context.Context, turns []memory.Turn) error {
 	return nil
 }
 
-// recorder keeps the operations that pass through it, counts the searches that they take, and times the former.
+// recorder stores the operations, counts their searches, and times the former.
 type recorder struct {
 	formation.Former
 	formed *Formed
 }
 
-// Reads implements formation.Reader: that of the former, 0 where it reads nothing.
+// Reads implements formation.Reader. It returns the former's value, or 0 if the former reads nothing.
 func (r recorder) Reads() int {
 	if reader, ok := r.Former.(formation.Reader); ok {
 		return reader.Reads()
@@ -243,7 +245,7 @@ func (r recorder) Reads() int {
 	return 0
 }
 
-// Extract passes on what the former extracts.
+// Extract returns the former's candidates.
 func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	began := time.Now()
 	candidates, err := r.Former.Extract(ctx, in)
@@ -256,7 +258,7 @@ func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formatio
 	return candidates, err
 }
 
-// Decide passes on what the former decides.
+// Decide returns the former's verdict.
 func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	began := time.Now()
 	verdict, err := r.Former.Decide(ctx, in)
@@ -272,7 +274,7 @@ func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Ve
 	return verdict, err
 }
 
-// announcer announces to nobody, and keeps why something could not be formed.
+// announcer discards announcements and stores the reasons of dead letters.
 type announcer struct{ formed *Formed }
 
 // Announce implements consolidation.Announcer.

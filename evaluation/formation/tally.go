@@ -11,43 +11,45 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Measures are what was counted over one or more subjects, as shares of 0 to 1 and means per user.
+// Measures hold counts over one or more subjects. Shares are 0 to 1; means are per user.
 type Measures struct {
-	// KeptEvidence is the share of evidence turns that pass the filter, DroppedShare that of all turns that do not.
+	// KeptEvidence is the share of evidence turns that pass the filter. DroppedShare is the share of all turns that
+	// do not pass.
 	KeptEvidence float64 `json:"kept_evidence"`
 	DroppedShare float64 `json:"dropped_share"`
-	// Containment is the share of short answers that the memories of their evidence turns hold in full.
+	// Containment is the share of short answers that the memories of their evidence turns contain in full.
 	Containment float64 `json:"containment"`
-	// Questions is how many were asked for that.
+	// Questions is the number of questions behind Containment.
 	Questions int `json:"questions"`
-	// Duplicates counts active entries that say what another active one says.
+	// Duplicates counts active entries that repeat another active entry.
 	Duplicates int `json:"duplicates"`
-	// Updates is how many updates there should be; UpdateHits the share that reached the right entry.
+	// Updates is the number of expected updates. UpdateHits is the share that reached the right entry.
 	Updates    int     `json:"updates"`
 	UpdateHits float64 `json:"update_hits"`
-	// Closings counts operations that closed an entry; WrongUpdates is the share that closed what still holds.
+	// Closings counts operations that closed an entry. WrongUpdates is the share that closed a statement that is
+	// still true.
 	Closings     int     `json:"closings"`
 	WrongUpdates float64 `json:"wrong_updates"`
-	// DeadLetters counts the batches of turns that could not be formed.
+	// DeadLetters counts the batches of turns that failed for good.
 	DeadLetters int `json:"dead_letters"`
-	// MemoriesPerUser is the mean number of active entries, SlottedShare the share of them that fill a slot.
+	// MemoriesPerUser is the mean number of active entries. SlottedShare is the share of them that fill a slot.
 	MemoriesPerUser float64 `json:"memories_per_user"`
 	SlottedShare    float64 `json:"slotted_share"`
-	// SearchesPerMemory is how often the bank was searched for each memory written.
+	// SearchesPerMemory is the number of searches in the bank for each written memory.
 	SearchesPerMemory float64 `json:"searches_per_memory"`
-	// FormerMS is how many milliseconds a turn took in the former; filter, embedding and searches come on top.
+	// FormerMS is the former's time per turn in milliseconds, without filter, embedding and searches.
 	FormerMS float64 `json:"former_ms_per_turn"`
-	// Users and Turns are what was measured on.
+	// Users and Turns are the measured users and turns.
 	Users int `json:"users"`
 	Turns int `json:"turns"`
-	// Kinds of active entries, and Operations decided, by name.
+	// Kinds counts active entries and Operations counts decisions, both by name.
 	Kinds      map[memory.Kind]int   `json:"memories_per_kind"`
 	Operations map[memory.OpKind]int `json:"operations_per_kind"`
 }
 
 // Tally counts over one or more subjects.
 type Tally struct {
-	// counted has what is counted as it is.
+	// counted holds the values that need no division.
 	counted Measures
 
 	droppedTurns, evidence, keptEvidence, contained int
@@ -61,7 +63,7 @@ func NewTally() *Tally {
 	return &Tally{counted: Measures{Kinds: map[memory.Kind]int{}, Operations: map[memory.OpKind]int{}}}
 }
 
-// Measures returns the shares. A share of nothing is 0.
+// Measures returns the shares. The share of an empty set is 0.
 func (t *Tally) Measures() Measures {
 	m := t.counted
 	m.KeptEvidence, m.DroppedShare = score.Share(t.keptEvidence, t.evidence), score.Share(t.droppedTurns, m.Turns)
@@ -75,7 +77,7 @@ func (t *Tally) Measures() Measures {
 	return m
 }
 
-// Add measures what a run made of a subject.
+// Add counts the result of a run on a subject.
 func (t *Tally) Add(s dataset.Subject, f Formed) {
 	t.counted.Users++
 	t.counted.DeadLetters += len(f.DeadLetters)
@@ -106,7 +108,7 @@ func (t *Tally) filter(s dataset.Subject, f Formed) {
 	}
 	evidence := map[string]bool{}
 	for _, q := range s.Questions {
-		if !q.Unanswerable { // else its evidence does not state what it asks
+		if !q.Unanswerable { // else the evidence does not state the answer
 			for _, id := range q.Evidence {
 				evidence[id] = true
 			}
@@ -120,7 +122,7 @@ func (t *Tally) filter(s dataset.Subject, f Formed) {
 	}
 }
 
-// contain asks whether the memories made from the evidence hold the words of the answer.
+// contain checks whether the memories of the evidence contain the words of the answer.
 func (t *Tally) contain(s dataset.Subject, f Formed) {
 	for _, q := range s.Questions {
 		if !q.IsShort() {
@@ -153,8 +155,8 @@ func (t *Tally) bank(f Formed) {
 	}
 }
 
-// Duplicates returns the active entries that say what an earlier active entry says: the same words in the same
-// order, or the same words in any order for the same slot.
+// Duplicates returns the active entries that repeat an earlier active entry. An entry repeats another with the same
+// words in the same order, or with the same words and the same slot.
 func Duplicates(entries []memory.Memory) []memory.Memory {
 	var out []memory.Memory
 	seen := map[string]bool{}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var began = time.Date(2024, 3, 4, 9, 0, 0, 0, time.UTC)
 
-// talk makes sessions of Iris's, one a list of texts, a month apart; turn ids are session and place, as in "0:1".
+// talk builds sessions of Iris, one per list of texts, a month apart. Turn ids are session and place, as in "0:1".
 func talk(sessions ...[]string) []dataset.Session {
 	var out []dataset.Session
 	for i, texts := range sessions {
@@ -98,7 +98,7 @@ func TestMeasuresOfARun(t *testing.T) {
 	}
 }
 
-// looking searches for nothing it extracts, and looks up one thing a session.
+// looking extracts candidates without a search and looks up one text per session.
 type looking struct {
 	*embedded.Former
 	neighbours int
@@ -142,7 +142,7 @@ func TestSearchesAreCountedPerMemoryWritten(t *testing.T) {
 
 func TestWrongAndMissedUpdatesAreCounted(t *testing.T) {
 	s := subject()
-	s.Targets[2].Predecessor, s.Targets[2].Ends = 1, []int{1} // the truth is now that the tandem was replaced, and that Bergen still holds
+	s.Targets[2].Predecessor, s.Targets[2].Ends = 1, []int{1} // the truth is now that the tandem was replaced and that Bergen is still valid
 	tally := formation.NewTally()
 	tally.Add(s, form(t))
 	if r := tally.Measures(); r.Updates != 1 || r.UpdateHits != 0 || r.Closings != 1 || r.WrongUpdates != 1 {
@@ -150,7 +150,7 @@ func TestWrongAndMissedUpdatesAreCounted(t *testing.T) {
 	}
 }
 
-// unusable is a former whose extractor never answers with anything that can be used.
+// unusable is a former whose extractor never returns a usable answer.
 type unusable struct {
 	policy.Former
 	asked int

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// updates holds what operations closed against what the truth says was replaced or taken back.
+// updates compares the closings of the operations with the replacements in the ground truth.
 func (t *Tally) updates(s dataset.Subject, f Formed) {
 	if len(s.Targets) == 0 {
 		return
@@ -45,17 +45,17 @@ func (t *Tally) updates(s dataset.Subject, f Formed) {
 	}
 }
 
-// updateCheck knows which target each entry states.
+// updateCheck maps each entry to its targets.
 type updateCheck struct {
 	subject dataset.Subject
 	entries map[string]memory.Memory
-	// closings are the operations that close something.
+	// closings are the operations that close an entry.
 	closings []memory.Operation
-	// stated are the targets by the turns that state them.
+	// stated maps turns to the targets that they state.
 	stated map[string][]int
 }
 
-// hits reports whether an operation from the target's turns closed an entry made from its predecessor's.
+// hits reports whether an operation from the target's turns closed an entry made from the predecessor's turns.
 func (u updateCheck) hits(want dataset.Target) bool {
 	before := u.subject.Targets[want.Predecessor]
 	return slices.ContainsFunc(u.closings, func(op memory.Operation) bool {
@@ -65,7 +65,8 @@ func (u updateCheck) hits(want dataset.Target) bool {
 	})
 }
 
-// loses reports whether an operation ends an entry that states a target which still holds, and that the new entry does not state.
+// loses reports whether an operation loses a true statement. The closed entry states a target that still holds, and
+// the new entry does not state it.
 func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
 	at, have := op.At, map[string]bool{}
 	if op.New != nil {
@@ -81,7 +82,7 @@ func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
 	})
 }
 
-// holds reports whether a target still holds at a time, as far as was stated by then.
+// holds reports whether a target still holds at a time, by the statements up to then.
 func (u updateCheck) holds(target int, at time.Time) bool {
 	if op := u.subject.Targets[target].Operation; op == memory.OpDelete || op == memory.OpNone {
 		return false
@@ -91,8 +92,8 @@ func (u updateCheck) holds(target int, at time.Time) bool {
 	})
 }
 
-// states returns which of the targets of the entry's turns it states: those half of whose words it has, or else the one that it has
-// most words of.
+// states returns the targets that an entry states, among the targets of its turns. An entry states a target if it has
+// half of the target's words. If no target reaches half, the one with most words counts.
 func (u updateCheck) states(m memory.Memory) []int {
 	have := text.StemSet(m.Content)
 	var stated []int

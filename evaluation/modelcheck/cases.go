@@ -13,12 +13,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall"
 )
 
-// wednesday is when the conversations are held.
+// wednesday is the time of the conversations.
 var wednesday = time.Date(2026, 3, 4, 18, 30, 0, 0, time.UTC)
 
 func scope() memory.Scope { return memory.Scope{Tenant: Tenant, User: "case"} }
 
-// turns are of lines "Speaker: text"; the speaker Assistant is one.
+// turns builds turns from lines "Speaker: text". The speaker Assistant is an assistant.
 func turns(lines ...string) []memory.Turn {
 	out := make([]memory.Turn, len(lines))
 	for i, line := range lines {
@@ -34,7 +34,7 @@ func turns(lines ...string) []memory.Turn {
 	return out
 }
 
-// has reports whether a text has all of some words, each of which may be given in several forms: "four|4".
+// has reports whether a text has all words. Each word may list alternatives: "four|4".
 func has(text string, words ...string) bool {
 	text = strings.ToLower(text)
 	for _, w := range words {
@@ -45,7 +45,7 @@ func has(text string, words ...string) bool {
 	return true
 }
 
-// rate is a case of the filter: the last line is worth remembering, or not.
+// rate is a case of the filter. The label says whether the last line is worth remembering.
 func rate(name string, worth bool, lines ...string) labelled {
 	return labelled{name, func(ctx context.Context, s subject) (string, error) {
 		said := turns(lines...)
@@ -78,8 +78,8 @@ func filterCases() []labelled {
 	}
 }
 
-// wanted is what one of the extracted statements has to be: words that it has, words that none of its may have, and the rest where it is
-// not empty.
+// wanted describes one expected statement: words that it has, words that it must not have, and its other fields.
+// Empty fields match everything.
 type wanted struct {
 	words, never []string
 	kind         memory.Kind
@@ -87,12 +87,12 @@ type wanted struct {
 	working      bool
 }
 
-// extracting is a case of the extractor. Without anything wanted, nothing may be found.
+// extracting is a case of the extractor. Without wanted statements, the extractor must find nothing.
 func extracting(name string, lines []string, want ...wanted) labelled {
 	return extractingBeside(name, nil, lines, want...)
 }
 
-// extractingBeside is extracting where the bank has something near.
+// extractingBeside is extracting with similar entries in the bank.
 func extractingBeside(name string, known []memory.Memory, lines []string, want ...wanted) labelled {
 	return labelled{name, func(ctx context.Context, s subject) (string, error) {
 		found, err := s.former.Extract(ctx, formation.Session{Scope: scope(), ID: "session", Turns: turns(lines...), Known: known})
@@ -164,7 +164,7 @@ func extractorCases() []labelled {
 	}
 }
 
-// stored is an entry of the bank that was told a month before.
+// stored is an entry of the bank from a month before.
 func stored(id, content, slot string) memory.Memory {
 	at := wednesday.AddDate(0, -1, 0)
 	return memory.Memory{
@@ -173,8 +173,8 @@ func stored(id, content, slot string) memory.Memory {
 	}
 }
 
-// deciding is a case of the manager: after what is said, of the memories just those named in left hold as they are, and something new is
-// written, or not.
+// deciding is a case of the manager. After the statement in said, exactly the memories named in left stay unchanged.
+// writes says whether the manager writes a new memory.
 func deciding(name, said string, memories []memory.Memory, left []string, writes bool, words ...string) labelled {
 	return labelled{name, func(ctx context.Context, s subject) (string, error) {
 		in := formation.Bundle{Session: formation.Session{Scope: scope(), ID: "session", Turns: turns("Nora: " + said)}}
@@ -243,7 +243,7 @@ func managerCases() []labelled {
 	}
 }
 
-// evidence are memories that were found for a question.
+// evidence builds the memories that recall found for a question.
 func evidence(query string, contents ...string) recall.Evidence {
 	e := recall.Evidence{Query: query, Now: wednesday, WordBudget: 120}
 	for i, c := range contents {
@@ -252,8 +252,8 @@ func evidence(query string, contents ...string) recall.Evidence {
 	return e
 }
 
-// profiling is a case of the utilizer: the profile cites just those memories, by their place, of what is found; a negative place must not
-// be cited, others may.
+// profiling is a case of the utilizer. The profile must cite the memories at positive places and must not cite
+// memories at negative places. Other places are free.
 func profiling(name, query string, places []int, contents ...string) labelled {
 	return labelled{name, func(ctx context.Context, s subject) (string, error) {
 		p, err := s.profiler.Profile(ctx, scope(), evidence(query, contents...))
@@ -295,7 +295,8 @@ func utilizerCases() []labelled {
 	}
 }
 
-// answering is a case of the generator: the answer has the words and cites the memory of a place; place 0 means that it abstains.
+// answering is a case of the generator. The answer has the words and cites the memory at a place. Place 0 means that
+// the generator abstains.
 func answering(name, query string, place int, words []string, lines ...string) labelled {
 	return labelled{name, func(ctx context.Context, s subject) (string, error) {
 		e := evidence(query, lines...)

@@ -1,7 +1,7 @@
-// Package modelcheck finds out in minutes whether a model is good enough for the llm policy. It puts labelled cases of every role to the
-// endpoint, through the production prompts, schemas and checks of answers, and reports what an operator has to know: whether it can be
-// reached, whether answers fit their form at first, after one repair or never, how many decisions are right, how long it takes, and what
-// to set where it falls short.
+// Package modelcheck checks within minutes whether a model is good enough for the llm policy. It sends labelled cases
+// of every role to the endpoint. The cases use the production prompts, schemas and answer checks. The report covers
+// reachability, the form of answers (right at first, after one repair, or never), right decisions and latency. It
+// also says which setting to change when the model falls short.
 package modelcheck
 
 import (
@@ -17,32 +17,33 @@ import (
 	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
 )
 
-// Tenant is on whose behalf the model is asked.
+// Tenant is the tenant of all requests of the check.
 const Tenant = "model-check"
 
-// Options say what is checked.
+// Options select the checks.
 type Options struct {
-	// Roles are those to check; none means all.
+	// Roles are the roles to check; none means all.
 	Roles []llm.Role
-	// Formation and Recall are the settings that the services run with, prompts of the operator's included.
+	// Formation and Recall are the services' settings, with the operator's own prompts.
 	Formation formationllm.Options
 	Recall    recallllm.Options
-	// Parallel is how many cases are asked at the same time; 0 means one.
+	// Parallel is the number of concurrent cases; 0 means one.
 	Parallel int
-	// Prompt is how long a prompt the window is looked at with, in tokens, at most what the role's has room for; 0 for not at all.
+	// Prompt is the length in tokens of the longest prompt that probes the window. It is limited to the longest
+	// prompt of the role. 0 turns the probe off.
 	Prompt int64
-	// PriceIn and PriceOut are those of a million tokens of prompts and answers.
+	// PriceIn and PriceOut are the prices of a million tokens of prompts and of answers.
 	PriceIn, PriceOut float64
-	// Done is told after each case, also by several at the same time; nil for nobody.
+	// Done is called after each case, possibly from several goroutines at once; nil is ignored.
 	Done func()
 }
 
-// Roles are the roles that there are cases of, in the order of the pipeline.
+// Roles returns the roles that have cases, in the order of the pipeline.
 func Roles() []llm.Role {
 	return []llm.Role{llm.RoleFilter, llm.RoleExtractor, llm.RoleManager, llm.RoleUtilizer, llm.RoleGenerator}
 }
 
-// subject is what the cases are put to.
+// subject is the target of the cases.
 type subject struct {
 	filter    *formationllm.Filter
 	former    *salimory.LLM
@@ -50,8 +51,8 @@ type subject struct {
 	generator *recallllm.Generator
 }
 
-// labelled is a case: ask puts it to the model and says what is wrong with the decision, empty where it is right. Its error is the
-// model's failure.
+// labelled is a case. ask sends it to the model and describes the mistake in the decision; empty means that the
+// decision is right. Its error is the model's failure.
 type labelled struct {
 	name string
 	ask  func(ctx context.Context, s subject) (wrong string, err error)
@@ -73,7 +74,7 @@ func casesOf(role llm.Role) []labelled {
 	return nil
 }
 
-// Cases is how many cases the roles have.
+// Cases is the number of cases of the roles.
 func Cases(roles []llm.Role) int {
 	n := 0
 	for _, r := range roles {
@@ -82,11 +83,11 @@ func Cases(roles []llm.Role) int {
 	return n
 }
 
-// Run puts the cases to the models of an endpoint. Its error says that nothing could be asked: settings or prompts that do not work, or ctx
-// at an end. What a model does wrong is in the report.
+// Run sends the cases to the models of an endpoint. Its error means that no case was sent: bad settings, bad prompts,
+// or an ended ctx. Mistakes of a model are in the report.
 func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
-	cfg.Breaker = llm.Breaker{}           // what one role's model does must not keep the others from being asked
-	cfg.Retry.Max = min(cfg.Retry.Max, 1) // who is not there shall be told soon
+	cfg.Breaker = llm.Breaker{}           // a failure of one role's model must not block the other roles
+	cfg.Retry.Max = min(cfg.Retry.Max, 1) // an unreachable endpoint must be reported soon
 	cfg.TenantConcurrency = max(cfg.TenantConcurrency, o.Parallel)
 	transport := newWatch(max(1, o.Parallel))
 	defer transport.CloseIdleConnections()
@@ -114,7 +115,7 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 		results, stopped := ask(ctx, s, casesOf(role), cfg.TimeoutFor(role), vain, o)
 		r := summarize(role, cfg, results, stopped)
 		if stopped != "" {
-			vain = 1 // whether it is the role's or the endpoint's, one case tells
+			vain = 1 // one case decides whether the role or the endpoint fails
 		} else {
 			probes.look(ctx, role, o.Prompt, &r)
 		}
@@ -128,27 +129,27 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 	return out, nil
 }
 
-// result is what became of a case.
+// result is the outcome of a case.
 type result struct {
 	name          string
 	wrong         string
-	failure       string // why there is no usable answer; empty where there is one
+	failure       string // the reason for no usable answer; empty for a usable one
 	thinks        bool
 	calls         int64
 	input, output int64
 	took          time.Duration
 }
 
-// most is how many cases in a row may come to nothing for what is the endpoint's before the rest of a role is not asked.
+// most is the limit of failures in a row because of the endpoint. At this limit the rest of the role is skipped.
 const most = 3
 
-// ask puts cases to the model: one by one until one is answered, or vain of them came to nothing for what is the endpoint's, and from then
-// on some at the same time. Until then a case may take no longer than the timeout of one request, so that an endpoint that hangs is found
-// out soon. It returns why the rest was not asked, where it was not.
+// ask sends cases to the model. It sends one case at a time until one is answered, and then several at once. It gives
+// up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of one request,
+// so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
 func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options) (out []result, stopped string) {
 	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))
-	var mu sync.Mutex // of what follows
+	var mu sync.Mutex // guards the variables below
 	inVain, answered := 0, false
 	put := func(ctx context.Context, i int) {
 		r := one(ctx, s, cases[i])
@@ -213,7 +214,7 @@ func one(ctx context.Context, s subject, c labelled) result {
 	return out
 }
 
-// quantile is that of sorted durations, 0 of none.
+// quantile returns the quantile q of sorted durations, or 0 for none.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -221,7 +222,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// summarize reports a role.
+// summarize builds the report of a role.
 func summarize(role llm.Role, cfg llm.Config, results []result, stopped string) RoleReport {
 	r := RoleReport{
 		Role: string(role), Model: cfg.ModelFor(role), Cases: len(results),

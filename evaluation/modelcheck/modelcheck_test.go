@@ -41,7 +41,7 @@ func advises(r modelcheck.RoleReport, words string) bool {
 	return slices.ContainsFunc(r.Advice, func(a string) bool { return strings.Contains(a, words) })
 }
 
-// The scripted model understands nothing: it is right where few words are enough to be.
+// The scripted model does not understand text. It is right where a few words decide.
 func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
 	s := llmtest.New(t)
 	o := options()
@@ -124,7 +124,7 @@ func TestWeaknessesAreFound(t *testing.T) {
 	}
 }
 
-// A role whose endpoint answers nonsense says nothing of the next one's.
+// A role whose endpoint returns nonsense has no effect on the next role.
 func TestARoleIsNotBlamedForTheOneBefore(t *testing.T) {
 	s := llmtest.New(t)
 	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
@@ -145,7 +145,7 @@ func TestARoleIsNotBlamedForTheOneBefore(t *testing.T) {
 	}
 }
 
-// After what ends by itself the rest is asked, and a role is given up for a few failures in a row only.
+// A temporary failure does not stop a role. Only a few failures in a row do.
 func TestWhatEndsByItselfStopsNothing(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleFilter, llmtest.Status(http.StatusUnauthorized), llmtest.Status(http.StatusUnauthorized))
@@ -160,7 +160,8 @@ func TestWhatEndsByItselfStopsNothing(t *testing.T) {
 	}
 }
 
-// heeding answers probes as an endpoint that sees to these forms, with a model that knows tomatoes; everything else is for the next step.
+// heeding answers probes as an endpoint that enforces the given forms, with a model that answers the question on
+// tomatoes. The next step handles every other call.
 func heeding(next llmtest.Step, forms ...string) llmtest.Step {
 	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		switch {
@@ -176,7 +177,7 @@ func heeding(next llmtest.Step, forms ...string) llmtest.Step {
 	}
 }
 
-// probed does a step with probes; everything else is for the fake model.
+// probed answers probes with a step. The fake model handles every other call.
 func probed(step llmtest.Step) llmtest.Step {
 	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		if len(c.Data()) > 0 {
@@ -187,7 +188,7 @@ func probed(step llmtest.Step) llmtest.Step {
 	}
 }
 
-// A server that takes response_format without heeding it looks like one that does.
+// A server that accepts response_format without enforcing it looks like a server that enforces it.
 func TestFormsThatAreSeenToAreDetected(t *testing.T) {
 	for name, c := range map[string]struct {
 		options      []llmtest.Option
@@ -218,7 +219,8 @@ func TestFormsThatAreSeenToAreDetected(t *testing.T) {
 	}
 }
 
-// windowed answers long prompts as a model does that reads the last tokens of them only, and counts those where it counts.
+// windowed simulates a model that reads only the last tokens of long prompts. With counts, it counts only these
+// tokens.
 func windowed(tokens int, counts bool) llmtest.Step {
 	number := regexp.MustCompile(`number of this text is (\d+)`)
 	return probed(func(w http.ResponseWriter, _ *http.Request, c llmtest.Call) {
@@ -237,7 +239,7 @@ func windowed(tokens int, counts bool) llmtest.Step {
 	})
 }
 
-// refusingOver refuses prompts of more tokens.
+// refusingOver refuses prompts of more than the given tokens.
 func refusingOver(tokens int, next llmtest.Step) llmtest.Step {
 	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		if len(c.User())/4 > tokens {
@@ -248,7 +250,7 @@ func refusingOver(tokens int, next llmtest.Step) llmtest.Step {
 	}
 }
 
-// A server that cuts prompts silently looks perfect by its answers to short ones.
+// A server that silently cuts prompts gives perfect answers to short prompts.
 func TestTheWindowIsSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		step        llmtest.Step
@@ -256,7 +258,7 @@ func TestTheWindowIsSeen(t *testing.T) {
 		result      string
 		least, most int64
 		advice      string
-		calls       int // for the window, of all roles together
+		calls       int // for the window probe, of all roles together
 	}{
 		"large":                {windowed(100000, true), 8192, modelcheck.WindowHeld, 8000, 8300, "", 1},
 		"all that is set":      {windowed(100000, true), 100000, modelcheck.WindowHeld, 28000, 29000, "", 1},
@@ -306,7 +308,7 @@ func TestTheWindowIsSeen(t *testing.T) {
 	}
 }
 
-// beside answers with thoughts in a field of their own.
+// beside answers with the model's thoughts in a separate field.
 func beside(w http.ResponseWriter, _ *http.Request, c llmtest.Call) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{
@@ -332,7 +334,7 @@ func TestThoughtsAreSeen(t *testing.T) {
 
 func TestRepairsAreCountedApart(t *testing.T) {
 	s := llmtest.New(t)
-	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) { // as a small model that wants to be told twice
+	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) { // simulates a small model that needs a repair request
 		if c.IsRepair() {
 			llmtest.FakeModel()(w, r, c)
 			return

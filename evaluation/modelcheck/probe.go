@@ -14,25 +14,26 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// The forms of answers that an endpoint can see to.
+// Form values name the answer forms that an endpoint can enforce.
 const (
-	FormSchema  = "schema"  // a JSON schema is heeded
-	FormJSON    = "JSON"    // JSON mode is, a schema is not
-	FormNone    = "none"    // neither is
-	FormUnknown = "unknown" // the endpoint did not answer so that it could be told
+	FormSchema  = "schema"  // a JSON schema is enforced
+	FormJSON    = "JSON"    // JSON mode is enforced, a schema is not
+	FormNone    = "none"    // neither is enforced
+	FormUnknown = "unknown" // the endpoint's answer did not decide it
 )
 
-// probeOutput is the longest answer of a probe, in tokens: a word is wanted, but a model may think before it.
+// probeOutput is the longest answer of a probe, in tokens. The probe needs one word, but a model may think first.
 const probeOutput = 1024
 
-// prober asks what no case tells. It asks as the role's cases do, without their prompts.
+// prober sends probes for properties that no case shows. It uses the role's request settings without the role's
+// prompts.
 type prober struct {
 	cfg       llm.Config
 	transport http.RoundTripper
-	found     map[string]*found // by all that it may depend on
+	found     map[string]*found // by every setting that the findings may depend on
 }
 
-// found is what probes found of a model.
+// found holds the findings of probes of a model.
 type found struct {
 	form   string
 	window *Window
@@ -42,7 +43,7 @@ func newProber(cfg llm.Config, transport http.RoundTripper) *prober {
 	return &prober{cfg: cfg, transport: transport, found: map[string]*found{}}
 }
 
-// of are the findings of a role's model; roles that ask alike share them.
+// of returns the findings of a role's model. Roles with the same request settings share them.
 func (p *prober) of(role llm.Role) *found {
 	key := fmt.Sprint(p.cfg.ModelFor(role), p.cfg.BodyFor(role), p.room(role))
 	if p.found[key] == nil {
@@ -56,7 +57,8 @@ func (p *prober) room(role llm.Role) int64 {
 	return p.cfg.WindowFor(role) - p.cfg.MaxOutputTokensFor(role)
 }
 
-// look has a report say what probes find of the role's model, its window by a prompt of so many tokens.
+// look adds the probes' findings on the role's model to a report. It probes the window with a prompt of the given
+// tokens.
 func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleReport) {
 	of := p.of(role)
 	if role != llm.RoleGenerator {
@@ -71,11 +73,12 @@ func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleR
 	r.Window = of.window
 }
 
-// put asks once, in no longer than one request of the role may take. format is what the request has as its response_format; nil for none.
+// put sends one request within the role's request timeout. format is the request's response_format; nil leaves it
+// out.
 func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format any) (answer string, input int64, err error) {
 	cfg := p.cfg
 	cfg.MaxOutputTokens = min(probeOutput, cfg.MaxOutputTokensFor(role))
-	cfg.Window += int64(len(prompt)) // whether it fits is for the endpoint to say
+	cfg.Window += int64(len(prompt)) // the endpoint decides whether the prompt fits
 	cfg.Body = maps.Clone(cfg.BodyFor(role))
 	own := cfg.Roles[role]
 	own.MaxOutputTokens, own.Window, own.Body = nil, nil, nil
@@ -102,24 +105,24 @@ func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format a
 	return answer, used.InputTokens(), err
 }
 
-// refusals are the statuses of requests that an endpoint does not take.
+// refusals are the statuses of requests that an endpoint refuses.
 var refusals = []int{
 	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented,
 }
 
-// refused reports whether an endpoint does not take a request as it is, whatever it says.
+// refused reports whether an endpoint refuses a request as it is, for any reason.
 func refused(err error) bool {
 	var status *llm.StatusError
 	return errors.As(err, &status) && status.Code != contentFilter && slices.Contains(refusals, status.Status)
 }
 
-// colour is a form that nobody would answer in whom nothing makes.
+// colour is a form that a model uses only under enforcement.
 type colour struct {
 	Shade string `json:"shade_code" enum:"k41|k42|k43"`
 }
 
-// form finds out what a role's endpoint sees to: it asks for a sentence, and wants it in the one form and then the other. That a request
-// is not refused says nothing, as servers take what they do not know.
+// form finds the form that a role's endpoint enforces. It requests a sentence and demands first a schema, then JSON
+// mode. An accepted request proves nothing, because servers accept settings that they do not support.
 func (p *prober) form(ctx context.Context, role llm.Role) string {
 	schema := structured.SchemaOf[colour]("shade")
 	forms := []struct {
@@ -137,7 +140,7 @@ func (p *prober) form(ctx context.Context, role llm.Role) string {
 	}
 	none := FormNone
 	for _, f := range forms {
-		// JSON is named because some servers refuse JSON mode to prompts that do not name it.
+		// The prompt names JSON because some servers otherwise refuse JSON mode.
 		answer, _, err := p.put(ctx, role, "Which colour has a ripe tomato? This is no question about JSON.", f.format)
 		switch {
 		case err == nil && f.fits(answer):

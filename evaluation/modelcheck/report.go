@@ -11,47 +11,49 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
 	Roles []RoleReport `json:"roles"`
 }
 
-// RoleReport is what was found of a role.
+// RoleReport is the result for one role.
 type RoleReport struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`
-	// Form is what the endpoint was found to see to in answers: one of the forms, or empty for a generator, which wants text, and for a
-	// role that was not asked to the end.
+	// Form is the answer form that the endpoint enforces. It is empty for a generator, because its answers are plain
+	// text. It is also empty for a role without a complete check.
 	Form string `json:"structured_output,omitempty"`
-	// Window is what was seen of the model's window; nil where it was not looked at.
+	// Window describes the model's window; nil means that no probe ran.
 	Window *Window `json:"window,omitempty"`
 	Cases  int     `json:"cases"`
-	// ValidFirst answers had the form that is wanted at once, ValidRepaired after the model was shown what was wrong with them.
+	// ValidFirst counts answers with the right form at once. ValidRepaired counts answers with the right form after
+	// the model saw its mistake.
 	ValidFirst    int `json:"valid_first"`
 	ValidRepaired int `json:"valid_repaired"`
-	// Right decisions are those that the labels name.
+	// Right counts the decisions that match their labels.
 	Right int `json:"right"`
-	// Failures are the cases without a usable answer, by why.
+	// Failures counts the cases without a usable answer, by reason.
 	Failures map[string]int `json:"failures"`
-	// Thinking is of how many cases the answers had the model's thoughts in or beside them.
+	// Thinking counts the cases with the model's thoughts in the answer or in a separate field.
 	Thinking int `json:"thinking"`
-	// Stopped is why the rest of the cases was not asked; empty where all were.
+	// Stopped is the reason why the rest of the cases was skipped; empty if none was skipped.
 	Stopped string `json:"stopped,omitempty"`
-	// P50 and P95 are how long a case took that was answered, repairs included, in milliseconds.
+	// P50 and P95 are the durations of answered cases with repairs, in milliseconds.
 	P50 int64 `json:"p50_ms"`
 	P95 int64 `json:"p95_ms"`
-	// InputTokens and OutputTokens are those of all cases, as the endpoint counts them: 0 where it does not.
+	// InputTokens and OutputTokens are the endpoint's token counts over all cases. They are 0 if the endpoint does
+	// not count.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
-	// Cost is that of all cases by the prices of the options, 0 where these are.
+	// Cost is the price of all cases by the prices of the options. It is 0 if these are 0.
 	Cost float64 `json:"cost"`
-	// Wrong names the cases that were not decided as labelled, and what was wrong.
+	// Wrong names the wrong decisions with their mistakes.
 	Wrong []string `json:"wrong"`
-	// Advice is what to set, or to choose, where the model falls short.
+	// Advice lists the settings or models to change when the model falls short.
 	Advice []string `json:"advice"`
 }
 
-// Share is the part of the cases that were decided rightly, 0 to 1.
+// Share is the share of right decisions, 0 to 1.
 func (r RoleReport) Share() float64 {
 	if r.Cases == 0 {
 		return 0
@@ -68,17 +70,17 @@ func (r Report) Least() float64 {
 	return least
 }
 
-// Reached reports whether the endpoint was there for every role.
+// Reached reports whether the endpoint was reachable for every role.
 func (r Report) Reached() bool {
 	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped == failUnreachable })
 }
 
-// Complete reports whether every case was asked.
+// Complete reports whether every case was sent.
 func (r Report) Complete() bool {
 	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped != "" })
 }
 
-// Why a case has no usable answer.
+// Reasons for a case without a usable answer.
 const (
 	failUnreachable  = "unreachable"
 	failLimited      = "rate limited"
@@ -95,23 +97,23 @@ const (
 	failNotAsked     = "not asked"
 )
 
-// contentFilter is what endpoints call one, in the code of an error and as the reason of an answer's end.
+// contentFilter is the endpoints' name of a content filter, as an error code and as the finish reason of an answer.
 const contentFilter = "content_filter"
 
-// endpointFailures say nothing of a model, and will not be others with the next case.
+// endpointFailures are failures of the endpoint, not of the model. The next case would fail in the same way.
 var endpointFailures = []string{failUnreachable, failLimited, failForeign, failUnauthorized, failUnknown}
 
-// failure names an error, and what came from the endpoint with it.
+// failure names the reason of an error, with the help of the endpoint's response.
 func failure(err error, came *seen) string {
 	came.mu.Lock()
 	defer came.mu.Unlock()
 	var status *llm.StatusError
 	switch {
-	case errors.Is(err, llm.ErrContent): // also one refused like a key
+	case errors.Is(err, llm.ErrContent): // also a content refusal with the status of a bad key
 		return failFiltered
-	case errors.Is(err, llm.ErrUnauthorized): // also a quota that is used up, which is a 429, too
+	case errors.Is(err, llm.ErrUnauthorized): // also a used-up quota, which is a 429, too
 		return failUnauthorized
-	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // also one not sent for that
+	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // or held back by the limit
 		return failLimited
 	case came.foreign:
 		return failForeign
@@ -135,15 +137,15 @@ func failure(err error, came *seen) string {
 	return failOther
 }
 
-// What is held against a model.
+// Thresholds for a warning about a model.
 const (
 	enoughValid = 0.9
 	enoughRight = 0.8
-	// slowShare is the part of the timeout that the slowest answers may take.
+	// slowShare is the limit for the slowest answers, as a share of the timeout.
 	slowShare = 0.5
 )
 
-// advice says what to do about what was found, the most important first.
+// advice returns recommendations on the findings, the most important first.
 func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -202,5 +204,5 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	return out
 }
 
-// setting names the model of a role.
+// setting names the setting of a role's model.
 func setting(role llm.Role) string { return "the model of " + string(role) + " in MNEME_LLM_ROLES" }

@@ -12,25 +12,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// seen is what came from the endpoint while a case was asked: what the client's errors do not tell. But for thinks it is of the last
-// response.
+// seen records the endpoint's responses during a case. The client's errors do not hold these facts. Each field but
+// thinks describes the last response.
 type seen struct {
 	mu       sync.Mutex
-	status   int    // 0 where no response came
-	foreign  bool   // a success that is no JSON
+	status   int    // 0 without a response
+	foreign  bool   // a success status without JSON
 	filtered bool   // a content filter ended the answer
-	thinks   bool   // an answer has thoughts in or beside it
-	text     string // of the answer
+	thinks   bool   // an answer contains thoughts or a field of thoughts
+	text     string // the answer's text
 }
 
 type seenKey struct{}
 
-// watched has what the endpoint answers under the returned context noted in s.
+// watched returns a context whose requests record their responses in s.
 func watched(ctx context.Context, s *seen) context.Context {
 	return context.WithValue(ctx, seenKey{}, s)
 }
 
-// watch is a transport that notes what comes.
+// watch is a transport that records responses.
 type watch struct{ *http.Transport }
 
 func newWatch(idle int) watch {
@@ -42,7 +42,7 @@ func newWatch(idle int) watch {
 	return watch{t}
 }
 
-// maxSeen bounds how much of a response is looked at.
+// maxSeen limits the inspected part of a response, in bytes.
 const maxSeen = 1 << 20
 
 // RoundTrip implements http.RoundTripper.
@@ -60,7 +60,7 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		s.note(res.StatusCode, body)
 	}
-	res.Body = struct { // the client reads what was read here, and after it the rest, or the error again
+	res.Body = struct { // the client reads the same bytes, then the rest or the error
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), res.Body), res.Body}
@@ -92,14 +92,14 @@ func (s *seen) note(status int, body []byte) {
 		llm.WithoutThoughts(s.text) != s.text
 }
 
-// thought reports whether the model has thought aloud.
+// thought reports whether the answer contains the model's thoughts.
 func (s *seen) thought() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.thinks
 }
 
-// text is that of a content, which is a string or a list of parts.
+// text returns the text of a content, which is a string or a list of parts.
 func text(content json.RawMessage) string {
 	var whole string
 	if json.Unmarshal(content, &whole) == nil {
@@ -115,7 +115,7 @@ func text(content json.RawMessage) string {
 	return whole
 }
 
-// declines reports whether a text is a model's refusal in words, where data was wanted.
+// declines reports whether a text is a refusal in words in place of data.
 func declines(text string) bool {
 	text = strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	return !strings.Contains(text, "{") && has(text, "can't |cannot |can not |unable to |not able to |won't ",

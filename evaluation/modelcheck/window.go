@@ -11,28 +11,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// What may become of long prompts.
+// Possible outcomes of a long prompt.
 const (
-	WindowHeld    = "held"    // the longest was read from its first line on
-	WindowCut     = "cut"     // it was taken, and not read as a whole
-	WindowRefused = "refused" // it was refused for its length
-	WindowLate    = "late"    // it was not answered in the time that a request has
-	WindowUnknown = "unknown" // the first line of none came back, however short
+	WindowHeld    = "held"    // the model read the longest prompt from its first line
+	WindowCut     = "cut"     // the endpoint accepted the prompt, but the model did not read all of it
+	WindowRefused = "refused" // the endpoint refused the prompt because of its length
+	WindowLate    = "late"    // no answer arrived within the request timeout
+	WindowUnknown = "unknown" // no answer repeated the first line, even for a short prompt
 )
 
-// Window is what was seen of a model's window.
+// Window describes the model's window.
 type Window struct {
-	// Configured is MNEME_LLM_WINDOW: prompt and answer together, in tokens, as everything here.
+	// Configured is MNEME_LLM_WINDOW, the limit of prompt and answer together. All values are in tokens.
 	Configured int64 `json:"configured"`
-	// Asked is the longest prompt that was put, by the guess that Mneme measures prompts with.
+	// Asked is the longest prompt that the probe sent, by Mneme's own token estimate.
 	Asked int64 `json:"asked"`
-	// Seen is the longest prompt that was read, as the endpoint counts, or by the guess where it does not; 0 for none.
+	// Seen is the longest prompt that the model read. The endpoint counts it; without a count it is Mneme's estimate.
+	// 0 means none.
 	Seen int64 `json:"seen"`
-	// Result is what became of the prompt of Asked.
+	// Result is the outcome of the prompt of Asked.
 	Result string `json:"result"`
 }
 
-// String is short enough for a table.
+// String returns a short form for a table.
 func (w *Window) String() string {
 	switch {
 	case w == nil:
@@ -49,11 +50,11 @@ func (w *Window) String() string {
 const (
 	// leastPrompt is the shortest long prompt, in tokens.
 	leastPrompt = 512
-	// shortCount is the part of the guess that no tokenizer counts less than, of plain English.
+	// shortCount is the lowest share of the estimate that a tokenizer counts for plain English.
 	shortCount = 0.6
 )
 
-// lines are what a long prompt is filled with.
+// lines are the filler of a long prompt.
 var lines = []string{
 	"The ferry to the northern island leaves in the morning and is back before dark.",
 	"Nobody has painted the fence behind the school since the old caretaker left.",
@@ -62,8 +63,8 @@ var lines = []string{
 	"A letter without a stamp takes longer, but it comes in the end.",
 }
 
-// long is a prompt of about so many tokens that asks for what its first line says. The number is another each time, so that no cache
-// of prompts has it.
+// long builds a prompt of about the given tokens that asks for the number in its first line. The number changes each
+// time, so that no prompt cache contains the prompt.
 func long(tokens int64) (prompt, number string) {
 	number = fmt.Sprint(10000 + rand.IntN(90000))
 	var b strings.Builder
@@ -75,8 +76,8 @@ func long(tokens int64) (prompt, number string) {
 	return b.String() + question, number
 }
 
-// window asks with a prompt of most tokens, and where that is not read with half of them, and so on. A window that is too small for a
-// prompt shows in its first line that does not come back, and in fewer tokens counted than it has.
+// window sends a prompt of most tokens and halves it until the model reads it whole. A window is too small if the
+// first line does not come back. It is also too small if the endpoint counts fewer tokens than the prompt has.
 func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window {
 	w := &Window{Configured: p.cfg.WindowFor(role), Asked: min(most, p.room(role))}
 	for n := w.Asked; n == w.Asked || n >= leastPrompt; n /= 2 {
@@ -96,7 +97,7 @@ func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window 
 		case input > 0 && float64(input) < shortCount*float64(guess):
 			w.Seen, w.Result = input, WindowCut
 			return w
-		case w.Result == WindowRefused && err == nil, // who refuses what is too long does not cut the rest
+		case w.Result == WindowRefused && err == nil, // an endpoint that refuses long prompts does not cut the others
 			strings.Contains(strings.NewReplacer(",", "", ".", "", " ", "").Replace(answer), number):
 			w.Seen, w.Result = cmp.Or(input, guess), cmp.Or(w.Result, WindowHeld)
 			return w
@@ -110,7 +111,7 @@ func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window 
 	return w
 }
 
-// advise says what to set; empty where nothing is to be.
+// advise returns the setting to change; empty if none.
 func (w *Window) advise(output int64) string {
 	if w == nil {
 		return ""

@@ -8,22 +8,23 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Ablation is a part of recall that can be left out.
+// Ablation disables one part of recall.
 type Ablation struct {
-	// Name says what is left out.
+	// Name describes the disabled part.
 	Name string
-	// Features weigh nothing, when candidates are chosen and when they are ordered. The weights of the others stay as they are: they were
-	// learned beside them, so that a part that others could learn to stand in for looks more needed than it is.
+	// Features get weight 0 when candidates are chosen and ranked. The other weights stay as they were learned
+	// together with these features. So a feature looks more important than it is if other features could replace it.
 	Features []string
-	// Maps says that the residual maps of the embeddings are left out.
+	// Maps disables the residual maps of the embeddings.
 	Maps bool
-	// Settings of the services switch off what is no matter of weights.
+	// Settings are service settings that disable a part without a weight.
 	Settings map[string]string
-	// Candidates are fetched, where their number matters; 0 for as many as where order is measured.
+	// Candidates is the number of fetched candidates, if the part needs one. 0 means the number used to measure the
+	// order.
 	Candidates int
 }
 
-// Ablations are the parts whose worth is measured. What the reranker as a whole is worth tells BaselineRetrieval.
+// Ablations returns the parts to measure. The value of the whole reranker follows from BaselineRetrieval.
 func Ablations() []Ablation {
 	return []Ablation{
 		{Name: "without context: turns beside it, its session", Features: []string{
@@ -39,8 +40,8 @@ func Ablations() []Ablation {
 	}
 }
 
-// Cold is a Mneme that never has a user's index, as it is for a user who comes for the first time or has just come back. It finds what is
-// among the candidates of the bank's search; there are as many as a recall has by default.
+// Cold is a Mneme without any user index, as a new or returning user meets it. It sees only the candidates of the
+// bank's search. The number of candidates is the default of a recall.
 func Cold() Ablation {
 	return Ablation{
 		Name:     "cold: no user's index is ready",
@@ -48,13 +49,13 @@ func Cold() Ablation {
 	}
 }
 
-// WithoutMaps leaves out the residual maps of the embeddings, which weights need not have.
+// WithoutMaps disables the residual maps of the embeddings. Weights need not have such maps.
 func WithoutMaps() Ablation { return Ablation{Name: "without residual maps", Maps: true} }
 
-// Reweighs says that what is left out is a matter of weights.
+// Reweighs reports whether the ablation changes weights.
 func (a Ablation) Reweighs() bool { return len(a.Features) > 0 || a.Maps }
 
-// Prior is a prior without what is left out. A feature that it does not have is a terminal error.
+// Prior returns the prior without the disabled part. A feature that the prior lacks is a terminal error.
 func (a Ablation) Prior(from ranking.Prior) (ranking.Prior, error) {
 	from.Weights = from.Weights.Clone()
 	for _, name := range a.Features {

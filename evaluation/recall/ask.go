@@ -14,29 +14,29 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// asked is a question with what came of it.
+// asked is a question with its results.
 type asked struct {
 	of       *examined
 	question dataset.Question
-	// shown is what the service shows, unranked the memories in the order of the bank's search.
+	// shown is the service's result. unranked holds the memories in the order of the bank's search.
 	shown    shown
 	unranked []*mnemev1.CitedMemory
-	// why has the answer, and what became of the evidence.
+	// why holds the answer and the diagnosis of the evidence.
 	why   *mnemev1.WhyResponse
 	marks map[string]float64
 }
 
-// shown is what a Mneme shows for a question.
+// shown is the result of one Mneme for a question.
 type shown struct {
-	// best are the memories of recalls that ask for so many, in their order; profile are those that a profile shows, byWords, what a budget
-	// has room for.
+	// best holds memories by requested number, in order. profile holds the memories of a profile. byWords holds the
+	// memories that fit a word budget.
 	profile       []*mnemev1.CitedMemory
 	best, byWords map[int][]*mnemev1.CitedMemory
-	// searched says that the bank's search chose the candidates: the user's index was not ready.
+	// searched says that the bank's search chose the candidates, because the user's index was not ready.
 	searched bool
 }
 
-// request is a recall of a question.
+// request builds a recall of a question.
 func (a *asked) request(candidates, memories, words int) *mnemev1.RecallRequest {
 	req := &mnemev1.RecallRequest{
 		UserId: a.of.Scope.User, Query: a.question.Text,
@@ -48,7 +48,8 @@ func (a *asked) request(candidates, memories, words int) *mnemev1.RecallRequest 
 	return req
 }
 
-// asOf is when a question was asked between the sessions, so that what was said later is not known yet; zero where it was asked after all.
+// asOf is the time of a question between the sessions, before later sessions are known. It is zero for a question
+// after all sessions.
 func (a *asked) asOf() time.Time {
 	if at := a.question.AskedAt; at.Before(a.of.last) {
 		return at
@@ -56,7 +57,8 @@ func (a *asked) asOf() time.Time {
 	return time.Time{}
 }
 
-// note keeps what a recall did without, and of which variant it was: its figures are not those of the whole service.
+// note records the degraded parts and the variant of a recall. The figures of a degraded recall do not describe the
+// whole service.
 func (r *run) note(res *mnemev1.RecallResponse, of string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +70,7 @@ func (r *run) note(res *mnemev1.RecallResponse, of string) {
 	}
 }
 
-// respond has a recall answered by what is measured.
+// respond sends a recall to the measured service.
 func (r *run) respond(ctx context.Context, req *mnemev1.RecallRequest) (*mnemev1.RecallResponse, error) {
 	res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(req))
 	if err != nil {
@@ -78,8 +80,8 @@ func (r *run) respond(ctx context.Context, req *mnemev1.RecallRequest) (*mnemev1
 	return res.Msg, nil
 }
 
-// warm asks a question of each user before any is measured, so that their indexes are made: that of many users at once takes longer than a
-// recall waits. How many recalls were served without an index all the same is among the figures.
+// warm sends one question of each user before the measurement, so that the indexes exist. Many indexes at once take
+// longer than a recall waits. The report counts the recalls without an index.
 func (r *run) warm(ctx context.Context) error {
 	met := map[*examined]bool{}
 	for _, a := range r.asked {
@@ -94,7 +96,7 @@ func (r *run) warm(ctx context.Context) error {
 	return nil
 }
 
-// ask asks everything that is not timed.
+// ask sends every request that is not timed.
 func (r *run) ask(ctx context.Context) error {
 	return r.each(ctx, "asked", func(ctx context.Context, i int) error {
 		a := r.asked[i]
@@ -107,7 +109,7 @@ func (r *run) ask(ctx context.Context) error {
 	})
 }
 
-// each does something with every question, by its place, several at a time.
+// each calls do with the index of every question, several at a time.
 func (r *run) each(ctx context.Context, what string, do func(ctx context.Context, i int) error) error {
 	began := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
@@ -139,7 +141,8 @@ func (r *run) recallAll(ctx context.Context, a *asked) (err error) {
 	return err
 }
 
-// show asks a Mneme for what it shows for a question: in order, in a profile as it is answered from, and by some budgets.
+// show collects the results of a Mneme for a question: memories in order, a profile as for an answer, and memories
+// for some word budgets.
 func (r *run) show(ctx context.Context, a *asked, respond responder, candidates int, budgets ...int) (shown, error) {
 	s := shown{best: map[int][]*mnemev1.CitedMemory{}, byWords: map[int][]*mnemev1.CitedMemory{}}
 	for _, k := range ranks() {
@@ -164,7 +167,7 @@ func (r *run) show(ctx context.Context, a *asked, respond responder, candidates 
 	return s, nil
 }
 
-// answer has one question answered and, where that is measured, says what became of its evidence.
+// answer requests the answer to a question and, if configured, the diagnosis of its evidence.
 func (r *run) answer(ctx context.Context, a *asked) error {
 	req := &mnemev1.WhyRequest{Recall: a.request(r.Candidates, r.Memories, r.Words)}
 	if a.question.HasEvidence() {

@@ -7,11 +7,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/diagnosis"
 )
 
-// Cascade has, by stage, the share of evidence that was lost there first, and of what came through. Shares are of questions with
-// evidence, each split evenly over its evidence turns, so they sum to 1.
+// Cascade holds the share of evidence by the stage that lost it first, and the share that was not lost. Each question
+// with evidence counts as one, split evenly over its evidence turns. The shares sum to 1.
 type Cascade map[string]float64
 
-// CascadeStages are the stages by name, in order; the last is that nothing was lost.
+// CascadeStages returns the names of the stages in order. The last one means no loss.
 func CascadeStages() []string {
 	var out []string
 	for _, s := range diagnosis.Stages() {
@@ -25,15 +25,16 @@ func stageName(s diagnosis.Stage) string {
 	return strings.ToLower(strings.TrimPrefix(mnemev1.Stage(s).String(), "STAGE_")) //nolint:gosec // one of ten
 }
 
-// Errors groups a cascade by which part of the system its stages are of.
+// Errors groups a cascade by the part of the system that causes the loss.
 type Errors struct {
-	// Memory is what the bank never had or no longer has, Profile what it has and the profile does not, Generation the rest.
+	// Memory is evidence missing in the bank. Profile is evidence in the bank but not in the profile. Generation is
+	// the rest.
 	Memory     float64 `json:"memory_error"`
 	Profile    float64 `json:"profile_error"`
 	Generation float64 `json:"generation_error"`
 }
 
-// Errors sums the stages up.
+// Errors sums the stages of each group.
 func (c Cascade) Errors() Errors {
 	var out Errors
 	for _, s := range diagnosis.Stages() {
@@ -50,7 +51,7 @@ func (c Cascade) Errors() Errors {
 	return out
 }
 
-// CascadeOf splits a question over what became of its evidence turns. It is empty without any.
+// CascadeOf splits a question over the diagnoses of its evidence turns. It is empty without evidence.
 func CascadeOf(findings []*mnemev1.Finding) Cascade {
 	out := Cascade{}
 	for _, f := range findings {

@@ -12,20 +12,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Names of the baselines that search nothing.
+// Names of the baselines without a search.
 const (
 	BaselineRetrieval = "without the reranker"
 	BaselineNewest    = "whole history, newest first"
 )
 
-// clusterFrom is how many conversations there must be for them to be drawn instead of questions: questions of one conversation are
-// alike, and of fewer conversations too few different samples can be drawn.
+// clusterFrom is the number of conversations from which intervals draw conversations instead of questions. Questions
+// of one conversation resemble each other. A smaller number of conversations gives too few different samples.
 const clusterFrom = 5
 
-// clustered says that conversations are drawn, and not questions.
+// clustered reports whether intervals draw conversations, not questions.
 func (r *run) clustered() bool { return len(r.subjects) >= clusterFrom }
 
-// conclude makes figures of all that was asked.
+// conclude computes all figures from the results.
 func (r *run) conclude() {
 	cluster := r.clustered()
 	r.report.Resampled = "questions"
@@ -115,7 +115,7 @@ func (a *asked) sample() sample {
 	return s
 }
 
-// profileSample measures what is shown for a question.
+// profileSample measures one result for a question.
 func (a *asked) profileSample(of shown) sample {
 	s := a.blank()
 	s.put(a.question, func(k int) []score.Shown { return top(shownOf(of.best[k]), k) }, a.of.session)
@@ -129,19 +129,19 @@ func (a *asked) profileSample(of shown) sample {
 	return s
 }
 
-// first are the first of an order.
+// first returns a function that takes the first k of an order.
 func first(of []score.Shown) func(k int) []score.Shown {
 	return func(k int) []score.Shown { return top(of, k) }
 }
 
-// order measures the order of a question's memories alone.
+// order measures only the order of a question's memories.
 func (a *asked) order(ranked []*mnemev1.CitedMemory) sample {
 	s := a.blank()
 	s.put(a.question, first(shownOf(ranked)), a.of.session)
 	return s
 }
 
-// searchSample measures a search of what was said. What nothing answers is not looked for.
+// searchSample measures a baseline search. It skips questions without an answer in the conversations.
 func (a *asked) searchSample(search *baseline.Search) sample {
 	s := a.blank()
 	if !a.question.Unanswerable {
@@ -152,7 +152,7 @@ func (a *asked) searchSample(search *baseline.Search) sample {
 	return s
 }
 
-// known are those of what was found that was said by the time that is asked about, as for Mneme.
+// known drops the results from after the question's time. Mneme has the same limit.
 func (a *asked) known(found []score.Shown) []score.Shown {
 	at := a.asOf()
 	if at.IsZero() {
@@ -167,7 +167,7 @@ func (a *asked) known(found []score.Shown) []score.Shown {
 	})
 }
 
-// newestSample measures the history, newest first.
+// newestSample measures the history, newest turn first.
 func (a *asked) newestSample() sample {
 	s := a.blank()
 	all := a.known(history(a.of.turns))
@@ -185,7 +185,7 @@ func (s sample) putWords(q dataset.Question, shown func(words int) []score.Shown
 	}
 }
 
-// shownOf are memories as they were shown.
+// shownOf converts cited memories to results.
 func shownOf(cited []*mnemev1.CitedMemory) []score.Shown {
 	out := make([]score.Shown, len(cited))
 	for i, c := range cited {
@@ -195,7 +195,7 @@ func shownOf(cited []*mnemev1.CitedMemory) []score.Shown {
 	return out
 }
 
-// latency is nil where nothing was timed.
+// latency is nil without timings.
 func latency(timed []timing) *Latency {
 	if len(timed) == 0 {
 		return nil

@@ -17,63 +17,67 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// FoldOptions say how recall is measured after learning: for each conversation in turn, the questions of the others are asked and what
-// rests on their evidence is reported as cited, the conversation itself is measured, and the weights are taken back. The tenant's weights
-// must be the prior's when it begins, and they are when it ends.
+// FoldOptions configure the measurement of recall after learning. For each conversation in turn, the service answers
+// the questions of the other conversations. Memories that rest on evidence are reported as cited. Then the
+// conversation itself is measured, and the weights are rolled back. The tenant's weights must equal the prior at the
+// start, and they equal it at the end.
 type FoldOptions struct {
-	// Candidates are ordered in the stream and Shown of them shown and reported on.
+	// Candidates is the number of ranked candidates in the stream. Shown is the number of memories that a recall
+	// returns and a report covers.
 	Candidates, Shown int
-	// Passes is how often the stream comes, each time in another order, which Seed chooses.
+	// Passes is the number of passes over the stream. Each pass has another order, derived from Seed.
 	Passes int
 	Seed   uint64
-	// Batch is how many reports make one step on the service.
+	// Batch is the number of reports in one learning step of the service.
 	Batch int
-	// Wait bounds how long reports may take until they are learned from.
+	// Wait limits the time until the service has learned from the reports.
 	Wait time.Duration
 }
 
-// FoldDefaults are used unless said otherwise.
+// FoldDefaults returns the default options.
 func FoldDefaults() FoldOptions {
 	return FoldOptions{Candidates: 100, Shown: 20, Passes: 1, Seed: 1, Batch: 4, Wait: time.Minute}
 }
 
-// FoldReport is what learning from the other conversations came to.
+// FoldReport is the result of learning from the other conversations.
 type FoldReport struct {
-	// Candidates to Passes are the options.
+	// Candidates to Passes repeat the options.
 	Candidates int `json:"candidates"`
 	Shown      int `json:"shown"`
 	Passes     int `json:"passes"`
-	// Before and After are the shares of evidence by how many memories are shown, as means over all questions with evidence.
+	// Before and After are evidence shares by the number of returned memories. They are means over all questions with
+	// evidence.
 	Before map[string]float64 `json:"recall_at_before"`
 	After  map[string]float64 `json:"recall_at_after"`
 	Folds  []Fold             `json:"folds"`
 }
 
-// Fold is one conversation that was left out.
+// Fold is the result for one left-out conversation.
 type Fold struct {
 	User string `json:"user"`
-	// Questions of it were measured.
+	// Questions is the number of its measured questions.
 	Questions int `json:"questions"`
-	// Reports were learned from, on Shown memories of which Cited were cited.
+	// Reports is the number of reports that the service learned from. Shown and Cited count the memories in them.
 	Reports int `json:"reports"`
 	Shown   int `json:"shown"`
 	Cited   int `json:"cited"`
-	// Distance of the weights from the prior.
+	// Distance is the distance of the weights from the prior.
 	Distance float64            `json:"distance"`
 	Before   map[string]float64 `json:"recall_at_before"`
 	After    map[string]float64 `json:"recall_at_after"`
 }
 
-// ErrNotTheWeightsOfTheStart says that learning cannot be measured on weights that have learned already.
+// ErrNotTheWeightsOfTheStart says that the tenant's weights have learned already. Learning cannot be measured from
+// them.
 var ErrNotTheWeightsOfTheStart = errors.New("the tenant's weights are not those that every tenant starts from")
 
 var errNotLearned = errors.New("reports of citations were not all learned from in time: is the reranker's rate limited, or its consumer " +
 	"unavailable?")
 
-// reportedAtOnce is how many reports may be on their way: fewer than traces are kept of a user.
+// reportedAtOnce limits the reports in flight. It is below the number of traces kept per user.
 const reportedAtOnce = 32
 
-// check says what cannot be learned from.
+// check returns an error if the options or conversations do not allow learning.
 func (o *FoldOptions) check(subjects []dataset.Subject) error {
 	if o != nil && len(subjects) < 2 {
 		return fmt.Errorf("%w: there is one conversation, and nothing to learn from for it", dataset.ErrFormat)
@@ -81,7 +85,7 @@ func (o *FoldOptions) check(subjects []dataset.Subject) error {
 	return nil
 }
 
-// fold measures recall after learning, where that is asked for.
+// fold measures recall after learning, if configured.
 func (r *run) fold(ctx context.Context) error {
 	if r.Learn == nil {
 		return nil
@@ -139,7 +143,7 @@ func (r *run) foldOne(ctx context.Context, i int) (f Fold, before, after []sampl
 	return f, before, after, nil
 }
 
-// stream asks the questions of the other conversations and reports what was cited, a few at a time.
+// stream sends the questions of the other conversations and reports the citations, a few at a time.
 func (r *run) stream(ctx context.Context, leftOut int, f *Fold) error {
 	var others []*asked
 	for _, a := range r.asked {
@@ -154,7 +158,7 @@ func (r *run) stream(ctx context.Context, leftOut int, f *Fold) error {
 	random := rand.New(rand.NewPCG(r.Learn.Seed, uint64(leftOut))) //nolint:gosec // chooses an order
 	for range r.Learn.Passes {
 		random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-		// Whole batches only: what waits for the rest of one would be taken for learned, and reach the next conversation.
+		// Send whole batches only. Reports of an incomplete batch would be learned in the next conversation.
 		for some := range slices.Chunk(others[:len(others)-len(others)%r.Learn.Batch], reportedAtOnce) {
 			if err := r.reportSome(ctx, some, f); err != nil {
 				return err
@@ -168,7 +172,7 @@ func (r *run) stream(ctx context.Context, leftOut int, f *Fold) error {
 	return nil
 }
 
-// reportSome recalls for some questions, several at a time, and reports what rests on evidence.
+// reportSome recalls for some questions, several at a time, and reports the memories that rest on evidence.
 func (r *run) reportSome(ctx context.Context, some []*asked, f *Fold) error {
 	reports := make([]*mnemev1.ReportCitationsRequest, len(some))
 	g, gctx := errgroup.WithContext(ctx)
@@ -199,7 +203,7 @@ func (r *run) reportSome(ctx context.Context, some []*asked, f *Fold) error {
 	return nil
 }
 
-// citations are the memories shown that rest on the question's evidence.
+// citations returns a report of the memories that rest on the question's evidence.
 func (a *asked) citations(res *mnemev1.RecallResponse) *mnemev1.ReportCitationsRequest {
 	out := &mnemev1.ReportCitationsRequest{UserId: a.of.Scope.User, RecallId: res.GetRecallId()}
 	for _, c := range res.GetCited() {
@@ -212,7 +216,7 @@ func (a *asked) citations(res *mnemev1.RecallResponse) *mnemev1.ReportCitationsR
 	return out
 }
 
-// awaitLearned waits until so many reports were learned from in all.
+// awaitLearned waits until the service has learned from the given total of reports.
 func (r *run) awaitLearned(ctx context.Context, want uint64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.Learn.Wait, errNotLearned)
 	defer cancel()
@@ -234,7 +238,7 @@ func (r *run) awaitLearned(ctx context.Context, want uint64) error {
 	}
 }
 
-// weights is the version of the tenant's weights that is in use.
+// weights returns the tenant's weights version in use.
 func (r *run) weights(ctx context.Context) (*mnemev1.WeightsVersion, error) {
 	res, err := r.Service.Reranker.ListWeights(ctx, connect.NewRequest(&mnemev1.ListWeightsRequest{}))
 	if err != nil {
@@ -250,7 +254,7 @@ func (r *run) rollback(ctx context.Context) error {
 	return nil
 }
 
-// render says what learning came to, beside the figures before it.
+// render writes the figures before and after learning.
 func (f *FoldReport) render(line func(format string, args ...any)) {
 	line("\nlearned from citations, each conversation from all others (%d of %d candidates shown, "+
 		"a memory cited where it rests on evidence; passes over them: %d):", f.Shown, f.Candidates, f.Passes)

@@ -20,18 +20,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-// eager is a scripted Mneme whose reranker, once four reports came, puts what is cited first.
+// eager is a scripted Mneme. After four reports, its reranker ranks cited memories first.
 type eager struct {
 	*scripted
 	mnemev1connect.UnimplementedRerankerServiceHandler
-	// deaf reports teach nothing.
+	// deaf means that reports have no effect.
 	deaf bool
-	// began is how far the weights were from the prior before.
+	// began is the initial distance of the weights from the prior.
 	began float64
 
-	learned, fresh uint64 // in all, and since they were taken back
+	learned, fresh uint64 // in all, and since the last rollback
 	reports        []*mnemev1.ReportCitationsRequest
-	rollbacks      []int // how many reports there were before each
+	rollbacks      []int // number of reports before each rollback
 }
 
 func (e *eager) Recall(_ context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
@@ -39,7 +39,7 @@ func (e *eager) Recall(_ context.Context, req *connect.Request[mnemev1.RecallReq
 	trained := e.fresh >= 4
 	e.mu.Unlock()
 	res := &mnemev1.RecallResponse{RecallId: req.Msg.GetUserId() + " asks " + req.Msg.GetQuery()}
-	// Five memories of nothing come before the one that tells, until it is known better.
+	// Five irrelevant memories come before the relevant one until the reranker has learned.
 	order := []string{weather, weather, weather, weather, weather, bought}
 	if trained {
 		order = []string{bought}
@@ -88,7 +88,7 @@ func (e *eager) RollbackWeights(
 	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{}), nil
 }
 
-// folds are options to measure an eager Mneme after learning.
+// folds returns options that measure an eager Mneme after learning.
 func (e *eager) folds(t *testing.T, file string) recall.Options {
 	t.Helper()
 	o := e.options(t, file)
@@ -104,7 +104,7 @@ func (e *eager) folds(t *testing.T, file string) recall.Options {
 	return o
 }
 
-// boughtBy is a talk in which five questions ask for the one thing that is told.
+// boughtBy is a conversation with one fact and five questions about it.
 func boughtBy(user string) string {
 	question := `{"question":"What did Iris buy?","answer":"tandem","evidence":["D1:1"],"category":4}`
 	return `{"sample_id":"` + user + `","conversation":{"speaker_a":"Iris","speaker_b":"Bo","session_1_date_time":"1:00 pm on 4 March, 2024",

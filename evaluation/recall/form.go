@@ -17,11 +17,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/transfer"
 )
 
-// formPoll is how often the service is asked whether a session is formed: as exactly are formation times known.
+// formPoll is the interval of requests for a session's state. It is also the precision of formation times.
 const formPoll = 10 * time.Millisecond
 
-// form publishes every session, each when the user's one before it is formed, and notes how long it took. Sessions that the service
-// has already are passed over, and not timed.
+// form publishes every session and records the formation time. A session waits until the user's previous session is
+// formed. Sessions that the service has already are skipped and not timed.
 func (r *run) form(ctx context.Context) error {
 	var took []float64
 	var mu sync.Mutex
@@ -59,8 +59,9 @@ func (r *run) formUser(ctx context.Context, s *examined) (took []float64, refuse
 	return took, refused, nil
 }
 
-// formSession returns how long it took from the last event's acknowledgement until the session was known to be formed, 0 where it was
-// formed before or never will be, and how many events were refused.
+// formSession publishes a session and returns two values. The first is the time from the acknowledgement of the last
+// event until the session is seen as formed. It is 0 if the session was formed before or can never be formed. The
+// second is the number of refused events.
 func (r *run) formSession(ctx context.Context, s dataset.Session) (time.Duration, int, error) {
 	formed, err := r.formed(ctx, s)
 	if formed || err != nil {
@@ -95,7 +96,7 @@ func (r *run) awaitFormed(ctx context.Context, s dataset.Session) error {
 			return nil
 		}
 		if err != nil && connect.CodeOf(err) != connect.CodeUnavailable && ctx.Err() == nil {
-			return err // what is unavailable for a moment is waited for
+			return err // a temporary failure is retried
 		}
 		select {
 		case <-ctx.Done():
@@ -113,7 +114,7 @@ func (r *run) formed(ctx context.Context, s dataset.Session) (bool, error) {
 	return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
 }
 
-// read reads what the service has made of every user.
+// read exports the memories of every user.
 func (r *run) read(ctx context.Context) error {
 	for _, s := range r.subjects {
 		if err := r.export(ctx, s); err != nil {

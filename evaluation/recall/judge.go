@@ -18,13 +18,13 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// Roles of the model in an evaluation; they are served by the model that has no role of its own.
+// Roles of models in an evaluation. The default model serves them.
 const (
 	roleJudge   llm.Role = "judge"
 	roleHistory llm.Role = "full-context"
 )
 
-// Judge marks answers by a model. It is safe for concurrent use.
+// Judge marks answers with a model. It is safe for concurrent use.
 type Judge struct {
 	client, answers *llm.Client
 	tenant          string
@@ -32,11 +32,11 @@ type Judge struct {
 	schema          structured.Schema
 }
 
-// marking is what the judge sees, verdict what it says.
+// marking is the judge's input; verdict is its output.
 type marking struct {
 	Question  string `json:"question"`
 	Reference string `json:"reference"`
-	// Turns are what was said that the reference rests on, where that is known.
+	// Turns are the turns behind the reference answer, if they are known.
 	Turns  []recorded `json:"turns,omitempty"`
 	Answer string     `json:"answer"`
 }
@@ -46,7 +46,7 @@ type verdict struct {
 	Right  bool   `json:"right"`
 }
 
-// record is what an answer is made from without a memory.
+// record is the input of an answer without memory.
 type record struct {
 	Turns    []recorded `json:"turns"`
 	Question string     `json:"question"`
@@ -57,8 +57,8 @@ type recorded struct {
 	Text string `json:"text"`
 }
 
-// NewJudge makes a judge; tenant is on whose behalf models are asked: client's marks, that of answers answers from the whole history. A
-// model that marks its own answers is lenient with them, so the two had better differ.
+// NewJudge makes a judge. tenant is the tenant of the requests. client's model marks answers. The model of answers
+// answers from the whole history. A model marks its own answers leniently, so the two models should differ.
 func NewJudge(client, answers *llm.Client, tenant string) (*Judge, error) {
 	j := &Judge{client: client, answers: answers, tenant: tenant, schema: structured.SchemaOf[verdict]("verdict")}
 	var err error
@@ -71,7 +71,7 @@ func NewJudge(client, answers *llm.Client, tenant string) (*Judge, error) {
 	return j, nil
 }
 
-// Right reports whether an answer is right; among turns the judge finds those that state it.
+// Right reports whether an answer is right. The judge looks up the supporting statements among turns.
 func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string, turns []memory.Turn) (bool, error) {
 	m := marking{Question: q.Text, Reference: q.Answer, Answer: answer}
 	for _, t := range turns {
@@ -89,7 +89,7 @@ func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string, tu
 	return llm.AskJSON(ctx, j.client, req, func(v verdict) (bool, error) { return v.Right, nil })
 }
 
-// FromHistory answers a question from all that was said.
+// FromHistory answers a question from all turns.
 func (j *Judge) FromHistory(ctx context.Context, q dataset.Question, turns []memory.Turn) (string, error) {
 	in := record{Question: q.Text, Turns: make([]recorded, 0, len(turns))}
 	for _, t := range turns {
@@ -105,16 +105,16 @@ func (j *Judge) FromHistory(ctx context.Context, q dataset.Question, turns []mem
 	return llm.Ask(ctx, j.answers, req, func(text string) (string, error) { return strings.TrimSpace(text), nil })
 }
 
-// Marks by name.
+// Names of marks.
 const (
 	markF1    = "f1"
 	markBLEU  = "bleu_1"
 	markJudge = "judge"
-	// fullContext begins the marks of answers from the whole history.
+	// fullContext is the prefix of marks for answers from the whole history.
 	fullContext = "full_context_"
 )
 
-// mark compares an answer with the right one, where that is asked for.
+// mark compares an answer with the right one, if configured.
 func (r *run) mark(ctx context.Context, a *asked) error {
 	if a.question.Unanswerable || a.question.Answer == "" || (!r.Answers && r.Judge == nil) {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/transfer"
 )
 
-// opinionated is a model that finds answers right that have the word green, and says from the whole history what was said last.
+// opinionated is a scripted model. As a judge it accepts answers with the word green. From the whole history it
+// answers with the last turn.
 func opinionated(c llmtest.Call) string {
 	var in struct {
 		Answer string
@@ -47,8 +48,9 @@ func TestAnswersAreMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Every answer is "green tandem", without article and citation: F1 1 against "green tandem"; of "green one that iris bought in march"
-	// it has one word, of "ada" none. The last turn is "iris i sold it to ada".
+	// Every answer is "green tandem", without article and citation. Its F1 is 1 against "green tandem". It shares one
+	// word with "green one that iris bought in march", and no word with "ada". The last turn is "iris i sold it to
+	// ada".
 	for name, want := range map[string]float64{
 		"f1": (1 + 2.0/9 + 0) / 3, "judge": 1, "full_context_f1": (0 + 2.0/13 + 2.0/7) / 3, "full_context_judge": 0,
 	} {

@@ -13,17 +13,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// warmUp is how many pairs of queries are thrown away before any is timed.
+// warmUp is the number of query pairs before the first timed pair.
 const warmUp = 40
 
-// timing is one recall beside one bare query, in milliseconds.
+// timing is the durations of one recall and one bare query, in milliseconds.
 type timing struct {
 	category   string
 	ours, bare float64
 }
 
-// time times recalls of the questions as a client makes them by default, one at a time, each beside a bare query for as many memories
-// of the same user. Each text is asked once only, so that nothing is answered from memory of the last time.
+// time measures recalls with default options, one at a time. After each recall or before it, a bare query requests as
+// many memories of the same user. Each text is sent once only, so that no cache answers it.
 func (r *run) time(ctx context.Context) error {
 	if r.LatencySample < 0 {
 		return nil
@@ -34,8 +34,8 @@ func (r *run) time(ctx context.Context) error {
 	}
 	began := time.Now()
 	for i := range warmUp + r.LatencySample {
-		// A stride that has no divisor in common with the number of questions takes every question before any comes again, of
-		// all users alike.
+		// A stride without a common divisor with the number of questions visits every question before it repeats one.
+		// It alternates evenly between users.
 		a := r.asked[i*stride(len(r.asked))%len(r.asked)]
 		t, err := r.timeOne(ctx, a, i)
 		if err != nil {
@@ -49,7 +49,7 @@ func (r *run) time(ctx context.Context) error {
 	return nil
 }
 
-// stride is a number without a common divisor with n, about the golden part of it.
+// stride returns a number near the golden ratio of n without a common divisor with n.
 func stride(n int) int {
 	s := max(1, int(float64(n)*0.618))
 	for gcd(s, n) != 1 {
@@ -65,7 +65,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// timeOne times both sides; which is first changes.
+// timeOne times the recall and the bare query. Their order alternates.
 func (r *run) timeOne(ctx context.Context, a *asked, i int) (t timing, err error) {
 	t.category = a.question.Category
 	query := fmt.Sprintf("%s (%d)", a.question.Text, i)

@@ -18,22 +18,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/transfer"
 )
 
-// observedPath says that memories were formed apart.
+// observedPath is the path in the report when memories are formed from observations.
 const observedPath = "this process: the file's own observations in the place of filter and extractor, decided by the embedded policy, " +
 	"and imported into the services, which are asked as ever"
 
-// Observed is how a file's observations become memories.
+// Observed configures the formation of memories from a file's observations.
 type Observed struct {
-	// Former decides what observations do to the bank, by Strategy. It does not extract.
+	// Former decides the operations for observations, by Strategy. It does not extract.
 	Former   formation.Former
 	Strategy string
-	// Embedder makes the vectors; it should be the services' own.
+	// Embedder makes the vectors. It should be the embedder of the services.
 	Embedder embedding.Embedder
 	// Import fills a user's empty bank from an export.
 	Import func(ctx context.Context, user string, export io.Reader) error
 }
 
-// observe forms memories from the file's observations and hands them over to the services.
+// observe forms memories from the file's observations and imports them into the services.
 func (r *run) observe(ctx context.Context) error {
 	observed, repairs, err := dataset.Observations(r.Path)
 	if err != nil {
@@ -65,13 +65,14 @@ func (r *run) observeUser(ctx context.Context, s *examined, observed map[string]
 	return o.Import(ctx, s.Scope.User, &export)
 }
 
-// replayed is a former whose extractor says what somebody else's said.
+// replayed is a former that returns recorded observations as candidates.
 type replayed struct {
 	formation.Former
 	bySession map[string][]dataset.Observation
 }
 
-// Extract returns the session's observations that are of the turns at hand; one that names no turn has no provenance and is left out.
+// Extract returns the session's observations of the given turns. It drops an observation without turns, because it
+// has no provenance.
 func (f replayed) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
 	place := map[string]int{}
 	for i, t := range in.Turns {
@@ -90,5 +91,5 @@ func (f replayed) Extract(_ context.Context, in formation.Session) ([]formation.
 	return out, nil
 }
 
-// Version names what the entries come from.
+// Version names the source of the entries.
 func (f replayed) Version() string { return "observations, " + f.Former.Version() }

@@ -1,6 +1,7 @@
-// Package recall measures what a running service finds again of conversations, through its public API: conversations go in
-// by Kafka, questions are asked by RPC, and the diagnosis says where evidence was lost. Beside it, for comparison: searches of the raw
-// turns in process, and the same Mneme with something left out, which is asked on the same memories.
+// Package recall measures the recall of a running service through its public API. Conversations go in by Kafka,
+// questions go in by RPC, and the diagnosis says where evidence was lost. It also measures two kinds of comparisons:
+// searches of the raw turns in process, and the same Mneme with one part disabled. A disabled part is measured on the
+// same memories.
 package recall
 
 import (
@@ -18,29 +19,30 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Service is the Mneme that is measured, through its public API.
+// Service is the measured Mneme through its public API.
 type Service struct {
 	Utilizer mnemev1connect.UtilizerServiceClient
 	Memories mnemev1connect.MemoryServiceClient
 	UserData mnemev1connect.UserDataServiceClient
-	// Diagnosis answers the questions: it says where evidence was lost, and nothing is learned from what is asked for it.
+	// Diagnosis answers the questions. It says where evidence was lost, and its calls have no effect on learning.
 	Diagnosis mnemev1connect.DiagnosisServiceClient
-	// Reranker is asked how far it has learned, where recall is measured after learning.
+	// Reranker reports the progress of learning when recall is measured after learning.
 	Reranker mnemev1connect.RerankerServiceClient
 }
 
 // Publisher sends a session's events to the service.
 type Publisher func(ctx context.Context, s dataset.Session) (Published, error)
 
-// Published is what became of a session's events.
+// Published is the result of publishing a session.
 type Published struct {
-	// Refused says of each event that breaks the contract which it is and why: it becomes a dead letter.
+	// Refused names each event that breaks the contract, with the reason. Such an event becomes a dead letter.
 	Refused []string
-	// Ends reports whether the service takes the session's end. It is never formed otherwise.
+	// Ends reports whether the service accepts the end of the session. Without it the session is never formed.
 	Ends bool
 }
 
-// BareQuery asks the bank's server itself for a user's memories: how long it took, with the answer in hand.
+// BareQuery queries the bank's server directly for a user's memories. It returns the time until the answer has
+// arrived.
 type BareQuery func(ctx context.Context, user, query string, k int) (time.Duration, error)
 
 // Defaults of Options.
@@ -51,55 +53,58 @@ const (
 	DefaultWorkers       = 4
 )
 
-// Options say what is measured on what.
+// Options configure a measurement.
 type Options struct {
-	// Path is a file of conversations with questions, of any form that ReadSubjects knows.
+	// Path is a file of conversations with questions, in any format of ReadSubjects.
 	Path string
-	// Tenant is the tenant that the service knows the caller as.
+	// Tenant is the tenant of the caller's credential.
 	Tenant string
-	// Service is measured; Publish feeds it; Bare is timed beside it, nil where the bank's server is not known.
+	// Service is the measured service and Publish sends events to it. Bare is timed for comparison; nil if the bank's
+	// server is unknown.
 	Service Service
 	Publish Publisher
 	Bare    BareQuery
-	// Observed replays what the file's authors had a model extract, in the place of the services' filter and extractor; nil for the services.
+	// Observed replays the file's observations in place of the services' filter and extractor; nil uses the services.
 	Observed *Observed
-	// Candidates are fetched from the bank where order is measured; 0 means DefaultCandidates.
+	// Candidates is the number of candidates from the bank when the order is measured. 0 means DefaultCandidates.
 	Candidates int
-	// Memories are shown where the cascade and answers are measured; 0 means DefaultShown. Words is the word budget of it;
-	// 0 leaves it to the service.
+	// Memories is the number of memories for the cascade and the answers. 0 means DefaultShown. Words is their word
+	// budget; 0 means the service's default.
 	Memories, Words int
-	// Workers ask that many questions at a time, where time is not measured; 0 means DefaultWorkers.
+	// Workers is the number of concurrent questions in untimed parts. 0 means DefaultWorkers.
 	Workers int
-	// LatencySample is how many recalls are timed, alone and one after the other; 0 means DefaultLatencySample, less than 0 none.
+	// LatencySample is the number of timed recalls, one after the other. 0 means DefaultLatencySample; a negative
+	// value means none.
 	LatencySample int
-	// Users are formed that many at a time, each a session after the other; 0 means one, so that formation times are those of a service
-	// with nothing else to do.
+	// Users is the number of users formed at the same time, each one session after the other. 0 means one, so that
+	// formation times describe an otherwise idle service.
 	Users int
-	// FormTimeout bounds how long one session may take; 0 means two minutes.
+	// FormTimeout limits the formation of one session. 0 means two minutes.
 	FormTimeout time.Duration
-	// Answers asks for the answers' words to be compared with the right ones.
+	// Answers turns on the word comparison of answers with the right ones.
 	Answers bool
-	// Judge marks answers, and answers from the whole history itself, for comparison; nil for no marks.
+	// Judge marks answers, and answers from the whole history for comparison. Nil means no marks.
 	Judge *Judge
-	// Learn measures recall after learning, too; nil for not. It needs two conversations.
+	// Learn also measures recall after learning. Nil turns it off. It needs two conversations.
 	Learn *FoldOptions
-	// Variants are asked after all else, each on its own.
+	// Variants are measured at the end, each alone.
 	Variants []Variant
-	// Sweep measures recall by how many candidates there are, too, and names the weights of the service in that; empty for no sweep.
+	// Sweep also measures recall by the number of candidates, and names the service's weights in the report. Empty
+	// means no sweep.
 	Sweep string
-	// Progress takes lines for people; nil for nobody.
+	// Progress receives progress lines; nil discards them.
 	Progress io.Writer
 }
 
-// Variant is the same Mneme on the same memories with something left out.
+// Variant is the same Mneme with the same memories and one part disabled.
 type Variant struct {
-	// Name says what is left out.
+	// Name describes the disabled part.
 	Name string
-	// Candidates are fetched for it; 0 means as many as where order is measured.
+	// Candidates is the number of fetched candidates. 0 means the number used to measure the order.
 	Candidates int
-	// Swept says that the sweep is over this one, too.
+	// Swept includes this variant in the sweep.
 	Swept bool
-	// Open starts it; stop ends it.
+	// Open starts the variant; stop ends it.
 	Open func(ctx context.Context) (utilizer mnemev1connect.UtilizerServiceClient, stop func(context.Context) error, err error)
 }
 
@@ -123,8 +128,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// EvaluateAll measures one file after the other on the same service. Two files must not have a user in common: what is remembered of one
-// would answer for the other. All files are read before anything is done.
+// EvaluateAll measures several files on the same service, one after the other. Two files must not share a user,
+// because memories of one file would answer questions of the other. It reads all files first.
 func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, error) {
 	runs, users := make([]*run, len(paths)), map[string]string{}
 	for i, path := range paths {
@@ -153,7 +158,8 @@ func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, erro
 	return reports, nil
 }
 
-// Evaluate forms the memories of a file's conversations on the service, asks it every question, and measures what comes.
+// Evaluate forms the memories of a file's conversations on the service, sends every question, and measures the
+// results.
 func Evaluate(ctx context.Context, o Options) (Report, error) {
 	reports, err := EvaluateAll(ctx, []string{o.Path}, o)
 	if err != nil {
@@ -162,7 +168,7 @@ func Evaluate(ctx context.Context, o Options) (Report, error) {
 	return reports[0], nil
 }
 
-// newRun reads a file.
+// newRun reads a file and prepares the run.
 func newRun(o Options) (*run, error) {
 	subjects, repairs, err := dataset.ReadSubjects(o.Path, dataset.ReadOptions{Tenant: o.Tenant})
 	if err != nil {
@@ -216,15 +222,15 @@ type run struct {
 	degraded map[string]int
 }
 
-// examined is a subject with what the service has of it.
+// examined is a subject with the service's data of it.
 type examined struct {
 	dataset.Subject
 	turns []memory.Turn
-	// session of a turn, by its id.
+	// session maps a turn id to its session.
 	session map[string]string
 	// entries are the bank's memories in every state, by id.
 	entries map[string]memory.Memory
-	// searches of what was said, by name.
+	// searches are the baseline searches, by name.
 	searches map[string]*baseline.Search
 	last     time.Time
 }

@@ -40,7 +40,7 @@ const talkFile = `[{"sample_id":"iris","conversation":{"speaker_a":"Iris","speak
 		{"question":"Who bought it from Iris?","answer":"Ada","evidence":["D2:1"],"category":4},
 		{"question":"What did Bo buy?","adversarial_answer":"green tandem","evidence":["D1:1"],"category":5}]}]`
 
-// scripted is a Mneme that says what it is told to.
+// scripted is a Mneme with scripted answers.
 type scripted struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
@@ -48,7 +48,8 @@ type scripted struct {
 	mnemev1connect.UnimplementedDiagnosisServiceHandler
 	bank     *bankinmem.Bank
 	memories map[string]memory.Memory
-	// order is what is shown for a query, found what became of its evidence, abstains whether it is not answered.
+	// order holds the returned memories by query. found holds the diagnoses of the evidence. abstains holds whether
+	// the service abstains.
 	order    map[string][]string
 	found    map[string][]mnemev1.Stage
 	abstains map[string]bool
@@ -56,7 +57,7 @@ type scripted struct {
 	mu        sync.Mutex
 	published map[string]bool
 	asked     []*mnemev1.RecallRequest
-	// unindexed says that no index is ever ready: the bank's search finds what the order has, the other way round.
+	// unindexed means that no index is ever ready. The bank's search then returns the reverse of order.
 	unindexed bool
 }
 
@@ -73,7 +74,7 @@ func (s *scripted) Recall(
 	}
 	res.Searched = s.unindexed
 	for i, id := range order {
-		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one
+		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one memory
 			break
 		}
 		cited := &mnemev1.CitedMemory{Index: uint32(i + 1), Memory: contract.MemoryToProto(s.memories[id])} //nolint:gosec // small
@@ -121,7 +122,7 @@ const (
 	weather = "00000000-0000-5000-8000-000000000002"
 )
 
-// script is a bank with one memory of each turn of Iris's, and one of nothing that is asked.
+// script is a bank with one memory per turn of Iris, and one irrelevant memory.
 func script(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
@@ -150,7 +151,7 @@ func script(t *testing.T) *scripted {
 	return s
 }
 
-// options measure a script on a file.
+// options returns options that measure a script on a file.
 func (s *scripted) options(t *testing.T, file string) recall.Options {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -231,7 +232,7 @@ func TestRecallOfAScriptedService(t *testing.T) {
 	checkOutput(t, r)
 }
 
-// checkOutput looks for what scripts read.
+// checkOutput checks the fields that scripts read.
 func checkOutput(t *testing.T, r recall.Report) {
 	t.Helper()
 	raw, err := json.Marshal(r)
@@ -264,7 +265,7 @@ func checkOutput(t *testing.T, r recall.Report) {
 	}
 }
 
-// beside is a variant that is a script of its own; stopped counts how often it was stopped.
+// beside is a variant with a separate script. stopped counts its stops.
 func (s *scripted) beside(t *testing.T, name string, stopped *int) recall.Variant {
 	t.Helper()
 	return recall.Variant{Name: name, Candidates: 30, Swept: true, Open: func(context.Context) (
@@ -288,7 +289,7 @@ func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 		t.Fatalf("%d variants, stopped %d times", len(r.Variants), stopped)
 	}
 	v := r.Variants[0]
-	// The evidence of the first question comes sixth, half of that of the second first.
+	// The evidence of the first question has rank six. Half the evidence of the second has rank one.
 	if v.Name != "cold" || v.Searched != 1 || r.Searched != 0 || !near(v.RecallAt["5"], 0.5/3) || !near(v.RecallAt["10"], 0.5) ||
 		!near(v.RecallAtWords["1000"], 0.5) || !near(v.Profile, 0.5/3) || v.WithEvidence != 3 {
 		t.Errorf("cold: %+v", v)
@@ -316,7 +317,7 @@ func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 	}
 }
 
-// Of conversations with an assistant, what it said is searched by one baseline and not by the others.
+// In conversations with an assistant, one baseline searches the assistant's turns and the others do not.
 func TestBaselinesOfConversationsWithAnAssistant(t *testing.T) {
 	file := `[{"sample_id":"iris","conversation":{"speaker_a":"User","speaker_b":"Assistant","session_1_date_time":"1:00 pm on 4 March, 2024",
 		"session_1":[{"speaker":"User","role":"user","dia_id":"D1:1","text":"I never ride a tandem."},

@@ -18,7 +18,8 @@ type column struct {
 	Figures
 }
 
-// Render writes tables: recall by category and the cascade, recall beside variants and baselines, the sweep, and what it took.
+// Render writes four tables: recall by category with the cascade, recall of variants and baselines, the sweep, and
+// the costs.
 func (r Report) Render(out io.Writer) error {
 	columns := []column{{"all", r.Figures}}
 	for _, name := range slices.Sorted(maps.Keys(r.Categories)) {
@@ -83,10 +84,10 @@ func (r Report) renderFigures(b *bytes.Buffer, columns []column) {
 	withEvidence("memory error", func(f Figures) float64 { return f.Errors.Memory })
 	withEvidence("profile error", func(f Figures) float64 { return f.Errors.Profile })
 	withEvidence("generation error", func(f Figures) float64 { return f.Errors.Generation })
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a write to a buffer never fails
 }
 
-// measuredOr is a share, or nothing where it was measured on nothing.
+// measuredOr formats a share. It returns an empty text if n is 0.
 func measuredOr(n int, v float64) string {
 	if n == 0 {
 		return "-"
@@ -94,7 +95,7 @@ func measuredOr(n int, v float64) string {
 	return score.Percent(v)
 }
 
-// measured is a share, or nothing where no figure of that name was measured.
+// measured formats a share. It returns an empty text without a figure of that name.
 func (f Figures) measured(name string, v float64) string {
 	_, ok := f.Intervals[name]
 	return measuredOr(int(truth(ok)), v)
@@ -133,7 +134,7 @@ func (r Report) renderBaselines(b *bytes.Buffer) {
 	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
 		line(name, r.Baselines[name])
 	}
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a write to a buffer never fails
 }
 
 func (r Report) renderSweep(b *bytes.Buffer) {
@@ -154,7 +155,7 @@ func (r Report) renderSweep(b *bytes.Buffer) {
 		}
 		fmt.Fprintln(tw)
 	}
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a write to a buffer never fails
 }
 
 func (r Report) renderCosts(b *bytes.Buffer) {

@@ -11,14 +11,14 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/score"
 )
 
-// What is measured by how much was shown. The deepest rank, the most memories that a recall shows, and a budget that has room for
-// all of them are the service's bounds.
+// Sizes of results to measure. The service's limits are the deepest rank, the most memories of a recall, and a budget
+// with room for all of them.
 const (
 	mostShown  = 100
 	wideBudget = 10_000
-	// judgedWords is the budget that summaries have, and variants are measured with.
+	// judgedWords is the word budget of summaries and of variants.
 	judgedWords = 1000
-	// containedAt is how many memories an answer is looked for in.
+	// containedAt is the number of memories to search for an answer.
 	containedAt = 10
 )
 
@@ -26,88 +26,95 @@ func ranks() []int       { return []int{5, 10, 20} }
 func deepest() int       { return ranks()[len(ranks())-1] }
 func wordBudgets() []int { return []int{500, judgedWords, 2000} }
 
-// Figures are what was measured of some questions, as means over questions: shares of 0 to 1.
+// Figures are means over questions. Shares are 0 to 1.
 type Figures struct {
-	// Questions is how many there are, WithEvidence how many can be answered and have evidence turns: those that recall and cascade are
-	// measured on. ShortAnswers were looked for in the text, Unanswerable are those to abstain on.
+	// Questions is the number of questions. WithEvidence counts the answerable questions with evidence turns, which
+	// recall and cascade use. ShortAnswers counts the answers searched for in texts. Unanswerable counts the
+	// questions that require an abstention.
 	Questions    int `json:"questions"`
 	WithEvidence int `json:"questions_with_evidence"`
 	ShortAnswers int `json:"questions_with_short_answer"`
 	Unanswerable int `json:"questions_unanswerable"`
-	// RecallAt is, by how many memories are shown, the share of a question's evidence turns that they rest on; RecallAtWords by how
-	// many words the profile may have.
+	// RecallAt is the share of a question's evidence turns behind the returned memories, by the number of memories.
+	// RecallAtWords is the same share by the word budget of the profile.
 	RecallAt      map[string]float64 `json:"recall_at"`
 	RecallAtWords map[string]float64 `json:"recall_at_words"`
-	// Profile is the same of profiles as answers are made from: of Memories memories, with what has places of its own in them.
+	// Profile is the same share for profiles as used for answers: Memories memories, plus the parts with reserved
+	// places.
 	Profile float64 `json:"recall_in_profile"`
-	// SessionsAt is the same of evidence sessions, for files that name them; nil where none was named.
+	// SessionsAt is the same share for evidence sessions, if the file names them; nil otherwise.
 	SessionsAt map[string]float64 `json:"recall_sessions_at,omitempty"`
-	// Containment is the share of short answers that the first ten memories say.
+	// Containment is the share of short answers in the text of the first ten memories.
 	Containment float64 `json:"containment_at_10"`
-	// Abstention is the share of unanswerable questions that were not answered, FalseAbstention of the others.
+	// Abstention is the share of unanswerable questions with an abstention. FalseAbstention is the share of the other
+	// questions with one.
 	Abstention      float64 `json:"abstention"`
 	FalseAbstention float64 `json:"false_abstention"`
-	// Searched is the share of questions with evidence whose candidates the bank's search chose: the user's index was not ready.
+	// Searched is the share of questions with evidence for which the bank's search chose the candidates. The user's
+	// index was then not ready.
 	Searched float64 `json:"searched"`
 	// Cascade says where evidence was lost first.
 	Cascade Cascade `json:"cascade,omitempty"`
 	Errors
-	// Answers compares answers, where that was asked for: f1, bleu_1, judge, and the same of a full context.
+	// Answers compares answers, if configured: f1, bleu_1, judge, and the same measures of a full context.
 	Answers map[string]float64 `json:"answers,omitempty"`
-	// Latency is of recalls by default, as a client sees it.
+	// Latency is the client's latency of default recalls.
 	Latency *Latency `json:"latency_ms,omitempty"`
-	// Intervals are 95 % confidence intervals, by the name of the figure ("recall_at.10").
+	// Intervals are 95 % confidence intervals by the name of the figure ("recall_at.10").
 	Intervals map[string]score.Interval `json:"intervals,omitempty"`
 }
 
-// Latency is of recalls and, side by side, of bare queries.
+// Latency compares recalls with bare queries.
 type Latency struct {
 	score.Percentiles
-	// Bare is of the bare hybrid query; nil where the bank's server was not known. Ratios are of recall to it.
+	// Bare is the latency of the bare hybrid query; nil if the bank's server is unknown. Ratios are recall latency
+	// divided by bare latency.
 	Bare     *score.Percentiles `json:"bare_query,omitempty"`
 	RatioP50 float64            `json:"ratio_p50,omitempty"`
 	RatioP99 float64            `json:"ratio_p99,omitempty"`
 }
 
-// Counts are how much was measured on.
+// Counts are the sizes of the measurement.
 type Counts struct {
 	Users     int `json:"users"`
 	Sessions  int `json:"sessions"`
 	Turns     int `json:"turns"`
 	Questions int `json:"questions"`
-	// Refused events broke the contract and were not taken.
+	// Refused counts events that break the contract.
 	Refused int `json:"refused_events"`
-	// Memories are active entries, MemoriesPerUser by user.
+	// Memories counts active entries. MemoriesPerUser is their mean per user.
 	Memories        int            `json:"memories"`
 	MemoriesPerUser map[string]int `json:"memories_per_user"`
-	// Degraded counts recalls that did without a part of the service, by what was missing: figures of them are not those of the whole.
+	// Degraded counts recalls without a part of the service, by the missing part. Their figures do not describe the
+	// whole service.
 	Degraded map[string]int `json:"degraded_recalls"`
 }
 
-// Report is the whole of an evaluation. Its top is over all questions.
+// Report is the result of an evaluation. Its top level covers all questions.
 type Report struct {
 	File string `json:"file"`
-	// Path says how memories were formed: through the services, or otherwise.
+	// Path names the way of formation: the services, or another one.
 	Path string `json:"path"`
-	// Candidates were fetched where order is measured, Memories shown where the cascade and answers are.
+	// Candidates is the number of candidates for the order. Memories is the number of memories for the cascade and
+	// the answers.
 	Candidates int `json:"candidates"`
 	Memories   int `json:"memories"`
 	Figures
 	Categories map[string]Figures `json:"category"`
 	Baselines  map[string]Figures `json:"baselines"`
-	// Variants are of the same Mneme with something left out, Sweep is recall by how many candidates there are.
+	// Variants are the same Mneme with one part disabled. Sweep is recall by the number of candidates.
 	Variants []VariantFigures `json:"variants,omitempty"`
 	Sweep    []Swept          `json:"sweep,omitempty"`
-	// Learned is recall after learning; nil where that was not asked for.
+	// Learned is recall after learning; nil if not configured.
 	Learned *FoldReport `json:"learned,omitempty"`
-	// Resampled says what the intervals are drawn over: conversations or questions.
+	// Resampled names the unit of the intervals: conversations or questions.
 	Resampled string `json:"intervals_resample"`
 	Counts    Counts `json:"counts"`
-	// Repairs counts what was wrong with the file, by what was done about it.
+	// Repairs counts mistakes in the file, by kind of repair.
 	Repairs dataset.Repairs `json:"repairs"`
-	// Formation is how long a session took from its last event to being formed, in milliseconds.
+	// Formation is the time from a session's last event until the session is formed, in milliseconds.
 	Formation score.Percentiles `json:"formation_ms"`
-	// HistoryWords are, per user on average, the words of all that was said.
+	// HistoryWords is the mean number of words in a user's turns.
 	HistoryWords float64 `json:"history_words_per_user"`
 }
 
@@ -129,16 +136,16 @@ func newReport(o Options, subjects []dataset.Subject, repairs dataset.Repairs) R
 	return r
 }
 
-// servicePath says that nothing was left out on the way.
+// servicePath is the path through all services.
 const servicePath = "services: Kafka, filter, booster, Temporal, Weaviate, utilizer over HTTP"
 
-// sample is a question's figures by name; a name that is missing was not measured on it.
+// sample holds the figures of a question by name. A missing name was not measured.
 type sample struct {
 	user, category string
 	values         map[string]float64
 }
 
-// Names of figures; a rank, a budget or a stage follows the point.
+// Names of figures. A rank, a budget or a stage follows the point.
 const (
 	figureRecall      = "recall_at."
 	figureSessions    = "recall_sessions_at."
@@ -152,7 +159,7 @@ const (
 	figureAnswers     = "answers."
 )
 
-// put measures what was shown for a question; session tells whose turn it is.
+// put measures the results for a question. session maps turns to sessions.
 func (s sample) put(q dataset.Question, best func(k int) []score.Shown, session map[string]string) {
 	if q.HasEvidence() {
 		for _, k := range ranks() {
@@ -169,7 +176,7 @@ func (s sample) put(q dataset.Question, best func(k int) []score.Shown, session 
 	}
 }
 
-// bySession has sessions in the place of turns.
+// bySession replaces turns by sessions.
 func bySession(shown []score.Shown, session map[string]string) []score.Shown {
 	out := make([]score.Shown, len(shown))
 	for i, s := range shown {
@@ -187,7 +194,7 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// figures are the means of samples.
+// figures returns the means of samples.
 func figures(samples []sample, cluster bool) Figures {
 	units := unitsOf(samples, cluster)
 	f := Figures{
@@ -248,7 +255,7 @@ func counted(units map[string][]score.Unit, name string) int {
 	return n
 }
 
-// unitsOf are, by the name of the figure, the units to draw: a user's questions together, or each alone.
+// unitsOf returns the units to draw by the name of the figure. A unit is one question, or all questions of a user.
 func unitsOf(samples []sample, cluster bool) map[string][]score.Unit {
 	sums := map[string]map[string]score.Unit{}
 	for i, s := range samples {
@@ -273,10 +280,11 @@ func unitsOf(samples []sample, cluster bool) map[string][]score.Unit {
 	return out
 }
 
-// top is the first k of what was shown.
+// top returns the first k results.
 func top(shown []score.Shown, k int) []score.Shown { return shown[:min(k, len(shown))] }
 
-// within are the things that fit into so many words, the first ones first; one that does not fit is passed over for shorter ones.
+// within returns the results that fit a word budget, in order. It skips a result that does not fit and tries the
+// later ones.
 func within(shown []score.Shown, words int) []score.Shown {
 	var out []score.Shown
 	for _, s := range shown {
@@ -288,7 +296,7 @@ func within(shown []score.Shown, words int) []score.Shown {
 	return out
 }
 
-// until are the things before the first that no longer fits into so many words.
+// until returns the results before the first one that exceeds the word budget.
 func until(shown []score.Shown, words int) []score.Shown {
 	for i, s := range shown {
 		if words -= len(strings.Fields(s.Text)); words < 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Names of the baselines that search what was said, and what a file's authors had a model extract of it. Where there is an assistant, the
-// last two search what the user said alone.
+// Names of the baselines that search the turns, and of baselines over a file's observations. In conversations with an
+// assistant, the last two search only the user's turns.
 const (
 	BaselineStemmed      = "bm25 over turns, stemmed"
 	BaselinePlain        = "bm25 over turns, plain"
@@ -25,7 +25,8 @@ const (
 	overUserTurns        = " over user turns"
 )
 
-// searches are the baselines of one user, by name. assisted says that an assistant takes part in the file's conversations.
+// searches returns the baselines of one user, by name. assisted says that an assistant takes part in the file's
+// conversations.
 func searches(turns []memory.Turn, assisted bool, observed map[string][]dataset.Observation) map[string]*baseline.Search {
 	out := map[string]*baseline.Search{
 		BaselineStemmed: baseline.Words(documents(turns, spoken), text.SearchTerms),
@@ -53,7 +54,7 @@ func searches(turns []memory.Turn, assisted bool, observed map[string][]dataset.
 	return out
 }
 
-// documents are turns to be searched: what of each is compared, and shown, is what text returns.
+// documents makes documents of turns. text returns the text to compare and to show.
 func documents(turns []memory.Turn, text func(memory.Turn) string) []score.Shown {
 	out := make([]score.Shown, len(turns))
 	for i, t := range turns {
@@ -62,15 +63,15 @@ func documents(turns []memory.Turn, text func(memory.Turn) string) []score.Shown
 	return out
 }
 
-// spoken is a turn as one reads it: the speaker, what was said, and what an image shows.
+// spoken returns a readable turn: the speaker, the text, and the image caption.
 func spoken(t memory.Turn) string {
 	return strings.TrimSpace(t.Speaker + ": " + said(t) + " " + t.Caption)
 }
 
-// said is a turn's text alone.
+// said returns a turn's text only.
 func said(t memory.Turn) string { return t.Text }
 
-// history is all that was said, newest first.
+// history returns all turns, newest first.
 func history(turns []memory.Turn) []score.Shown {
 	sorted := slices.Clone(turns)
 	slices.SortStableFunc(sorted, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })

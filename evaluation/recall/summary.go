@@ -11,10 +11,10 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/score"
 )
 
-// multiHop is the category of questions whose answer takes several pieces of evidence, as LoCoMo names it.
+// multiHop is LoCoMo's category of questions that need several pieces of evidence.
 const multiHop = "multi-hop"
 
-// Summarise writes one table of several reports, a column each: what Mneme is judged by, with intervals.
+// Summarise writes one table of several reports, one column each, with Mneme's main figures and their intervals.
 func Summarise(reports []Report, out io.Writer) error {
 	var b bytes.Buffer
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -64,12 +64,12 @@ func Summarise(reports []Report, out io.Writer) error {
 		}
 		return fmt.Sprintf("%.2f / %.2f", r.Latency.RatioP50, r.Latency.RatioP99)
 	})
-	_ = tw.Flush() // a buffer takes everything
+	_ = tw.Flush() // a write to a buffer never fails
 	_, err := out.Write(b.Bytes())
 	return err
 }
 
-// variant is what a variant has of recall@10.
+// variant returns a variant's figures and its recall@10.
 func (r Report) variant(name string) (Figures, float64) {
 	for _, v := range r.Variants {
 		if v.Name == name {

@@ -12,24 +12,24 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// VariantFigures are what a variant finds; abstention and the cascade are not measured on it.
+// VariantFigures are the figures of a variant, without abstention and the cascade.
 type VariantFigures struct {
 	Name string `json:"name"`
 	Figures
 }
 
-// Swept is recall with so many candidates.
+// Swept is recall with a given number of candidates.
 type Swept struct {
-	// Weights says whose order it is.
+	// Weights names the weights behind the order.
 	Weights    string `json:"weights"`
 	Candidates int    `json:"candidates"`
 	Figures
 }
 
-// sweptCandidates are the numbers of candidates that recall is measured with, up to the most that a request may ask for.
+// sweptCandidates are the measured numbers of candidates, up to the highest number of a request.
 func sweptCandidates() []int { return []int{20, 50, 100, 200} }
 
-// responder answers recalls: what is measured, or a variant of it.
+// responder answers recalls: the measured service, or a variant of it.
 type responder func(context.Context, *mnemev1.RecallRequest) (*mnemev1.RecallResponse, error)
 
 // vary measures the variants, one after the other.
@@ -70,7 +70,7 @@ func (r *run) variant(ctx context.Context, v Variant) (err error) {
 	return r.sweep(ctx, v.Name, respond)
 }
 
-// sweepServed sweeps what is measured, where that is asked for.
+// sweepServed sweeps the measured service, if configured.
 func (r *run) sweepServed(ctx context.Context) error {
 	if r.Sweep == "" {
 		return nil
@@ -78,7 +78,7 @@ func (r *run) sweepServed(ctx context.Context) error {
 	return r.sweep(ctx, r.Sweep, r.respond)
 }
 
-// sweep measures the order by how many candidates there are.
+// sweep measures the order by the number of candidates.
 func (r *run) sweep(ctx context.Context, weights string, respond responder) error {
 	for _, candidates := range sweptCandidates() {
 		f, err := r.measure(ctx, weights+", "+strconv.Itoa(candidates)+" candidates", func(ctx context.Context, a *asked) (sample, error) {
@@ -93,7 +93,7 @@ func (r *run) sweep(ctx context.Context, weights string, respond responder) erro
 	return nil
 }
 
-// measure makes a sample of every question that names evidence.
+// measure samples every question that names evidence.
 func (r *run) measure(ctx context.Context, what string, do func(context.Context, *asked) (sample, error)) (Figures, error) {
 	samples := make([]sample, len(r.asked))
 	err := r.each(ctx, what+":", func(ctx context.Context, i int) (err error) {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// plainTokens are the words of an answer for comparison with another: lower case, without punctuation, articles and citations, as is
-// usual for short answers.
+// plainTokens returns the words of an answer for comparison: lower case, without punctuation, articles and citations.
+// This is the usual form for short answers.
 func plainTokens(answer string) []string {
 	answer = strings.Map(func(r rune) rune {
 		if unicode.IsPunct(r) || unicode.IsSymbol(r) {
@@ -24,7 +24,7 @@ func plainTokens(answer string) []string {
 	return out
 }
 
-// WithoutCitations takes [1], [2, 3] and [NO_CITE] out of an answer.
+// WithoutCitations removes [1], [2, 3] and [NO_CITE] from an answer.
 func WithoutCitations(answer string) string {
 	var out strings.Builder
 	for {
@@ -47,7 +47,7 @@ func WithoutCitations(answer string) string {
 	return out.String()
 }
 
-// common counts the words that two answers share, repetitions as often as both have them.
+// common counts the words in both answers. A repeated word counts as often as both answers have it.
 func common(answer, gold []string) int {
 	left := map[string]int{}
 	for _, w := range gold {
@@ -63,7 +63,8 @@ func common(answer, gold []string) int {
 	return n
 }
 
-// F1 is the harmonic mean of precision and recall of an answer's words against the right one, 0 to 1. Two answers without words are equal.
+// F1 is the harmonic mean of word precision and word recall against the right answer, 0 to 1. Two answers without
+// words are equal.
 func F1(answer, gold string) float64 {
 	a, g := plainTokens(answer), plainTokens(gold)
 	if len(a) == 0 || len(g) == 0 {
@@ -76,7 +77,8 @@ func F1(answer, gold string) float64 {
 	return 2 * float64(n) / float64(len(a)+len(g))
 }
 
-// BLEU1 is the share of an answer's words that the right one has, 0 to 1, less where the answer is the shorter one (brevity penalty).
+// BLEU1 is the share of an answer's words that the right answer has, 0 to 1. A brevity penalty lowers it for a
+// shorter answer.
 func BLEU1(answer, gold string) float64 {
 	a, g := plainTokens(answer), plainTokens(gold)
 	if len(a) == 0 {

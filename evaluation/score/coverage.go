@@ -1,5 +1,5 @@
-// Package score holds the measures that evaluations share: how much evidence is covered, whether an answer is contained or alike, and what
-// is made of many such figures.
+// Package score holds the measures that evaluations share. It measures covered evidence, contained answers and answer
+// similarity, and it aggregates many such figures.
 package score
 
 import (
@@ -9,15 +9,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Shown is one thing that was shown for a question: a memory, or a turn where turns themselves are ranked.
+// Shown is one result for a question: a memory, or a turn where turns are ranked.
 type Shown struct {
-	// Sources are the turns that it rests on.
+	// Sources are the source turns of the result.
 	Sources []string
-	// Text is what it says.
+	// Text is the text of the result.
 	Text string
 }
 
-// Coverage is the share of the evidence turns, 0 to 1, that the things shown rest on; each turn counts once. It is 0 without evidence.
+// Coverage is the share of the evidence turns, 0 to 1, that are sources of the results. Each turn counts once. It is
+// 0 without evidence.
 func Coverage(evidence []string, shown []Shown) float64 {
 	wanted := slices.Compact(slices.Sorted(slices.Values(evidence)))
 	covered := 0
@@ -29,7 +30,7 @@ func Coverage(evidence []string, shown []Shown) float64 {
 	return Share(covered, len(wanted))
 }
 
-// Contains reports whether the things shown say all content words of an answer, in any order.
+// Contains reports whether the results contain all content words of an answer, in any order.
 func Contains(shown []Shown, answer string) bool {
 	var said strings.Builder
 	for _, s := range shown {
@@ -44,7 +45,7 @@ func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// WordsIn is the share of some words whose stems are among those of a text; 0 of no words.
+// WordsIn is the share of words with a stem among the stems of a text. It is 0 for no words.
 func WordsIn(words []string, stems map[string]bool) float64 {
 	n := 0
 	for _, w := range words {
@@ -55,8 +56,8 @@ func WordsIn(words []string, stems map[string]bool) float64 {
 	return Share(n, len(words))
 }
 
-// HalfOrMost returns, each once, those of some whose share is at least a half, or else the first of the greatest share, unless that is 0:
-// what an entry tells, of what its turns do.
+// HalfOrMost returns each value with a share of at least a half, once. If no value reaches a half, it returns the
+// first value with the greatest share above 0. Callers use it to find the statements of an entry.
 func HalfOrMost(of []int, share func(int) float64) (out []int) {
 	best, most := -1, 0.0
 	for _, i := range of {

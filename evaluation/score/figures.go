@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Share is n of so many, 0 to 1. A share of nothing is 0.
+// Share is n divided by of, 0 to 1. It is 0 if of is 0.
 func Share(n, of int) float64 {
 	if of == 0 {
 		return 0
@@ -18,14 +18,14 @@ func Share(n, of int) float64 {
 // Percent writes a share of 0 to 1 with one decimal.
 func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
-// Percentiles of some values; zero where there are none.
+// Percentiles of values; zero for no values.
 type Percentiles struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	N   int     `json:"n"`
 }
 
-// PercentilesOf are the smallest values that half, and 99 in 100, of the values do not exceed.
+// PercentilesOf returns the smallest values that half, and 99 %, of the values do not exceed.
 func PercentilesOf(values []float64) Percentiles {
 	if len(values) == 0 {
 		return Percentiles{}

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// resamples of a bootstrap, and the seed of its draws: the same figures give the same interval.
+	// resamples is the number of draws of a bootstrap. The seed is fixed, so the same figures give the same interval.
 	resamples = 2000
 	drawSeed  = 20240229
 )
@@ -18,15 +18,15 @@ type Interval struct{ Low, High float64 }
 // MarshalJSON implements json.Marshaler.
 func (i Interval) MarshalJSON() ([]byte, error) { return json.Marshal([2]float64{i.Low, i.High}) }
 
-// Unit is what is drawn as a whole: a question, or all questions of a conversation.
+// Unit is one draw: a question, or all questions of a conversation.
 type Unit struct {
-	// Sum of N figures, whose mean is wanted.
+	// Sum is the sum of N figures.
 	Sum float64
 	N   int
 }
 
-// Bootstrap is the 95 % percentile interval of the mean figure over units drawn with replacement. The draws are always
-// the same. Of no figures it is zero.
+// Bootstrap is the 95 % percentile interval of the mean figure over units drawn with replacement. The draws are
+// always the same. The interval is zero for no figures.
 func Bootstrap(units []Unit) Interval {
 	units = slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return u.N == 0 })
 	if len(units) == 0 {
@@ -48,7 +48,7 @@ func Bootstrap(units []Unit) Interval {
 	return Interval{Low: means[tail], High: means[resamples-1-tail]}
 }
 
-// Mean of the units' figures.
+// Mean is the mean figure of the units.
 func Mean(units []Unit) float64 {
 	var all Unit
 	for _, u := range units {

@@ -30,7 +30,8 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// Questions of one conversation that are all alike tell no more than one question: the interval is wider than theirs alone.
+// Questions of one conversation that are all alike carry the information of one question. The interval is wider than
+// the interval of independent questions.
 func TestConversationsAreDrawnAsAWhole(t *testing.T) {
 	var questions, conversations []score.Unit
 	for i := range 6 {

@@ -37,7 +37,7 @@ type checkModelArgs struct {
 	wrong            bool
 }
 
-// modelSettings are the settings of services that a model is asked with.
+// modelSettings are the service settings that the requests to a model use.
 type modelSettings struct {
 	Endpoint  llm.Config           `envPrefix:"MNEME_LLM_"`
 	Formation formationllm.Options `envPrefix:"MNEME_LLM_"`
@@ -92,13 +92,13 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 	return o, nil
 }
 
-// What a check ends with where the report has told it already.
+// Errors of a check whose report already names the reason.
 var (
 	errModelUnreachable = errors.New("the endpoint of MNEME_LLM_BASE_URL was not reached")
 	errModelNotAsked    = errors.New("not all cases were asked, because of what became of the first")
 )
 
-// errModelFallsShort is that the model decides too few cases rightly: the report has said it.
+// errModelFallsShort says that the model decides too few cases rightly. The report has the details.
 var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
 
 func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
@@ -112,7 +112,7 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	}
 	o.Formation, o.Recall = settings.Formation, settings.Recall
 	bar := command.NewBar(c.err, modelcheck.Cases(o.Roles), "cases")
-	o.Done = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no error
+	o.Done = func() { _ = bar.Add(1) } // a failed progress bar is no error
 	report, err := modelcheck.Run(ctx, settings.Endpoint, o)
 	_ = bar.Finish()
 	switch {

@@ -52,7 +52,7 @@ func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// What is found of a model in the first few cases is no reason to ask all of them, nor is --min-right 0 one to be content.
+// The command stops when the first cases show that the endpoint is down. It also fails with --min-right 0.
 func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
 	away := llmtest.New(t)
 	away.Stop()
@@ -64,7 +64,7 @@ func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
 		server   *llmtest.Server
 		code     int
 		words    string
-		requests int // at most: a client may heed a Retry-After for all cases
+		requests int // at most: a client may wait for a Retry-After in all cases
 	}{
 		"away":    {server: away, code: command.ExitUnreachable, words: "not reached"},
 		"limited": {server: limited, code: command.ExitFailed, words: "rate limit", requests: 3 + 4},

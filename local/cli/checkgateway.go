@@ -76,7 +76,8 @@ func (c *cli) runCheckGateway(ctx context.Context, g *client.Client) error {
 	return erase()
 }
 
-// awaitRecall recalls until a memory of the bank is shown: the window alone would not tell that memories are formed.
+// awaitRecall recalls until the answer contains a memory of the bank. Turns from the window alone would not prove
+// that memories are formed.
 func awaitRecall(ctx context.Context, g *client.Client, user string) error {
 	tick := time.NewTicker(recallEvery)
 	defer tick.Stop()

@@ -40,7 +40,7 @@ func (f *remembering) Recall(
 ) (*connect.Response[mnemev1.RecallResponse], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	res := &mnemev1.RecallResponse{Profile: "peanuts"} // of the window
+	res := &mnemev1.RecallResponse{Profile: "peanuts"} // from the window
 	if f.recalls++; f.recalls > 1 && !f.never {
 		res.Cited = []*mnemev1.CitedMemory{{Index: 1, Memory: &mnemev1.Memory{Content: "is allergic to peanuts"}}}
 	}

@@ -1,5 +1,4 @@
-// Package cli is the command line: it runs all of Mneme on a laptop, feeds it conversations,
-// and shows what it remembers.
+// Package cli is the command line. It runs all of Mneme on a laptop, ingests conversations and shows memories.
 package cli
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// cli is what all commands share.
+// cli is the state that all commands share.
 type cli struct {
 	out, err io.Writer
 	json     bool
@@ -30,7 +29,7 @@ type cli struct {
 	target   target
 }
 
-// Execute runs the command line and returns the exit code. Results go to out, everything else to errOut.
+// Execute runs the command line and returns the exit code. Results go to out, all other output to errOut.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	c := &cli{out: out, err: errOut}
 	err := command.Execute(ctx, c.root(), args, out, errOut, hintFor)
@@ -51,10 +50,10 @@ func (c *cli) root() *cobra.Command {
 	return root
 }
 
-// texts are the flags whose values are sent as text; those that name files may be any bytes.
+// texts are the flags that are sent as text. Flags that name files may have any bytes.
 var texts = []string{"user", "query", "expect", "expect-text", "tenant", "prefix", "handler"}
 
-// checkTexts refuses texts that no service takes.
+// checkTexts refuses texts that every service refuses.
 func checkTexts(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -65,7 +64,7 @@ func checkTexts(cmd *cobra.Command) error {
 	return err
 }
 
-// oneID wants one argument, an id.
+// oneID requires one argument, an id.
 func oneID() cobra.PositionalArgs {
 	return command.Args(cobra.MatchAll(cobra.ExactArgs(1), func(_ *cobra.Command, given []string) error {
 		if !utf8.ValidString(given[0]) {
@@ -102,7 +101,7 @@ func isUnreachable(err error) bool {
 	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated
 }
 
-// hintFor says what to do next where that is known.
+// hintFor returns the next step after a known error.
 func hintFor(err error) string {
 	switch {
 	case errors.Is(err, standalone.ErrNotRunning):

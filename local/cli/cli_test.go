@@ -35,13 +35,13 @@ const (
 	atNoon = "2026-03-01T12:00:00Z"
 )
 
-// fake is a utilizer that knows one memory.
+// fake is a utilizer with one memory.
 type fake struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
 	mnemev1connect.UnimplementedDiagnosisServiceHandler
 	err error
-	// messages takes those of each recall, where somebody wants them.
+	// messages receives the messages of each recall; nil drops them.
 	messages chan []*mnemev1.Message
 }
 
@@ -133,7 +133,7 @@ func (f fake) GetCore(context.Context, *connect.Request[mnemev1.GetCoreRequest])
 	return answer(f, &mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: nasty, Version: 2}})
 }
 
-// serve has a fake listen, for the rest of the test.
+// serve makes a fake listen for the rest of the test.
 func serve(t *testing.T, f fake) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -159,7 +159,7 @@ func serve(t *testing.T, f fake) string {
 	return srv.URL
 }
 
-// run runs a command line far from any environment.
+// run runs a command line without settings from the environment.
 func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	for _, name := range []string{"MNEME_UTILIZER_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT",
@@ -289,7 +289,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// control finds what a terminal obeys instead of showing.
+// control reports whether a terminal obeys a character instead of showing it.
 func control(r rune) bool { return r != '\n' && (r < ' ' || (r >= 0x7f && r < 0xa0)) }
 
 var commands = map[string][]string{

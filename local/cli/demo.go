@@ -23,11 +23,11 @@ import (
 
 const (
 	demoTimeout = 2 * time.Minute
-	// traceTimeout is how long the demo waits for a trace to be exported before it prints what is there.
+	// traceTimeout is how long the demo waits for a trace's export. Then it prints the available spans.
 	traceTimeout = 10 * time.Second
 )
 
-// demoResult is what `demo --json` ends with.
+// demoResult is the final output of `demo --json`.
 type demoResult struct {
 	Users     []demoUser        `json:"users"`
 	Memories  []json.RawMessage `json:"memories"`
@@ -78,7 +78,7 @@ func (c *cli) runDemo(ctx context.Context) (err error) {
 		return err
 	}
 	result, err := c.play(ctx, s)
-	s.close(ctx) // sends this command's own spans, the roots of the traces shown below
+	s.close(ctx) // sends the spans of this command, the roots of the traces below
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *cli) runDemo(ctx context.Context) (err error) {
 	return c.printTraces(ctx, stack.Traces, result.Questions)
 }
 
-// play runs the sample through and shows what comes of it.
+// play runs the sample and shows the results.
 func (c *cli) play(ctx context.Context, s *session) (demoResult, error) {
 	var result demoResult
 	sessions, err := sample.Sessions()
@@ -147,7 +147,7 @@ func (c *cli) playUser(ctx context.Context, s *session, user string, sessions []
 	return nil
 }
 
-// withUser is an entry with the user it belongs to: lists of several users need it.
+// withUser is an entry with its user, for lists of several users.
 func withUser(user string, m *mnemev1.Memory) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw(m), &fields); err != nil {
@@ -177,7 +177,7 @@ func (c *cli) playQuestion(ctx context.Context, s *session, q sample.Question, r
 	return nil
 }
 
-// printTraces prints the first recall's trace, and the formation trace of what it cites.
+// printTraces prints the first recall's trace, and the formation trace of the memories that the recall cites.
 func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions []demoQuestion) error {
 	recall, ok := awaitTrace(ctx, store, questions[0].TraceID, telemetry.SpanRecall)
 	if !ok {
@@ -196,10 +196,10 @@ func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions
 	return nil
 }
 
-// spanWrite is the span of the write that a formed session ends with.
+// spanWrite is the span of the write at the end of a session's formation.
 const spanWrite = "memory.bank.write"
 
-// awaitTrace waits until a span of a trace has been exported: the one that ends last.
+// awaitTrace waits until the given span of a trace has been exported. It should be the span that ends last.
 func awaitTrace(ctx context.Context, store *traceview.Store, id, span string) (traceview.Trace, bool) {
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()

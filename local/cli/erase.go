@@ -16,10 +16,10 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// erasePoll is the pause between two questions how far an erasure is.
+// erasePoll is the pause between two requests for an erasure's state.
 const erasePoll = 250 * time.Millisecond
 
-// errLeft says that the scan after an erasure found something.
+// errLeft says that the scan after an erasure found data.
 var errLeft = errors.New("something is left of the user, or has come in since: see the column \"after\"")
 
 func (c *cli) erase() *cobra.Command {
@@ -92,7 +92,7 @@ func (c *cli) runErase(ctx context.Context, user, begun string, yes bool, in io.
 	return nil
 }
 
-// confirm asks whoever sits before the terminal.
+// confirm requests a confirmation at the terminal.
 func (c *cli) confirm(user string, objects uint64, in io.Reader) error {
 	if !isInteractive(in) {
 		return command.Usage(errors.New("erase asks before it erases: say --yes where nobody can answer"))
@@ -161,7 +161,7 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string, name
 		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last), command.Printable(user), id)
 }
 
-// waitsFor says what an erasure waits for.
+// waitsFor describes the reason of an erasure's wait.
 func waitsFor(e *mnemev1.GetErasureResponse) string {
 	if e.GetState() == mnemev1.ErasureState_ERASURE_STATE_RUNNING {
 		return remainderText(e.GetRemaining())
@@ -169,7 +169,7 @@ func waitsFor(e *mnemev1.GetErasureResponse) string {
 	return "the user's writer, which works off what was said before"
 }
 
-// remainderText lists the stores that still hold something.
+// remainderText lists the stores that still hold data.
 func remainderText(remaining []*mnemev1.StoreRemainder) string {
 	if len(remaining) == 0 {
 		return "the next scan"
@@ -184,10 +184,10 @@ func remainderText(remaining []*mnemev1.StoreRemainder) string {
 	return strings.Join(stores, ", ")
 }
 
-// settled is how long the scan after an erasure may find what is just going.
+// settled is how long the scan after an erasure may find data that is about to disappear.
 const settled = 3 * time.Second
 
-// awaitNothing scans until nothing is found, for a while: what a user says after the erasure is new, and stays.
+// awaitNothing scans for a while until it finds no data. New turns of the user after the erasure stay.
 func (s *session) awaitNothing(ctx context.Context, user string) (*mnemev1.ScanUserResponse, error) {
 	soon, cancel := context.WithTimeout(ctx, settled)
 	defer cancel()
@@ -206,7 +206,7 @@ func (s *session) awaitNothing(ctx context.Context, user string) (*mnemev1.ScanU
 	return last, nil
 }
 
-// passing leaves out an error that may be gone at the next try.
+// passing drops an error that a retry may resolve.
 func passing(ctx context.Context, err error) error {
 	if ctx.Err() == nil && connect.CodeOf(err) == connect.CodeUnavailable {
 		return nil
@@ -214,7 +214,7 @@ func passing(ctx context.Context, err error) error {
 	return err
 }
 
-// poll asks until done, an error, or the end of ctx.
+// poll calls ask until it is done, an error occurs, or ctx ends.
 func poll(ctx context.Context, every time.Duration, ask func() (done bool, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -258,7 +258,7 @@ func (c *cli) printErased(user, id string, proved *mnemev1.GetErasureResponse, b
 	return nil
 }
 
-// kept says how long a topic keeps records.
+// kept describes the retention of a topic.
 func kept(ms int64) string {
 	switch {
 	case ms == 0:

@@ -28,7 +28,7 @@ const exported = `{"header":{"format":"mneme-bank","version":1,"user":"ana","mod
 {"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}
 `
 
-// data is a user data service whose user loses everything but what is left.
+// data is a user data service. An erasure removes all data of its user except left.
 type data struct {
 	mnemev1connect.UnimplementedUserDataServiceHandler
 	mu       sync.Mutex
@@ -123,7 +123,7 @@ func (d *data) ImportUser(_ context.Context,
 	}), nil
 }
 
-// serveData has a user data service listen behind a key.
+// serveData makes a user data service listen behind a key.
 func serveData(t *testing.T, d *data) []string {
 	t.Helper()
 	_, handler := mnemev1connect.NewUserDataServiceHandler(d)
@@ -243,7 +243,7 @@ func TestEraseFailsWhereSomethingIsLeft(t *testing.T) {
 
 func TestEraseAsksFirst(t *testing.T) {
 	d := &data{}
-	null, err := os.Open(os.DevNull) // a character device, and no terminal
+	null, err := os.Open(os.DevNull) // a character device that is no terminal
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestExportAndImportOfAFile(t *testing.T) {
 	d := &data{}
 	at := serveData(t, d)
 	file := filepath.Join(t.TempDir(), "ana.jsonl")
-	want := exported + "swim" // the fake says it after every part
+	want := exported + "swim" // the fake repeats it after every part
 	if code, out, errOut := run(t, append([]string{"export"}, at...)...); code != command.ExitOK || out != want {
 		t.Fatalf("exit code %d, %q, %q", code, errOut, out)
 	}

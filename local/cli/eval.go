@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// eval is the parent of the commands that measure.
+// eval is the parent of the measuring commands.
 func (c *cli) eval() *cobra.Command {
 	return group("eval", "Measure what Mneme makes of conversations", "eval measures what Mneme makes of conversations.",
 		c.evalFormation(), c.evalRecall())

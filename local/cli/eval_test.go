@@ -27,7 +27,7 @@ func TestAStrategyIsMeasuredOnce(t *testing.T) {
 	}
 }
 
-// Without a choice each strategy is measured in the mode that its tenants have.
+// Without the flag, each strategy is measured in the mode of its tenants.
 func TestStrategiesAreMeasuredInTheirModes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	line := `{"user_id":"ana","session_id":"s1","text":"Hi!","time":"` + atNoon + `"}` + "\n"

@@ -78,7 +78,7 @@ func (c *cli) evalRecall() *cobra.Command {
 	return cmd
 }
 
-// check returns what is wrong with the flags.
+// check returns the mistakes in the flags.
 func (a recallArgs) check() error {
 	for _, n := range []struct {
 		flag            string

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/local/command"
 )
 
-// What is wrong with the command line is said before anything is started.
+// The command reports wrong flags before it starts any server.
 func TestEvalRecallRefusesWrongFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "talk.json")
 	if err := os.WriteFile(file, []byte("[]"), 0o600); err != nil {

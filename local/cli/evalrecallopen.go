@@ -24,14 +24,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// measured is the Mneme that is measured.
+// measured is the measured Mneme.
 type measured struct {
 	*session
 	service recall.Service
 	bare    recall.BareQuery
-	// stack is what was started; nil where a Mneme is measured that ran already.
+	// stack is the started stack; nil if the command measures a running Mneme.
 	stack *standalone.Stack
-	// dir is a temporary folder, for what is started to read.
+	// dir is a temporary folder with input of the stack.
 	dir   string
 	frees []func(context.Context) error
 }
@@ -50,7 +50,7 @@ func (m *measured) publishOne(ctx context.Context, s dataset.Session) (recall.Pu
 	return recall.Published{Refused: out.refused, Ends: len(out.awaited) > 0}, err
 }
 
-// use makes the clients of what is measured.
+// use makes the clients of the measured Mneme.
 func (m *measured) use(s *session) {
 	m.session = s
 	m.service = recall.Service{
@@ -61,7 +61,7 @@ func (m *measured) use(s *session) {
 	m.frees = append(m.frees, func(ctx context.Context) error { s.close(ctx); return nil })
 }
 
-// options are what the flags ask for.
+// options builds the options from the flags.
 func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 	o := recall.Options{
 		Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
@@ -115,7 +115,7 @@ func (m *measured) openModel(endpoint llm.Config) (*llm.Client, error) {
 	return client, err
 }
 
-// observed opens what makes memories of observations.
+// observed opens the parts that form memories from observations.
 func (m *measured) observed(strategy string) (*recall.Observed, error) {
 	formers, free, err := wiring.Model{}.OpenFormers(wiring.FormationOptions{}, m.tel)
 	if err != nil {
@@ -135,7 +135,7 @@ func (m *measured) observed(strategy string) (*recall.Observed, error) {
 	}, nil
 }
 
-// openMeasured connects to the Mneme that is asked for, or starts one.
+// openMeasured connects to a running Mneme, or starts one.
 func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err error) {
 	m := &measured{}
 	defer func() {
@@ -170,8 +170,8 @@ func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err 
 	return m, m.openBare(ctx, stack.Settings())
 }
 
-// start starts a Mneme whose settings are those of production where the standalone's differ, and which caches no recalls: a
-// cached one would not be measured.
+// start starts a Mneme with production settings where the standalone's settings differ. It disables the cache of
+// recalls, because a cached recall would not be measured.
 func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone.Stack, error) {
 	temporary, err := os.MkdirTemp("", "mneme-eval-")
 	if err != nil {
@@ -185,7 +185,7 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 	environ := map[string]string{
 		"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn",
 	}
-	if a.learn { // faster than users are, and nobody else's
+	if a.learn { // faster than users are, and on a stack without other users
 		environ["MNEME_RERANKER_USER_RATE"], environ["MNEME_RERANKER_TENANT_RATE"] = "1000000", "1000000"
 	}
 	maps.Copy(environ, serviceSettings())
@@ -201,7 +201,7 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 	return stack, nil
 }
 
-// bareSettings say how the service searches, and where.
+// bareSettings are the search settings of the service and the address of the bank's server.
 type bareSettings struct {
 	Bank      weaviate.Config
 	Model     wiring.Model
@@ -209,7 +209,7 @@ type bareSettings struct {
 	Alpha     float32 `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in retrieval, 0 to 1"`
 }
 
-// openBare makes the bare query that recall is compared with.
+// openBare makes the bare query for comparison with recall.
 func (m *measured) openBare(ctx context.Context, environ map[string]string) error {
 	settings, err := config.Load[bareSettings](environ)
 	if err != nil {

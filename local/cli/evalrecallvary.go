@@ -17,15 +17,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// How the sweep names the weights of what is measured.
+// Names of the service's weights in a sweep.
 const (
 	sweptAsTheyAre = "weights as they are"
 	sweptMaps      = "residual maps on"
 	sweptNoMaps    = "weights without residual maps"
 )
 
-// vary says what is measured beside the stack, and what is swept: every time what is cold, and what the flags ask for. Of a Mneme that ran
-// already there are no variants.
+// vary adds the variants and the sweep to the options. It always adds the cold variant, and then the variants of the
+// flags. A Mneme that ran before the command has no variants.
 func (m *measured) vary(a recallArgs, o *recall.Options) error {
 	if a.sweep {
 		o.Sweep = sweptAsTheyAre
@@ -41,7 +41,7 @@ func (m *measured) vary(a recallArgs, o *recall.Options) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	prior.Weights.FeatureSet = features.FeatureSet // and not of the file that it came from
+	prior.Weights.FeatureSet = features.FeatureSet // and not the feature set of the prior's file
 	ablations := []recall.Ablation{recall.Cold()}
 	if a.ablate {
 		ablations = append(ablations, recall.Ablations()...)
@@ -67,8 +67,8 @@ func (m *measured) vary(a recallArgs, o *recall.Options) error {
 	return nil
 }
 
-// without are the settings of a Mneme that lacks something, and nothing else: it has just been started, and no time is measured, so it
-// waits for whatever a recall could do without.
+// without returns the settings of a Mneme without one part. This Mneme has just started and is not timed, so it waits
+// for every optional part of a recall.
 func (m *measured) without(a recall.Ablation, prior ranking.Prior, number int) (map[string]string, error) {
 	settings := map[string]string{}
 	for _, timeout := range [...]string{

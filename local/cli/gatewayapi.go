@@ -13,10 +13,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// gatewayIngest puts turns in through the gateway. Its errors are problems, as MCP tells them.
+// gatewayIngest sends turns through the gateway. Its errors are problems in MCP's form.
 type gatewayIngest struct{ gateway *client.Client }
 
-// Turns puts turns in, and returns those that the gateway left out.
+// Turns sends turns and returns the turns that the gateway left out.
 func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error) {
 	out := make([]client.Turn, len(turns))
 	for i, t := range turns {
@@ -39,12 +39,12 @@ func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []
 	return left, nil
 }
 
-// CloseSession says that a session has ended; the gateway says when.
+// CloseSession marks a session as ended. The gateway sets the time.
 func (g gatewayIngest) CloseSession(ctx context.Context, user, session, last string, _ time.Time) error {
 	return told(g.gateway.CloseSession(ctx, user, session, last))
 }
 
-// told is an error of the gateway's client as a problem.
+// told converts an error of the gateway's client to a problem.
 func told(err error) error {
 	var p *client.Problem
 	switch {

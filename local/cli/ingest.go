@@ -16,14 +16,14 @@ import (
 
 // ingested is the result of ingest.
 type ingested struct {
-	// Users, Sessions and Turns count what the service takes: with all of them, what was refused is not among them.
+	// Users, Sessions and Turns count the data that the service accepts. They exclude refused data.
 	Users    int  `json:"users"`
 	Sessions int  `json:"sessions"`
 	Turns    int  `json:"turns"`
 	Formed   bool `json:"formed"`
-	// Refused says of each event that is a dead letter which it is and why.
+	// Refused names each event that became a dead letter, with the reason.
 	Refused []string `json:"refused"`
-	// DeadLetters says that of each turn that became one although the service took it; it is not among Turns.
+	// DeadLetters names each turn that became a dead letter although the service accepted it. Turns excludes them.
 	DeadLetters []string `json:"dead_letters"`
 	Seconds     float64  `json:"seconds"`
 }
@@ -93,7 +93,7 @@ func (c *cli) printIngested(result ingested, wait bool) error {
 	return nil
 }
 
-// feed publishes sessions and, if asked to, waits for their memories, with progress bars.
+// feed publishes sessions with progress bars. With wait, it also waits for their memories.
 func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (published, error) {
 	total := 0
 	for _, one := range sessions {
@@ -144,7 +144,7 @@ func readFile(name string) ([]dataset.Session, error) {
 	return sessions, nil
 }
 
-// users are the users of sessions, in order of appearance.
+// users returns the users of sessions, in order of appearance.
 func users(sessions []dataset.Session) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -27,11 +27,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// forming says of every session that it is formed, and keeps which were asked about.
+// forming reports every session as formed and records the requested sessions.
 type forming struct {
 	mnemev1connect.UnimplementedMemoryServiceHandler
 	asked []string
-	// before is called before an answer; a session of the id waits never is formed.
+	// before is called before an answer. A session with the id waits is never formed.
 	before func()
 	waits  string
 }
@@ -48,7 +48,8 @@ func (f *forming) GetSession(_ context.Context,
 	return connect.NewResponse(&mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_FORMED}), nil
 }
 
-// A turn that the service refuses does not take its session's end with it: the other turns are waited for, and they alone are counted.
+// A refused turn does not prevent the end of its session. The command waits for the other turns and counts only
+// these.
 func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}})
 	if err != nil {
@@ -92,7 +93,7 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	}
 }
 
-// letterOf is the dead letter that a handler makes of a turn that ingest published.
+// letterOf builds the dead letter that a handler writes for a turn of ingest.
 func letterOf(t *testing.T, handler, session, turn string) bus.Message {
 	t.Helper()
 	scope := memory.Scope{Tenant: "acme", User: "ana"}
@@ -121,7 +122,7 @@ func letterOf(t *testing.T, handler, session, turn string) bus.Message {
 	return bus.Message{Topic: contract.TopicDeadLetters, Key: envelope.Key(), Value: body}
 }
 
-// Turns that become dead letters are counted, and a session that was given up is not waited for.
+// The command counts turns that become dead letters. It does not wait for a session that was given up.
 func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}})
 	if err != nil {

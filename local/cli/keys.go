@@ -25,14 +25,14 @@ func (c *cli) keys() *cobra.Command {
 	return cmd
 }
 
-// wantedKey is a key as flags describe it.
+// wantedKey is a key as the flags describe it.
 type wantedKey struct {
 	user, name, expiresAt string
 	scopes                []string
 	expiresIn             time.Duration
 }
 
-// expiry is when the key's time is over; zero for never.
+// expiry returns the key's expiry time; zero means never.
 func (w wantedKey) expiry(now time.Time) (time.Time, error) {
 	switch {
 	case w.expiresIn < 0:
@@ -60,7 +60,7 @@ func (c *cli) keysCreate(redis *[]string) *cobra.Command {
 			"Without --scopes it has all but admin, and with --user all but admin and erase.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("user") && w.user == "" { // as of a script's variable that is not set
+			if cmd.Flags().Changed("user") && w.user == "" { // for example, from an unset variable in a script
 				return command.Usage(errors.New("--user is empty, want a user; without --user the key is for all of the tenant"))
 			}
 			expires, err := w.expiry(time.Now())
@@ -159,7 +159,7 @@ func (c *cli) keysRevoke(redis *[]string) *cobra.Command {
 // shownKey is a key in JSON.
 type shownKey struct {
 	ID         string         `json:"id"`
-	Key        string         `json:"key,omitempty"` // once, when it is made
+	Key        string         `json:"key,omitempty"` // only when the key is made
 	Tenant     string         `json:"tenant"`
 	User       string         `json:"user,omitempty"`
 	Name       string         `json:"name,omitempty"`
@@ -198,7 +198,7 @@ func (c *cli) printKeys(tenantID string, all []access.Key) error {
 	return nil
 }
 
-// at is a time for people, or what it is called where there is none.
+// at formats a time for people. A zero time is none.
 func at(t time.Time, none string) string {
 	if t.IsZero() {
 		return none

@@ -13,22 +13,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// lettersPoll is how often dead letters are looked for.
+// lettersPoll is the pause between two reads of dead letters.
 const lettersPoll = time.Second
 
-// letters are the dead letters of the tenant's turns that were written since these were watched.
+// letters are the dead letters of the tenant's turns since the watch began.
 type letters struct {
 	tenant string
 	log    bus.Log
-	next   map[int]int64 // where each partition is read on
+	next   map[int]int64 // next offset of each partition
 	looked time.Time
 	of     map[lettered]*mnemev1.DeadLetter
 }
 
-// lettered is a turn, or the end of a session where the turn is empty.
+// lettered names a turn, or the end of a session if turn is empty.
 type lettered struct{ user, session, turn string }
 
-// watchLetters begins behind the letters that there are.
+// watchLetters starts a watch at the end of the dead-letter topic.
 func (s *session) watchLetters(ctx context.Context) (*letters, error) {
 	busClient, err := s.openBus(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *session) watchLetters(ctx context.Context) (*letters, error) {
 	return l, nil
 }
 
-// look reads the letters that have come.
+// look reads the new dead letters.
 func (l *letters) look(ctx context.Context) error {
 	l.looked = time.Now()
 	return bus.ScanLogFrom(ctx, l.log, l.next, func(m bus.Message) {
@@ -63,7 +63,8 @@ func (l *letters) look(ctx context.Context) error {
 	})
 }
 
-// about says what a dead letter is about; false where that is no turn of the tenant's, and no end of a session.
+// about returns the turn or session end in a dead letter. It returns false for any other record and for other
+// tenants.
 func about(dead *mnemev1.DeadLetter, tenant string) (lettered, bool) {
 	var of contract.Envelope
 	var turn *memory.Turn
@@ -88,12 +89,13 @@ func about(dead *mnemev1.DeadLetter, tenant string) (lettered, bool) {
 	return out, of.Scope.Tenant == tenant && of.SessionID != ""
 }
 
-// ofTurn is the letter of a session's turn, nil where there is none.
+// ofTurn returns the dead letter of a session's turn, or nil.
 func (l *letters) ofTurn(s dataset.Session, turn string) *mnemev1.DeadLetter {
 	return l.of[lettered{s.User, s.ID, turn}]
 }
 
-// givenUp reports whether nothing will form a session to its end: that was refused, or the last turn that reached formation is a letter.
+// givenUp reports whether a session's formation can never complete. Either its end was refused, or its last turn
+// became a dead letter in formation.
 func (l *letters) givenUp(s dataset.Session) bool {
 	if l.ofTurn(s, "").GetTopic() == contract.TopicSessionEvents {
 		return true
@@ -106,7 +108,7 @@ func (l *letters) givenUp(s dataset.Session) bool {
 	return false
 }
 
-// turns says of each turn that is a letter which it is and why.
+// turns names each turn that is a dead letter, with the reason.
 func (l *letters) turns(sessions []dataset.Session) []string {
 	var out []string
 	for _, s := range sessions {

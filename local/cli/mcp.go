@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// envGateway names a gateway elsewhere.
+// envGateway is the variable with the URL of a remote gateway.
 const envGateway = "MNEME_GATEWAY_URL"
 
 func (c *cli) mcp() *cobra.Command {
@@ -51,7 +51,7 @@ func (c *cli) mcp() *cobra.Command {
 	return cmd
 }
 
-// gateway finds the gateway to talk to. The local folder's key is for the local address alone.
+// gateway returns the gateway's connection. The local folder's key is used for local addresses only.
 func (t target) gateway(flag, dir string) (standalone.Connection, error) {
 	c := standalone.Connection{
 		Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey)),
@@ -70,7 +70,7 @@ func (t target) gateway(flag, dir string) (standalone.Connection, error) {
 	if c.APIKey == "" {
 		return c, command.Usage(fmt.Errorf("--gateway (or %s) needs --key (or %s)", envGateway, envKey))
 	}
-	c.Utilizer, c.Reranker = c.Gateway, c.Gateway // it passes calls of the services on
+	c.Utilizer, c.Reranker = c.Gateway, c.Gateway // the gateway passes on calls of the services
 	return c, nil
 }
 

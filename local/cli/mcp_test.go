@@ -23,7 +23,7 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
 
-// childArgs names the variable that makes this test the command itself, with arguments in JSON.
+// childArgs names the variable with arguments in JSON. With it, the test binary acts as the command.
 const childArgs = "MNEME_TEST_CLI_ARGS"
 
 // restCall is a call of the gateway's own API.
@@ -32,10 +32,10 @@ type restCall struct {
 	body                 map[string]any
 }
 
-// fakeGateway passes RPCs on to a fake, and takes turns over REST.
+// fakeGateway forwards RPCs to a fake and accepts turns over REST.
 type fakeGateway struct {
 	rpc http.Handler
-	// answer is what the REST API answers with; 202 where it is 0.
+	// answer is the status of the REST API's answers; 0 means 202.
 	answer int
 
 	mu    sync.Mutex
@@ -89,14 +89,14 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(`{"turns":[]}`))
 }
 
-// taken are the calls of the REST API until now.
+// taken returns the calls of the REST API so far.
 func (g *fakeGateway) taken() []restCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.calls)
 }
 
-// start runs `mneme mcp` as a process of its own, as clients do, and connects to it.
+// start runs `mneme mcp` as a separate process, as clients do, and connects to it.
 func start(t *testing.T, env []string, args ...string) *sdk.ClientSession {
 	t.Helper()
 	given, err := json.Marshal(append([]string{"mcp"}, args...))
@@ -197,7 +197,7 @@ func checkRESTCalls(t *testing.T, calls []restCall) {
 	}
 }
 
-// converse runs `mneme mcp` as a process that is told lines and then the end of its input, and returns what it answers, by the id.
+// converse runs `mneme mcp` as a separate process with lines as its whole input. It returns the answers by id.
 func converse(t *testing.T, env []string, lines ...string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMCPOverStandardInputAndOutput$")

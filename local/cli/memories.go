@@ -57,12 +57,12 @@ func (c *cli) memories() *cobra.Command {
 	return cmd
 }
 
-// filterFlag takes a filter.
+// filterFlag adds the flag for a filter.
 func filterFlag(cmd *cobra.Command, chosen *string) {
 	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a filter in JSON (docs/attributes.md)")
 }
 
-// filterOf reads a filter that was given by a flag.
+// filterOf reads a filter from a flag.
 func filterOf(chosen string) (*mnemev1.Filter, error) {
 	f, err := memory.ParseFilter([]byte(chosen))
 	if err != nil {
@@ -71,7 +71,7 @@ func filterOf(chosen string) (*mnemev1.Filter, error) {
 	return contract.FilterToProto(f), nil
 }
 
-// showMemories shows what a request lists; unless alone is set, the core block and the window behind it.
+// showMemories shows the memories of a request. Unless alone is set, it also shows the core block and the window.
 func (c *cli) showMemories(ctx context.Context, s *session, req *mnemev1.ListMemoriesRequest, alone bool) error {
 	user := req.GetUserId()
 	ms, err := s.allMemories(ctx, req)
@@ -105,7 +105,7 @@ func (c *cli) showMemories(ctx context.Context, s *session, req *mnemev1.ListMem
 	return nil
 }
 
-// printCore prints a core block, each line with the memories that it rests on.
+// printCore prints a core block, each line with its source memories.
 func (c *cli) printCore(block *mnemev1.CoreBlock) {
 	if block.GetVersion() == 0 {
 		return
@@ -122,7 +122,7 @@ func (c *cli) printCore(block *mnemev1.CoreBlock) {
 	}
 }
 
-// allMemories reads every page of what a request lists.
+// allMemories reads every page of a list of memories.
 func (s *session) allMemories(ctx context.Context, req *mnemev1.ListMemoriesRequest) ([]*mnemev1.Memory, error) {
 	var out []*mnemev1.Memory
 	req.PageSize = 500
@@ -239,7 +239,7 @@ func (c *cli) release() *cobra.Command {
 	return cmd
 }
 
-// printChanged says what became of a memory.
+// printChanged prints the new state of a memory.
 func (c *cli) printChanged(answer proto.Message, m *mnemev1.Memory) error {
 	if c.json {
 		return command.WriteJSON(c.out, raw(answer))

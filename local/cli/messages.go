@@ -15,7 +15,7 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// maxMessagesFile bounds what is read of a file of messages, in bytes.
+// maxMessagesFile limits the size of a file of messages, in bytes.
 const maxMessagesFile = 4 << 20
 
 // messagesFlag adds the flag for the conversation before the query.
@@ -24,7 +24,7 @@ func messagesFlag(cmd *cobra.Command, file *string) {
 		"a file with the last turns of the running conversation, a JSON list as for chat completions; - reads standard input")
 }
 
-// setMessages reads the messages of a file into a request; without a file, there are none.
+// setMessages reads the messages of a file into a request. Without a file the request has no messages.
 func setMessages(req *mnemev1.RecallRequest, file string, stdin io.Reader) error {
 	switch file {
 	case "":
@@ -43,13 +43,13 @@ func setMessages(req *mnemev1.RecallRequest, file string, stdin io.Reader) error
 	return readMessages(req, file, f)
 }
 
-// chatMessage is a message of chat completions, as far as it says something.
+// chatMessage is a message of chat completions, with its text fields only.
 type chatMessage struct {
 	Role    string      `json:"role"`
 	Content chatContent `json:"content"`
 }
 
-// chatContent is a text, or the texts of a list of parts; null is none.
+// chatContent is a text, or the texts of a list of parts. Null means no text.
 type chatContent string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -71,8 +71,8 @@ func (c *chatContent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readMessages leaves out what is no part of the conversation: instructions to the model, and messages without a text, such as calls of
-// tools. The rest is the service's to check.
+// readMessages drops messages that are no part of the conversation. These are instructions to the model, and messages
+// without a text, such as calls of tools. The service checks the rest.
 func readMessages(req *mnemev1.RecallRequest, name string, from io.Reader) error {
 	var messages []json.RawMessage
 	data, err := io.ReadAll(io.LimitReader(from, maxMessagesFile+1))

@@ -18,7 +18,7 @@ import (
 // migrated is one part of a migration.
 type migrated struct {
 	Part string `json:"part"`
-	Done bool   `json:"done"` // false where it was left out
+	Done bool   `json:"done"` // false if it was skipped
 	Made string `json:"made,omitempty"`
 	run  func(context.Context) error
 }
@@ -56,7 +56,7 @@ func (c *cli) runMigration(ctx context.Context, skip []string, retention time.Du
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // nothing is exported
+	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // without an export
 	parts := []migrated{
 		{Part: "kafka", Made: "topics", run: func(ctx context.Context) error { return m.Topics(ctx, "mneme-cli") }},
 		{Part: "weaviate", Made: "collections " + m.Bank.Prefix + "*", run: func(ctx context.Context) error { return m.Collections(ctx, tel) }},

@@ -22,26 +22,27 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// envTenantsFile names the tenants file, noFile says that there is none.
+// envTenantsFile is the variable with the tenants file. noFile says that no file is known.
 const (
 	envTenantsFile = "MNEME_TENANTS_FILE"
 	noFile         = "-"
 )
 
-// operateTimeout bounds an operator's command.
+// operateTimeout limits an operator's command.
 const operateTimeout = 15 * time.Second
 
-// operator is what commands of operators work with: the directory itself, beside all services.
+// operator works directly on the directory, without the services.
 type operator struct {
 	keys.Operator
-	// tenant is that of the local data folder; empty where another Redis was named.
+	// tenant is the tenant of the local data folder; empty for another Redis.
 	tenant string
-	// file has the tenants of the tenants file; filed is whether it is known. Where it is not, Lookup is nil.
+	// file holds the tenants of the tenants file. filed reports whether the file is known; otherwise Lookup is nil.
 	file  []tenant.Tenant
 	filed bool
 }
 
-// operator makes the operator that works on a directory, with the tenants file that the environment names, or else the local data folder's.
+// operator returns an operator on a directory. The tenants file comes from the environment, or else from the local
+// data folder.
 func (c *cli) operator(d directory.Directory, local string) (*operator, error) {
 	o := &operator{Operator: keys.Operator{Directory: d, Now: time.Now}, tenant: local}
 	path := os.Getenv(envTenantsFile)
@@ -68,7 +69,7 @@ func (c *cli) operator(d directory.Directory, local string) (*operator, error) {
 	return o, nil
 }
 
-// group is a command of commands.
+// group is a command with subcommands.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -96,7 +97,7 @@ func (c *cli) operate(ctx context.Context, redis []string, run func(context.Cont
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // nothing is exported
+	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // without an export
 	d, free, err := cfg.OpenDirectory(tel)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (c *cli) operate(ctx context.Context, redis []string, run func(context.Cont
 	return errors.Join(operated(err), free())
 }
 
-// operated is an error of an operator's command as the command line tells errors.
+// operated converts an error of an operator's command to an error of the command line.
 func operated(err error) error {
 	var known *connect.Error
 	switch {
@@ -124,7 +125,7 @@ func operated(err error) error {
 	return err
 }
 
-// ofTenant is the tenant that an operator's command is about.
+// ofTenant returns the tenant of an operator's command.
 func (c *cli) ofTenant(o *operator) (string, error) {
 	if t := first(c.target.tenant, os.Getenv(envTenant), o.tenant); t != "" {
 		return t, nil

@@ -18,7 +18,7 @@ import (
 	directoryredis "github.com/mneme-memory/mneme/shared/store/directory/redis"
 )
 
-// operators is an empty Redis, and the directory in it as services see it.
+// operators returns an empty Redis and the services' directory in it.
 func operators(t *testing.T) (addr string, d *directoryredis.Directory) {
 	t.Helper()
 	addr = miniredis.RunT(t).Addr()
@@ -31,7 +31,7 @@ func operators(t *testing.T) (addr string, d *directoryredis.Directory) {
 	return addr, d
 }
 
-// must runs a command line that is to succeed, and returns what it prints.
+// must runs a command line, which must succeed, and returns its output.
 func must(t *testing.T, args ...string) (out, errOut string) {
 	t.Helper()
 	t.Setenv("MNEME_REDIS_ADDRS", "")

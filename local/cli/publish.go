@@ -22,21 +22,21 @@ import (
 
 const formationPoll = 50 * time.Millisecond
 
-// published is what became of publishing sessions.
+// published is the result of publishing sessions.
 type published struct {
-	// awaited are the sessions whose end the service will take.
+	// awaited are the sessions whose end the service will accept.
 	awaited []dataset.Session
-	// turns are how many turns it will take.
+	// turns is the number of turns that the service will accept.
 	turns int
-	// refused says of each event that the service will put with the dead letters which it is and why.
+	// refused names each event that the service will move to the dead letters, with the reason.
 	refused []string
-	// dead says that of each turn that became a dead letter although the service took it, while that was waited for.
+	// dead names each turn that became a dead letter although the service accepted it, if the command waited.
 	dead []string
 }
 
-// publish publishes sessions as events and says after each how many turns it had. Event ids are derived
-// from the turns, so publishing a file again has no effect. What breaks the contract is published all the same, and becomes a
-// dead letter, so that nothing of a file is lost; it is reported.
+// publish publishes sessions as events and calls done after each with its number of turns. Event ids are derived from
+// the turns, so a repeated publish has no effect. An event that breaks the contract is also published and reported.
+// It becomes a dead letter, so that no data of a file is lost.
 func (s *session) publish(ctx context.Context, sessions []dataset.Session, done func(turns int)) (published, error) {
 	var out published
 	busClient, err := s.openBus(ctx)
@@ -70,7 +70,7 @@ func (s *session) openBus(ctx context.Context) (*wiring.BusClient, error) {
 	return busClient, nil
 }
 
-// check holds a session's events against the contract, as the service will.
+// check checks a session's events against the contract, as the service will.
 func (p *published) check(s dataset.Session, msgs []bus.Message) {
 	for i, m := range msgs {
 		_, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
@@ -97,7 +97,7 @@ func publishSession(
 	return out.Publish(ctx, msgs...)
 }
 
-// messages are a session's events: its turns and its end.
+// messages returns a session's events: its turns and its end.
 func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 	last := ""
 	events := make([]contract.SessionEvent, 0, len(s.Turns)+1)
@@ -108,7 +108,7 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 		})
 	}
 	events = append(events, contract.SessionEvent{
-		// With the last turn's id, a longer version of the session closes anew.
+		// The last turn's id is part of the event id, so a longer version of the session closes again.
 		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID}, ClosedAt: closing(s),
 	})
 	out := make([]bus.Message, len(events))
@@ -122,8 +122,8 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 	return out, nil
 }
 
-// closing is when a session is closed: at its end, or, where the service would not take that time, at the last one of a turn that it takes.
-// The turns that it takes are formed then, whatever is wrong with the others.
+// closing returns the time of a session's end. If the service refuses this time, it returns the last accepted time of
+// a turn. So the accepted turns are formed in spite of mistakes in the others.
 func closing(s dataset.Session) time.Time {
 	end, now := s.End(), time.Now()
 	for i := len(s.Turns) - 1; i >= 0 && memory.ValidTime("time", end, now) != nil; i-- {
@@ -132,7 +132,8 @@ func closing(s dataset.Session) time.Time {
 	return end
 }
 
-// awaitFormed waits until every session's memories are formed, or dead letters say that they will not be, and says so of each in turn.
+// awaitFormed waits until each session is formed, or until dead letters show that it can never be formed. It reports
+// each session.
 func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, dead *letters, done func()) error {
 	for i, session := range sessions {
 		err := poll(ctx, formationPoll, func() (bool, error) {

@@ -54,7 +54,7 @@ func (c *cli) recall() *cobra.Command {
 	return cmd
 }
 
-// setAsOf asks for the end of the day, so that what was said on it counts.
+// setAsOf sets the time to the end of the day, so that turns of that day count.
 func setAsOf(req *mnemev1.RecallRequest, day string) error {
 	if day == "" {
 		return nil
@@ -96,7 +96,7 @@ func (c *cli) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer 
 	return nil
 }
 
-// printRecall prints a profile with what it cites.
+// printRecall prints a profile with its citations.
 func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
 	for _, section := range r.GetSections() {
 		fmt.Fprintf(c.out, "%s\n", section.GetName())

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/records"
 )
 
-// records is the command that reads what is recorded of models' calls.
+// records is the command that reads recorded calls of models.
 func (c *cli) records() *cobra.Command {
 	var a command.Records
 	cmd := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// raw is a message as JSON, field names as in proto/ and enumerations in the words of the documentation
+// raw returns a message as JSON. Field names are those in proto/. Enumerations have the documentation's words
 // ("fact", "active") instead of the contracts' constants.
 func raw(m proto.Message) json.RawMessage {
 	data, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
@@ -29,7 +29,7 @@ func raw(m proto.Message) json.RawMessage {
 	})
 }
 
-// constant matches an enumeration's field with its value; in text, quotes are escaped, so it matches no content.
+// constant matches an enumeration's field with its value. Quotes in a text are escaped, so it matches no text.
 var constant = regexp.MustCompile(
 	`("(?:kind|status|role|precision|state|stage)"): ?"(KIND|STATUS|ROLE|PRECISION|FORMATION_STATE|STAGE)_([A-Z_]+)"`)
 
@@ -78,7 +78,7 @@ func statusName(s mnemev1.Status) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
 }
 
-// state is an entry's state, with the reason of what is in quarantine.
+// state is an entry's state, with the reason of a quarantine.
 func state(m *mnemev1.Memory) string {
 	if m.GetStatus() == mnemev1.Status_STATUS_QUARANTINED {
 		return "quarantined: " + command.Printable(m.GetQuarantine())
@@ -86,7 +86,7 @@ func state(m *mnemev1.Memory) string {
 	return statusName(m.GetStatus())
 }
 
-// said is the day of the turn that the entry was said in.
+// said is the day of the entry's turn.
 func said(m *mnemev1.Memory) string {
 	if m.GetValidFrom() == nil {
 		return ""
@@ -94,7 +94,7 @@ func said(m *mnemev1.Memory) string {
 	return m.GetValidFrom().AsTime().Format(time.DateOnly)
 }
 
-// when is the entry's event time, as exactly as it is known.
+// when is the entry's event time, with its known precision.
 func when(m *mnemev1.Memory) string {
 	e := m.GetEventTime()
 	if e == nil {

@@ -73,7 +73,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	return nil
 }
 
-// listedDeadLetter is a dead letter as it is listed: without what it holds.
+// listedDeadLetter is a dead letter in a list, without its contents.
 type listedDeadLetter struct {
 	ID      string    `json:"id"`
 	Time    time.Time `json:"time"`

@@ -88,7 +88,7 @@ func (c *cli) rerankerRollback() *cobra.Command {
 	return cmd
 }
 
-// connectReranker is connect, where the reranker's address is needed.
+// connectReranker is connect for commands that need the reranker's address.
 func (c *cli) connectReranker(ctx context.Context) (*session, error) {
 	named := first(c.target.reranker, os.Getenv(envReranker))
 	if named != "" && first(c.target.key, os.Getenv(envKey)) == "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Environment variables that name a Mneme elsewhere.
+// Environment variables with the addresses of a remote Mneme.
 const (
 	envAddr     = "MNEME_UTILIZER_URL"
 	envReranker = "MNEME_RERANKER_URL"
@@ -28,8 +28,8 @@ const (
 	envTenant   = "MNEME_TENANT"
 )
 
-// target is the Mneme that a command talks to: flags first, then the environment, then what `mneme up` left
-// in the data folder.
+// target is the Mneme that a command calls. Flags come first, then the environment, then the data folder of `mneme
+// up`.
 type target struct {
 	addr, reranker, key, tenant string
 	brokers                     []string
@@ -52,7 +52,7 @@ func first(values ...string) string {
 	return ""
 }
 
-// resolve finds the Mneme to talk to.
+// resolve returns the connection of the Mneme to call.
 func (t target) resolve(dir string) (standalone.Connection, error) {
 	c := standalone.Connection{
 		Utilizer: strings.TrimSuffix(first(t.addr, os.Getenv(envAddr)), "/"),
@@ -65,7 +65,7 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 		c.Brokers = strings.Split(list, ",")
 	}
 	if c.Utilizer != "" {
-		// The local folder's key is for the local address alone.
+		// The local folder's key is used for local addresses only.
 		if c.APIKey == "" {
 			return c, command.Usage(fmt.Errorf("--addr (or %s) needs --key (or %s)", envAddr, envKey))
 		}
@@ -76,15 +76,16 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
 	}
 	if c.Tenant != "" && c.Tenant != local.Tenant {
-		// The folder's key is that of its own tenant, also where the environment names it: nothing may happen to that one's users instead.
+		// The folder's key belongs to the folder's tenant, even if the environment contains it. A command for another
+		// tenant must not change that tenant's users.
 		if c.APIKey == "" || c.APIKey == local.APIKey {
 			return c, command.Usage(fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
 				envTenant, c.Tenant, local.Tenant, envKey))
 		}
 	}
 	if c.APIKey != "" && c.APIKey != local.APIKey {
-		local.Tenant = c.Tenant  // whose key it is, the command line cannot tell
-		if local.Gateway != "" { // which knows keys that were made at run time, too
+		local.Tenant = c.Tenant  // the command line does not know the key's tenant
+		if local.Gateway != "" { // the gateway also accepts keys made at run time
 			local.Utilizer, local.Reranker = local.Gateway, local.Gateway
 		}
 	}
@@ -92,7 +93,7 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 	if len(c.Brokers) > 0 {
 		local.Brokers = c.Brokers
 	}
-	if c.Reranker != "" && c.APIKey != "" { // the local folder's key is for local addresses alone
+	if c.Reranker != "" && c.APIKey != "" { // the local folder's key is used for local addresses only
 		local.Reranker = c.Reranker
 	}
 	return local, nil
@@ -113,7 +114,7 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 	if err != nil {
 		return clients{}, fmt.Errorf("trace calls: %w", err)
 	}
-	// An erasure through the gateway takes what the gateway itself keeps of the user, too.
+	// An erasure through the gateway also removes the gateway's own data of the user.
 	o, over := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)}), naming(c.Tenant)
 	return clients{
 		mnemev1connect.NewUtilizerServiceClient(over, c.Utilizer, o),
@@ -124,8 +125,8 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 	}, nil
 }
 
-// naming is a client whose calls name the tenant that the user of the command line speaks of, empty where none is: a key of another is
-// refused, rather than used on that one's users.
+// naming returns a client that adds the command line's tenant to calls; empty adds none. A service then refuses a key
+// of another tenant, so a wrong key cannot reach that tenant's users.
 func naming(tenantID string) *http.Client { return &http.Client{Transport: named(tenantID)} }
 
 type named string
@@ -139,7 +140,7 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// bearer puts the API key on calls.
+// bearer adds the API key to calls.
 type bearer struct{ key config.Secret }
 
 func (b bearer) header() string { return "Bearer " + b.key.Reveal() }
@@ -161,19 +162,19 @@ func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+// WrapStreamingHandler implements connect.Interceptor. It changes nothing, because a client has no handlers.
 func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
 }
 
-// session is a command's connection: where to, with which clients, observed by what.
+// session is a command's connection with its clients and telemetry.
 type session struct {
 	standalone.Connection
 	clients
 	tel *telemetry.Telemetry
 }
 
-// connect resolves the target and makes the clients. Close the session when done.
+// connect resolves the target and makes the clients. The caller must close the session.
 func (c *cli) connect(ctx context.Context) (*session, error) {
 	conn, err := c.target.resolve(c.dir)
 	if err != nil {
@@ -196,7 +197,7 @@ func (c *cli) open(ctx context.Context, conn standalone.Connection) (*session, e
 	return &session{Connection: conn, clients: made, tel: tel}, nil
 }
 
-// close sends what was traced. A collector that cannot be reached is no failure of the command.
+// close exports the traces. An unreachable collector does not fail the command.
 func (s *session) close(ctx context.Context) {
 	_ = s.tel.Shutdown(context.WithoutCancel(ctx))
 	http.DefaultClient.CloseIdleConnections()

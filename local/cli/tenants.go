@@ -38,7 +38,7 @@ func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.explore, "explore", "", "how often recall explores: on, off, or a share from 0 to 1")
 }
 
-// change has what was given, and leaves the rest.
+// change returns the settings whose flags are set.
 func (w *tenantFlags) change(f *pflag.FlagSet) (c keys.TenantChange, given bool) {
 	strategy, policy := tenant.Strategy(w.strategy), tenant.Policy(w.policy)
 	saliency, explore := memory.SaliencyMode(w.saliency), tenant.Exploration(w.explore)
@@ -146,20 +146,20 @@ func showTenant(t tenant.Tenant) shownTenant {
 	return shownTenant(t)
 }
 
-// Where tenants come from.
+// Sources of tenants.
 const (
 	fromFile   = "tenants file"
 	fromRun    = "run time"
 	fromUnused = "run time, not used: the tenants file has it"
 )
 
-// listedTenant is a tenant in a list in JSON.
+// listedTenant is a tenant in a JSON list.
 type listedTenant struct {
 	shownTenant
 	From string `json:"from"`
 }
 
-// listed are all tenants, those of the file first.
+// listed returns all tenants, starting with the tenants of the file.
 func (o *operator) listed(made []tenant.Tenant) []listedTenant {
 	out := make([]listedTenant, 0, len(o.file)+len(made))
 	for _, t := range o.file {
@@ -175,7 +175,7 @@ func (o *operator) listed(made []tenant.Tenant) []listedTenant {
 	return out
 }
 
-// printTenant says what was done with a tenant, or returns why it was not.
+// printTenant prints the result for a tenant, or returns the error.
 func (c *cli) printTenant(t tenant.Tenant, err error, done string) error {
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (c *cli) runExport(ctx context.Context, user, file string) (err error) {
 				err = closed
 			}
 			if err != nil {
-				err = errors.Join(err, os.Remove(file)) // half an export is none
+				err = errors.Join(err, os.Remove(file)) // an incomplete export is removed
 			}
 		}()
 		out = f
@@ -118,7 +118,7 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 	return nil
 }
 
-// inFile names the file where what is wrong stands in it, whether it was noticed here or by the service.
+// inFile adds the file to an error about its contents, whether this command or the service found it.
 func inFile(file string, err error) error {
 	var refused *connect.Error
 	if errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && !strings.HasPrefix(refused.Message(), "user_id") {

@@ -33,7 +33,7 @@ func (c *cli) up() *cobra.Command {
 			}
 			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
 				if !cmd.Flags().Changed(flag) {
-					*value = "" // whatever the folder has
+					*value = "" // any value in the folder is accepted
 				}
 			}
 			port, err := c.listenPort(listen, cmd.Flags().Changed("listen"))
@@ -87,7 +87,7 @@ func (c *cli) runUp(ctx context.Context, strategy, policy string, port int) (err
 	defer func() { err = errors.Join(err, stack.Stop(context.WithoutCancel(ctx))) }()
 	if c.json {
 		shown := stack.Connection
-		shown.APIKey = "" // stands in the data folder, file api-key
+		shown.APIKey = "" // the key is in the data folder, file api-key
 		if err := command.WriteJSON(c.out, shown); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (c *cli) printUp(stack *standalone.Stack) {
 	fmt.Fprintln(c.out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
 }
 
-// ways are lines to paste: over HTTP, with mem0's Python package, and for a client of MCP.
+// ways returns lines to paste: over HTTP, with mem0's Python package, and for an MCP client.
 func ways(gateway, key string) string {
 	return fmt.Sprintf(`  curl %[1]s/v1/tenants/self/users/ines/recall -H 'Authorization: Bearer %[2]s' \
        -H 'Content-Type: application/json' -d '{"query":"Where does Ines live now?"}'
@@ -129,8 +129,8 @@ func dataFlag(dir string) string {
 	return " --data " + dir
 }
 
-// serviceSettings are the settings of the services in this process's environment, for the stack to pass on:
-// all but those of where things are, which the stack decides.
+// serviceSettings returns the services' settings in this process's environment, for the stack. It excludes addresses,
+// which the stack sets.
 func serviceSettings() map[string]string {
 	out := map[string]string{}
 	for _, entry := range os.Environ() {

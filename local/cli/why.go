@@ -74,7 +74,7 @@ func (c *cli) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 	return nil
 }
 
-// memoriesOf reads the memories that a diagnosis names, by id. One that has been erased meanwhile is left out.
+// memoriesOf reads the memories in a diagnosis, by id. It drops memories that have been erased meanwhile.
 func (s *session) memoriesOf(ctx context.Context, user string, w *mnemev1.WhyResponse) (map[string]*mnemev1.Memory, error) {
 	out := map[string]*mnemev1.Memory{}
 	for _, cited := range w.GetAnswer().GetRecall().GetCited() {
@@ -130,7 +130,7 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 	fmt.Fprintf(c.out, "answer: %s\n", command.Printable(w.GetAnswer().GetAnswer()))
 }
 
-// printCandidates prints what the search brought up, in its order.
+// printCandidates prints the search's candidates in their order.
 func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[string]*mnemev1.Memory, expected map[string]bool) {
 	t := c.table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory", "id")
 	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
@@ -147,7 +147,7 @@ func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[
 	t.Render()
 }
 
-// printElsewhere prints the memories of what was expected that the search did not bring up.
+// printElsewhere prints the expected memories that are not among the candidates.
 func (c *cli) printElsewhere(candidates []*mnemev1.CandidateView, memories map[string]*mnemev1.Memory, expected map[string]bool) {
 	for _, v := range candidates {
 		delete(expected, v.GetMemoryId())
@@ -173,7 +173,7 @@ func mark(is bool) string {
 	return ""
 }
 
-// advice is what to do about a stage.
+// advice returns a recommendation for a stage.
 func advice(s diagnosis.Stage) string {
 	switch s {
 	case diagnosis.NotIngested:

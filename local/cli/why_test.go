@@ -12,10 +12,10 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// farID is a memory that no search brought up.
+// farID is a memory that is never among the candidates.
 const farID = "7f9619ff-8b86-5d01-b42d-00cf4fc964ff"
 
-// Why answers with one finding for each turn expected, whose id is the finding's stage, and one for the text.
+// Why returns one finding for each expected turn, with the turn id as the stage, and one for the text.
 func (f fake) Why(_ context.Context, req *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
 	out := &mnemev1.WhyResponse{
 		Candidates: []*mnemev1.CandidateView{

@@ -1,4 +1,5 @@
-// Package command has the parts that the command lines mneme and mneme-lab share: exit codes, usage errors, checks of flags and output.
+// Package command has the shared parts of the command lines mneme and mneme-lab: exit codes, usage errors, checks of
+// flags and output.
 package command
 
 import (
@@ -18,7 +19,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1 // the operation failed
 	ExitUsage       = 2 // wrong flags, arguments or input files
-	ExitUnreachable = 3 // nothing runs there, or it does not answer
+	ExitUnreachable = 3 // no Mneme answers at the address
 )
 
 // UsageError is an error that the caller can correct. Usage makes one.
@@ -30,7 +31,7 @@ func (u UsageError) Unwrap() error { return u.error }
 // Usage marks an error as one that the caller can correct.
 func Usage(err error) error { return UsageError{err} }
 
-// NewRoot makes the root command of a command line.
+// NewRoot returns the root command of a command line.
 func NewRoot(name, short, long string) *cobra.Command {
 	var root *cobra.Command
 	root = &cobra.Command{
@@ -87,7 +88,7 @@ func IsUsage(err error) bool {
 	return errors.As(err, &usage)
 }
 
-// Args makes wrong arguments usage errors.
+// Args turns wrong arguments into usage errors.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {

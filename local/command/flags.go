@@ -21,13 +21,14 @@ import (
 // DefaultDir is the data folder of a local Mneme.
 const DefaultDir = "data"
 
-// EnvRedis names the Redis that operators' commands work on. The other settings of Redis come from the environment, too.
+// EnvRedis is the variable with the Redis addresses for operators' commands. The other settings of Redis also come
+// from the environment.
 const EnvRedis = "MNEME_REDIS_ADDRS"
 
-// dialTimeout bounds the wait for a connection.
+// dialTimeout limits the wait for a connection.
 const dialTimeout = 3 * time.Second
 
-// Require makes text flags mandatory, as usage errors.
+// Require makes text flags mandatory. A missing one is a usage error.
 func Require(cmd *cobra.Command, names ...string) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
@@ -49,7 +50,7 @@ func StrategyNames() []string {
 	return out
 }
 
-// CheckFormation refuses an unknown strategy or policy, and a pair that does not go together.
+// CheckFormation refuses an unknown strategy or policy, and an unsupported pair of them.
 func CheckFormation(strategy, policy string) error {
 	for flag, value := range map[string]string{"strategy": strategy, "policy": policy} {
 		if value == "" {
@@ -65,14 +66,14 @@ func CheckFormation(strategy, policy string) error {
 	return nil
 }
 
-// RedisFlag adds the flag of commands for operators.
+// RedisFlag adds the Redis flag of operators' commands.
 func RedisFlag(f *pflag.FlagSet, addrs *[]string) {
 	f.StringSliceVar(addrs, "redis", nil,
 		"Redis, host:port; several mean a cluster, or Sentinels where MNEME_REDIS_SENTINEL_MASTER is set (or "+EnvRedis+")")
 }
 
-// FindRedis finds the Redis and connects once: by the flag, by the environment, or by the data folder of `mneme up`. Then it returns the
-// folder's tenant, too.
+// FindRedis finds the Redis and connects once. The address comes from the flag, the environment, or the data folder
+// of `mneme up`. For the data folder it also returns the folder's tenant.
 func FindRedis(ctx context.Context, addrs []string, dir string) (cfg wiring.Redis, local string, err error) {
 	environ := config.Environ()
 	switch {
@@ -97,7 +98,7 @@ func FindRedis(ctx context.Context, addrs []string, dir string) (cfg wiring.Redi
 	return cfg, local, nil
 }
 
-// reach connects to one of the addresses, so that a closed port is an error at once.
+// reach connects to one of the addresses, so that a closed port fails at once.
 func reach(ctx context.Context, addrs []string) error {
 	var errs []error
 	dialer := net.Dialer{Timeout: dialTimeout}

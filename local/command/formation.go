@@ -16,13 +16,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// formationSettings come from the environment, as those of the services do.
+// formationSettings come from the environment, as in the services.
 type formationSettings struct {
 	Model     wiring.Model
 	Formation wiring.FormationOptions
 }
 
-// Formation are the flags that choose strategies to measure.
+// Formation holds the flags that choose the strategies to measure.
 type Formation struct {
 	Strategies       []string
 	Policy, Saliency string
@@ -56,7 +56,7 @@ func (a Formation) names() ([]string, error) {
 	return names, nil
 }
 
-// Open opens the strategies to measure. Call free when they are no longer used. errOut gets errors of models.
+// Open opens the strategies to measure. Call free after their last use. errOut receives errors of models.
 func (a Formation) Open(ctx context.Context, errOut io.Writer) (_ []formation.Variant, free func(), err error) {
 	names, err := a.names()
 	if err != nil {

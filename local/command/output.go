@@ -31,20 +31,20 @@ func NewTable(w io.Writer, header ...any) table.Writer {
 	return t
 }
 
-// NewBar makes a progress bar. It shows nothing where w is no terminal.
+// NewBar makes a progress bar. It prints only if w is a terminal.
 func NewBar(w io.Writer, total int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(total, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(50*time.Millisecond),
 		progressbar.OptionSetVisibility(IsTerminal(w)), progressbar.OptionOnCompletion(func() { fmt.Fprintln(w) }))
 }
 
-// IsTerminal reports whether w is a terminal; other character devices are none.
+// IsTerminal reports whether w is a terminal. Other character devices are not.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Printable replaces control characters and invisible ones that reorder or hide text.
+// Printable replaces control characters and invisible characters that reorder or hide text.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {

@@ -10,13 +10,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/records"
 )
 
-// Records are the flags of commands that read recorded calls of models.
+// Records holds the flags of commands that read recorded calls of models.
 type Records struct {
 	Redis              []string
 	Tenant, User, Role string
 }
 
-// Open opens the records for run. dir is the data folder of `mneme up`; errOut gets what telemetry complains of.
+// Open opens the records for run. dir is the data folder of `mneme up`. errOut receives errors of telemetry.
 func (r Records) Open(ctx context.Context, dir string, errOut io.Writer, run func(*records.Store) error) (err error) {
 	if err := memory.ValidTenant(r.Tenant); err != nil {
 		return Usage(err)
@@ -29,7 +29,7 @@ func (r Records) Open(ctx context.Context, dir string, errOut io.Writer, run fun
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // nothing is exported
+	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // without an export
 	store, free, err := cfg.OpenRecords(records.Options{}, tel)
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings; with the argument chart,
-// the names of the settings of each binary, charts/mneme/files/settings.yaml.
+// Command configdoc writes the configuration reference, docs/configuration.md, from the services' settings. With the
+// argument chart it writes charts/mneme/files/settings.yaml, the names of each binary's settings.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// document is docs/configuration.md.
+// document returns the contents of docs/configuration.md.
 func document() string {
 	services := standalone.AllServices()
 	shared := config.Section{Title: "Every service", Text: "All services have these settings, with one meaning and default."}
@@ -59,7 +59,8 @@ func everywhere(row config.Row, services []runner.Service) bool {
 	return true
 }
 
-// names is charts/mneme/files/settings.yaml. The command line's settings are those of mneme migrate.
+// names returns the contents of charts/mneme/files/settings.yaml. The command line's settings are the settings of
+// mneme migrate.
 func names() string {
 	out := &strings.Builder{}
 	out.WriteString("# The settings of each binary, by which the chart knows what there is to set. Generated: make generate.\nbinaries:\n")

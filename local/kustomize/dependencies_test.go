@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// dig is what is found at a path of keys and indices.
+// dig returns the value at a path of keys and indices.
 func dig(t *testing.T, part any, path ...any) any {
 	t.Helper()
 	for _, step := range path {
@@ -32,7 +32,7 @@ func dig(t *testing.T, part any, path ...any) any {
 	return part
 }
 
-// release is an installation of a chart, as the README's commands make it.
+// release is an installation of a chart by the README's commands.
 type release struct {
 	name, namespace string
 	values          object
@@ -40,7 +40,7 @@ type release struct {
 
 var command = regexp.MustCompile(`helm upgrade --install (\S+) .*--namespace (\S+)(?:.* -f \$K/(\S+))?`)
 
-// TestProductionFitsItsDependencies derives what is to be reached, and by what Secrets, from deploy/k8s/dependencies.
+// TestProductionFitsItsDependencies derives the expected addresses and Secrets from deploy/k8s/dependencies.
 func TestProductionFitsItsDependencies(t *testing.T) {
 	files := map[string][]object{}
 	paths, err := filepath.Glob(folder + "/dependencies/*.yaml")
@@ -122,7 +122,7 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 		}
 		for _, secret := range secrets(o) {
 			made := strings.Contains(text, "secret generic "+secret+" ") || strings.Contains(text, "secretName: "+secret+"\n")
-			if !made && secret != "mneme-test" { // which is made when there is a tenant
+			if !made && secret != "mneme-test" { // it is made once a tenant exists
 				t.Errorf("%s: nothing makes the Secret %s", id(o), secret)
 			}
 		}
@@ -138,7 +138,7 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 	}
 }
 
-// secrets are the names of the Secrets that a part of an object reads.
+// secrets returns the names of the Secrets that a part of an object reads.
 func secrets(part any) []string {
 	var out []string
 	switch p := part.(type) {

@@ -1,5 +1,5 @@
-// Command kustomize writes deploy/k8s from the Helm chart: a base of what it renders by its defaults, and overlays of how other values
-// differ.
+// Command kustomize writes deploy/k8s from the Helm chart. The base holds the objects of the default values, and the
+// overlays hold the differences of other values.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// overlays are the sets of values of the chart that there is an overlay for.
+// overlays maps each overlay to its set of values in the chart.
 var overlays = map[string]string{"small": "ci/small-values.yaml", "production": "values-production.yaml"}
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// write writes base and overlays, of the chart of a repository, to a folder.
+// write writes base and overlays from a repository's chart to a folder.
 func write(ctx context.Context, repository, folder string) error {
 	helm, err := servers.Binary(ctx, os.Stderr, servers.NameHelm)
 	if err != nil {
@@ -67,10 +67,10 @@ func write(ctx context.Context, repository, folder string) error {
 	return nil
 }
 
-// object is one of Kubernetes, or of kustomize.
+// object is an object of Kubernetes or of kustomize.
 type object = map[string]any
 
-// render are the objects that the chart renders with the values of deploy/k8s, and with those of files of its own.
+// render returns the objects that the chart renders with the values of deploy/k8s and further files of values.
 func render(ctx context.Context, helm, repository string, values ...string) ([]object, error) {
 	chart := filepath.Join(repository, "charts/mneme")
 	args := []string{"template", "mneme", chart, "--namespace", "mneme", "--kube-version", "1.30.0",
@@ -88,7 +88,7 @@ func render(ctx context.Context, helm, repository string, values ...string) ([]o
 	return parse(out)
 }
 
-// parse reads objects, and takes from their labels that Helm looks after them.
+// parse reads objects and replaces Helm in their managed-by labels.
 func parse(content []byte) ([]object, error) {
 	var found []object
 	for dec := yaml.NewDecoder(bytes.NewReader(content)); ; {
@@ -105,7 +105,7 @@ func parse(content []byte) ([]object, error) {
 	}
 }
 
-// relabel takes from all labels that Helm looks after the object.
+// relabel replaces Helm by kustomize in all managed-by labels of part.
 func relabel(part any) {
 	switch p := part.(type) {
 	case object:
@@ -123,8 +123,9 @@ func relabel(part any) {
 	}
 }
 
-// difference is what makes the objects of a base those that are wanted: entries of a kustomization for those that go (in a file of several
-// patches kustomize does not take them), patches, and the objects that the base does not have.
+// difference returns the changes from the base's objects to the wanted ones. The entries in gone remove objects in
+// the kustomization, because kustomize refuses removals in a file of several patches. The patches change objects. The
+// objects in more are new.
 func difference(base, want []object) (gone, patches, more []object) {
 	have, wanted := byID(base), byID(want)
 	for _, o := range base {
@@ -155,7 +156,7 @@ func byID(list []object) map[string]object {
 	return out
 }
 
-// patchOf adds what a patch finds its object by.
+// patchOf adds the fields by which a patch finds its object.
 func patchOf(o, p object) object {
 	metadata, _ := p["metadata"].(object)
 	if metadata == nil {
@@ -168,10 +169,10 @@ func patchOf(o, p object) object {
 	return p
 }
 
-// keys are what elements of lists are told apart by, where patches merge lists.
+// keys are the identifying fields of list elements in lists that patches merge.
 var keys = map[string]string{"containers": "name", "env": "name", "volumes": "name", "volumeMounts": "mountPath"}
 
-// patch is the strategic merge patch that makes one map another: what is null in it goes.
+// patch returns the strategic merge patch from one map to another. A null removes a value.
 func patch(from, to object) object {
 	out := object{}
 	for key, value := range from {
@@ -193,7 +194,7 @@ func patch(from, to object) object {
 		case []any:
 			if b, ok := before.([]any); ok && keys[key] != "" {
 				out[key] = patchList(keys[key], b, v)
-			} else if key == "topologySpreadConstraints" { // would be merged by two keys
+			} else if key == "topologySpreadConstraints" { // patches would merge it by two keys
 				out[key] = append([]any{object{"$patch": "replace"}}, v...)
 			}
 		}
@@ -227,7 +228,7 @@ func byKey(key string, list []any) map[any]object {
 	return out
 }
 
-// save writes files of a folder anew.
+// save replaces the files of a folder.
 func save(folder string, files map[string][]object) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err

@@ -19,7 +19,8 @@ const (
 	folder     = repository + "/deploy/k8s"
 )
 
-// TestKustomizeRendersWhatTheChartDoes compares all objects of the base and of each overlay with those of the same values.
+// TestKustomizeRendersWhatTheChartDoes compares all objects of the base and of each overlay with the chart's objects
+// for the same values.
 func TestKustomizeRendersWhatTheChartDoes(t *testing.T) {
 	helm, err := servers.Binary(t.Context(), os.Stderr, servers.NameHelm)
 	if err != nil {
@@ -56,7 +57,7 @@ func TestKustomizeRendersWhatTheChartDoes(t *testing.T) {
 	}
 }
 
-// ordered has lists whose elements have names in their order: where patches merge lists, new elements come first.
+// ordered sorts lists of named elements, because new elements come first in merged lists.
 func ordered(part any) any {
 	switch p := part.(type) {
 	case object:

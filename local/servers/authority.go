@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// certificateLife is how long certificates of a local control plane are good for.
+// certificateLife is the validity of a local control plane's certificates.
 const certificateLife = 7 * 24 * time.Hour
 
 // authority signs the certificates of one control plane.
@@ -25,13 +25,14 @@ type authority struct {
 	dir    string
 	signer *ecdsa.PrivateKey
 	self   *x509.Certificate
-	// ca, cert and key are the paths of the authority's certificate, and of one for all servers on loopback.
+	// ca is the path of the authority's certificate. cert and key are the paths of a certificate for all servers on
+	// loopback and its key.
 	ca, cert, key string
 	// trust is for clients of these servers.
 	trust *tls.Config
 }
 
-// newAuthority makes an authority, and the certificate of the servers, in a directory.
+// newAuthority creates an authority, and the servers' certificate, in a directory.
 func newAuthority(dir string) (a *authority, err error) {
 	a = &authority{dir: dir, ca: filepath.Join(dir, "ca.crt")}
 	if a.signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -64,7 +65,8 @@ func newAuthority(dir string) (a *authority, err error) {
 	return a, nil
 }
 
-// issue makes a certificate of a name, and of a group where there is one, for loopback; it returns the paths of it and its key.
+// issue issues a certificate for loopback with a name and optionally a group. It returns the paths of the certificate
+// and its key.
 func (a *authority) issue(name, group string) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -97,7 +99,7 @@ func (a *authority) issue(name, group string) (cert, key string, err error) {
 	return path + ".crt", path + ".key", writePEM(path+".key", "EC PRIVATE KEY", der)
 }
 
-// kubeconfig makes a user of the API, and returns the path of the file that clients know him by.
+// kubeconfig creates a user of the API and returns the path of the user's client configuration.
 func (a *authority) kubeconfig(api, user, group string) (string, error) {
 	cert, key, err := a.issue(user, group)
 	if err != nil {

@@ -25,21 +25,21 @@ const (
 // BrokerOptions configure a Kafka broker, embedded or real.
 type BrokerOptions struct {
 	Options
-	// Partitions of the topics below and of topics that clients create by naming them; 0 means 8. A topic that
-	// exists in the directory keeps the number it has.
+	// Partitions is the number of partitions of the topics below, and of topics that clients create by name; 0 means
+	// 8. An existing topic keeps its number.
 	Partitions int
-	// Topics exist when the start returns. Others appear when a client that asks for it names them.
+	// Topics exist when the start returns. A client's request for another topic creates it.
 	Topics []string
 }
 
-// Broker is a running single-node Kafka broker inside this process. It speaks the Kafka protocol, with consumer groups,
-// and does not wait before a group's first rebalance. See the package comment for Stop, Kill, Restart, Done and Err;
-// Kill cuts every connection at once, so clients see what they see when a broker dies, but the process lives on, so
-// nothing that the broker holds can be lost (kill the process for that).
+// Broker is a running single-node Kafka broker inside this process. It speaks the Kafka protocol with consumer
+// groups, and it does not wait before a group's first rebalance. See the package comment for Stop, Kill, Restart,
+// Done and Err. Kill cuts every connection at once, as the death of a broker does. But the process survives, so the
+// broker loses no data; to test a loss, kill the process.
 type Broker struct{ *server }
 
-// StartBroker starts the embedded broker on the directory. Every acknowledged message is written through to the disk:
-// it survives a kill -9 of this process.
+// StartBroker starts the embedded broker on the directory. Every acknowledged message is on the disk and survives a
+// kill -9 of this process.
 func StartBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	o, err := o.prepareBroker()
 	if err != nil {
@@ -89,28 +89,29 @@ func openBroker(ctx context.Context, o BrokerOptions, p ports) (execution, error
 		return nil, fmt.Errorf("open broker: %w", err)
 	}
 	b.cluster = cluster
-	// Seeding at creation would only reach an empty directory, so topics are asked for as a client does.
+	// Topics in the configuration would only take effect in an empty directory, so the start creates them as a client
+	// does.
 	if err := createTopics(ctx, p.addr(roleKafka), o.Partitions, o.Topics); err != nil {
 		return nil, errors.Join(err, b.kill())
 	}
 	return b, nil
 }
 
-// stop saves and closes; requests that wait (long polls) are cut.
+// stop saves the data and closes the broker. Waiting requests (long polls) are cut.
 func (b *fakeBroker) stop(context.Context) error {
 	b.cluster.Close()
 	b.conns.cut()
 	return nil
 }
 
-// kill cuts the connections first, so that no answer leaves any more.
+// kill cuts the connections first, so that no further answer leaves the broker.
 func (b *fakeBroker) kill() error {
 	b.conns.cut()
 	b.cluster.Close()
 	return nil
 }
 
-// createTopics makes topics that do not exist yet.
+// createTopics creates missing topics.
 func createTopics(ctx context.Context, addr string, partitions int, topics []string) error {
 	if len(topics) == 0 {
 		return nil
@@ -138,7 +139,7 @@ func createTopics(ctx context.Context, addr string, partitions int, topics []str
 	return nil
 }
 
-// connections knows every open connection of a listener, so that they can be cut all at once.
+// connections records every open connection of a listener, so that all can be cut at once.
 type connections struct {
 	mu       sync.Mutex
 	listener net.Listener
@@ -146,7 +147,7 @@ type connections struct {
 	closed   bool
 }
 
-// listen is net.Listen with every accepted connection remembered.
+// listen is net.Listen that records every accepted connection.
 func (c *connections) listen(network, address string) (net.Listener, error) {
 	l, err := net.Listen(network, address)
 	if err != nil {
@@ -158,7 +159,7 @@ func (c *connections) listen(network, address string) (net.Listener, error) {
 	return &rememberingListener{Listener: l, conns: c}, nil
 }
 
-// cut closes the listener and all connections, those included that are accepted right now.
+// cut closes the listener and all connections, including those accepted at this moment.
 func (c *connections) cut() {
 	c.mu.Lock()
 	c.closed = true
@@ -172,7 +173,7 @@ func (c *connections) cut() {
 	}
 }
 
-// add remembers a connection; false means that it came too late.
+// add records a connection. It returns false after the cut.
 func (c *connections) add(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +194,7 @@ type rememberingListener struct {
 	conns *connections
 }
 
-// Accept returns the next connection and remembers it until it is closed.
+// Accept returns the next connection and records it until it is closed.
 func (l *rememberingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -212,7 +213,7 @@ type rememberedConn struct {
 	conns *connections
 }
 
-// Close closes the connection and forgets it.
+// Close closes the connection and removes the record.
 func (c *rememberedConn) Close() error {
 	c.conns.remove(c)
 	return c.Conn.Close()

@@ -50,7 +50,7 @@ func consume(ctx context.Context, t *testing.T, addr string, n int) map[string]i
 		m, err := r.FetchMessage(ctx)
 		var passing kafka.Error
 		if errors.As(err, &passing) && passing.Temporary() && ctx.Err() == nil {
-			seen-- // a broker that has just begun does not coordinate the group yet; the reader asks again
+			seen-- // a new broker does not coordinate the group yet; the reader retries
 			continue
 		}
 		if err != nil {

@@ -20,26 +20,26 @@ import (
 const (
 	NameWeaviate = "weaviate"
 	NameTemporal = "temporal"
-	// TemporalServer and TemporalSQLTool are what a cluster of Temporal is made of, one service a process.
+	// TemporalServer and TemporalSQLTool are the programs of a Temporal cluster, with one service per process.
 	NameTemporalServer  = "temporal-server"
 	NameTemporalSQLTool = "temporal-sql-tool"
-	// Helm is no server: it renders the chart, for its tests, in both major versions.
+	// Helm is no server. Tests render the chart with it, in both major versions.
 	NameHelm  = "helm"
 	NameHelm3 = "helm3"
-	// Promtool tests alerts, and PromQL says what queries ask for.
+	// Promtool tests alerts. PromQL parses queries.
 	NamePromtool = "promtool"
 	NamePromQL   = "promql"
-	// NameControlPlane is Kubernetes without a container engine, which the chart is installed on for its tests.
+	// NameControlPlane is Kubernetes without a container engine. The chart's tests install on it.
 	NameControlPlane = "controlplane"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
 const CacheEnv = "MNEME_CACHE_DIR"
 
-// lockRetry is how often a waiting process looks whether another one has finished the same build.
+// lockRetry is the pause between two checks for the end of another process's build.
 const lockRetry = 200 * time.Millisecond
 
-// builder says which package `go build` builds in which module below deploy/embedded, and what is edited of which dependency.
+// builder returns the package and the module below deploy/embedded of a server, with the edits of its dependencies.
 func builder(name string) (b build, err error) {
 	switch name {
 	case NameWeaviate:
@@ -70,11 +70,11 @@ func builder(name string) (b build, err error) {
 	return b, fmt.Errorf("unknown server %q", name)
 }
 
-// kubernetesVersion is what the API server says it is. Its sources do not know.
+// kubernetesVersion is the version that the API server reports. Its sources do not contain the version.
 const kubernetesVersion = "v1.36.3"
 
-// everywhere is how Weaviate names the addresses that it listens on and has no setting for: its gRPC port gives memories, its cluster data
-// port even deletes them, without a key.
+// everywhere is Weaviate's code for two listen addresses that have no setting. Its gRPC port returns memories, and
+// its cluster data port even deletes them, both without a key.
 const (
 	everywhere = `fmt.Sprintf(":%d"`
 	onLoopback = `fmt.Sprintf("` + loopback + `:%d"`
@@ -90,16 +90,16 @@ func Build(ctx context.Context, progress io.Writer, names ...string) error {
 	return nil
 }
 
-// Built says whether the cache has a server as it would be built now.
+// Built reports whether the cache has a server in its present version.
 func Built(name string) (bool, error) {
 	b, err := planned(name)
 	return err == nil && exists(b.out), err
 }
 
-// Binary returns the path of a built server and builds it first when the cache has none for the module's present
-// content. Of several processes that ask at once, one builds and the others wait. The first build takes minutes, so
-// progress gets a line every few seconds; nil discards them. The build needs the repository's sources and the go
-// command; its errors quote the compiler.
+// Binary returns the path of a built server. If the cache has no build of the module's present content, it builds the
+// server first. Of several concurrent processes, one builds and the others wait. The first build takes minutes, so
+// progress receives a line every few seconds; nil discards the lines. The build needs the repository's sources and
+// the go command. Its errors quote the compiler.
 func Binary(ctx context.Context, progress io.Writer, name string) (string, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -117,7 +117,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	return b.out, nil
 }
 
-// planned is the build of a server, with the path in the cache for the module's present content.
+// planned returns the build of a server, with the path in the cache for the module's present content.
 func planned(name string) (b build, err error) {
 	if b, err = builder(name); err != nil {
 		return b, err
@@ -132,7 +132,7 @@ func planned(name string) (b build, err error) {
 	return b, err
 }
 
-// onceOnDisk calls produce unless path exists, and never twice at the same time on one machine.
+// onceOnDisk calls produce unless path exists. Two calls never run at the same time on one machine.
 func onceOnDisk(ctx context.Context, path string, produce func() error) error {
 	if exists(path) {
 		return nil
@@ -153,8 +153,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// repositoryRoot is the nearest directory with the repository's go.work at or above the working directory, else
-// above the running program, which is in the repository's bin.
+// repositoryRoot returns the nearest directory with the repository's go.work, at or above the working directory. If
+// there is none, it searches above the running program, which is in the repository's bin.
 func repositoryRoot() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -185,7 +185,7 @@ func cacheDir(root string) string {
 	return filepath.Join(root, ".cache")
 }
 
-// moduleHash identifies what a build of the module yields: its sources, its pinned dependencies, what is edited of them, and the platform.
+// moduleHash identifies the result of a module's build by its sources, pinned dependencies, edits, and the platform.
 func moduleHash(module string, edits []edit) (string, error) {
 	files, err := filepath.Glob(filepath.Join(module, "*"))
 	if err != nil {

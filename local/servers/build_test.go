@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// fakeGo puts a program called go before all others in PATH.
+// fakeGo puts a program with the name go before all others in PATH.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,8 @@ func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 	}
 }
 
-// What a server has no setting for is edited; a version that has another text there is not built unseen.
+// The build edits code where a server lacks a setting. It fails if a version of the server has other text at that
+// place.
 func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 	module := t.TempDir()
 	for _, dir := range []string{"grpc", "rest/clusterapi/grpc"} {

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// stopGrace is how long a child may take to end by itself when the caller's context sets no earlier limit.
+	// stopGrace is the time for a child to end by itself, unless the caller's context ends earlier.
 	stopGrace = 20 * time.Second
-	// readyLimit is how long a child may take until it answers; a busy machine needs far more than an idle one.
+	// readyLimit is the time for a child to become ready. A busy machine needs far more than an idle one.
 	readyLimit = 3 * time.Minute
-	// probeEvery is the pause between two questions whether a child is ready.
+	// probeEvery is the pause between two readiness probes.
 	probeEvery = 50 * time.Millisecond
-	// probeLimit bounds one such question.
+	// probeLimit limits one probe.
 	probeLimit = 2 * time.Second
 )
 
-// command is what to execute.
+// command is a program with its arguments and environment.
 type command struct {
 	path string
 	args []string
-	env  []string // added to what every child inherits
+	env  []string // added to the inherited environment of every child
 	dir  string
 }
 
 // spec describes a server that runs as a child process.
 type spec struct {
-	command func(ports) command                      // what to run on these ports
+	command func(ports) command                      // the command for these ports
 	ready   func(ctx context.Context, p ports) error // nil once the server answers
 	prepare func(ctx context.Context, p ports) error // before each start; may be nil
 }
@@ -42,22 +42,22 @@ type child struct {
 	cmd     *exec.Cmd
 	pidFile string
 	logFile string
-	began   int64 // where in the log file the output of this execution begins
+	began   int64 // offset of this execution's output in the log file
 	gone    chan struct{}
-	exit    error // how it ended; valid once gone is closed
+	exit    error // the result of the process; valid once gone is closed
 }
 
 // ChildError is an error of a server that runs as a child process.
 type ChildError struct {
-	// Err is what happened, in one line: the exit code, the signal, or why the server is not ready.
+	// Err is the error in one line: the exit code, the signal, or the reason why the server is not ready.
 	Err error
-	// Log is the file that has all output of the server.
+	// Log is the file with all output of the server.
 	Log string
-	// tail is the end of what this execution wrote there; empty when it wrote nothing.
+	// tail is the end of this execution's output; empty without output.
 	tail string
 }
 
-// Error says what happened and quotes the last lines that the execution logged.
+// Error returns the error with the last lines that the execution logged.
 func (e *ChildError) Error() string {
 	if e.tail == "" {
 		return e.Err.Error() + "; it logged nothing"
@@ -65,7 +65,7 @@ func (e *ChildError) Error() string {
 	return e.Err.Error() + "; the end of its log:\n" + e.tail
 }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *ChildError) Unwrap() error { return e.Err }
 
 func (c *child) withLog(err error) error {
@@ -93,8 +93,8 @@ func startChild(ctx context.Context, name string, o Options, s spec, roles ...st
 	}, roles...)
 }
 
-// fork starts the child and a goroutine that waits for its end. The goroutine keeps its thread, because the kernel
-// kills the child when the thread that forked it ends, not only when the process does.
+// fork starts the child and a goroutine that waits for its end. The goroutine keeps its thread. The kernel kills the
+// child when the thread that forked it ends, not only when the process ends.
 func (c *child) fork(what command, failed func(error)) error {
 	log, err := os.OpenFile(c.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *child) fork(what command, failed func(error)) error {
 		}
 		err := writePid(c.pidFile, c.cmd.Process.Pid)
 		if errors.Is(err, os.ErrProcessDone) {
-			err = nil // how it ended is said below
+			err = nil // the code below reports the result
 		}
 		started <- err
 		state := c.cmd.Wait()
@@ -159,7 +159,7 @@ func (c *child) awaitReady(ctx context.Context, ready func(context.Context) erro
 	}
 }
 
-// stop asks the child to end; after 20 seconds, or when ctx ends, it is killed.
+// stop sends the child a request to end. It kills the child after 20 seconds, or when ctx ends.
 func (c *child) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
@@ -172,7 +172,7 @@ func (c *child) stop(ctx context.Context) error {
 	}
 }
 
-// kill ends the child at once. A child that is gone already is no error.
+// kill ends the child at once. An ended child is no error.
 func (c *child) kill() error {
 	if c.cmd != nil && c.cmd.Process != nil {
 		_ = c.cmd.Process.Kill()
@@ -181,8 +181,7 @@ func (c *child) kill() error {
 	return nil
 }
 
-// inheritedEnv is the part of the environment that children get. API keys and settings meant for other programs stay
-// here.
+// inheritedEnv is the part of the environment for children. It excludes API keys and settings of other programs.
 func inheritedEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "USER", "LANG", "TZ", "JAVA_HOME", "GOMAXPROCS", "GOMEMLIMIT"} {

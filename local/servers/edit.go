@@ -10,14 +10,15 @@ import (
 	"path/filepath"
 )
 
-// edit replaces a text, wherever it is in a file of a module, in what a server is built of. It is for what the server has no setting for.
+// edit replaces every occurrence of a text in a file of a server's dependency. It serves where the server has no
+// setting.
 type edit struct {
-	file     string // below the module's folder
+	file     string // path below the module's folder
 	old, new string
 }
 
-// edited copies a dependency of a module to a folder, edits the copy, and returns a file for `go build -modfile` that takes it. A text that
-// is not there is an error: another version of the dependency needs another look.
+// edited copies a module's dependency to a folder, edits the copy, and returns a file for `go build -modfile` that
+// uses the copy. A missing text is an error, because another version of the dependency may need another edit.
 func edited(ctx context.Context, tool, module, dependency, folder string, edits []edit) (string, error) {
 	cmd := exec.CommandContext(ctx, tool, "mod", "download", "-json", dependency)
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "GOWORK=off")

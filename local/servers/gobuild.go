@@ -22,13 +22,13 @@ type build struct {
 	module string // directory of the module
 	pkg    string // package to build in it
 	out    string // path of the binary
-	edited string // dependency that edits are of
+	edited string // the edited dependency
 	edits  []edit
 
-	ldflags string // for the linker, beside those of every server
+	ldflags string // linker flags in addition to the common ones
 }
 
-// urls are cut out of build errors: where modules come from is nobody's business.
+// urls matches the URLs in build errors, which are removed because they reveal the source of modules.
 var urls = regexp.MustCompile(`https?://[^\s"']+`)
 
 // goBuild compiles one server. The binary appears at its path only when it is complete.
@@ -74,7 +74,7 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 	return os.Rename(partial, b.out)
 }
 
-// findTool looks a program up in PATH; the hint tells what to install.
+// findTool looks up a program in PATH. The hint says what to install.
 func findTool(name, hint string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -83,8 +83,8 @@ func findTool(name, hint string) (string, error) {
 	return path, nil
 }
 
-// reportProgress writes a line now and then every few seconds until the returned function is called, which writes the
-// last one. Writes do not overlap.
+// reportProgress writes a line now and then every few seconds. The returned function writes the last line and ends
+// it. Writes do not overlap.
 func reportProgress(w io.Writer, what, note string) (done func(err error)) {
 	start := time.Now()
 	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }

@@ -12,13 +12,13 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// The test binary plays the parent of a server when these are set; tests kill it to see what becomes of the server.
+// With these variables set, the test binary acts as the parent of a server. Tests kill it and then check the server.
 const (
 	helperEnv    = "LOCALSERVER_TEST_HELPER"
 	helperDirEnv = "LOCALSERVER_TEST_DIR"
 )
 
-// runHelper starts the named server, prints its address and waits for ever.
+// runHelper starts the named server, prints its address and waits forever.
 func runHelper(name, dir string) int {
 	addr, err := startNamed(context.Background(), name, dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func startEmbedded(ctx context.Context, name string, o servers.Options) (string,
 	return "", fmt.Errorf("unknown server %q", name)
 }
 
-// parent is a process of its own that runs a server.
+// parent is a separate process that runs a server.
 type parent struct {
 	cmd  *exec.Cmd
 	addr string

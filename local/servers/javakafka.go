@@ -23,7 +23,7 @@ import (
 const (
 	nameJavaKafka  = "kafka"
 	roleController = "controller"
-	// maxCopies is how many nodes of a cluster keep a record.
+	// maxCopies is the highest number of replicas of a record.
 	maxCopies = 3
 
 	// copyPlugin is pinned like the jars it copies.
@@ -35,13 +35,13 @@ const (
 //go:embed kafka/pom.xml
 var kafkaPom []byte
 
-// JavaKafka is a running Apache Kafka: one node, broker and controller in one, alone or of a cluster. See the package comment for Stop,
-// Kill, Restart, Done and Err.
+// JavaKafka is a running Apache Kafka node, both broker and controller, single or in a cluster. See the package
+// comment for Stop, Kill, Restart, Done and Err.
 type JavaKafka struct{ *server }
 
-// StartJavaKafka starts Apache Kafka on the directory and returns when it answers and the topics exist, in about ten
-// seconds. It needs java (17 or later), and mvn for the first call ever, which downloads the jars to the cache; where
-// either is missing the error is [ErrMissingTool].
+// StartJavaKafka starts Apache Kafka on the directory. It returns when Kafka answers and the topics exist, in about
+// ten seconds. It needs java (17 or later). The very first call also needs mvn, which downloads the jars to the
+// cache. If either is missing, the error is [ErrMissingTool].
 func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
 	o, err := o.prepareBroker()
 	if err != nil {
@@ -61,8 +61,9 @@ func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
 	return s, nil
 }
 
-// StartKafkaCluster starts nodes that know each other, below folders of their own, and needs what [StartJavaKafka] needs. What a topic says
-// nothing of is kept by all of them, up to three, and acknowledged by all but one.
+// StartKafkaCluster starts the nodes of a cluster, each in a separate folder below the directory. It has the
+// requirements of [StartJavaKafka]. By default, a topic has a replica on every node, up to three, and all but one
+// must acknowledge a write.
 func StartKafkaCluster(ctx context.Context, o BrokerOptions, count int) ([]*JavaKafka, error) {
 	o, err := o.prepareBroker()
 	if err != nil {
@@ -86,7 +87,7 @@ func StartKafkaCluster(ctx context.Context, o BrokerOptions, count int) ([]*Java
 	})
 }
 
-// getKafka finds what runs a Kafka, and gives a cluster its id.
+// getKafka finds the programs of Kafka, and creates the id of a cluster.
 func getKafka(ctx context.Context, o BrokerOptions) (k kafkaHome, err error) {
 	if k.java, err = findTool("java", "install a Java runtime, version 17 or later"); err != nil {
 		return k, err
@@ -119,13 +120,13 @@ func (k kafkaHome) start(ctx context.Context, o Options) (*JavaKafka, error) {
 // Addr is the host:port of the broker.
 func (k *JavaKafka) Addr() string { return k.addr(roleKafka) }
 
-// kafkaHome is where one Kafka lives and what runs it.
+// kafkaHome is the folder of one Kafka with its programs.
 type kafkaHome struct {
 	java, classPath, dir string
 	partitions           int
-	cluster              string  // its id
-	number               int     // of the node, from 1
-	nodes                []ports // of the cluster; nil for one alone
+	cluster              string  // id of the cluster
+	number               int     // number of the node, from 1
+	nodes                []ports // ports of the cluster; nil for a single node
 }
 
 func (k kafkaHome) config() string { return filepath.Join(k.dir, "server.properties") }
@@ -196,7 +197,7 @@ func (k kafkaHome) properties(p ports) []byte {
 	return out.Bytes()
 }
 
-// clusterID is a random UUID in Kafka's notation, which must not begin like a command line flag.
+// clusterID returns a random UUID in Kafka's notation. It must not begin like a command line flag.
 func clusterID() (string, error) {
 	raw := make([]byte, 16)
 	for {
@@ -209,7 +210,7 @@ func clusterID() (string, error) {
 	}
 }
 
-// brokerAnswers is nil when the broker has registered with the cluster.
+// brokerAnswers returns nil when the broker has registered with the cluster.
 func brokerAnswers(ctx context.Context, addr string) error {
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
@@ -224,7 +225,7 @@ func brokerAnswers(ctx context.Context, addr string) error {
 	return nil
 }
 
-// kafkaJars returns the cached directory with Kafka's jars and fills it first where it is missing.
+// kafkaJars returns the cached directory with Kafka's jars. If it is missing, kafkaJars fills it first.
 func kafkaJars(ctx context.Context, progress io.Writer) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -243,7 +244,7 @@ func kafkaJars(ctx context.Context, progress io.Writer) (string, error) {
 	return jars, nil
 }
 
-// copyJars has Maven resolve and copy the jars. The directory appears only when it is complete.
+// copyJars resolves and copies the jars with Maven. The directory appears only when it is complete.
 func copyJars(ctx context.Context, progress io.Writer, jars string) error {
 	mvn, err := findTool("mvn", "install Maven to fetch Apache Kafka")
 	if err != nil {

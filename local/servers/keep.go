@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// keepTries bounds the restarts of a server in keepWindow.
+	// keepTries limits the restarts of a server in keepWindow.
 	keepTries  = 5
 	keepWindow = 10 * time.Minute
-	// keepPause is the wait before the first restart. Each further one in the window waits four times as long.
+	// keepPause is the wait before the first restart. Each further wait in the window is four times as long.
 	keepPause = 100 * time.Millisecond
-	// keepStart bounds one restart, so that five of them fit into the window.
+	// keepStart limits one restart, so that five of them fit into the window.
 	keepStart = 90 * time.Second
 )
 
@@ -22,13 +22,13 @@ const (
 type GaveUpError struct {
 	// Server is the name of the server.
 	Server string
-	// Cause is how the server ended the last time, or why it did not start, in one line.
+	// Cause is the reason of the server's last end or of its failed start, in one line.
 	Cause string
-	// Log is the file that has the output of the server; empty for a server inside this process.
+	// Log is the file with the server's output; empty for a server inside this process.
 	Log string
 }
 
-// Error says which server is down, why, and where its log is.
+// Error names the server, the cause and the log.
 func (e *GaveUpError) Error() string {
 	text := fmt.Sprintf("%s is down again after %d restarts in %.0f minutes (%s)", e.Server, keepTries, keepWindow.Minutes(), e.Cause)
 	if e.Log != "" {
@@ -37,7 +37,7 @@ func (e *GaveUpError) Error() string {
 	return text
 }
 
-// pace is the time that Keep goes by.
+// pace is the clock of Keep.
 type pace struct {
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
@@ -54,9 +54,9 @@ var realPace = pace{now: time.Now, wait: func(ctx context.Context, d time.Durati
 	}
 }}
 
-// Keep restarts the server, on the same ports and data, each time that it ends by itself. It says so in Options.Log.
-// It returns nil when ctx ends or the server was stopped or killed through this value, and a [*GaveUpError] when the
-// server ends again after five restarts in ten minutes.
+// Keep restarts the server on the same ports and data each time that it ends by itself. It logs each restart to
+// Options.Log. It returns nil when ctx ends, and when this value's Stop or Kill ended the server. It returns a
+// [*GaveUpError] when the server ends again after five restarts in ten minutes.
 func (s *server) Keep(ctx context.Context) error { return s.keep(ctx, realPace) }
 
 func (s *server) keep(ctx context.Context, p pace) error {
@@ -101,7 +101,7 @@ func (s *server) restartWithin(ctx context.Context, limit time.Duration) error {
 	return s.Restart(ctx)
 }
 
-// brief is an error of the server in one line, without the end of a child's log.
+// brief returns the server's error in one line, without the end of a child's log.
 func (s *server) brief(err error) *GaveUpError {
 	out := &GaveUpError{Server: s.name}
 	var child *ChildError

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// fakeTime is a clock that only waiting moves on: by the pause, and by what Keep's server then stays up.
+// fakeTime is a clock that advances only by waits: the pauses, and the uptime of Keep's server.
 type fakeTime struct {
 	at     time.Time
 	lives  time.Duration
@@ -30,8 +30,8 @@ func (f *fakeTime) pace() pace {
 	}}
 }
 
-// dyingChild is a server that ends at once, with exit code 3, when its directory has the file "dies". It is then ready before it
-// ends, or never.
+// dyingChild is a server that ends at once with exit code 3 if its directory has the file "dies". ready is then the
+// result of its readiness checks.
 func dyingChild(t *testing.T, log *lockedBuffer, ready error) (_ *server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -114,7 +114,7 @@ func milliseconds(all []time.Duration) []time.Duration {
 	return out
 }
 
-// A server that dies every four minutes has at most three restarts in ten minutes, and is kept for ever.
+// A server that dies every four minutes has at most three restarts in ten minutes, so Keep never gives up.
 func TestKeepRestartsAServerOnItsPorts(t *testing.T) {
 	var log lockedBuffer
 	s, dir := dyingChild(t, &log, nil)

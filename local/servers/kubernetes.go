@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// The programs of a control plane, which also are what their files in the directory are called.
+// Programs of a control plane; their files in the directory have the same names.
 const (
 	nameEtcd        = "etcd"
 	nameAPIServer   = "kube-apiserver"
@@ -19,21 +19,21 @@ const (
 
 const (
 	rolePeer = "peer"
-	// roleMaster is the one kind of users that nothing is forbidden to.
+	// roleMaster is the group of users with all rights.
 	roleMaster = "system:masters"
 )
 
-// Kubernetes is a control plane whose nodes only say that they run their pods: API server, controllers and scheduler are the real
-// ones, with certificates and RBAC. It cannot be restarted.
+// Kubernetes is a control plane with simulated nodes, which report pods as running. API server, controllers and
+// scheduler are real, with certificates and RBAC. It cannot be restarted.
 type Kubernetes struct {
 	parts  []*server
 	config string
 }
 
-// Kubeconfig is the path of a file by which kubectl and Helm may do everything.
+// Kubeconfig is the path of a file that gives kubectl and Helm all rights.
 func (k *Kubernetes) Kubeconfig() string { return k.config }
 
-// Stop asks all parts to end, in the order that none misses another.
+// Stop ends all parts, each before the parts that it depends on.
 func (k *Kubernetes) Stop(ctx context.Context) (err error) {
 	for i := len(k.parts) - 1; i >= 0; i-- {
 		err = errors.Join(err, k.parts[i].Stop(ctx))
@@ -41,7 +41,7 @@ func (k *Kubernetes) Stop(ctx context.Context) (err error) {
 	return err
 }
 
-// Err is the first unexpected end of a part, as Err of the other servers.
+// Err is the first unexpected end of a part, as in the other servers.
 func (k *Kubernetes) Err() error {
 	for _, part := range k.parts {
 		if err := part.Err(); err != nil {
@@ -51,8 +51,8 @@ func (k *Kubernetes) Err() error {
 	return nil
 }
 
-// StartKubernetes starts a control plane on a new directory and returns when all of it answers. There are no nodes yet: objects of kind
-// Node make them. The first call ever builds it, which takes many minutes.
+// StartKubernetes starts a control plane on a new directory and returns when all parts answer. There are no nodes
+// yet; callers create objects of kind Node. The very first call builds the control plane, which takes many minutes.
 func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) {
 	o, err = o.prepare()
 	if err != nil {
@@ -132,7 +132,7 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	}, roleHTTP)
 }
 
-// etcd are etcd's arguments.
+// etcd returns etcd's arguments.
 func (a *authority) etcd(p ports, data string) []string {
 	peer := "http://" + p.addr(rolePeer)
 	return []string{
@@ -143,7 +143,7 @@ func (a *authority) etcd(p ports, data string) []string {
 	}
 }
 
-// apiServer are those of the API server, but for how it serves.
+// apiServer returns the API server's arguments, without the serving arguments that all parts share.
 func (a *authority) apiServer(p ports, etcd string) []string {
 	return []string{
 		"--secure-port", p.text(roleHTTP), "--advertise-address=" + loopback, "--endpoint-reconciler-type=none",

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// leftoverGrace is how long a leftover server may take to end by itself.
+// leftoverGrace is the time for a leftover server to end by itself.
 const leftoverGrace = 10 * time.Second
 
-// writePid records a child so that a later run can find it when this process dies without a chance to end it. The
-// start identity guards against a number that the system has given to another process since.
+// writePid records a child, so that a later run can find it if this process dies first. The start identity detects a
+// process number that the system has reused.
 func writePid(file string, pid int) error {
 	identity, err := startIdentity(pid)
 	if err != nil {
@@ -28,8 +28,8 @@ func writePid(file string, pid int) error {
 	return nil
 }
 
-// stopLeftover ends the process that a pid file names, if it still is that process. The caller holds the directory's
-// lock, so the owner of the recorded process is gone.
+// stopLeftover ends the process in a pid file if it still is the same process. The caller holds the directory's lock,
+// so the owner of the recorded process has ended.
 func stopLeftover(ctx context.Context, file string, log io.Writer) error {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func stopLeftover(ctx context.Context, file string, log io.Writer) error {
 	return os.Remove(file)
 }
 
-// endLeftover asks, waits and then kills.
+// endLeftover requests the end, waits and then kills.
 func endLeftover(ctx context.Context, process *os.Process, identity string) error {
 	_ = askToEnd(process)
 	tick := time.NewTicker(probeEvery)
@@ -77,7 +77,7 @@ func endLeftover(ctx context.Context, process *os.Process, identity string) erro
 	return nil
 }
 
-// isProcess says whether pid still is the process that had the identity.
+// isProcess reports whether pid still is the process with the identity.
 func isProcess(pid int, identity string) bool {
 	now, err := startIdentity(pid)
 	return err == nil && now == identity

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// startSleeper starts a process that does nothing for long; the channel is closed when it has ended.
+// startSleeper starts an idle process. The channel is closed when it has ended.
 func startSleeper(t *testing.T) (pid int, ended <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command("sleep", "3600")
@@ -65,7 +65,7 @@ func TestStartSparesAProcessThatOnlyHasTheSameNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same number, but a process that began at another time.
+	// The same number, but a process with another start time.
 	if err := os.WriteFile(file, []byte(strings.TrimSpace(string(raw))+"0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func TestServersListenOnLoopbackAlone(t *testing.T) {
 	ctx, dir := testContext(t), t.TempDir()
 	o := servers.Options{Dir: dir, Log: t.Output()}
-	nodes, err := servers.StartWeaviateCluster(ctx, o, 2) // which gossip, over UDP, too
+	nodes, err := servers.StartWeaviateCluster(ctx, o, 2) // they gossip over UDP, too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestServersListenOnLoopbackAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pids := []int{os.Getpid()} // where the broker is
+	pids := []int{os.Getpid()} // the broker runs in this process
 	var files []string
 	for _, pattern := range []string{"*.pid", "*/*.pid"} {
 		some, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -93,13 +93,13 @@ func TestServersListenOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-// socket is where a process listens.
+// socket is a listening address of a process.
 type socket struct {
 	kind string
 	net.IP
 }
 
-// listening are the addresses that a process listens on by TCP, or takes datagrams at from anybody.
+// listening returns the addresses on which a process listens by TCP, or receives UDP datagrams from any sender.
 func listening(t *testing.T, pid int) (out []socket) {
 	t.Helper()
 	sockets := map[string]bool{}
@@ -108,7 +108,7 @@ func listening(t *testing.T, pid int) (out []socket) {
 		t.Fatal(err)
 	}
 	for _, link := range links {
-		to, _ := os.Readlink(link) // one that was closed meanwhile is none
+		to, _ := os.Readlink(link) // a socket closed meanwhile does not count
 		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
 			sockets[strings.TrimSuffix(inode, "]")] = true
 		}
@@ -129,7 +129,7 @@ func listening(t *testing.T, pid int) (out []socket) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := 0; i < len(raw); i += 4 { // words of the machine's order
+			for i := 0; i < len(raw); i += 4 { // words in the machine's byte order
 				raw[i], raw[i+1], raw[i+2], raw[i+3] = raw[i+3], raw[i+2], raw[i+1], raw[i]
 			}
 			out = append(out, socket{file, raw})

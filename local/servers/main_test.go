@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// testLimit bounds one test; a cold start on a busy machine is slow.
+// testLimit limits one test; a cold start on a busy machine is slow.
 const testLimit = 4 * time.Minute
 
 // TestMain either plays a helper process (see helper_test.go) or runs the tests.
@@ -51,7 +51,7 @@ func eventually(ctx context.Context, t *testing.T, what string, check func() err
 	}
 }
 
-// server is what all servers have in common.
+// server has the common methods of all servers.
 type server interface {
 	Stop(ctx context.Context) error
 	Kill() error
@@ -85,7 +85,7 @@ func mustEnd(ctx context.Context, t *testing.T, s server) {
 	}
 }
 
-// childPid reads which child a directory's server runs as.
+// childPid returns the process number of a server's child on a directory.
 func childPid(t *testing.T, dir, name string) int {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, name+".pid"))
@@ -99,7 +99,7 @@ func childPid(t *testing.T, dir, name string) int {
 	return pid
 }
 
-// gone is nil when no process has the pid, or only a dead one that its parent has not collected.
+// gone is nil if no process has the pid, or only a dead one that its parent has not collected.
 func gone(pid int) error {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return nil
@@ -111,7 +111,7 @@ func gone(pid int) error {
 	return errors.New("the process is alive")
 }
 
-// refused is nil when nothing listens on the address.
+// refused is nil if no process listens on the address.
 func refused(addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// node is one server of several that know each other.
+// node is one server of a cluster.
 type node struct {
 	Options
 	ports ports
 }
 
-// placeNodes gives nodes their folders, node1 and so on, and chooses the ports of all before the first one starts, because each is told of
-// the others. The ports of a node adjoin, in the order of the roles.
+// placeNodes creates the nodes' folders, node1 and so on. It chooses all ports before the first start, because each
+// node's settings name the others. The ports of a node are consecutive, in the order of the roles.
 func placeNodes(o Options, name string, count int, roles ...string) ([]node, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -47,7 +47,7 @@ func placeNodes(o Options, name string, count int, roles ...string) ([]node, err
 	return nodes, nil
 }
 
-// adjoining finds free ports, one after the other, that are not taken.
+// adjoining finds consecutive free ports.
 func adjoining(taken ports, roles []string) (ports, error) {
 	for range portTries {
 		first, err := choosePort(taken)
@@ -67,7 +67,7 @@ func adjoining(taken ports, roles []string) (ports, error) {
 	return nil, fmt.Errorf("no %d free ports that adjoin", len(roles))
 }
 
-// each does something to all of several at the same time.
+// each calls a function for all values at the same time.
 func each[T any](all []T, do func(int, T) error) error {
 	var g errgroup.Group
 	for i, one := range all {
@@ -76,7 +76,7 @@ func each[T any](all []T, do func(int, T) error) error {
 	return g.Wait()
 }
 
-// startNodes starts all at the same time; after an error none runs.
+// startNodes starts all nodes at the same time. After an error no node runs.
 func startNodes[T interface{ Kill() error }](nodes []node, start func(int, node) (T, error)) ([]T, error) {
 	started := make([]T, len(nodes))
 	runs := make([]bool, len(nodes))

@@ -11,7 +11,7 @@ import (
 // ErrInUse is returned when another process (or another value in this one) already runs the server on the directory.
 var ErrInUse = errors.New("data directory in use")
 
-// ErrExited is wrapped by Err and by the Start functions when a server ended without being asked to.
+// ErrExited is wrapped by Err and by the Start functions when a server ended unexpectedly.
 var ErrExited = errors.New("server exited unexpectedly")
 
 // ErrMissingTool is returned when a program that must be installed (mvn, java, redis-server, postgres, go) is not found.
@@ -19,16 +19,16 @@ var ErrMissingTool = errors.New("required program not found")
 
 // Options are common to all servers.
 type Options struct {
-	// Dir holds data, logs and remembered ports. It is created when missing. Required.
+	// Dir holds data, logs and ports. It is required, and is created if missing.
 	Dir string
-	// Log receives lines for people: what is built, what waits, what is started again. Nil discards them. Several
-	// goroutines may write at once.
+	// Log receives lines for people on builds, waits and restarts. Nil discards them. Several goroutines may write at
+	// once.
 	Log io.Writer
 	// Binary replaces the cached build of Weaviate or Temporal, or the redis-server found in PATH. Empty: see [Binary].
 	Binary string
 }
 
-// prepare checks the options, makes the directory and returns the options with nothing left unset.
+// prepare checks the options, creates the directory and returns the options with all defaults set.
 func (o Options) prepare() (Options, error) {
 	if o.Dir == "" {
 		return o, errors.New("local server: Options.Dir is required")

@@ -15,17 +15,17 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Ports come from below the range from which systems pick the local end of outgoing connections (32768 on Linux,
-// 49152 elsewhere). A port of a stopped server is therefore not taken by some client while the server is down.
+// Ports are below the range of outgoing connections' local ports (from 32768 on Linux, from 49152 elsewhere). So no
+// client takes the port of a stopped server.
 const (
 	firstPort = 15000
 	lastPort  = 32000
 )
 
-// portTries bounds the search for a free port; the range has to be nearly full for it to matter.
+// portTries limits the search for a free port. It only matters if the range is nearly full.
 const portTries = 2000
 
-// A port that is not free is tried again every portPause, for portPatience.
+// A port in use is tried again every portPause, for portPatience.
 const (
 	portPause    = 100 * time.Millisecond
 	portPatience = 5 * time.Second
@@ -40,8 +40,9 @@ func (p ports) addr(role string) string { return net.JoinHostPort(loopback, p.te
 // text is the port number of a role in decimal.
 func (p ports) text(role string) string { return strconv.Itoa(p[role]) }
 
-// claimPorts returns the ports that the file remembers, or chooses free ones for all roles and writes the file. A
-// remembered port that somebody else still uses after a while is an error: cluster state in the data directory names it.
+// claimPorts returns the ports in the file. Without a file it chooses free ports for all roles and writes the file.
+// If another process still uses a stored port after a while, that is an error. Cluster state in the data directory
+// names the port.
 func claimPorts(file string, roles ...string) (ports, error) {
 	known, err := readPorts(file)
 	if err != nil {
@@ -115,10 +116,10 @@ func writePorts(file string, p ports) error {
 	return nil
 }
 
-// newSuffix names a file that is written beside the one that it replaces.
+// newSuffix marks a new file before it replaces the old one.
 const newSuffix = ".new"
 
-// replaceFile writes a file so that a reader or a crash sees either the old or the new content.
+// replaceFile writes a file atomically: a reader or a crash sees either the old or the new content.
 func replaceFile(file string, content []byte) error {
 	if err := os.WriteFile(file+newSuffix, content, 0o644); err != nil {
 		return err
@@ -126,7 +127,7 @@ func replaceFile(file string, content []byte) error {
 	return os.Rename(file+newSuffix, file)
 }
 
-// choosePort finds a port that is free now and has no role yet.
+// choosePort finds a port that is free now and not taken by a role.
 func choosePort(taken ports) (int, error) {
 	for range portTries {
 		port := firstPort + rand.IntN(lastPort-firstPort)
@@ -146,7 +147,7 @@ func holds(p ports, port int) bool {
 	return false
 }
 
-// freeSoon says whether a port is free, or is so shortly: whoever had it last may be about to end.
+// freeSoon reports whether a port is free, or becomes free within a short time. Its last user may be about to end.
 func freeSoon(port int) bool {
 	for deadline := time.Now().Add(portPatience); !free(port); time.Sleep(portPause) {
 		if time.Now().After(deadline) {
@@ -156,7 +157,8 @@ func freeSoon(port int) bool {
 	return true
 }
 
-// free says whether a port can be bound, on loopback and on all interfaces, for TCP and (Weaviate's gossip) UDP.
+// free reports whether a port can be bound on loopback and on all interfaces, for TCP and UDP. Weaviate's gossip uses
+// UDP.
 func free(port int) bool {
 	text := strconv.Itoa(port)
 	for _, host := range []string{loopback, ""} {

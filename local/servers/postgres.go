@@ -16,14 +16,15 @@ const (
 	rolePostgres = "postgres"
 )
 
-// Postgres is a running PostgreSQL, whose user "postgres" needs no password. See the package comment for Stop, Kill, Restart, Done and Err.
+// Postgres is a running PostgreSQL. Its user "postgres" needs no password. See the package comment for Stop, Kill,
+// Restart, Done and Err.
 type Postgres struct{ *server }
 
 // Addr is the host:port of the server.
 func (p *Postgres) Addr() string { return p.addr(rolePostgres) }
 
-// StartPostgres starts PostgreSQL on the directory. It does not run as root: there the system's user "postgres" runs it. Where it is not
-// installed the error is [ErrMissingTool].
+// StartPostgres starts PostgreSQL on the directory. PostgreSQL refuses to run as root, so a root caller runs it as
+// the system's user "postgres". If it is not installed, the error is [ErrMissingTool].
 func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -55,7 +56,7 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 	return &Postgres{s}, nil
 }
 
-// Run runs one of PostgreSQL's programs, such as pg_dump, on the server, and returns what it prints.
+// Run runs one of PostgreSQL's programs, such as pg_dump, on the server, and returns its output.
 func (p *Postgres) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	tool, args, err := postgresTool(program, args...)
 	if err != nil {
@@ -77,7 +78,8 @@ func (p *Postgres) Run(ctx context.Context, program string, args ...string) ([]b
 	return out, nil
 }
 
-// postgresTool is how one of PostgreSQL's programs is called. Debian keeps those of the server out of PATH.
+// postgresTool returns the path and the arguments of one of PostgreSQL's programs. Debian keeps the server's programs
+// out of PATH.
 func postgresTool(program string, args ...string) (string, []string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -107,7 +109,7 @@ func runTool(ctx context.Context, program string, args ...string) error {
 	return nil
 }
 
-// ownedByPostgres makes a folder that the server may write.
+// ownedByPostgres creates a folder that the server may write.
 func ownedByPostgres(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// childAttributes makes the kernel kill the child when the thread that forked it ends, and keeps a terminal's Ctrl-C
-// from the child: the parent stops its servers in its own order.
+// childAttributes makes the kernel kill the child when the thread that forked it ends. It also keeps a terminal's
+// Ctrl-C from the child, because the parent stops its servers in order.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -24,8 +24,8 @@ const (
 	statStart = 19
 )
 
-// startIdentity names one process over all times: the boot, and the clock ticks from it until the process began. A
-// process that has ended but is not yet collected by its parent counts as gone.
+// startIdentity identifies one process for all time: by the boot, and by the clock ticks from the boot to the
+// process's start. An ended process that its parent has not collected counts as gone.
 func startIdentity(pid int) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -35,7 +35,7 @@ func startIdentity(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The name may contain spaces and parentheses; nothing after its last ")" does.
+	// The name may contain spaces and parentheses; the text after its last ")" does not.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= statStart {
 		return "", errors.New("unexpected format of process status")
@@ -46,8 +46,8 @@ func startIdentity(pid int) (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + fields[statStart], nil
 }
 
-// hasThreads says whether threads of a process remain besides its first. That one may be dead already while the others,
-// and with them open ports and files, still are not.
+// hasThreads reports whether a process has threads besides the first. The first thread may be dead while others still
+// hold open ports and files.
 func hasThreads(pid int) bool {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	return err == nil && len(threads) > 1

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// childAttributes keeps a terminal's Ctrl-C from the child: the parent stops its servers in its own order. There is no
-// way here to tie the child's life to the parent's, so the next start on the directory stops what was left.
+// childAttributes keeps a terminal's Ctrl-C from the child, because the parent stops its servers in order. This
+// system cannot tie the child's life to the parent's. So the next start on the directory stops remaining processes.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // askToEnd requests a graceful end.
 func askToEnd(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
-// startIdentity names one process over all times by the second in which it began.
+// startIdentity identifies one process for all time by the second of its start.
 func startIdentity(pid int) (string, error) {
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

@@ -24,8 +24,8 @@ type Redis struct {
 // Addr is the host:port of the server.
 func (r *Redis) Addr() string { return r.addr(roleRedis) }
 
-// StartRedis starts the redis-server found in PATH, or the embedded one where there is none. A directory stays with the
-// server that it began with, because neither reads the other's data.
+// StartRedis starts the redis-server in PATH, or the embedded one without it. A directory stays with its first
+// server, because neither server reads the other's data.
 func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 	if exists(o.file(nameRedis, journalSuffix)) {
 		return StartEmbeddedRedis(ctx, o)
@@ -37,9 +37,10 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 	return r, err
 }
 
-// StartRedisServer starts the redis-server found in PATH (or Options.Binary) on the directory, with its append-only
-// file on and synced before each answer: acknowledged writes survive a kill -9. With a sync each second Redis acknowledges
-// writes that it has not even handed to the system while a sync is slow. Where the program is missing the error is [ErrMissingTool].
+// StartRedisServer starts the redis-server in PATH (or Options.Binary) on the directory. Its append-only file is
+// synced before each answer, so acknowledged writes survive a kill -9. A sync per second would not be enough: during
+// a slow sync, Redis acknowledges writes that it has not handed to the system. If the program is missing, the error
+// is [ErrMissingTool].
 func StartRedisServer(ctx context.Context, o Options) (*Redis, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -73,5 +74,5 @@ func StartRedisServer(ctx context.Context, o Options) (*Redis, error) {
 	return &Redis{server: s, appendOnly: filepath.Join(data, "appendonlydir")}, nil
 }
 
-// ping asks a Redis whether it answers. A driver's client would print what fails until then.
+// ping checks that a Redis answers. A driver's client would print the errors of failed attempts.
 func ping(ctx context.Context, addr string) error { return sendRedis(ctx, addr, "PING", "+PONG") }

@@ -38,7 +38,7 @@ func redisClient(t interface{ Cleanup(func()) }, addr string) *goredis.Client {
 	return c
 }
 
-// printed is what the driver would print.
+// printed receives the driver's output.
 type printed struct{ lines chan string }
 
 func (p printed) Printf(_ context.Context, format string, v ...any) {
@@ -61,7 +61,7 @@ func TestWaitingForRedisPrintsNothing(t *testing.T) {
 	}
 }
 
-// contents reads everything: per key its type, value and expiry.
+// contents reads every key with its type, value and expiry.
 func contents(ctx context.Context, c *goredis.Client) (map[string]string, error) {
 	keys, err := c.Keys(ctx, "*").Result()
 	if err != nil {
@@ -109,7 +109,7 @@ func valueOf(ctx context.Context, c *goredis.Client, key, kind string) (any, err
 	return nil, errors.New("unexpected type")
 }
 
-// redisStep is one random write. Errors of the server (a wrong type, say) are part of the game.
+// redisStep is one random write. Errors of the server, such as a wrong type, are expected.
 type redisStep func(ctx context.Context, c *goredis.Client)
 
 const countingScript = `local n = redis.call('INCR', KEYS[1])
@@ -216,7 +216,7 @@ func TestRedisJournalEnd(t *testing.T) {
 	cases := []struct {
 		name   string
 		damage func(raw []byte) []byte
-		want   int64 // items left, or -1 for a refused start
+		want   int64 // number of items, or -1 for a refused start
 	}{
 		{"whole", func(raw []byte) []byte { return raw }, 3},
 		{"last line cut", func(raw []byte) []byte { return raw[:len(raw)-1] }, 2},
@@ -334,7 +334,7 @@ func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-// redisOf is which server a directory's Redis runs as.
+// redisOf returns the kind of server of a directory's Redis.
 func redisOf(dir string) string {
 	if _, err := os.Stat(filepath.Join(dir, "redis-server.log")); err == nil {
 		return "redis-server"
@@ -363,7 +363,8 @@ func TestRedisIsEmbeddedWhereNoneIsInstalled(t *testing.T) {
 	}
 }
 
-// What scripts of the stores and services call has to be known to the embedded server, or it works nowhere but beside a real one.
+// The embedded server must support every command in the scripts of stores and services. Otherwise they work only with
+// a real server.
 func TestTheEmbeddedRedisKnowsAllThatScriptsCall(t *testing.T) {
 	called := map[string]bool{}
 	calls := regexp.MustCompile(`redis\.p?call\(['"]([A-Za-z]+)`)

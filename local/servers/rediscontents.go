@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// contents are the commands that recreate every key, and when the first of them expires.
+// contents holds the commands that recreate every key, and the first expiry.
 type contents struct {
 	entries []entry
 	expires time.Time
 }
 
-// restoreFile is what a journal leads to by now. A missing journal is an empty one.
+// restoreFile returns the present contents of a journal file. A missing journal counts as empty.
 func restoreFile(path string) (contents, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +31,7 @@ func restoreFile(path string) (contents, error) {
 	return restore(file, path, time.Now())
 }
 
-// restore replays a journal and returns what it leads to by a time, at the earliest that of its last command.
+// restore replays a journal and returns its contents at a time, but not before its last command.
 func restore(journal io.Reader, path string, by time.Time) (contents, error) {
 	entries, err := readJournal(journal, path)
 	if err != nil {
@@ -46,7 +46,7 @@ func restore(journal io.Reader, path string, by time.Time) (contents, error) {
 	return r.contents()
 }
 
-// contents are those at the server's time. The caller is the only one who knows the server.
+// contents returns the contents at the server's time. No other goroutine may use the server.
 func (r *embeddedRedis) contents() (contents, error) {
 	now := r.clock
 	var c contents
@@ -64,7 +64,7 @@ func (r *embeddedRedis) contents() (contents, error) {
 		}
 		add(words...)
 		if ttl := r.mini.TTL(key); ttl > 0 {
-			// Rounded up, because a millisecond is the finest that can be set and none is not "soon".
+			// Rounded up, because the finest expiry is a millisecond and 0 would mean no expiry.
 			at := now.Add(ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 			add("PEXPIREAT", key, strconv.FormatInt(at.UnixMilli(), 10))
 			if c.expires.IsZero() || at.Before(c.expires) {
@@ -75,7 +75,7 @@ func (r *embeddedRedis) contents() (contents, error) {
 	return c, nil
 }
 
-// recreate is the command that makes a key with its present value.
+// recreate returns the command that creates a key with its present value.
 func (r *embeddedRedis) recreate(key string) ([]string, error) {
 	switch kind := r.mini.Type(key); kind {
 	case "string":

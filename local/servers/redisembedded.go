@@ -16,11 +16,11 @@ import (
 	resp "github.com/alicebob/miniredis/v2/server"
 )
 
-// clockStep is how coarsely the embedded server's clock runs: each step costs a walk over all keys with an expiry.
+// clockStep is the step of the embedded server's clock. Each step visits all keys with an expiry.
 const clockStep = 50 * time.Millisecond
 
-// The commands that the embedded server accepts besides those that only read. Writes go to its journal; the others do
-// not touch the contents, though the server does not mark them as reading only. Everything else is refused.
+// The embedded server accepts these commands and all read commands; it refuses every other one. Writes go to its
+// journal. The other commands do not change the contents, though the server does not mark them as read-only.
 var (
 	writeCommands = set("APPEND DEL EVAL EVALSHA EXPIRE FLUSHALL HDEL HINCRBY HSET HSETNX INCR INCRBY LPOP LPUSH LREM LTRIM PERSIST " +
 		"PEXPIRE PEXPIREAT RENAME RPOP RPUSH SADD SCRIPT SET SETEX SPOP SREM UNLINK ZADD ZINCRBY ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE")
@@ -35,14 +35,17 @@ func set(words string) map[string]bool {
 	return all
 }
 
-// StartEmbeddedRedis starts a Redis inside this process on the directory. Each write is appended to a journal before it
-// is executed and replayed at the next start: acknowledged writes survive a kill -9 of this process (a power cut may
-// lose the last ones). The start rewrites the journal to the present contents. A running server rewrites it when it has
-// doubled since, above 1 MiB, and otherwise within a minute after a write or an expiry: so long the journal holds what was deleted.
+// StartEmbeddedRedis starts a Redis inside this process on the directory. Each write goes to a journal before it is
+// executed, and the next start replays the journal. So acknowledged writes survive a kill -9 of this process; a power
+// cut may lose the last ones.
 //
-// It holds strings, hashes, lists, sets and sorted sets with expiry, and runs Lua scripts, which must not use
-// math.random. It knows the commands that the stores need; others it refuses. Expiry is accurate to 50 ms. Each rewrite
-// forgets the scripts that clients loaded, as a restart does.
+// The start rewrites the journal to the present contents. A running server rewrites a journal above 1 MiB when its
+// size has doubled. Otherwise it rewrites the journal within a minute after a write or an expiry. Until a rewrite,
+// the journal contains deleted data.
+//
+// The server has strings, hashes, lists, sets and sorted sets with expiry. It runs Lua scripts, which must not use
+// math.random. It accepts the commands that the stores need and refuses others. Expiry is accurate to 50 ms. Each
+// rewrite removes the scripts that clients loaded, as a restart does.
 func StartEmbeddedRedis(ctx context.Context, o Options) (*Redis, error) {
 	return startEmbeddedRedis(ctx, o, usualBounds)
 }
@@ -68,26 +71,26 @@ func startEmbeddedRedis(ctx context.Context, o Options, bounds journalBounds) (*
 	return &Redis{server: s}, nil
 }
 
-// embeddedRedis is one execution of the embedded server. It accepts connections itself, so that none is served before
-// the contents are restored.
+// embeddedRedis is one execution of the embedded server. It accepts connections itself, and serves none before the
+// contents are restored.
 type embeddedRedis struct {
 	mini     *miniredis.Miniredis
 	listener net.Listener
 	failed   func(error)
 	bounds   journalBounds
-	log      io.Writer // takes a line when the journal cannot be rewritten
+	log      io.Writer // receives a line when a rewrite of the journal fails
 
-	work    sync.WaitGroup // accepting connections, and rewriting the journal
+	work    sync.WaitGroup // goroutines that accept connections and rewrite the journal
 	closing chan struct{}
-	grown   chan struct{} // takes a value when the journal is large
+	grown   chan struct{} // receives a value when the journal is large
 
 	mu      sync.Mutex // one command at a time, as in Redis, so that the journal has the order of execution
 	clock   time.Time
 	journal *journal
 	asked   bool  // a rewrite is due because the journal is large
-	broken  error // set when the journal may end in half a line
+	broken  error // set when the journal may end in an incomplete line
 
-	running   atomic.Pointer[resp.Peer] // the connection whose command was let through
+	running   atomic.Pointer[resp.Peer] // the connection of the running command
 	connected sync.Map                  // the *resp.Peer of every connection
 }
 
@@ -104,8 +107,8 @@ func openEmbeddedRedis(file, addr string) (_ *embeddedRedis, err error) {
 	if err := errors.Join(written.install(), written.sync()); err != nil {
 		return nil, errors.Join(fmt.Errorf("rewrite redis journal: %w", err), written.file.Close())
 	}
-	// A second server, filled from the rewritten journal alone, has exactly what the next start will find. The first one
-	// also knows scripts that the journal no longer holds.
+	// A second server, filled from the rewritten journal only, has exactly the contents of the next start. The first
+	// server also has scripts that the journal no longer contains.
 	r, err := newEmbeddedRedis(kept.entries)
 	if err != nil {
 		return nil, errors.Join(err, written.file.Close())
@@ -132,7 +135,8 @@ func (r *embeddedRedis) serve() {
 	r.work.Go(r.rewriteWhenDue)
 }
 
-// rewriteWhenDue rewrites the journal when it is large, and regularly while it may hold what was deleted.
+// rewriteWhenDue rewrites the journal when it is large. It also rewrites regularly while the journal may contain
+// deleted data.
 func (r *embeddedRedis) rewriteWhenDue() {
 	tick := time.NewTicker(r.bounds.every)
 	defer tick.Stop()
@@ -155,9 +159,9 @@ func (r *embeddedRedis) rewriteWhenDue() {
 	}
 }
 
-// rewrite replaces the journal by one of the present contents. Another server makes these of the journal, so commands
-// wait only while the lines written since are copied. Killed at any moment, the process leaves the old journal or the
-// new one, complete.
+// rewrite replaces the journal by a journal of the present contents. Another server computes the contents from the
+// journal, so commands wait only during the copy of the latest lines. After a kill at any moment, either the old or
+// the new journal is there, complete.
 func (r *embeddedRedis) rewrite() error {
 	old, until, err := r.endScripts()
 	if err != nil {
@@ -177,7 +181,7 @@ func (r *embeddedRedis) rewrite() error {
 	return errors.Join(next.sync(), old.file.Close())
 }
 
-// endScripts forgets all scripts, as the new journal will, and returns the journal with its size.
+// endScripts removes all scripts, as the new journal will, and returns the journal with its size.
 func (r *embeddedRedis) endScripts() (*journal, int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +190,7 @@ func (r *embeddedRedis) endScripts() (*journal, int64, error) {
 	return r.journal, r.journal.size, err
 }
 
-// replace goes on with a journal that lacks the lines from an offset on.
+// replace continues with a new journal, after it has copied the old journal's lines from an offset.
 func (r *embeddedRedis) replace(next *journal, from int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +204,7 @@ func (r *embeddedRedis) replace(next *journal, from int64) error {
 		return err
 	}
 	r.journal, r.asked = next, false
-	r.askWhenLarge() // when much was written since
+	r.askWhenLarge() // if many writes came meanwhile
 	return nil
 }
 
@@ -227,7 +231,7 @@ func newEmbeddedRedis(contents []entry) (*embeddedRedis, error) {
 	return r, nil
 }
 
-// close ends listening, all connections and the rewriting; commands that run are finished.
+// close stops listening, closes all connections and ends rewrites. Running commands finish.
 func (r *embeddedRedis) close() {
 	_ = r.listener.Close()
 	close(r.closing)
@@ -245,13 +249,13 @@ func (r *embeddedRedis) kill() error {
 	return r.journal.file.Close()
 }
 
-// before is called by the server ahead of each command; true means that the command is done.
+// before runs ahead of each command. True means that the command is done.
 func (r *embeddedRedis) before(peer *resp.Peer, cmd string, args ...string) bool {
 	if r.running.Load() == peer {
 		return false
 	}
 	if _, known := r.connected.Load(peer); !known {
-		if peer.Ctx != nil { // made for a script's command; the script itself was written to the journal
+		if peer.Ctx != nil { // a script's command; the journal already has the script itself
 			return r.refuse(peer, cmd)
 		}
 		r.connected.Store(peer, nil)
@@ -280,16 +284,16 @@ func (r *embeddedRedis) run(peer *resp.Peer, command []string) error {
 	return nil
 }
 
-// refuse answers a command that could not be brought back from the journal; false means that there is none to refuse.
+// refuse answers a command that a replay of the journal could not restore. It returns false for an allowed command.
 func (r *embeddedRedis) refuse(peer *resp.Peer, cmd string) bool {
-	if writeCommands[cmd] || connectionCommands[cmd] || r.mini.Server().IsReadOnlyCommand(cmd) && cmd != "XREAD" { // it may wait
+	if writeCommands[cmd] || connectionCommands[cmd] || r.mini.Server().IsReadOnlyCommand(cmd) && cmd != "XREAD" { // it may block
 		return false
 	}
 	peer.WriteError("ERR the embedded Redis does not support " + cmd)
 	return true
 }
 
-// record appends a write to the journal. When it cannot be written, the server must not go on.
+// record appends a write to the journal. After a failure the server must not continue.
 func (r *embeddedRedis) record(command []string) error {
 	if !writeCommands[command[0]] || r.broken != nil {
 		return r.broken
@@ -306,7 +310,7 @@ func (r *embeddedRedis) record(command []string) error {
 	return r.broken
 }
 
-// askWhenLarge asks for a rewrite of a large journal, once: after a failure the ticker decides when to try again.
+// askWhenLarge requests one rewrite of a large journal. After a failure the ticker decides on the next try.
 func (r *embeddedRedis) askWhenLarge() {
 	if r.asked || !r.journal.large(r.bounds) {
 		return
@@ -314,11 +318,11 @@ func (r *embeddedRedis) askWhenLarge() {
 	r.asked = true
 	select {
 	case r.grown <- struct{}{}:
-	default: // a request waits already
+	default: // a request is already pending
 	}
 }
 
-// execute runs a command that may run. What is drawn by chance depends on the time alone, so that a replay draws the same.
+// execute runs a permitted command. Random choices depend on the time only, so that a replay makes the same choices.
 func (r *embeddedRedis) execute(peer *resp.Peer, command []string) {
 	r.mini.Seed(int(r.clock.UnixNano()))
 	r.running.Store(peer)
@@ -326,7 +330,7 @@ func (r *embeddedRedis) execute(peer *resp.Peer, command []string) {
 	r.mini.Server().Dispatch(peer, command)
 }
 
-// laterOf is a clock's next time: that of now, unless the clock is ahead.
+// laterOf returns a clock's next time: now, unless the clock is ahead of now.
 func laterOf(clock, now time.Time) time.Time {
 	if now = now.Truncate(clockStep); now.After(clock) {
 		return now
@@ -334,7 +338,7 @@ func laterOf(clock, now time.Time) time.Time {
 	return clock
 }
 
-// setClock sets the server's clock. The first time also makes expiry follow it.
+// setClock sets the server's clock. From the first call on, expiry follows this clock.
 func (r *embeddedRedis) setClock(t time.Time) {
 	if first := r.clock.IsZero(); first {
 		defer r.mini.ClockTTL(true)

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// ErrDamagedJournal is returned when the journal of the embedded Redis cannot be read although it is not merely cut off.
+// ErrDamagedJournal says that the journal of the embedded Redis is unreadable for another reason than an incomplete
+// last line.
 var ErrDamagedJournal = errors.New("redis journal damaged")
 
 const journalSuffix = ".journal"
 
-// journalBounds say when a running server rewrites its journal.
+// journalBounds are the conditions for a rewrite of the journal.
 type journalBounds struct {
-	// bytes is the size up to which growth alone is no reason. A larger journal is rewritten once it has doubled.
+	// bytes is the size up to which growth never causes a rewrite. A larger journal is rewritten once it has doubled.
 	bytes int64
 	// every is how long deleted contents may stay in the journal before a rewrite begins.
 	every time.Duration
@@ -32,24 +33,25 @@ type entry struct {
 	Command [][]byte  `json:"command"`
 }
 
-// line is the entry as the journal has it.
+// line returns the entry in the journal's format.
 func (e entry) line() []byte {
-	raw, _ := json.Marshal(e) // a time and bytes always have a form in JSON
+	raw, _ := json.Marshal(e) // a time and bytes always encode to JSON
 	return append(raw, '\n')
 }
 
-// journal is the open file that a server appends its writes to.
+// journal is the open file to which a server appends its writes.
 type journal struct {
 	path string
 	file *os.File
 	size int64
-	// contents is how much of the size the last rewrite wrote.
+	// contents is the size written by the last rewrite.
 	contents int64
-	// expires is when the first of the keys expires that the last rewrite wrote; zero where none does.
+	// expires is the first expiry among the keys of the last rewrite; zero without expiring keys.
 	expires time.Time
 }
 
-// createJournal writes a journal of the commands beside the path, down to the disk. install puts it there, discard removes it.
+// createJournal writes a journal of the commands to a temporary file and syncs it. install moves it to the path;
+// discard removes it.
 func createJournal(path string, c contents) (_ *journal, err error) {
 	file, err := os.OpenFile(path+newSuffix, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
@@ -73,26 +75,26 @@ func createJournal(path string, c contents) (_ *journal, err error) {
 	return j, errors.Join(w.Flush(), file.Sync())
 }
 
-// follow appends the lines that another journal has from an offset on.
+// follow appends another journal's lines from an offset.
 func (j *journal) follow(other *journal, from int64) error {
 	n, err := io.Copy(j.file, io.NewSectionReader(other.file, from, other.size-from))
 	j.size += n
 	return err
 }
 
-// install puts a created journal in the place of the one at its path, in one step.
+// install replaces the journal at its path by this one atomically.
 func (j *journal) install() error { return os.Rename(j.file.Name(), j.path) }
 
 func (j *journal) discard() error { return errors.Join(j.file.Close(), os.Remove(j.file.Name())) }
 
-// append hands a line to the operating system, which keeps it when this process dies.
+// append passes a line to the operating system, which keeps it if this process dies.
 func (j *journal) append(line []byte) error {
 	n, err := j.file.Write(line)
 	j.size += int64(n)
 	return err
 }
 
-// sync waits until the disk has the journal, and that it is the one at its path.
+// sync waits until the disk has the journal and its place at the path.
 func (j *journal) sync() error {
 	folder, err := os.Open(filepath.Dir(j.path))
 	if err != nil {
@@ -101,15 +103,16 @@ func (j *journal) sync() error {
 	return errors.Join(j.file.Sync(), folder.Sync(), folder.Close())
 }
 
-// large says whether growth alone is a reason to rewrite the journal.
+// large reports whether the journal's growth requires a rewrite.
 func (j *journal) large(b journalBounds) bool { return j.size > max(b.bytes, 2*j.contents) }
 
-// outdated says whether the journal may hold contents that the server no longer has.
+// outdated reports whether the journal may contain deleted contents.
 func (j *journal) outdated(now time.Time) bool {
 	return j.size > j.contents || !j.expires.IsZero() && now.After(j.expires)
 }
 
-// readJournal returns the commands of a journal. A line without an end was never acknowledged, and is left out.
+// readJournal returns the commands of a journal. It drops an incomplete line, because such a line was never
+// acknowledged.
 func readJournal(from io.Reader, path string) ([]entry, error) {
 	var entries []entry
 	for lines := bufio.NewReader(from); ; {

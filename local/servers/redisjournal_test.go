@@ -41,7 +41,7 @@ func rewritingRedis(ctx context.Context, t *testing.T, o servers.Options, bytes 
 
 func journalOf(dir string) string { return filepath.Join(dir, "redis.journal") }
 
-// journalHas says whether a word of a command is in the journal.
+// journalHas reports whether the journal contains a word of a command.
 func journalHas(t *testing.T, dir, word string) bool {
 	t.Helper()
 	raw, err := os.ReadFile(journalOf(dir))
@@ -88,7 +88,7 @@ func TestRedisJournalLosesWhatWasDeleted(t *testing.T) {
 		"by a script": func(ctx context.Context, c *goredis.Client) error {
 			return c.Eval(ctx, "return redis.call('DEL', KEYS[1])", []string{"user"}, "argument").Err()
 		},
-		"expired": func(ctx context.Context, c *goredis.Client) error { // later, with no command any more
+		"expired": func(ctx context.Context, c *goredis.Client) error { // later, without any command
 			return c.PExpire(ctx, "user", 200*time.Millisecond).Err()
 		},
 	}
@@ -122,7 +122,8 @@ func TestRedisJournalLosesWhatWasDeleted(t *testing.T) {
 	}
 }
 
-// The process dies while it rewrites a journal of some megabytes. Every acknowledged write is there afterwards, once.
+// The process dies during a rewrite of a journal of some megabytes. After the restart every acknowledged write is
+// present exactly once.
 func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilledInARewrite(t *testing.T) {
 	ctx := testContext(t)
 	dir := t.TempDir()
@@ -217,7 +218,7 @@ func TestRedisGoesOnWhileItsJournalCannotBeRewritten(t *testing.T) {
 	}
 }
 
-// linesOf passes on what is written, as long as there is room.
+// linesOf forwards written lines while its channel has room.
 type linesOf chan string
 
 func (l linesOf) Write(p []byte) (int, error) {
@@ -228,7 +229,8 @@ func (l linesOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkRedisRewrite says how long commands wait at most, and most of them, while a journal is rewritten all the time.
+// BenchmarkRedisRewrite measures the longest wait of a command, and a limit for the wait of most commands, during
+// continuous rewrites.
 func BenchmarkRedisRewrite(b *testing.B) {
 	for _, keys := range []int{1_000, 10_000, 100_000} {
 		for name, every := range map[string]time.Duration{"idle": never, "rewriting": always} {

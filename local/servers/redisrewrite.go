@@ -14,8 +14,8 @@ import (
 // rewriteEvery is how long deleted contents may stay in the append-only file of a running redis-server.
 const rewriteEvery = time.Minute
 
-// Keep is the Keep of every server. A redis-server also rewrites its append-only file within a minute after a write,
-// because that file holds deleted contents until then. The embedded server does so by itself.
+// Keep is the Keep of every server. For a redis-server it also rewrites the append-only file within a minute after a
+// write. Until then, that file contains deleted contents. The embedded server does so by itself.
 func (r *Redis) Keep(ctx context.Context) error {
 	if r.appendOnly == "" {
 		return r.server.Keep(ctx)
@@ -32,8 +32,8 @@ func (r *Redis) Keep(ctx context.Context) error {
 	return err
 }
 
-// rewriteRegularly has the server rewrite its append-only file once per period in which something was written, until ctx
-// ends. A rewrite that cannot begin, because the server is down or busy with one, begins a period later.
+// rewriteRegularly makes the server rewrite its append-only file once per period with a write, until ctx ends. If the
+// server is down or already rewriting, the next try comes one period later.
 func (r *Redis) rewriteRegularly(ctx context.Context, period time.Duration) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -53,7 +53,7 @@ func (r *Redis) rewriteRegularly(ctx context.Context, period time.Duration) {
 	}
 }
 
-// writtenSinceRewrite reports whether the part of the append-only file that follows the last rewrite holds anything.
+// writtenSinceRewrite reports whether the append-only file contains writes after the last rewrite.
 func (r *Redis) writtenSinceRewrite() (bool, error) {
 	files, err := filepath.Glob(filepath.Join(r.appendOnly, "*.incr.aof"))
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Redis) writtenSinceRewrite() (bool, error) {
 	return false, nil
 }
 
-// sendRedis sends a command without arguments and wants an answer that begins as given. A driver's client would print
+// sendRedis sends a command without arguments and checks the start of the answer. A driver's client would print the
 // errors of a server that does not answer yet.
 func sendRedis(ctx context.Context, addr, command, want string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -82,7 +82,7 @@ func sendRedis(ctx context.Context, addr, command, want string) error {
 		return err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // so that nobody waits for an answer any more
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // ends the wait for an answer
 	if _, err := fmt.Fprintf(conn, "*1\r\n$%d\r\n%s\r\n", len(command), command); err != nil {
 		return err
 	}

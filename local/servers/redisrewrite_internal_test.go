@@ -48,7 +48,7 @@ func TestARedisServersFileLosesWhatWasDeleted(t *testing.T) {
 	awaitWord(ctx, t, dir, word, false)
 }
 
-// awaitWord polls until the files of a folder hold a word, or do not.
+// awaitWord polls until the files of a folder contain a word, or until none does.
 func awaitWord(ctx context.Context, t *testing.T, dir, word string, want bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -12,20 +12,21 @@ import (
 const (
 	nameSentinel = "redis-sentinel"
 
-	// SentinelMaster is the name that the Sentinels know the master by.
+	// SentinelMaster is the master's name in the Sentinels.
 	SentinelMaster = "mneme"
-	// sentinelDown is how long the Sentinels wait for an answer before they take a server for dead.
+	// sentinelDown is the time without an answer after which the Sentinels count a server as dead.
 	sentinelDown = 3 * time.Second
 )
 
-// RedisSentinels is Redis as operators run it without a cluster: three servers, one of which is the master that the others copy, and three
-// Sentinels that make another one the master when it dies. The first server is the first master. A write is acknowledged before it is
-// copied, but none while no copy follows (min-replicas-to-write).
+// RedisSentinels is Redis as operators run it without a cluster. It has three servers, one master with two replicas,
+// and three Sentinels. The Sentinels promote a replica when the master dies. The first server is the first master. A
+// write is acknowledged before it is copied. But the master accepts no write without any replica
+// (min-replicas-to-write).
 type RedisSentinels struct {
 	Servers, Sentinels []*Redis
 }
 
-// StartRedisSentinels starts the six processes of the redis-server found in PATH. Where the program is missing the error is
+// StartRedisSentinels starts the six processes with the redis-server in PATH. If the program is missing, the error is
 // [ErrMissingTool].
 func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err error) {
 	binary, err := findTool(nameRedisServer, "install Redis 7 or later")
@@ -66,10 +67,10 @@ func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err
 	return r, nil
 }
 
-// redisNodes is how many servers there are, and how many Sentinels.
+// redisNodes is the number of servers, and the number of Sentinels.
 const redisNodes = 3
 
-// startConfigured starts a server that has its settings in a file, because it writes there what the Sentinels have changed.
+// startConfigured starts a server with a settings file. The server writes the Sentinels' changes to this file.
 func startConfigured(ctx context.Context, binary, name string, n node, config string, args ...string) (*Redis, error) {
 	file := filepath.Join(n.Dir, name+".conf")
 	s, err := startChild(ctx, name, n.Options, spec{
@@ -88,7 +89,7 @@ func startConfigured(ctx context.Context, binary, name string, n node, config st
 	return &Redis{server: s}, nil
 }
 
-// Addrs are the Sentinels'.
+// Addrs are the addresses of the Sentinels.
 func (r *RedisSentinels) Addrs() []string {
 	var out []string
 	for _, s := range r.Sentinels {
@@ -97,7 +98,7 @@ func (r *RedisSentinels) Addrs() []string {
 	return out
 }
 
-// Stop ends all of them.
+// Stop ends all processes.
 func (r *RedisSentinels) Stop(ctx context.Context) error {
 	return each(append(r.Sentinels, r.Servers...), func(_ int, s *Redis) error { return s.Stop(ctx) })
 }

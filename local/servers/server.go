@@ -11,42 +11,42 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// openTries bounds how often new ports are chosen.
+// openTries limits the choices of new ports.
 const openTries = 3
 
-// execution is one run of a server, as a child process or inside this one.
+// execution is one run of a server, in a child process or inside this one.
 type execution interface {
-	// stop ends it in good order; kill ends it as abruptly as possible. Afterwards nothing listens, no connection is
-	// open and no goroutine runs. Only one of them is called, once, and also after the execution ended by itself.
+	// stop ends it in order; kill ends it as abruptly as possible. Afterwards no port, connection or goroutine
+	// remains. Only one of them is called, once, and also after the execution ended by itself.
 	stop(ctx context.Context) error
 	kill() error
 }
 
 // opener starts an execution on the ports and returns when it answers. It may call failed, at most once, when the
-// execution has ended or cannot go on; the execution is then killed.
+// execution has ended or cannot continue. The caller then kills the execution.
 type opener func(ctx context.Context, p ports, failed func(error)) (execution, error)
 
-// server is one server over its restarts. Its exported methods are those of every server value.
+// server is one server over its restarts. Its exported methods are the methods of every server value.
 type server struct {
 	name  string
 	opts  Options
-	roles []string // one port each
+	roles []string // one port per role
 	open  opener
 
-	life sync.Mutex // held by Stop, Kill and Restart, so that they do not interleave
+	life sync.Mutex // Stop, Kill and Restart hold it, so that they do not interleave
 
 	mu    sync.Mutex // guards ports and run
 	ports ports
 	run   *run
 }
 
-// run is one execution and how it ended.
+// run is one execution with its result.
 type run struct {
 	execution
 	lock  *flock.Flock
 	once  sync.Once
 	ended chan struct{}
-	err   error // what Err reports; valid once ended is closed
+	err   error // the result of Err; valid once ended is closed
 }
 
 // startServer claims the directory and the ports and opens the server.
@@ -58,7 +58,7 @@ func startServer(ctx context.Context, name string, o Options, open opener, roles
 	return s, nil
 }
 
-// start runs the server anew. The caller holds life, or is the only one who knows s.
+// start runs the server again. The caller holds life, or no other goroutine uses s.
 func (s *server) start(ctx context.Context) (err error) {
 	lock := flock.New(s.opts.file(s.name, ".lock"))
 	if got, err := lock.TryLock(); err != nil {
@@ -78,7 +78,7 @@ func (s *server) start(ctx context.Context) (err error) {
 	opened := make(chan struct{})
 	defer close(opened)
 	claimed, err := s.openOnPorts(ctx, r, func(cause error) {
-		// In a goroutine of its own: the execution that reports may have to end before it can be killed.
+		// In a separate goroutine, because the reporting execution may have to end before it can be killed.
 		go func() {
 			<-opened
 			if r.execution != nil {
@@ -95,10 +95,10 @@ func (s *server) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// openOnPorts opens the server on the ports that it had before, or on new ones. Another process can take a port after it was looked at and
-// before the server listens: a few times, those that it had are waited for again, and of new ones, which nobody has seen yet, others are
-// chosen. Only servers inside this process (broker, Redis) tell that this is why they did not start; a child process has ended then, and
-// says so in its log.
+// openOnPorts opens the server on its previous ports, or on new ones. Another process can take a port before the
+// server listens. It then waits for the previous ports a few times. New ports, which no client has seen, are replaced
+// by others. Only servers inside this process (broker, Redis) report a taken port. A child process ends instead and
+// writes the reason to its log.
 func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (ports, error) {
 	file := s.opts.file(s.name, ".ports.json")
 	for try := 1; ; try++ {
@@ -113,7 +113,7 @@ func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (p
 		if !errors.Is(err, syscall.EADDRINUSE) || try == openTries {
 			return nil, err
 		}
-		if known == nil { // whoever looks for free ports has one for a moment: claimPorts waits for that
+		if known == nil { // a search for free ports holds one for a moment: claimPorts waits for that
 			continue
 		}
 		if removed := os.Remove(file); removed != nil {
@@ -122,7 +122,7 @@ func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (p
 	}
 }
 
-// end ends the run once; later calls wait for the first and return nil.
+// end ends the run once. Later calls wait for the first and return nil.
 func (r *run) end(reported error, how func() error) (err error) {
 	r.once.Do(func() {
 		err = how()
@@ -158,7 +158,7 @@ func (s *server) stop(ctx context.Context) error {
 	return r.end(nil, func() error { return r.execution.stop(ctx) })
 }
 
-// Kill ends the server at once, as kill -9 does, and waits until it is gone. Killing a stopped server does nothing.
+// Kill ends the server at once, as kill -9 does, and waits for the end. For a stopped server it does nothing.
 func (s *server) Kill() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -166,8 +166,8 @@ func (s *server) Kill() error {
 	return r.end(nil, r.kill)
 }
 
-// Restart starts the server again on the same ports and data, stopping it first where it still runs, and waits until
-// it answers. After an error the server is stopped; Restart may be tried again.
+// Restart starts the server again on the same ports and data. It stops a running server first, and waits until the
+// new run answers. After an error the server is stopped, and Restart may be called again.
 func (s *server) Restart(ctx context.Context) error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -184,8 +184,8 @@ func (s *server) Restart(ctx context.Context) error {
 // Done is closed when the present run has ended. Restart begins a new run with a new channel.
 func (s *server) Done() <-chan struct{} { return s.current().ended }
 
-// Err is nil while the server runs and after it was stopped or killed through this value. Otherwise it wraps
-// [ErrExited] and says why; for a child process it quotes the last lines of its log.
+// Err is nil while the server runs and after a stop or kill through this value. Otherwise it wraps [ErrExited] with
+// the reason. For a child process it quotes the last lines of its log.
 func (s *server) Err() error {
 	r := s.current()
 	select {

@@ -11,7 +11,8 @@ type nothing struct{}
 func (nothing) stop(context.Context) error { return nil }
 func (nothing) kill() error                { return nil }
 
-// A port that another process takes between the choice and the listening is given up for another; one that clients know is not.
+// If another process takes a new port before the server listens, the server chooses another one. It keeps a port that
+// clients know.
 func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 	opts, err := Options{Dir: t.TempDir()}.prepare()
 	if err != nil {
@@ -44,7 +45,7 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What clients know is taken for a moment, by somebody who looks for a free port, and then for good.
+	// A search for a free port takes the known port for a moment, and then another process takes it for good.
 	port, times := asked[1], 1
 	momentarily := func(_ context.Context, p ports, _ func(error)) (execution, error) {
 		asked = append(asked, p[roleKafka])
@@ -66,7 +67,7 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 	}
 }
 
-// inUse is what listening on a taken port gives.
+// inUse returns the error of listening on a taken port.
 func inUse(t *testing.T) error {
 	t.Helper()
 	l, err := net.Listen("tcp", loopback+":0")

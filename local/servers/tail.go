@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Bounds of what an error message quotes from a log.
+// Limits of a log quotation in an error message.
 const (
 	tailBytes = 16 << 10
 	tailLines = 20
 )
 
-// tailOf returns the last lines that a file has after an offset, or why they cannot be had.
+// tailOf returns the last lines of a file after an offset, or the reason why it cannot read them.
 func tailOf(file string, from int64) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // Done and Err.
 type Temporal struct{ *server }
 
-// TemporalDeleteAfter is the value of MNEME_TEMPORAL_DELETE_AFTER for this server: it records every second which closed runs it
-// has processed.
+// TemporalDeleteAfter is the value of MNEME_TEMPORAL_DELETE_AFTER for this server. Every second, the server records
+// the closed runs that it has processed.
 const TemporalDeleteAfter = "2s"
 
 // frontendService is the name under which the frontend reports its health.
@@ -24,7 +24,7 @@ const frontendService = "temporal.api.workflowservice.v1.WorkflowService"
 const roleFrontend = "frontend"
 
 // StartTemporal starts Temporal on the directory (one SQLite file) and returns when its frontend is healthy, in 1-2
-// seconds. The first call ever builds the server, which takes minutes.
+// seconds. The very first call builds the server, which takes minutes.
 func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -52,7 +52,7 @@ func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
 // Addr is the host:port of the frontend (gRPC), as client.Options.HostPort wants it.
 func (t *Temporal) Addr() string { return t.addr(roleFrontend) }
 
-// frontendHealthy asks the standard gRPC health service.
+// frontendHealthy calls the standard gRPC health service.
 func frontendHealthy(ctx context.Context, addr string) error {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

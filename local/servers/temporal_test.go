@@ -30,7 +30,7 @@ const (
 	workflowID = "waiter"
 )
 
-// waiter collects signals until one says "end".
+// waiter collects signals until the signal "end".
 func waiter(ctx workflow.Context) (string, error) {
 	all := ""
 	for {
@@ -153,8 +153,8 @@ func TestTemporalDiesWithItsKilledParent(t *testing.T) {
 	}
 }
 
-// An erasure rests on it: the server deletes a run at once that has been closed for TemporalDeleteAfter, whatever other runs were
-// closed and deleted meanwhile, and nothing of it stays in the server's files.
+// Erasure depends on this behaviour. The server deletes a run at once if the run has been closed for
+// TemporalDeleteAfter. Other closed or deleted runs do not matter. The server's files keep no data of the run.
 func TestTemporalDeletesClosedRunsForGood(t *testing.T) {
 	ctx := testContext(t)
 	dir := t.TempDir()
@@ -211,14 +211,14 @@ func TestTemporalDeletesClosedRunsForGood(t *testing.T) {
 	})
 }
 
-// filesWith lists the files below a directory that have a text.
+// filesWith lists the files below a directory that contain a text.
 func filesWith(dir, text string) (found []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) { // the log of writes comes and goes
+		if errors.Is(err, fs.ErrNotExist) { // the log of writes appears and disappears
 			return nil
 		}
 		if bytes.Contains(content, []byte(text)) {

@@ -19,18 +19,19 @@ const (
 	serviceFrontend = "frontend"
 )
 
-// temporalServices are the processes of a cluster: two of what clients and workflows cannot do without.
+// temporalServices are the processes of a cluster. Services that clients and workflows depend on run twice.
 var temporalServices = []string{serviceHistory, serviceHistory, serviceFrontend, serviceFrontend, "matching", "worker"}
 
-// TemporalCluster is Temporal as it runs in production: each service a process, which find each other through PostgreSQL.
+// TemporalCluster is Temporal as in production: one process per service. The services find each other through
+// PostgreSQL.
 type TemporalCluster struct {
 	Postgres             *Postgres
 	Frontends, Histories []*Temporal
 	others               []*Temporal
 }
 
-// StartTemporalCluster starts PostgreSQL and six processes. There is no namespace yet. The first call ever builds the server, which takes
-// minutes. Where PostgreSQL is not installed the error is [ErrMissingTool].
+// StartTemporalCluster starts PostgreSQL and six processes. No namespace exists yet. The very first call builds the
+// server, which takes minutes. If PostgreSQL is not installed, the error is [ErrMissingTool].
 func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, err error) {
 	binary, err := Binary(ctx, o.Log, NameTemporalServer)
 	if err != nil {
@@ -55,7 +56,7 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 	start := func(i int, n node) (*Temporal, error) {
 		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[2].ports.addr(roleFrontend)))
 	}
-	first, err := start(0, nodes[0]) // alone: on a new database one of several that start at once fails
+	first, err := start(0, nodes[0]) // alone, because concurrent first starts on a new database fail
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 	return c, nil
 }
 
-// schema makes the databases, once.
+// schema creates the databases, once.
 func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'", namePostgres)
 	if err != nil || strings.TrimSpace(string(have)) != "0" {
@@ -98,13 +99,14 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 	return g.Wait()
 }
 
-// config is what a node is told, in the notation of Temporal's own examples. The shards are enough for both histories to have some.
+// config is the configuration of a node, in the notation of Temporal's own examples. The number of shards gives both
+// history nodes some.
 func (c *TemporalCluster) config(n node, frontend string) string {
 	store := func(database string) string {
 		return fmt.Sprintf("{sql: {pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: %s, "+
 			"maxConns: 10, maxIdleConns: 10}}", database, c.Postgres.Addr(), namePostgres)
 	}
-	services := "" // one of them runs, and tells the others its ports; all have to be named
+	services := "" // the node runs one service, but needs the ports of all
 	for _, name := range slices.Compact(slices.Clone(temporalServices)) {
 		services += fmt.Sprintf("  %s: {rpc: {grpcPort: %d, membershipPort: %d, bindOnLocalHost: true}}\n",
 			name, n.ports[roleFrontend], n.ports[roleMembership])
@@ -132,7 +134,8 @@ namespaceDefaults: {archival: {history: {state: disabled}, visibility: {state: d
 `, store("temporal"), store("temporal_visibility"), loopback, services, frontend)
 }
 
-// startTemporalService runs one service. A frontend is ready when it is healthy, the others when they are members.
+// startTemporalService runs one service. A frontend is ready when it is healthy; the others are ready when they are
+// members.
 func startTemporalService(ctx context.Context, binary, service string, n node, config string) (*Temporal, error) {
 	file := filepath.Join(n.Dir, service+".yaml")
 	s, err := startChild(ctx, NameTemporal, n.Options, spec{
@@ -159,7 +162,7 @@ func startTemporalService(ctx context.Context, binary, service string, n node, c
 	return &Temporal{s}, nil
 }
 
-// Stop ends all of them, PostgreSQL last.
+// Stop ends all processes, PostgreSQL last.
 func (c *TemporalCluster) Stop(ctx context.Context) error {
 	all := append(append(append([]*Temporal{}, c.Frontends...), c.Histories...), c.others...)
 	err := each(all, func(_ int, s *Temporal) error { return s.Stop(ctx) })

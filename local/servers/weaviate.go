@@ -16,7 +16,8 @@ import (
 // for Stop, Kill, Restart, Done and Err.
 type Weaviate struct{ *server }
 
-// Ports of a Weaviate node. All but the first two are between nodes. On one machine a node's port for RPCs has to be the one after raft's.
+// Ports of a Weaviate node. All but the first two connect nodes. On one machine, a node's RPC port must follow its
+// raft port.
 const (
 	roleHTTP     = "http"
 	roleGRPC     = "grpc"
@@ -27,13 +28,13 @@ const (
 	roleProfiler = "profiler"
 )
 
-// BackupFolder is where in its directory a Weaviate keeps backups of kind "filesystem".
+// BackupFolder is the folder of "filesystem" backups in a Weaviate's directory.
 const BackupFolder = "backups"
 
 var weaviateRoles = []string{roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler}
 
-// StartWeaviate starts Weaviate on the directory and returns when it is ready for requests, in 2-7 seconds. The first
-// call ever builds the server, which takes minutes. All of its ports are of loopback.
+// StartWeaviate starts Weaviate on the directory and returns when it is ready for requests, in 2-7 seconds. The very
+// first call builds the server, which takes minutes. All its ports are on loopback.
 func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -48,7 +49,7 @@ func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 	})
 }
 
-// StartWeaviateCluster starts nodes that know each other, below folders of their own.
+// StartWeaviateCluster starts the nodes of a cluster, each in a separate folder.
 func StartWeaviateCluster(ctx context.Context, o Options, count int) ([]*Weaviate, error) {
 	binary, err := o.binary(ctx, NameWeaviate)
 	if err != nil {
@@ -63,7 +64,7 @@ func StartWeaviateCluster(ctx context.Context, o Options, count int) ([]*Weaviat
 		raft = append(raft, fmt.Sprintf("node%d:%d", i+1, n.ports[roleRaft]))
 	}
 	return startNodes(nodes, func(i int, n node) (*Weaviate, error) {
-		// The first node begins alone, the others wait for it; one that comes back joins whichever is there.
+		// The first node starts alone and the others join it. A node that comes back joins any running node.
 		var there []string
 		look := func(ctx context.Context, _ ports) error {
 			for there = nil; ; {
@@ -86,7 +87,8 @@ func StartWeaviateCluster(ctx context.Context, o Options, count int) ([]*Weaviat
 			return append(weaviateEnv(filepath.Join(n.Dir, NameWeaviate), fmt.Sprint("node", i+1), p),
 				"CLUSTER_IN_LOCALHOST=true", "CLUSTER_JOIN="+strings.Join(there, ","),
 				"RAFT_JOIN="+strings.Join(raft, ","), fmt.Sprint("RAFT_BOOTSTRAP_EXPECT=", count),
-				// Copies are compared every half minute otherwise, and what is younger than that is left for the next time.
+				// By default, replicas are compared every half minute, and younger data waits for the next
+				// comparison.
 				"ASYNC_REPLICATION_FREQUENCY=5s", "ASYNC_REPLICATION_PROPAGATION_DELAY=5s")
 		})
 	})
@@ -126,7 +128,7 @@ func (w *Weaviate) HTTP() string { return w.addr(roleHTTP) }
 // GRPC is the host:port of the gRPC interface.
 func (w *Weaviate) GRPC() string { return w.addr(roleGRPC) }
 
-// binary is the configured or the built server.
+// binary returns the configured server, or the built one.
 func (o Options) binary(ctx context.Context, name string) (string, error) {
 	if o.Binary != "" {
 		return o.Binary, nil
@@ -134,8 +136,8 @@ func (o Options) binary(ctx context.Context, name string) (string, error) {
 	return Binary(ctx, o.Log, name)
 }
 
-// weaviateEnv configures one small node that starts fast. Short timeouts are right for a cluster of one; a memtable
-// that is flushed early keeps fresh objects fast to search and tenants cheap in descriptors.
+// weaviateEnv configures one small node that starts fast. Short timeouts are right for a cluster of one node. An
+// early flush of the memtable keeps fresh objects fast to search, and tenants need few file descriptors.
 func weaviateEnv(data, name string, p ports) []string {
 	return []string{
 		"PERSISTENCE_DATA_PATH=" + data,
@@ -164,13 +166,13 @@ func weaviateEnv(data, name string, p ports) []string {
 		"PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS=3",
 		"PERSISTENCE_MAX_REUSE_WAL_SIZE=0",
 
-		// Block-max search of this version loses matches that are not yet flushed once a result is full
-		// (weaviate/weaviate#11780); it is decided when a collection is made.
+		// Block-max search of this version loses unflushed matches once a result is full (weaviate/weaviate#11780). A
+		// collection's creation fixes the choice.
 		"USE_INVERTED_SEARCHABLE=false",
 	}
 }
 
-// getOK is nil when a GET of the address answers 200; trust is for those of https.
+// getOK is nil when a GET of the address answers 200. trust is for https addresses.
 func getOK(ctx context.Context, url string, trust *tls.Config) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

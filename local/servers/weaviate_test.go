@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-// rest calls Weaviate and returns the body of a 200.
+// rest calls Weaviate and returns the body of an answer with status 200.
 func rest(ctx context.Context, method, url, body string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewBufferString(body))
 	if err != nil {

@@ -34,31 +34,31 @@ const (
 // ErrInUse says that a standalone already runs on the data folder.
 var ErrInUse = errors.New("the data folder is in use by a running standalone")
 
-// ErrNoModel says that the local tenant needs a model and none is named.
+// ErrNoModel says that the local tenant needs a model and no setting names one.
 var ErrNoModel = errors.New("policy llm needs a model")
 
-// ErrOtherTenant says that the data folder's tenant is not formed as asked for.
+// ErrOtherTenant says that the data folder's tenant has another strategy or policy than requested.
 var ErrOtherTenant = errors.New("the data folder has a tenant of its own")
 
-// ErrNotRunning says that no standalone has left its addresses in the data folder.
+// ErrNotRunning says that the data folder holds no addresses of a standalone.
 var ErrNotRunning = errors.New("nothing runs on this data folder")
 
-// Connection is how clients reach a Mneme.
+// Connection holds the addresses and the key for clients of a Mneme.
 type Connection struct {
-	// Gateway is the base URL of the one public door: REST, mem0's API, MCP and RPC.
+	// Gateway is the base URL of the only public entry point: REST, mem0's API, MCP and RPC.
 	Gateway string `json:"gateway,omitempty"`
 	// Utilizer is the base URL of the utilizer.
 	Utilizer string `json:"utilizer"`
-	// Reranker is the base URL of the reranker; empty where it is not known.
+	// Reranker is the base URL of the reranker; empty if unknown.
 	Reranker string `json:"reranker,omitempty"`
 	// Brokers are the addresses of Kafka.
 	Brokers []string `json:"brokers"`
-	// Redis are the addresses of Redis; empty where they are not known.
+	// Redis are the addresses of Redis; empty if unknown.
 	Redis []string `json:"redis,omitempty"`
-	// Tenant and APIKey say on whose behalf.
+	// Tenant and APIKey identify the caller.
 	Tenant string `json:"tenant"`
 	APIKey string `json:"api_key,omitempty"`
-	// Traces is the trace viewer and OTLP endpoint; empty when there is none.
+	// Traces is the address of the trace viewer and OTLP endpoint; empty if none runs.
 	Traces string `json:"traces,omitempty"`
 	// Parts are the servers and services, with the addresses where they say whether they are ready.
 	Parts []Part `json:"parts,omitempty"`
@@ -77,7 +77,7 @@ func Remembers(dir string) bool {
 	return err == nil
 }
 
-// save leaves the connection in the data folder, for its owner only, since it holds the key.
+// save writes the connection to the data folder. Only the owner can read it, because it contains the key.
 func (c Connection) save(dir string) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -89,7 +89,7 @@ func (c Connection) save(dir string) error {
 	return nil
 }
 
-// LoadConnection reads what the standalone on a data folder left there. ErrNotRunning when there is nothing.
+// LoadConnection reads the connection of the standalone on a data folder. The error is ErrNotRunning without one.
 func LoadConnection(dir string) (Connection, error) {
 	data, err := os.ReadFile(filepath.Join(dir, connectionFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func LoadConnection(dir string) (Connection, error) {
 // TenantsFile is the tenants file of a data folder.
 func TenantsFile(dir string) string { return filepath.Join(dir, tenantsFile) }
 
-// forget removes what save left: nothing listens there any more.
+// forget removes the saved connection, because its addresses no longer work.
 func forget(dir string) error {
 	if err := os.Remove(filepath.Join(dir, connectionFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("connection file: %w", err)
@@ -116,12 +116,11 @@ func forget(dir string) error {
 	return nil
 }
 
-// settingModel names the model that tenants of policy llm need.
+// settingModel is the setting with the model for tenants of policy llm.
 const settingModel = "MNEME_LLM_MODEL"
 
-// checkTenants refuses to start where the services would refuse the folder's tenants, or those would be served and their memory never
-// formed: a strategy or policy that the local tenant is asked to have and does not, a model that is not named, a trained policy that there
-// is none of.
+// checkTenants refuses a start with tenants that the services would refuse or could never form memories for. Reasons
+// are a requested strategy or policy that the local tenant lacks, a missing model, and a missing trained policy.
 func checkTenants(o Options) error {
 	path := filepath.Join(o.Dir, tenantsFile)
 	f, err := os.Open(path)
@@ -150,12 +149,12 @@ func checkTenants(o Options) error {
 	return checkPolicies(o, tenants...)
 }
 
-// localTenant is the local tenant of a new folder. Empty arguments ask for nothing.
+// localTenant returns the local tenant of a new folder. Empty arguments mean the defaults.
 func localTenant(strategy, policy string) (tenant.Tenant, error) {
 	return tenant.Check(tenant.Tenant{ID: LocalTenant, Name: "Local", Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
 }
 
-// checkPolicies looks for what the policies of tenants need.
+// checkPolicies checks the requirements of the tenants' policies.
 func checkPolicies(o Options, tenants ...tenant.Tenant) error {
 	trained, err := config.Load[wiring.Decisions](o.Environ)
 	if err != nil {
@@ -173,7 +172,8 @@ func checkPolicies(o Options, tenants ...tenant.Tenant) error {
 	return nil
 }
 
-// checkAsked refuses a strategy or policy that the tenants file does not give the local tenant. Empty ones ask for nothing.
+// checkAsked refuses a strategy or policy that differs from the local tenant's in the tenants file. Empty ones match
+// everything.
 func checkAsked(path string, entries []tenant.Entry, strategy, policy string) error {
 	if strategy == "" && policy == "" {
 		return nil
@@ -193,8 +193,8 @@ func checkAsked(path string, entries []tenant.Entry, strategy, policy string) er
 	return nil
 }
 
-// ensureTenants makes an API key and the tenants file where there are none, and returns the key. A start that was
-// interrupted between the two is finished by the next. What is there is never changed.
+// ensureTenants creates an API key and the tenants file if they are missing, and returns the key. The next start
+// completes an interrupted one. Existing files never change.
 func ensureTenants(dir, strategy, policy string) (string, error) {
 	tenantsPath := filepath.Join(dir, tenantsFile)
 	_, err := os.Stat(tenantsPath)
@@ -223,7 +223,7 @@ func ensureTenants(dir, strategy, policy string) (string, error) {
 	return key, nil
 }
 
-// ensureKey returns the API key of the folder, a new one where there is none and it may be made.
+// ensureKey returns the API key of the folder. If it is missing and may is true, it creates one.
 func ensureKey(dir string, may bool) (string, error) {
 	path := filepath.Join(dir, keyFile)
 	found, err := os.ReadFile(path)
@@ -240,7 +240,7 @@ func ensureKey(dir string, may bool) (string, error) {
 	return makeSecret(path, "mneme_")
 }
 
-// ensureSecret returns what the services of the folder show each other, a new one where there is none.
+// ensureSecret returns the shared secret of the folder's services. If it is missing, it creates one.
 func ensureSecret(dir string) (string, error) {
 	path := filepath.Join(dir, secretFile)
 	found, err := os.ReadFile(path)
@@ -253,7 +253,7 @@ func ensureSecret(dir string) (string, error) {
 	return makeSecret(path, "")
 }
 
-// makeSecret writes a new secret, which begins as told, and returns it.
+// makeSecret writes a new secret with a prefix and returns it.
 func makeSecret(path, prefix string) (string, error) {
 	chance := make([]byte, 24)
 	if _, err := rand.Read(chance); err != nil {
@@ -266,7 +266,7 @@ func makeSecret(path, prefix string) (string, error) {
 	return secret, nil
 }
 
-// replace writes a file for its owner only, all of it or nothing, whatever was there before.
+// replace replaces a file atomically. Only the owner can read it.
 func replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
@@ -282,7 +282,7 @@ func replace(path string, content []byte) error {
 	return nil
 }
 
-// dirLock keeps two standalones from one data folder. The system drops it with the process.
+// dirLock prevents two standalones on one data folder. The operating system releases it with the process.
 type dirLock struct{ file *flock.Flock }
 
 func lockDir(dir string) (*dirLock, error) {

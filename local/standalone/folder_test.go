@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// authenticate is what a service with the folder's tenants file says of a key.
+// authenticate returns a service's result for a key, with the folder's tenants file.
 func authenticate(t *testing.T, dir, key string) tenant.Tenant {
 	t.Helper()
 	r, err := tenant.Open(tenant.Options{Path: filepath.Join(dir, tenantsFile)})
@@ -141,7 +141,8 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 	}
 }
 
-// A folder whose tenant's policy lacks what it is made by would take sessions and form none of them.
+// If the requirement of a tenant's policy is missing, the services would accept sessions and form none. So the start
+// fails.
 func TestATenantsPolicyNeedsWhatItIsMadeBy(t *testing.T) {
 	trained := t.TempDir()
 	write(t, filepath.Join(trained, "any.json"), string(trainedPolicy(t, "mine")))
@@ -255,7 +256,7 @@ func TestAStoppedOneIsNotThoughtToRun(t *testing.T) {
 	if err := (Connection{Utilizer: "http://127.0.0.1:1"}).save(dir); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a folder without a connection is as good
+	for range 2 { // a folder without a connection gives the same result
 		if err := forget(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestASecondStartOnAFolderSaysThatItIsInUse(t *testing.T) {
 	}
 }
 
-// Clients know the gateway by its port: another one would lose them.
+// Clients know the gateway by its port, so the start must not choose another one.
 func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

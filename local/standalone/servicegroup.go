@@ -17,25 +17,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// Services are those behind the gateway, in order of dependency.
+// Services returns the services behind the gateway, in order of dependency.
 func Services() []runner.Service {
 	return []runner.Service{reranker.Service, utilizer.Service, booster.Service, saliencyfilter.Service}
 }
 
-// AllServices are what the standalone runs: Services, and the gateway before them.
+// AllServices returns Services and the gateway.
 func AllServices() []runner.Service { return append(Services(), gateway.Service) }
 
 const readyPoll = 20 * time.Millisecond
 
-// serviceGroup runs services in this process, each by the same runner as its own binary.
+// serviceGroup runs services in this process, with the same runner as their binaries.
 type serviceGroup struct {
 	services []runner.Service
 	environ  map[string]string
-	// wanted are the addresses of services that are not to take any free port.
+	// wanted holds fixed addresses of services. Other services get a free port.
 	wanted  map[string]string
 	logPath string
 	log     *os.File
-	// run ends when the services are to stop; it does not end with the starting context.
+	// run ends when the services must stop. It outlives the starting context.
 	run    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -55,7 +55,7 @@ func newServiceGroup(ctx context.Context, services []runner.Service, environ map
 	return c
 }
 
-// start starts the services one after another, for later ones need the address of earlier ones.
+// start starts the services one after another, because later services need the addresses of earlier ones.
 func (c *serviceGroup) start(ctx context.Context) error {
 	log, err := os.OpenFile(c.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *serviceGroup) start(ctx context.Context) error {
 	return nil
 }
 
-// settings is the environment of the next service.
+// settings returns the environment of the next service.
 func (c *serviceGroup) settings(of string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *serviceGroup) settings(of string) map[string]string {
 	if addr := c.wanted[of]; addr != "" {
 		env[runner.AddrVariable] = addr
 	}
-	delete(env, runner.MetricsAddrVariable) // one address is not for several services
+	delete(env, runner.MetricsAddrVariable) // several services cannot share one address
 	for name, variable := range map[string]string{
 		reranker.Service.Name(): "MNEME_RERANKER_URL", utilizer.Service.Name(): "MNEME_UTILIZER_URL",
 	} {

@@ -1,6 +1,6 @@
-// Package standalone runs all of Mneme in one process tree for a laptop: the same services
-// on the same protocols, beside a real Weaviate and Temporal as child processes and an embedded
-// broker, Redis and trace viewer. Nothing takes a short cut: what works here is what works on clusters.
+// Package standalone runs all of Mneme in one process tree for a laptop. It runs the same services with the same
+// protocols as a cluster, and no short cuts. Weaviate and Temporal are real servers in child processes. Broker, Redis
+// and trace viewer are embedded.
 package standalone
 
 import (
@@ -26,40 +26,41 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// Options say where and how the stack runs.
+// Options configure the stack.
 type Options struct {
-	// Dir is the data folder. It is created when missing; a second start on it goes on with what is there.
+	// Dir is the data folder. Start creates it if it is missing, and continues with the data of an existing one.
 	Dir string
-	// Progress takes lines for people, one at a time; nil discards them.
+	// Progress receives lines for people, one at a time; nil discards them.
 	Progress io.Writer
-	// Environ are settings of the services beyond what the stack sets itself, such as MNEME_LLM_MODEL.
+	// Environ holds service settings in addition to the stack's own, such as MNEME_LLM_MODEL.
 	Environ map[string]string
-	// Policy is the policy of the local tenant of a new data folder: embedded or llm; empty means embedded. A folder whose tenant has
-	// another one is refused with ErrOtherTenant, unless this is empty.
+	// Policy is the policy of the local tenant in a new data folder: embedded or llm. Empty means embedded for a new
+	// folder and any policy for an existing one. Otherwise a different policy of the folder's tenant gives
+	// ErrOtherTenant.
 	Policy string
-	// Strategy is the strategy of that tenant, likewise; empty means the default one.
+	// Strategy is the strategy of that tenant, with the same rules. Empty means the default one.
 	Strategy string
 	// GatewayPort is the port of the gateway; 0 takes the one that the folder remembers, or any free one.
 	GatewayPort int
 }
 
 const (
-	// startTimeout bounds the start once servers are built.
+	// startTimeout limits the start once servers are built.
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
-	// logFile has the log of the services, in the data folder.
+	// logFile is the log of the services in the data folder.
 	logFile = "services.log"
-	// gatewayPorts remembers the gateway's port, in the data folder.
+	// gatewayPorts is the file with the gateway's port in the data folder.
 	gatewayPorts = "gateway.ports.json"
-	// partitions of the local broker's topics.
+	// partitions is the number of partitions of the local broker's topics.
 	partitions = 8
 )
 
 // Stack is a running standalone.
 type Stack struct {
-	// Connection tells clients how to reach it.
+	// Connection holds the addresses for clients.
 	Connection Connection
-	// Traces has what was traced since the start.
+	// Traces holds the traces since the start.
 	Traces *traceview.Store
 
 	opts         Options
@@ -68,8 +69,8 @@ type Stack struct {
 	viewer       *http.Server
 	viewing      sync.WaitGroup
 	lock         *dirLock
-	secret       string // of the services among themselves
-	gateway      string // where the gateway listens, host:port
+	secret       string // shared by the services
+	gateway      string // the gateway's address, host:port
 }
 
 type dependencies struct {
@@ -79,8 +80,8 @@ type dependencies struct {
 	redis    *servers.Redis
 }
 
-// Start builds what is missing, starts everything in order of dependency and waits until it is ready.
-// When it fails, nothing is left running.
+// Start builds missing servers, starts everything in order of dependency and waits until it is ready. After an error
+// it leaves no process running.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -126,7 +127,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, s.Connection.save(o.Dir)
 }
 
-// startServers starts what the services need, side by side.
+// startServers starts the servers behind the services in parallel.
 func (s *Stack) startServers(ctx context.Context) error {
 	began := time.Now()
 	at := func(name string) servers.Options {
@@ -153,7 +154,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	return nil
 }
 
-// startViewer starts the trace viewer, which is also the collector of everything here.
+// startViewer starts the trace viewer, which is also the collector of all services.
 func (s *Stack) startViewer() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,8 +199,9 @@ func (s *Stack) startServices(ctx context.Context) error {
 	return nil
 }
 
-// Beside starts a reranker and a utilizer more, with other settings laid over the stack's, on the same servers: to compare what they make
-// of the same memories. It returns how to reach them, and what stops them, which is to be done before the stack stops.
+// Beside starts a further reranker and utilizer with changed settings on the same servers. Callers use it to compare
+// results on the same memories. It returns their connection and a function to stop them. Call this function before
+// the stack stops.
 func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Connection, stop func(context.Context) error, err error) {
 	environ := s.environ()
 	maps.Copy(environ, settings)
@@ -214,7 +216,7 @@ func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Conne
 	return c, g.stop, nil
 }
 
-// environ is what every service is configured with.
+// environ returns the settings of every service.
 func (s *Stack) environ() map[string]string {
 	env := map[string]string{
 		"MNEME_HTTP_ADDR":             "127.0.0.1:0",
@@ -229,7 +231,7 @@ func (s *Stack) environ() map[string]string {
 		"MNEME_TENANTS_FILE":          filepath.Join(s.opts.Dir, tenantsFile),
 		"MNEME_TENANTS_DIRECTORY":     "true",
 		"MNEME_INTERNAL_SECRET":       s.secret,
-		"MNEME_INTERNAL_KEYS":         "true", // everything listens on loopback, and the command line asks services directly
+		"MNEME_INTERNAL_KEYS":         "true", // everything listens on loopback, and the command line calls services directly
 		"OTEL_EXPORTER_OTLP_ENDPOINT": s.Connection.Traces,
 		"MNEME_LOG_LEVEL":             "info",
 	}
@@ -239,15 +241,15 @@ func (s *Stack) environ() map[string]string {
 	return env
 }
 
-// Settings are what the services were configured with, for another client of the same servers, such as a
-// benchmark. They hold no secrets.
+// Settings returns the services' settings without secrets, for another client of the same servers, such as a
+// benchmark.
 func (s *Stack) Settings() map[string]string {
 	env := s.environ()
 	delete(env, "MNEME_INTERNAL_SECRET")
 	return env
 }
 
-// Addresses lists where everything listens, for people, by name.
+// Addresses lists all addresses by name, for people.
 func (s *Stack) Addresses() [][2]string {
 	return [][2]string{
 		{"gateway (/docs describes it)", s.Connection.Gateway},
@@ -264,8 +266,8 @@ func (s *Stack) Addresses() [][2]string {
 	}
 }
 
-// Wait keeps the servers running: it restarts those that end by themselves. It returns nil when ctx ends, and an error
-// when restarts of a server do not help or a service has ended by itself.
+// Wait keeps the servers running and restarts those that end by themselves. It returns nil when ctx ends. It returns
+// an error when restarts of a server fail or a service has ended by itself.
 func (s *Stack) Wait(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -283,7 +285,7 @@ func (s *Stack) Wait(ctx context.Context) error {
 	return howToGoOn(g.Wait())
 }
 
-// howToGoOn adds to the error of a server that does not stay up what its user can do.
+// howToGoOn adds advice for the user to the error of a server that does not stay up.
 func howToGoOn(err error) error {
 	if down := new(servers.GaveUpError); errors.As(err, &down) {
 		return fmt.Errorf("%w. Nothing acknowledged is lost: mend the cause, then run `mneme up` again", err)
@@ -291,7 +293,7 @@ func howToGoOn(err error) error {
 	return err
 }
 
-// Stop stops everything in reverse order. Each part is bounded, and given up on rather than waited for.
+// Stop stops everything in reverse order. The time for each part is limited, and Stop then continues without it.
 func (s *Stack) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -303,7 +305,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 		errs = append(errs, s.viewer.Shutdown(ctx))
 		s.viewing.Wait()
 	}
-	// Before the lock goes: by then another one may have left its own there.
+	// Before the release of the lock, because the next standalone may have saved its connection by then.
 	errs = append(errs, s.dependencies.stop(ctx), forget(s.opts.Dir), s.lock.release())
 	return errors.Join(errs...)
 }

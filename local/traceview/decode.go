@@ -15,20 +15,19 @@ import (
 // ErrMalformed is wrapped by the errors of Decode.
 var ErrMalformed = errors.New("malformed trace export")
 
-// The content types of OTLP/HTTP, which say how a body is written.
+// Content types of OTLP/HTTP, which name the encoding of a body.
 const (
 	Protobuf = "application/x-protobuf"
 	JSON     = "application/json"
 )
 
-// What is kept of one span; the rest is cut off.
+// Limits of the stored parts of one span.
 const (
 	maxText  = 1024
 	maxParts = 128
 )
 
-// Decode reads an export request of OTLP/HTTP. Spans without ids are left out, as the protocol
-// asks for.
+// Decode reads an export request of OTLP/HTTP. It drops spans without ids, as the protocol requires.
 func Decode(contentType string, body []byte) ([]Span, error) {
 	var unmarshaler ptrace.Unmarshaler = &ptrace.ProtoUnmarshaler{}
 	if contentType == JSON {

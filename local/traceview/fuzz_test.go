@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/local/traceview"
 )
 
-// Whatever a body holds, it is refused or becomes spans that can be stored, drawn and printed.
+// Decode refuses a body, or returns spans that can be stored, drawn and printed.
 func FuzzDecode(f *testing.F) {
 	span := wire(1, 2, 1, "name", 0, 5)
 	span.Attributes = []*common.KeyValue{text("k", "v"), {Key: "list", Value: &common.AnyValue{

@@ -14,7 +14,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// maxBody bounds a request, before and after decompression.
+// maxBody limits a request in bytes, before and after decompression.
 const maxBody = 16 << 20
 
 // NewHandler serves a store:
@@ -48,7 +48,7 @@ type handler struct {
 	pages pages
 }
 
-// guarded keeps a page from doing anything but showing itself, whatever a span is called.
+// guarded prevents scripts and other active content in a page, for any name of a span.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy",
@@ -79,7 +79,7 @@ func (h *handler) discard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accept answers with an export response that says nothing, which means that all went well.
+// accept answers with an empty export response, which means success.
 func accept(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	if contentType == JSON {
@@ -87,7 +87,7 @@ func accept(w http.ResponseWriter, contentType string) {
 	}
 }
 
-// readBody returns a request's content type and decompressed body; false means that it was refused.
+// readBody returns a request's content type and decompressed body. False means that it has refused the request.
 func readBody(w http.ResponseWriter, r *http.Request) (contentType string, body []byte, ok bool) {
 	contentType, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if contentType != Protobuf && contentType != JSON {
@@ -122,7 +122,7 @@ func (h *handler) apiList(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"traces": h.store.Traces(filterOf(r))})
 }
 
-// found calls show with the trace that the request names, where it is there.
+// found calls show with the requested trace if it exists.
 func (h *handler) found(show func(http.ResponseWriter, Trace)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if t, ok := h.store.Trace(r.PathValue("id")); ok {
@@ -140,5 +140,5 @@ func writeTree(w http.ResponseWriter, t Trace) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the reader has gone
+	_ = json.NewEncoder(w).Encode(v) // the client has gone
 }

@@ -159,7 +159,7 @@ func TestSpansWithoutIdsAreLeftOut(t *testing.T) {
 	}
 }
 
-// filled holds two traces: one formed a memory, the other one's recall links to it.
+// filled has two traces: one formed a memory, and the other one's recall links to it.
 func filled(t *testing.T) http.Handler {
 	t.Helper()
 	h := traceview.NewHandler(traceview.NewStore(traceview.DefaultSpans))
@@ -241,7 +241,7 @@ func TestAPIAnswersInJSONAndText(t *testing.T) {
 	}
 }
 
-// The project's own exporters and this receiver understand each other.
+// The receiver decodes the output of the project's own exporters.
 func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 	store := traceview.NewStore(traceview.DefaultSpans)
 	server := httptest.NewServer(traceview.NewHandler(store))
@@ -264,7 +264,7 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 	}
 }
 
-// Which role asked, what it cost and which call repaired the one before is what the tree of a slow step is looked at for.
+// The tree shows the role and the cost of each model call, and the call that repaired the previous one.
 func TestTreeSaysWhatModelCallsWere(t *testing.T) {
 	store := traceview.NewStore(traceview.DefaultSpans)
 	server := httptest.NewServer(traceview.NewHandler(store))

@@ -33,7 +33,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// wire makes a span of a trace, beginning and ending the given milliseconds after the beginning.
+// wire builds a span of a trace. from and to are milliseconds after the trace's start.
 func wire(traceN, n, parent int, name string, from, to uint64) *trace.Span {
 	span := &trace.Span{
 		TraceId: unhex(traceID(traceN)), SpanId: unhex(spanID(n)), Name: name,

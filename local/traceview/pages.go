@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hues is how many service colours the style sheet has.
+// hues is the number of service colours in the style sheet.
 const hues = 12
 
 type pages struct{ list, trace *template.Template }
@@ -33,8 +33,8 @@ func hue(service string) int {
 	return int(h.Sum32() % hues)
 }
 
-// listPage is what list.html shows. Base leads from the page to the viewer's root, so that the
-// viewer may be mounted below a path.
+// listPage is the data of list.html. Base leads from the page to the viewer's root, so that the viewer may be mounted
+// below a path.
 type listPage struct {
 	Base, Title string
 	Filter      Filter
@@ -44,7 +44,7 @@ type listPage struct {
 
 type listRow struct {
 	Summary
-	Width string // of the bar, in percent of the longest
+	Width string // width of the bar, in percent of the longest
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 	render(w, http.StatusOK, h.pages.list, page)
 }
 
-// tracePage is what trace.html shows; without Summary there is no such trace.
+// tracePage is the data of trace.html. Without Summary the trace does not exist.
 type tracePage struct {
 	Base, Title string
 	Summary     *Summary
@@ -120,7 +120,7 @@ func percent(part, whole time.Duration) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 3, 64)
 }
 
-// render writes a whole page or, where the template breaks, an error instead of half a page.
+// render writes a whole page. If the template fails, it writes an error instead of an incomplete page.
 func render(w http.ResponseWriter, status int, page *template.Template, data any) {
 	var out bytes.Buffer
 	if err := page.Execute(&out, data); err != nil {
@@ -129,5 +129,5 @@ func render(w http.ResponseWriter, status int, page *template.Template, data any
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = out.WriteTo(w) // the reader has gone
+	_, _ = out.WriteTo(w) // the client has gone
 }

@@ -2,7 +2,7 @@ package traceview
 
 import "time"
 
-// Span is one span as it is kept. Ids are lower-case hexadecimal.
+// Span is one stored span. Ids are lower-case hexadecimal.
 type Span struct {
 	TraceID  string `json:"trace_id"`
 	ID       string `json:"span_id"`
@@ -15,7 +15,7 @@ type Span struct {
 	Start time.Time `json:"start"`
 	// Duration is never negative.
 	Duration time.Duration `json:"duration_ns"`
-	// Error says that the span failed, with Message as the status text it gave.
+	// Error says that the span failed. Message is its status text.
 	Error   bool   `json:"error,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Attributes are sorted by key.
@@ -43,5 +43,5 @@ type Link struct {
 	SpanID  string `json:"span_id"`
 }
 
-// end is when the span was over.
+// end is the end time of the span.
 func (s Span) end() time.Time { return s.Start.Add(s.Duration) }

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// DefaultSpans is how many spans suit a laptop.
+// DefaultSpans is the number of spans for a laptop.
 const DefaultSpans = 20_000
 
-// Store keeps recent traces in memory. When it is full, the trace that has been quiet for longest
-// goes. It is safe for concurrent use.
+// Store keeps recent traces in memory. A full store removes the trace with the oldest last span. It is safe for
+// concurrent use.
 type Store struct {
-	limit int // spans
+	limit int // in spans
 
 	mu     sync.Mutex
 	traces map[string]*kept
 	spans  int
-	added  int // counts all spans that ever came
+	added  int // counts all spans ever added
 }
 
 // kept is a trace in the store.
 type kept struct {
 	spans   map[string]Span
 	dropped int
-	touched int // what Store.added was when a span came last
+	touched int // Store.added at the trace's last span
 }
 
-// NewStore makes an empty store that holds at most so many spans.
+// NewStore returns an empty store for at most the given number of spans.
 func NewStore(spans int) *Store { return &Store{limit: spans, traces: make(map[string]*kept)} }
 
-// Add takes spans in any order. A span that is there already is replaced.
+// Add adds spans in any order. It replaces an existing span.
 func (s *Store) Add(spans []Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Store) Add(spans []Span) {
 	}
 }
 
-// makeRoom lets the quietest traces go until a span more fits; false means that one trace alone fills the store.
+// makeRoom removes the quietest traces until another span fits. False means that one trace alone fills the store.
 func (s *Store) makeRoom(keep *kept) bool {
 	for s.spans >= s.limit {
 		var quietest string
@@ -74,14 +74,14 @@ func (s *Store) makeRoom(keep *kept) bool {
 	return true
 }
 
-// Size is how many traces and spans are held.
+// Size returns the numbers of stored traces and spans.
 func (s *Store) Size() (traces, spans int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.traces), s.spans
 }
 
-// Trace returns a trace by its id in hexadecimal, and whether it is there.
+// Trace returns a trace by its id in hexadecimal, and whether it exists.
 func (s *Store) Trace(id string) (Trace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,7 @@ func (s *Store) Trace(id string) (Trace, bool) {
 	return out, true
 }
 
-// linkedFrom looks through everything: links point backwards in time, so the trace that is linked
-// to cannot know.
+// linkedFrom searches all traces. Links point backwards in time, so a linked trace cannot contain them.
 func (s *Store) linkedFrom(id string) []Incoming {
 	var found []Incoming
 	for from, t := range s.traces {
@@ -116,13 +115,13 @@ func (s *Store) linkedFrom(id string) []Incoming {
 	return found
 }
 
-// Filter says which traces are wanted; the zero Filter takes the latest 100.
+// Filter selects traces. The zero Filter selects the latest 100.
 type Filter struct {
 	// Text, in any case, must occur in a span's name, a service or the trace id; empty means any.
 	Text string
 	// Errors keeps only traces with a failed span.
 	Errors bool
-	// Limit is how many are returned; zero or less means 100.
+	// Limit is the highest number of traces. Zero or less means 100.
 	Limit int
 }
 
@@ -165,10 +164,10 @@ func (t *kept) snapshot(id string) Trace {
 
 // Incoming is a link that points to a span of the trace.
 type Incoming struct {
-	// To is the span of this trace, From the one that links.
+	// To is the linked span of this trace. From is the linking span.
 	To   string `json:"to"`
 	From Link   `json:"from"`
-	// Service, Name and Start are those of the linking span.
+	// Service, Name and Start describe the linking span.
 	Service string    `json:"service"`
 	Name    string    `json:"name"`
 	Start   time.Time `json:"start"`

@@ -59,7 +59,7 @@ func TestCirclesOfParentsAreShownOnce(t *testing.T) {
 	}
 }
 
-// Whatever the parents are, each span is listed exactly once, below its parent where that is there.
+// Each span is listed exactly once, below its parent if the parent exists.
 func TestNodesListEverySpanOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "spans")

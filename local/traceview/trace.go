@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Trace is what is known of one trace.
+// Trace holds the stored spans of one trace.
 type Trace struct {
 	ID string `json:"trace_id"`
 	// Spans are sorted by start, longer ones first, then by id.
 	Spans []Span `json:"spans"`
-	// Dropped is how many spans did not fit into the store.
+	// Dropped is the number of spans that did not fit into the store.
 	Dropped int `json:"dropped,omitempty"`
-	// LinkedFrom are the links that point here from other traces.
+	// LinkedFrom holds the links from other traces to this one.
 	LinkedFrom []Incoming `json:"linked_from,omitempty"`
 }
 
 // Summary is one line about a trace.
 type Summary struct {
 	ID string `json:"trace_id"`
-	// Name and Service are those of the first root.
+	// Name and Service come from the first root.
 	Name    string `json:"name"`
 	Service string `json:"service"`
-	// Services are all that took part, sorted.
+	// Services are all participating services, sorted.
 	Services []string      `json:"services"`
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration_ns"`
@@ -35,11 +35,11 @@ type Node struct {
 	Span
 	// Depth is 0 for a root.
 	Depth int
-	// Orphan says that the span has a parent which is not (yet) here; it stands as a root.
+	// Orphan says that the span's parent is not (yet) in the store. The span then counts as a root.
 	Orphan bool
 }
 
-// Summary sums the trace up; the trace has at least one span.
+// Summary returns the trace's summary. The trace must have at least one span.
 func (t Trace) Summary() Summary {
 	root := t.Nodes()[0]
 	start, end := t.extent()
@@ -67,8 +67,8 @@ func (t Trace) extent() (start, end time.Time) {
 	return start, end
 }
 
-// Nodes lists every span once, parents before their children, true roots before orphans. Spans
-// whose parents form a circle begin where the circle's earliest span is.
+// Nodes lists every span once, parents before their children, true roots before orphans. In a circle of parents, the
+// earliest span comes first.
 func (t Trace) Nodes() []Node {
 	here := make(map[string]bool, len(t.Spans))
 	for _, span := range t.Spans {
@@ -91,7 +91,7 @@ func (t Trace) Nodes() []Node {
 		w.descend(node)
 	}
 	for _, span := range t.Spans {
-		w.descend(Node{Span: span, Orphan: true}) // only those in circles are still unseen
+		w.descend(Node{Span: span, Orphan: true}) // only spans in circles remain
 	}
 	return w.nodes
 }
@@ -102,7 +102,7 @@ type walker struct {
 	nodes    []Node
 }
 
-// descend lists a node and what is below it, without recursion: a chain of spans may be long.
+// descend lists a node with its descendants. It does not use recursion, because a chain of spans may be long.
 func (w *walker) descend(from Node) {
 	stack := []Node{from}
 	for len(stack) > 0 {
@@ -119,5 +119,5 @@ func (w *walker) descend(from Node) {
 	}
 }
 
-// shortID is enough of an id to tell traces apart by eye.
+// shortID is a prefix of an id, long enough for a reader to distinguish traces.
 func shortID(id string) string { return id[:min(len(id), 8)] }

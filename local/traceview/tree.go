@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// Deeper levels are not indented further, so that lines stay readable.
+// Deeper levels have no further indentation, so that lines stay readable.
 const maxIndent = 40
 
-// Tree writes a trace as indented text: name, service, duration, failures, and links in both
-// directions. What is not printable is written as an escape.
+// Tree writes a trace as indented text: name, service, duration, failures, and links in both directions. It escapes
+// unprintable characters.
 func Tree(t Trace) string {
 	if len(t.Spans) == 0 {
 		return fmt.Sprintf("trace %s: no spans\n", plain(t.ID))
@@ -58,7 +58,7 @@ func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
 	}
 }
 
-// call says of a model's call whose it was and what it cost; it is empty for other spans.
+// call describes the role and the cost of a model's call. It is empty for other spans.
 func call(s Span) string {
 	said := map[string]string{}
 	for _, a := range s.Attributes {
@@ -81,7 +81,7 @@ func call(s Span) string {
 	return out
 }
 
-// incoming groups the links from other traces by the span they point to.
+// incoming groups the links from other traces by the linked span.
 func (t Trace) incoming() map[string][]Incoming {
 	groups := make(map[string][]Incoming)
 	for _, in := range t.LinkedFrom {
@@ -90,7 +90,7 @@ func (t Trace) incoming() map[string][]Incoming {
 	return groups
 }
 
-// plain keeps a foreign text from steering the terminal.
+// plain escapes the unprintable characters of a foreign text, so that it cannot control the terminal.
 func plain(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return s
@@ -106,7 +106,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// human writes a duration with three digits that count.
+// human writes a duration with three significant digits.
 func human(d time.Duration) string {
 	if d >= time.Minute {
 		return d.Round(time.Second).String()

@@ -1,6 +1,6 @@
 //go:build chart
 
-// Package alerts_test holds the dashboards and alerts of the chart against the metrics that there are, and lets the alerts fire.
+// Package alerts_test compares the chart's dashboards and alerts with the existing metrics, and fires each alert.
 package alerts_test
 
 import (
@@ -74,7 +74,7 @@ type board struct {
 		GridPos    struct{ X, Y, W, H int }
 		Targets    []struct {
 			Expr       string
-			Query      string // of traces
+			Query      string // a query of traces
 			Datasource source
 		}
 	}
@@ -96,10 +96,10 @@ func dashboards(t *testing.T) []board {
 	return all
 }
 
-// variables are what Grafana fills in.
+// variables are the values of Grafana's variables.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$price_input", "1", "$price_output", "2", "\n", " ")
 
-// query is one of a dashboard or of a rule, and where it stands.
+// query is a query of a dashboard or a rule, with its place.
 type query struct{ where, text string }
 
 func queries(t *testing.T) []query {
@@ -114,7 +114,7 @@ func queries(t *testing.T) []query {
 			text, _ := of["query"].(string)
 			if rest, ok := strings.CutPrefix(text, "label_values("); ok {
 				at := strings.LastIndex(rest, ",")
-				// A label that is asked for is grouped by, so that it is checked, too.
+				// The text of a label query becomes a grouping by the label, so that the label is checked, too.
 				text = fmt.Sprintf("group by (%s) (%s)", strings.Trim(rest[at+1:], " )"), rest[:at])
 				all = append(all, query{b.path + " $" + v.Name, text})
 			} else if v.Type == "query" {
@@ -135,7 +135,7 @@ func queries(t *testing.T) []query {
 	return all
 }
 
-// asked is what the program promql says of a query.
+// asked is the promql program's analysis of a query.
 type asked struct {
 	Error   string
 	Metrics []struct {
@@ -171,10 +171,10 @@ func ask(t *testing.T, all []query) []asked {
 	return found
 }
 
-// made is the label that a label_replace makes.
+// made matches the label that a label_replace creates.
 var made = regexp.MustCompile(`, "(\w+)", "\$1", "\w+"`)
 
-// unknown says what of a query nobody exports, and it does not make itself.
+// unknown returns the metrics and labels in a query that no service exports and that the query does not create.
 func (r registry) unknown(text string, a asked) []string {
 	if a.Error != "" {
 		return []string{a.Error}
@@ -203,7 +203,7 @@ func (r registry) unknown(text string, a asked) []string {
 	return out
 }
 
-// complete is the registry with what the rules record.
+// complete returns the registry with the metrics that rules record.
 func complete(t *testing.T) registry {
 	t.Helper()
 	r := known(t)
@@ -248,7 +248,7 @@ func TestWrongQueriesAreFound(t *testing.T) {
 	}
 }
 
-// Every metric of the registry is on a dashboard: what nobody looks at need not be counted.
+// Every metric of the registry is on a dashboard, because an unused metric need not be recorded.
 func TestEveryMetricIsShown(t *testing.T) {
 	var texts strings.Builder
 	for _, q := range queries(t) {
@@ -329,7 +329,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
-// What promtool is given lets every alert fire, and has series with which it does not.
+// promtool's tests fire every alert, and also have series that must not fire it.
 func TestEveryAlertIsTried(t *testing.T) {
 	var file struct {
 		Tests []struct {

@@ -24,7 +24,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// failing answers with the code it is set to, and well where that is none.
+// failing answers with the configured error code, or without an error if there is none.
 type failing struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	code connect.Code
@@ -37,7 +37,8 @@ func (f *failing) Recall(context.Context, *connect.Request[mnemev1.RecallRequest
 	return connect.NewResponse(&mnemev1.RecallResponse{}), nil
 }
 
-// emitted are the values of each label that calls through the interceptors of services leave, by metric ("rpc_client", "rpc_server").
+// emitted returns the label values from calls through the services' interceptors, by metric ("rpc_client",
+// "rpc_server").
 func emitted(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
@@ -89,7 +90,7 @@ var (
 	matcher = regexp.MustCompile(`(rpc_\w+|error_type) *(?:=~|!~|!=|=) *"([^"]+)"`)
 )
 
-// never are the values of labels in a text that no call leaves; n is how many were looked at.
+// never returns the label values in a text that no call produces. n is the number of checked values.
 func never(text string, from map[string]map[string][]string) (wrong []string, n int) {
 	for _, series := range ofCalls.FindAllStringSubmatch(text, -1) {
 		for _, m := range matcher.FindAllStringSubmatch(series[2], -1) {
@@ -103,8 +104,8 @@ func never(text string, from map[string]map[string][]string) (wrong []string, n 
 	return wrong, n
 }
 
-// What dashboards, rules and their tests say of calls is what a failing service leaves: another version of a library may spell it
-// otherwise.
+// Dashboards, rules and their tests use the label values of a failing service. Another version of a library may spell
+// them differently.
 func TestCallsAreNamedAsTheyAreCounted(t *testing.T) {
 	from, looked := emitted(t), 0
 	for _, q := range append(queries(t), query{"series.yaml", string(read(t, "series.yaml"))}) {

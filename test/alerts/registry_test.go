@@ -20,10 +20,10 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// labels are what a metric is split by; suffixes of histograms are left out of names.
+// registry holds the labels of each metric. Names omit the suffixes of histograms.
 type registry map[string][]string
 
-// target are the labels that scraping adds, by the ServiceMonitor of the chart.
+// target are the labels that scraping adds with the chart's ServiceMonitor.
 var target = []string{"namespace", "pod", "service", "container", "endpoint", "job", "instance",
 	"app_kubernetes_io_name", "app_kubernetes_io_component"}
 
@@ -73,7 +73,7 @@ var split = map[string][]attribute.Key{
 	string(telemetry.MetricRecordsLost):       {},
 }
 
-// known is every metric that dashboards and alerts may ask for, under the name that Prometheus has for it.
+// known returns every metric that dashboards and alerts may use, under its name in Prometheus.
 func known(t *testing.T) registry {
 	t.Helper()
 	p := &provider{}
@@ -102,7 +102,7 @@ func known(t *testing.T) registry {
 	}
 	r := registry{
 		"up": target, "process_resident_memory_bytes": target, "process_cpu_seconds_total": target,
-		// Of kube-state-metrics.
+		// Metrics of kube-state-metrics.
 		"kube_pod_status_ready":         {"namespace", "pod", "uid", "condition"},
 		"kube_deployment_spec_replicas": {"namespace", "deployment"}, "kube_deployment_status_replicas_available": {"namespace", "deployment"},
 	}
@@ -135,7 +135,7 @@ func known(t *testing.T) registry {
 	return r
 }
 
-// provider notes which instruments are made.
+// provider records the created instruments.
 type provider struct {
 	noop.MeterProvider
 	made []otlptranslator.Metric

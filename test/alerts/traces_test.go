@@ -29,7 +29,7 @@ func (embedder) Embed(context.Context, []string) ([][]float32, error) { return n
 func (embedder) Dimension() int                                       { return 1 }
 func (embedder) Model() string                                        { return "m" }
 
-// spans are the attributes of spans that dashboards look for, by name: those of steps and embeddings as they are made.
+// spans returns the span attributes in dashboards' queries, by name, from real steps and embeddings.
 func spans(t *testing.T) map[string][]string {
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
@@ -67,7 +67,7 @@ var (
 	byName     = regexp.MustCompile(`\bname=~?"([^"]*)"`)
 )
 
-// meant are the names of the spans that a query of traces may find.
+// meant returns the names of the spans that a trace query may match.
 func meant(query string, from map[string][]string) (out []string) {
 	for _, m := range ofResource.FindAllStringSubmatch(query, -1) {
 		if m[1] != string(semconv.ServiceNamespaceKey) {

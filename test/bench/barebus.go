@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 )
 
-// bareBus is nothing but a producer and a group consumer of kafka-go on the same brokers, set as safely as ours:
-// acknowledged by all replicas, in order by key, committed by and by.
+// bareBus is a bare producer and group consumer of kafka-go on the same brokers, with the same guarantees as Mneme's.
+// All replicas acknowledge, keys keep their order, and commits happen periodically.
 type bareBus struct {
 	writer *kafkago.Writer
 	reader *kafkago.Reader
@@ -27,8 +27,8 @@ const (
 	bareMaxBytes = 1 << 20
 )
 
-// openBareBus makes a topic of its own, with as many partitions as ours have, and joins a group on it. batch is how
-// many records the producer puts in one request at most: 1 for latency, bareBatch for throughput.
+// openBareBus creates a separate topic with the same number of partitions as Mneme's, and joins a group on it. The
+// limit of records per producer request is batch. It is 1 for latency and bareBatch for throughput.
 func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 	topic := "bench." + uuid.NewString()
 	made := kafka.Topic{Name: topic, Partitions: s.Bus.Partitions, Replicas: 1}
@@ -39,14 +39,14 @@ func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 		writer: &kafkago.Writer{
 			Addr: kafkago.TCP(s.Bus.Brokers...), Topic: topic, Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
 			BatchSize: batch, BatchTimeout: time.Millisecond, BatchBytes: bareMaxBytes,
-			Transport: &kafkago.Transport{}, // the default one is shared and may not know the topic yet
+			Transport: &kafkago.Transport{}, // the default transport is shared and may not know the topic yet
 		},
 		reader: kafkago.NewReader(kafkago.ReaderConfig{
 			Brokers: s.Bus.Brokers, GroupID: topic, Topic: topic, MinBytes: 1, MaxBytes: bareMaxBytes,
 			MaxWait: 500 * time.Millisecond, CommitInterval: bareCommits, StartOffset: kafkago.FirstOffset, QueueCapacity: bareBatch,
 		}),
 	}
-	// The first record waits until the group has formed, which no later one does.
+	// The first record waits until the group has formed. Later ones do not wait.
 	if err := b.pass(ctx, []kafkago.Message{{Key: []byte("first"), Value: []byte("first")}}); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -60,7 +60,7 @@ func (b *bareBus) Close() error {
 	return err
 }
 
-// pass produces records and consumes as many.
+// pass produces records and consumes the same number.
 func (b *bareBus) pass(ctx context.Context, msgs []kafkago.Message) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

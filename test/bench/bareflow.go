@@ -12,7 +12,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the bare workflow's parts. Its queues are like the consolidation's: one of workflows, two of activities.
+// Names of the bare workflow's parts. It has the same kinds of queues as the consolidation: one for workflows, two
+// for activities.
 const (
 	bareQueue      = "bench-workflow"
 	bareQueueModel = "bench-model"
@@ -22,8 +23,8 @@ const (
 	bareLinger     = 5 * time.Second
 )
 
-// bareFlow is a workflow engine that does nothing but what a consolidation makes it do: an entity workflow is
-// signalled, with start, and runs four activities one after another on two queues. They are empty.
+// bareFlow does the minimum of a consolidation's work in the workflow engine. A signal with start reaches an entity
+// workflow, which runs four activities one after another on two queues. The activities are empty.
 type bareFlow struct {
 	client  client.Client
 	workers []worker.Worker
@@ -63,7 +64,7 @@ func (f *bareFlow) Think(context.Context) error { return nil }
 // Store is an empty store-bound activity.
 func (f *bareFlow) Store(context.Context) error { return nil }
 
-// Finish is the last, store-bound activity: it says that it has run.
+// Finish is the last, store-bound activity. It reports that it has run.
 func (f *bareFlow) Finish(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,14 +75,14 @@ func (f *bareFlow) Finish(_ context.Context, id string) error {
 	return nil
 }
 
-// signal signals with start. The signal to work makes the four activities run; another one only wakes the workflow.
+// signal signals with start. A signal with work runs the four activities; any other one only wakes the workflow.
 func (f *bareFlow) signal(ctx context.Context, id string, work bool) error {
 	_, err := f.client.SignalWithStartWorkflow(ctx, id, bareSignal, work,
 		client.StartWorkflowOptions{ID: id, TaskQueue: bareQueue, WorkflowTaskTimeout: 10 * time.Second}, bareEntity, id)
 	return err
 }
 
-// run has the four activities run and waits for the last.
+// run runs the four activities and waits for the last.
 func (f *bareFlow) run(ctx context.Context, id string) error {
 	done := make(chan struct{})
 	f.mu.Lock()
@@ -98,7 +99,7 @@ func (f *bareFlow) run(ctx context.Context, id string) error {
 	}
 }
 
-// awake waits until the workflow has taken its first signal.
+// awake waits until the workflow has received its first signal.
 func (f *bareFlow) awake(ctx context.Context, id string) error {
 	return until(ctx, 5*time.Millisecond, "the bare workflow", func(ctx context.Context) (bool, error) {
 		v, err := f.client.QueryWorkflow(ctx, id, "", bareQuery)
@@ -111,7 +112,7 @@ func (f *bareFlow) awake(ctx context.Context, id string) error {
 	})
 }
 
-// bareEntity takes signals until none has come for a while.
+// bareEntity receives signals until none has come for a while.
 func bareEntity(ctx workflow.Context, id string) error {
 	taken := 0
 	if err := workflow.SetQueryHandler(ctx, bareQuery, func() (int, error) { return taken, nil }); err != nil {

@@ -1,5 +1,6 @@
-// Package bench measures how fast Mneme is. Every figure stands beside a baseline: what the systems under Mneme (Kafka,
-// Redis, Temporal, Weaviate) take for the bare minimum of the same work, in the same run on the same machine.
+// Package bench measures the speed of Mneme. Each figure has a baseline: the time of the systems under Mneme (Kafka,
+// Redis, Temporal, Weaviate) for the bare minimum of the same work. Both are measured in the same run on the same
+// machine.
 package bench
 
 import (
@@ -44,8 +45,8 @@ type options struct {
 	json, quick          bool
 }
 
-// Execute runs the command and returns its exit code: 0 when all was measured, whether or not the targets were met, 1 when
-// something failed and 2 for wrong usage. The table goes to out, everything else to errOut.
+// Execute runs the command and returns its exit code. The code 0 means that all rows were measured, even if targets
+// were missed. A failure gives 1 and wrong usage 2. The table goes to out, all other output to errOut.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	o, chosen, err := parse(args, errOut)
 	if errors.Is(err, flag.ErrHelp) {
@@ -139,7 +140,7 @@ func runAll(ctx context.Context, o options, chosen []named, progress io.Writer) 
 	return rows, nil
 }
 
-// scaled is a plan, smaller when figures may be rough.
+// scaled returns the plan, made smaller for rough figures.
 func (b *bench) scaled(p plan) plan {
 	if b.quick {
 		p.rounds, p.each, p.warm = min(p.rounds, 2), max(1, p.each/3), min(p.warm, 10)
@@ -147,7 +148,7 @@ func (b *bench) scaled(p plan) plan {
 	return p
 }
 
-// profiled writes a CPU profile of every sample, where profiles are asked for: many small ones, for pprof to merge.
+// profiled writes a CPU profile of every sample, if configured. pprof can merge these small profiles.
 func (b *bench) profiled(name string, s sample) sample {
 	if b.profiles == "" {
 		return s

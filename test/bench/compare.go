@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// sample measures one thing once. i counts up; a thing may use it to be different each time.
+// sample runs one measurement. i counts up, so that each run can differ.
 type sample func(ctx context.Context, i int) (time.Duration, error)
 
-// plan is how much is measured.
+// plan is the size of a measurement.
 type plan struct {
 	rounds int
-	// each is how many samples a round has, of both sides.
+	// each is the number of samples in a round, for both sides.
 	each int
-	// warm is how many samples before the first are thrown away.
+	// warm is the number of discarded samples before the first one.
 	warm int
 }
 
-// sides are the figures of measured and baseline.
+// sides are the measured figure and the baseline.
 type sides struct{ ours, baseline float64 }
 
-// latencies takes samples of ours and baseline in turns, the first of the two changing, because the machine is shared
-// and whatever slows it must slow both alike.
+// latencies takes samples of ours and baseline alternately, and alternates the first one. The machine is shared, so a
+// slowdown must affect both sides alike.
 func latencies(ctx context.Context, p plan, ours, baseline sample) (Row, error) {
 	var all, bare, perRound, barePerRound []float64
 	next := 0
@@ -73,7 +73,7 @@ func both(ctx context.Context, i int, ours, baseline sample) (sides, error) {
 	return out, one("baseline", baseline, &out.baseline)
 }
 
-// rates has each side do the same amount of work (units a round) in turns and compares how much they did a second.
+// rates runs the same amount of work (units a round) on both sides in turn and compares the rates per second.
 func rates(ctx context.Context, p plan, units int, unit string, ours, baseline sample) (Row, error) {
 	var all, bare []float64
 	for i := range p.warm + p.rounds {
@@ -91,7 +91,7 @@ func rates(ctx context.Context, p plan, units int, unit string, ours, baseline s
 	}, nil
 }
 
-// until asks again and again, with a pause, until the answer is yes.
+// until repeats a check, with a pause, until it returns true.
 func until(ctx context.Context, pause time.Duration, what string, ask func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -110,5 +110,5 @@ func until(ctx context.Context, pause time.Duration, what string, ask func(conte
 	}
 }
 
-// patience bounds every single wait: what takes longer is broken, not slow.
+// patience limits every single wait. A longer wait means a fault, not a slow system.
 const patience = 3 * time.Minute

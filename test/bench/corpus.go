@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// corpus makes up people's statements, the same ones for the same seed. Half of the words are common and half
-// are rare, as in what people say.
+// corpus generates statements, the same ones for the same seed. Half of the words are common and half are rare, as in
+// real statements.
 type corpus struct{ random *rand.Rand }
 
 func newCorpus(seed uint64) *corpus {
@@ -23,7 +23,7 @@ func (c *corpus) speaker() string {
 	return one(c.random, "Ines", "Maya", "Tomas", "Jun", "Priya", "Oscar", "Lena", "Kofi", "Ana", "Ravi", "Mira", "Hugo")
 }
 
-// name is a made-up proper name: the rare words.
+// name returns an invented proper name, which serves as a rare word.
 func (c *corpus) name() string {
 	var b strings.Builder
 	for range 2 + c.random.IntN(2) {
@@ -40,7 +40,7 @@ func (c *corpus) place() string {
 		"Ghent", "Porto", "Davos", "Malaga")
 }
 
-// fact is a clause about a thing with a rare name, and what one would ask to find it.
+// fact returns a clause with a rare name, and a question that finds it.
 func (c *corpus) fact() (clause, question string) {
 	name, place := c.name(), c.place()
 	month := one(c.random, "January", "March", "April", "June", "August", "October", "December")
@@ -62,7 +62,7 @@ func (c *corpus) fact() (clause, question string) {
 	}
 }
 
-// salient is a turn worth remembering, chatter one that is not.
+// salient returns a turn worth remembering; chatter returns any other turn.
 func (c *corpus) salient() string {
 	clause, _ := c.fact()
 	return "I have to tell you: my sister " + c.name() + " " + clause + ", and I am so happy about it."
@@ -72,7 +72,7 @@ func (c *corpus) chatter() string {
 	return one(c.random, "Okay, thanks!", "Haha, thanks!", "Sure.", "Hello there!", "Bye, talk later.")
 }
 
-// memories are n entries of a user, with what one would ask for each.
+// memories returns n entries of a user, with a question for each.
 func (c *corpus) memories(scope memory.Scope, n int, at time.Time) (entries []memory.Memory, questions []string) {
 	for i := range n {
 		who := c.speaker()

@@ -7,8 +7,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// The measured system must take the statements for what they are made to be: else rows wait for a turn that never
-// reaches W, or consolidate more than they say.
+// The measured system must classify the statements as the corpus intends. Otherwise rows wait for a turn that never
+// reaches W, or consolidate more turns than reported.
 func TestFilterTellsStatementsFromChatter(t *testing.T) {
 	c := newCorpus(1)
 	scope := memory.Scope{Tenant: "local", User: "u"}

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// turnsPerSession is a short conversation.
+	// turnsPerSession is the length of a short conversation.
 	turnsPerSession = 8
-	// bankPoll is how often the bank is asked whether a session has been formed. Asking takes from what is measured.
+	// bankPoll is the pause between two checks of the bank for a formed session. Each check takes resources from the
+	// measured system.
 	bankPoll = 4 * time.Millisecond
 )
 
-// formed measures from publishing a session's end until recall can see its memories. The baseline is a bare
-// workflow with four empty activities. Both workflows live already when the clock starts, as in a conversation.
+// formed measures the time from the publication of a session's end until recall can see its memories. The baseline is
+// a bare workflow with four empty activities. Both workflows already run when the clock starts, as in a conversation.
 func formed(ctx context.Context, b *bench) (Row, error) {
 	baseline, err := startBareFlow(b.temporal)
 	if err != nil {
@@ -90,7 +91,7 @@ func (b *bench) signalled(ctx context.Context, scope memory.Scope, turnID string
 	return until(ctx, 5*time.Millisecond, "the turns in the workflow", func(ctx context.Context) (bool, error) {
 		v, err := b.temporal.QueryWorkflow(ctx, consolidation.WorkflowID(scope), "", consolidation.QueryState)
 		if err != nil {
-			return false, nil // W comes first: the workflow may not have been started yet
+			return false, nil // W has the turn first: the workflow may not have started yet
 		}
 		var state consolidation.State
 		if err := v.Get(&state); err != nil || len(state.Open) == 0 {
@@ -108,7 +109,7 @@ func (b *bench) awaitClosed(ctx context.Context, scope memory.Scope, session str
 	})
 }
 
-// find fails when a search as recall makes it finds nothing.
+// find returns an error if a recall's search finds no memory.
 func (b *bench) find(ctx context.Context, scope memory.Scope, text string) error {
 	vectors, err := b.embedder.Embed(ctx, []string{text})
 	if err != nil {
@@ -124,8 +125,8 @@ func (b *bench) find(ctx context.Context, scope memory.Scope, text string) error
 	return nil
 }
 
-// sessions measures how many sessions of different users are consolidated a second, all published at once. The
-// baseline is as many bare workflows.
+// sessions measures the rate of consolidated sessions of different users per second, all published at once. The
+// baseline is the same number of bare workflows.
 func sessions(ctx context.Context, b *bench) (Row, error) {
 	baseline, err := startBareFlow(b.temporal)
 	if err != nil {
@@ -154,7 +155,7 @@ func sessions(ctx context.Context, b *bench) (Row, error) {
 	return row, err
 }
 
-// formAll publishes whole sessions of so many users and waits until all are formed.
+// formAll publishes whole sessions of n users and waits until all are formed.
 func (b *bench) formAll(ctx context.Context, n int) (time.Duration, error) {
 	ids := make([]string, n)
 	var msgs []bus.Message
@@ -175,7 +176,7 @@ func (b *bench) formAll(ctx context.Context, n int) (time.Duration, error) {
 	if err := b.busClient.Publisher.Publish(ctx, msgs...); err != nil {
 		return 0, err
 	}
-	for _, id := range ids { // in turn: the last one found is the last one formed, or was formed before
+	for _, id := range ids { // in turn: the last one found was formed last, or earlier
 		if err := b.awaitClosedAmongMany(ctx, b.scope("user-"+id), id); err != nil {
 			return 0, err
 		}
@@ -183,7 +184,7 @@ func (b *bench) formAll(ctx context.Context, n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// awaitClosedAmongMany asks seldom: many sessions take long, and asking takes time from them.
+// awaitClosedAmongMany checks seldom, because many sessions take long and checks slow them.
 func (b *bench) awaitClosedAmongMany(ctx context.Context, scope memory.Scope, session string) error {
 	return until(ctx, 20*time.Millisecond, "the session to be formed", func(ctx context.Context) (bool, error) {
 		r, ok, err := b.bank.Session(ctx, scope, session)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// gatewayMemories is how many memories the user has whose recalls go through the gateway.
+// gatewayMemories is the number of memories of the user in recalls through the gateway.
 const gatewayMemories = 1000
 
-// throughGateway measures recall over the gateway's REST API, with key, limits and counting, beside the same recall over connect without
-// the gateway.
+// throughGateway measures recall over the gateway's REST API, with key, limits and counting. The baseline is the same
+// recall over connect without the gateway.
 func throughGateway(ctx context.Context, b *bench) (Row, error) {
 	scope := b.scope("gateway")
 	p := b.scaled(plan{rounds: 5, each: 60, warm: 40})

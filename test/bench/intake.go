@@ -16,8 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// intake measures how many turns a second pass filter and booster until each is in W and its user's workflow
-// is signalled. The baseline is the same records through the bare bus, once.
+// intake measures the rate of turns per second through filter and booster, until each is in W and its user's workflow
+// is signalled. The baseline is one pass of the same records through the bare bus.
 func intake(ctx context.Context, b *bench) (row Row, err error) {
 	baseline, err := openBareBus(ctx, b.system, bareBatch)
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) takeIn(ctx context.Context, users, each int) (time.Duration, err
 			return 0, err
 		}
 	}
-	// Signals follow the appends. The metrics are not asked earlier, because that takes much of a processor.
+	// Signals follow the appends. The metrics are not read earlier, because that takes much processor time.
 	err = until(ctx, 10*time.Millisecond, "the booster", func(ctx context.Context) (bool, error) {
 		now, err := b.processed(ctx)
 		return now-before >= float64(len(msgs)), err
@@ -74,7 +74,7 @@ func (b *bench) takeIn(ctx context.Context, users, each int) (time.Duration, err
 	return time.Since(began), err
 }
 
-// crowd are the events of many users, a turn of each in turn, and the last turn of each.
+// crowd returns the events of many users, alternating between users, and the last turn of each user.
 func (b *bench) crowd(users, each int) ([]bus.Message, map[memory.Scope]string, error) {
 	lasts := make(map[memory.Scope]string, users)
 	byUser := make([][]bus.Message, users)
@@ -97,13 +97,13 @@ func (b *bench) crowd(users, each int) ([]bus.Message, map[memory.Scope]string, 
 	return msgs, lasts, nil
 }
 
-// processed is how many salient events the booster has finished with since its start, by its own metrics.
+// processed returns the number of salient events that the booster has finished since its start, by its own metrics.
 func (b *bench) processed(ctx context.Context) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.boosterMetrics, nil)
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // compressing would cost more than sending
+	req.Header.Set("Accept-Encoding", "identity") // compression would cost more than the transfer
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, err

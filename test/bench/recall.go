@@ -18,14 +18,14 @@ const (
 	// candidates and alpha are recall's own defaults.
 	candidates = 20
 	alpha      = 0.1
-	// writeBatch is how many memories are written together.
+	// writeBatch is the number of memories written together.
 	writeBatch = 200
-	// flushed is longer than the server keeps fresh objects in memory, where queries of them are slow.
+	// flushed is longer than the server keeps fresh objects in memory, where queries are slow.
 	flushed = 8 * time.Second
 )
 
-// recallOf measures recall through the RPC with so many memories of one user, beside a bare hybrid query with its texts of
-// Weaviate for the same words and vector that returns ids alone.
+// recallOf measures recall through the RPC with the given number of memories of one user. The baseline is a bare
+// hybrid query to Weaviate with the same words and vector, which also returns the texts.
 func recallOf(memories int) measure {
 	return func(ctx context.Context, b *bench) (row Row, err error) {
 		scope := b.scope(fmt.Sprintf("recaller-%d", memories))
@@ -54,7 +54,7 @@ func recallOf(memories int) measure {
 	}
 }
 
-// fill gives a user memories and returns as many different queries as asked for.
+// fill gives a user memories and returns the requested number of different queries.
 func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries int) ([]baseline.Query, error) {
 	entries, questions := b.corpus.memories(scope, memories, time.Now().Add(-24*time.Hour).UTC().Truncate(time.Millisecond))
 	texts := make([]string, len(entries))
@@ -84,7 +84,7 @@ func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries 
 func (b *bench) embed(ctx context.Context, questions []string, n int) ([]baseline.Query, error) {
 	texts := make([]string, n)
 	for i := range texts {
-		texts[i] = fmt.Sprintf("%s (%s)", questions[i%len(questions)], b.corpus.name()) // never the same twice
+		texts[i] = fmt.Sprintf("%s (%s)", questions[i%len(questions)], b.corpus.name()) // never repeated
 	}
 	return baseline.Queries(ctx, b.embedder, texts)
 }

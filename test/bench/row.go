@@ -10,51 +10,51 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// Row is one measurement beside its baseline.
+// Row is one measurement with its baseline.
 type Row struct {
-	// Name is what --only takes; What says it for people.
+	// Name is the value for --only. What is a description for people.
 	Name string `json:"name"`
 	What string `json:"what"`
-	// N is how many samples, or units of work, were measured over all Rounds.
+	// N is the number of samples, or units of work, over all Rounds.
 	N      int `json:"n"`
 	Rounds int `json:"rounds"`
-	// Unit is ms for times, or a rate such as events/s, which is then the median of the rounds.
+	// Unit is ms for times, or a rate such as events/s. A rate is the median of the rounds.
 	Unit string  `json:"unit"`
 	P50  float64 `json:"p50,omitempty"`
 	P99  float64 `json:"p99,omitempty"`
 	Rate float64 `json:"rate,omitempty"`
-	// Baseline is what BaselineWhat took in the same run: the p50, or the median rate.
+	// Baseline is the figure of BaselineWhat in the same run: the p50, or the median rate.
 	Baseline     float64 `json:"baseline"`
 	BaselineP99  float64 `json:"baseline_p99,omitempty"`
 	BaselineWhat string  `json:"baseline_what"`
-	// Ratio is the median over the rounds of measured to baseline.
+	// Ratio is the measured figure divided by the baseline, as the median over the rounds.
 	Ratio  float64 `json:"ratio"`
 	Target string  `json:"target"`
 	Met    bool    `json:"met"`
 }
 
-// target is what a row is to reach.
+// target is the goal of a row.
 type target struct {
 	text string
 	met  func(Row) bool
 }
 
-// atMost bounds how many times its baseline a time may be.
+// atMost limits a time to a multiple of its baseline.
 func atMost(times float64) target {
 	return target{fmt.Sprintf("p50 <= %g x baseline", times), func(r Row) bool { return r.Ratio <= times }}
 }
 
-// atLeast is the share of its baseline that a rate must be.
+// atLeast requires a rate of at least a share of its baseline.
 func atLeast(share float64) target {
 	return target{fmt.Sprintf("rate >= %.2g x baseline", share), func(r Row) bool { return r.Ratio >= share }}
 }
 
-// above bounds how much longer than its baseline a time may be, in milliseconds.
+// above limits a time to its baseline plus the given milliseconds.
 func above(ms float64) target {
 	return target{fmt.Sprintf("p50 <= baseline + %g ms", ms), func(r Row) bool { return r.P50 <= r.Baseline+ms }}
 }
 
-// faster bounds the p50 itself, in milliseconds.
+// faster limits the p50 itself, in milliseconds.
 func faster(ms float64) target {
 	return target{fmt.Sprintf("p50 <= %g ms", ms), func(r Row) bool { return r.P50 <= ms }}
 }
@@ -93,7 +93,7 @@ func writeTable(w io.Writer, rows []Row) {
 	t.Render()
 }
 
-// figure shows three digits that matter; nothing for what was not measured.
+// figure formats three significant digits. It returns an empty text for an unmeasured value.
 func figure(v float64) string {
 	switch {
 	case v == 0 || math.IsNaN(v):

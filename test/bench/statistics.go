@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// percentile is the smallest value that at least the share p (0 to 1) of the values does not exceed; NaN of none.
+// percentile is the smallest value that at least the share p (0 to 1) of the values does not exceed. It is NaN for no
+// values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -15,7 +16,7 @@ func percentile(values []float64, p float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// median is the middle value, or the mean of the two in the middle; NaN of none.
+// median is the middle value, or the mean of the two in the middle. It is NaN for no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -28,8 +29,8 @@ func median(values []float64) float64 {
 	return (sorted[m-1] + sorted[m]) / 2
 }
 
-// ratioOfRounds is the median over the rounds of ours to baseline. Both of a round were measured side by side, so
-// what slows the machine for a while slows both and leaves their ratio alone.
+// ratioOfRounds is the median over the rounds of ours divided by baseline. Both figures of a round were measured
+// together, so a slowdown of the machine affects both and not their ratio.
 func ratioOfRounds(ours, baseline []float64) float64 {
 	ratios := make([]float64, 0, len(ours))
 	for i := range min(len(ours), len(baseline)) {

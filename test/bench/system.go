@@ -25,7 +25,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// access is how the measured system's own stores are looked into.
+// access gives access to the measured system's own stores.
 type access struct {
 	Bus       wiring.Bus
 	Window    wiring.Window
@@ -50,8 +50,8 @@ type system struct {
 	frees     []func() error
 }
 
-// settings are those of production where the standalone's differ: one trace in a hundred is kept, and informative
-// log lines are not. The gateway counts requests, and lets as many through as the benchmark makes.
+// settings returns production settings where the standalone's settings differ. One trace in a hundred is kept, and
+// informative log lines are dropped. The gateway counts requests, and its limits admit all requests of the benchmark.
 func settings() map[string]string {
 	return map[string]string{
 		"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn",
@@ -83,7 +83,8 @@ func startSystem(ctx context.Context, dir string, progress io.Writer) (_ *system
 	return s, s.firstWrite(ctx)
 }
 
-// firstWrite makes the tenant in every collection: only a customer's very first session takes the time for it.
+// firstWrite creates the tenant in every collection. Otherwise the first measured session would include this one-time
+// cost.
 func (s *system) firstWrite(ctx context.Context) error {
 	scope := s.scope("first")
 	turn := s.turns("first", 1)[0]
@@ -150,7 +151,7 @@ func (s *system) scope(user string) memory.Scope {
 	return memory.Scope{Tenant: s.stack.Connection.Tenant, User: user}
 }
 
-// turns are n turns of a session, every second of them chatter and the last one salient.
+// turns returns n turns of a session. Every second one is chatter, and the last one is salient.
 func (s *system) turns(session string, n int) []memory.Turn {
 	out := make([]memory.Turn, n)
 	start := time.Now().Add(-time.Hour).UTC()
@@ -167,7 +168,7 @@ func (s *system) turns(session string, n int) []memory.Turn {
 	return out
 }
 
-// events are the session events of turns.
+// events returns the session events of turns.
 func events(scope memory.Scope, turns []memory.Turn) ([]bus.Message, error) {
 	out := make([]bus.Message, len(turns))
 	for i, t := range turns {
@@ -183,7 +184,7 @@ func events(scope memory.Scope, turns []memory.Turn) ([]bus.Message, error) {
 	return out, nil
 }
 
-// closing is the event of a session's end.
+// closing returns the event of a session's end.
 func closing(scope memory.Scope, session string) (bus.Message, error) {
 	e := contract.SessionEvent{Envelope: contract.Envelope{
 		EventID: memory.DeriveSessionID(scope, session), Scope: scope, SessionID: session,
@@ -192,7 +193,7 @@ func closing(scope memory.Scope, session string) (bus.Message, error) {
 	return bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}, err
 }
 
-// inWindow asks W whether it shows a turn.
+// inWindow reports whether W contains a turn.
 func (s *system) inWindow(ctx context.Context, scope memory.Scope, turnID string) (bool, error) {
 	recent, err := s.window.Recent(ctx, scope, time.Time{})
 	if err != nil {

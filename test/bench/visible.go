@@ -11,11 +11,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// windowPoll is how often W is looked at: often enough for the figure, seldom enough to leave the machine alone.
+// windowPoll is the pause between two checks of W. It is short enough for the figure and long enough to keep the
+// machine free.
 const windowPoll = 200 * time.Microsecond
 
-// visible measures from publishing a salient turn until W shows it. The baseline is one record through the bare bus
-// and one append to W.
+// visible measures the time from the publication of a salient turn until W contains it. The baseline is one record
+// through the bare bus and one append to W.
 func visible(ctx context.Context, b *bench) (row Row, err error) {
 	baseline, err := openBareBus(ctx, b.system, 1)
 	if err != nil {
@@ -57,7 +58,7 @@ func (b *bench) publishAndSee(ctx context.Context, i int) (time.Duration, error)
 	return time.Since(began), err
 }
 
-// oneTurn is a fresh turn of one of some users.
+// oneTurn returns a new turn of one of several users.
 func (b *bench) oneTurn(of string, i int) (memory.Scope, memory.Turn) {
 	session := fmt.Sprintf("%s-%s", of, uuid.NewString())
 	return b.scope(fmt.Sprintf("bench-%s-%d", of, i%50)), b.turns(session, 1)[0]

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// validator holds objects against the schemas of Kubernetes' API; make test-chart installs it.
+// validator checks objects against the schemas of Kubernetes' API. make test-chart installs it.
 const validator = "../../.cache/tools/kubectl-validate"
 
-// definitions are the kinds beyond Kubernetes' own that the chart has, by the modules that define them.
+// definitions are the chart's kinds outside Kubernetes itself, by the modules that define them.
 var definitions = map[string][]string{
 	"github.com/kedacore/keda/v2@v2.21.0": {
 		"config/crd/bases/keda.sh_scaledobjects.yaml", "config/crd/bases/keda.sh_triggerauthentications.yaml",

@@ -1,7 +1,7 @@
 //go:build chart
 
-// Package chart_test renders the Helm chart with every set of values that is shipped, and holds what comes out against the services' own
-// settings and against what services reach.
+// Package chart_test renders the Helm chart with every shipped set of values. It compares the result with the
+// services' settings and with the services' connections.
 package chart_test
 
 import (
@@ -24,7 +24,7 @@ import (
 
 const chart = "../../charts/mneme"
 
-// program is Helm, earlier its major version before.
+// program is Helm; earlier is Helm's previous major version.
 var program, earlier string
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helm runs Helm on the chart with files of values, and returns what it printed; the error holds what it complained of.
+// helm runs Helm on the chart with files of values and returns its output. The error contains Helm's messages.
 func helm(t *testing.T, command []string, values ...string) (string, error) {
 	t.Helper()
 	return run(t, program, command, values...)
@@ -46,7 +46,7 @@ func helm(t *testing.T, command []string, values ...string) (string, error) {
 
 func run(t *testing.T, program string, command []string, values ...string) (string, error) {
 	t.Helper()
-	args := append(slices.Clone(command), "--kube-version", "1.30.0") // the least that the chart is for
+	args := append(slices.Clone(command), "--kube-version", "1.30.0") // the oldest supported version
 	for _, v := range values {
 		args = append(args, "--values", v)
 	}
@@ -74,7 +74,7 @@ func valuesOf(t *testing.T, values map[string]any) string {
 	return path
 }
 
-// shipped are the sets of values that come with the chart, by name.
+// shipped returns the sets of values in the chart's folder, by name.
 func shipped(t *testing.T) map[string][]string {
 	t.Helper()
 	found, err := filepath.Glob(chart + "/ci/*-values.yaml")
@@ -88,10 +88,10 @@ func shipped(t *testing.T) map[string][]string {
 	return sets
 }
 
-// object is one of Kubernetes. It is read by paths.
+// object is a Kubernetes object, read by paths.
 type object map[string]any
 
-// at is what is found at a path of keys; nil where there is nothing.
+// at returns the value at a path of keys, or the zero value if the path does not exist.
 func at[T any](o map[string]any, path ...string) T {
 	var here any = o
 	for _, key := range path {
@@ -108,7 +108,7 @@ func (o object) component() string {
 	return at[string](o, "metadata", "labels", "app.kubernetes.io/component")
 }
 
-// pod is the pod that an object makes; nil where it makes none.
+// pod returns the pod template of an object, or nil.
 func (o object) pod() map[string]any {
 	switch o.kind() {
 	case "Deployment", "Job":
@@ -119,7 +119,7 @@ func (o object) pod() map[string]any {
 	return nil
 }
 
-// maps are the maps in a list.
+// maps returns the maps in a list.
 func maps(list []any) []map[string]any {
 	var out []map[string]any
 	for _, e := range list {
@@ -130,7 +130,7 @@ func maps(list []any) []map[string]any {
 	return out
 }
 
-// text is a part of an object as YAML.
+// text returns a part of an object as YAML.
 func text(t *testing.T, part any) string {
 	t.Helper()
 	out, err := yaml.Marshal(part)
@@ -156,7 +156,7 @@ func renderBy(t *testing.T, program string, values ...string) objects {
 	}
 	var found objects
 	for dec := yaml.NewDecoder(strings.NewReader(out)); ; {
-		var o map[string]any // nested maps would be objects, too, and found by no path
+		var o map[string]any // with object, nested maps would be objects, too, which at cannot read
 		if err := dec.Decode(&o); errors.Is(err, io.EOF) {
 			return found
 		} else if err != nil {
@@ -168,7 +168,7 @@ func renderBy(t *testing.T, program string, values ...string) objects {
 	}
 }
 
-// of are the objects of a kind, by component.
+// of returns the objects of a kind, by component.
 func (all objects) of(kind string) map[string]object {
 	out := map[string]object{}
 	for _, o := range all {
@@ -179,7 +179,8 @@ func (all objects) of(kind string) map[string]object {
 	return out
 }
 
-// settings are the variables of a component's container: those with a value, and the names of those that come from elsewhere.
+// settings returns the variables of a component's container: values by name, and the names of variables that a
+// reference fills.
 func (all objects) settings(component string) (values map[string]string, elsewhere []string) {
 	values = map[string]string{}
 	for name, v := range at[map[string]any](all.of("ConfigMap")[component], "data") {

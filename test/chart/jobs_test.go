@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// TestJobsRunTheCommandLine has the command line check the arguments that the migration and the test give it.
+// TestJobsRunTheCommandLine makes the command line check the arguments of the migration job and of the test job.
 func TestJobsRunTheCommandLine(t *testing.T) {
 	all := render(t, chart+"/ci/everything-values.yaml")
 	for component, want := range map[string]struct{ kind, hook, command string }{

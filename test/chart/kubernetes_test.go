@@ -21,8 +21,9 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// nodes are three in three zones, which take what ci/everything asks nodes for, and what else a cluster has before the chart is installed:
-// the classes of priority that values name, and, of KEDA and the others, that who administers a namespace has their kinds there.
+// nodes are three nodes in three zones, with the labels that ci/everything requires. The text also holds the other
+// objects of a cluster before the chart. These are the priority classes in the values, and a role for namespace
+// administrators over the kinds of KEDA and similar systems.
 const nodes = `
 apiVersion: v1
 kind: Node
@@ -55,7 +56,7 @@ metadata: {name: more, labels: {rbac.authorization.k8s.io/aggregate-to-admin: "t
 rules: [{apiGroups: [keda.sh, monitoring.coreos.com, gateway.networking.k8s.io], resources: ["*"], verbs: ["*"]}]
 `
 
-// namespace is one in which only restricted pods run, with a user who administers it and has no rights elsewhere.
+// namespace admits only restricted pods. Its administrator has no rights elsewhere.
 const namespace = `
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s, labels: {pod-security.kubernetes.io/enforce: restricted}}}
 ---
@@ -66,7 +67,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: installer}]
 `
 
-// cluster is a real control plane with nodes that only say that they run their pods.
+// cluster is a real control plane with simulated nodes, which report pods as running.
 type cluster struct{ binary, config, home string }
 
 func startCluster(t *testing.T) cluster {
@@ -91,14 +92,14 @@ func startCluster(t *testing.T) cluster {
 	return c
 }
 
-// command is a program that knows the cluster.
+// command returns a program with access to the cluster.
 func (c cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.config, "HOME="+c.home, "HELM_NO_PLUGINS=1")
 	return cmd
 }
 
-// kubectl runs kubectl, which must succeed, and returns what it printed.
+// kubectl runs kubectl, which must succeed, and returns its output.
 func (c cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	return c.must(t, c.command(t.Context(), c.binary, append([]string{"kubectl"}, args...)...))
@@ -121,7 +122,7 @@ func (c cluster) must(t *testing.T, cmd *exec.Cmd) string {
 	return out.String()
 }
 
-// get are the objects of kinds, separated by commas, in a namespace.
+// get returns the objects of comma-separated kinds in a namespace.
 func (c cluster) get(t *testing.T, namespace, kinds string) objects {
 	t.Helper()
 	var list struct{ Items objects }
@@ -131,11 +132,11 @@ func (c cluster) get(t *testing.T, namespace, kinds string) objects {
 	return list.Items
 }
 
-// release is the chart in a namespace of its own.
+// release is the chart in a separate namespace.
 type release struct {
 	cluster
 	namespace, program string
-	// values are what it is installed with, then what it is upgraded to.
+	// values are the values of the installation; then are the values of the upgrade.
 	values, then []string
 }
 
@@ -145,7 +146,7 @@ func (r release) helm(t *testing.T, args ...string) string {
 	return r.must(t, r.command(t.Context(), r.program, append(args, "--namespace", r.namespace, "--kube-as-user=installer")...))
 }
 
-// set installs or upgrades, and waits until everything is ready.
+// set installs or upgrades, and waits until every object is ready.
 func (r release) set(t *testing.T, values []string, args ...string) {
 	t.Helper()
 	args = append([]string{"upgrade", "--install", "mneme", chart, "--wait", "--timeout=5m"}, args...)
@@ -156,7 +157,7 @@ func (r release) set(t *testing.T, values []string, args ...string) {
 	r.awaitSteady(t)
 }
 
-// explain shows what there is where a test has failed.
+// explain logs the objects of a namespace if the test has failed.
 func (r release) explain(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -173,11 +174,11 @@ func (r release) explain(t *testing.T) {
 	})
 }
 
-// awaitSteady waits until every Deployment has exactly the pods that it wants, ready and of its newest template.
+// awaitSteady waits until every Deployment has exactly the wanted pods, ready and from its newest template.
 func (r release) awaitSteady(t *testing.T) {
 	t.Helper()
 	var missing string
-	began := time.Now().Truncate(time.Second) // as events have it
+	began := time.Now().Truncate(time.Second) // with the precision of events
 	defer func() {
 		if missing != "" {
 			t.Log(missing)
@@ -189,7 +190,8 @@ func (r release) awaitSteady(t *testing.T) {
 	})
 }
 
-// unsteady is what is missing until everything is as it is wanted. What was refused before it began has been tried again.
+// unsteady describes the first difference from the wanted state. It ignores refused requests from before began,
+// because Kubernetes has retried them.
 func unsteady(all objects, began time.Time) string {
 	least := map[string]float64{}
 	for _, o := range all {
@@ -222,7 +224,7 @@ func unsteady(all objects, began time.Time) string {
 	return ""
 }
 
-// templates are those of the pods of all Deployments, and how often each has changed.
+// templates returns the pod templates of all Deployments and the number of changes of each.
 func (r release) templates(t *testing.T) (templates, revisions map[string]any) {
 	t.Helper()
 	templates, revisions = map[string]any{}, map[string]any{}
@@ -233,8 +235,8 @@ func (r release) templates(t *testing.T) (templates, revisions map[string]any) {
 	return templates, revisions
 }
 
-// TestKubernetes installs each set of values that is shipped in a namespace of its own, drains a node below all of them, and has each
-// changed, scaled, upgraded to the next set, rolled back and uninstalled.
+// TestKubernetes installs each shipped set of values in a separate namespace and drains a node under all of them.
+// Then it changes, scales, upgrades, rolls back and uninstalls each release.
 func TestKubernetes(t *testing.T) {
 	c, sets := startCluster(t), shipped(t)
 	var names []string
@@ -279,12 +281,13 @@ func install(t *testing.T, r release) {
 	}
 	if strings.Contains(r.helm(t, "get", "hooks", "mneme"), "helm.sh/hook: test") {
 		r.helm(t, "test", "mneme", "--timeout=2m")
-		r.kubectl(t, "delete", "pod/mneme-test", "--namespace", r.namespace) // which stays, for its log
+		r.kubectl(t, "delete", "pod/mneme-test", "--namespace", r.namespace) // Helm keeps the pod for its log
 	}
 }
 
-// drain empties the node that has the most pods of one component, and watches the budgets meanwhile. No node takes pods until a budget has
-// refused an eviction: else what takes the place of the first pod may be ready before the second is asked for.
+// drain empties the node with the most pods of one component and watches the budgets meanwhile. All nodes are
+// cordoned until a budget has refused an eviction. Otherwise the first pod's replacement might be ready before the
+// second eviction.
 func drain(t *testing.T, releases []release) {
 	c := releases[0].cluster
 	for _, r := range releases {
@@ -321,7 +324,7 @@ func drain(t *testing.T, releases []release) {
 	unwatch()
 }
 
-// fullest is the node with the most pods of one component, two or more: with fewer, no budget would be asked.
+// fullest returns the node with the most pods of one component, at least two. Fewer pods would not need a budget.
 func fullest(t *testing.T, releases []release) string {
 	t.Helper()
 	together, node, most := map[string]int{}, "", 0
@@ -340,7 +343,7 @@ func fullest(t *testing.T, releases []release) string {
 	return node
 }
 
-// watchBudgets looks at every state of the budgets, of which there are so many, until the function that it returns is called.
+// watchBudgets checks every state of the given number of budgets until its returned function is called.
 func watchBudgets(t *testing.T, c cluster, budgets int) func() {
 	t.Helper()
 	watch := c.command(t.Context(), c.binary, "kubectl", "get", "pdb", "--all-namespaces", "--watch", "--output=json")
@@ -380,7 +383,7 @@ func watchBudgets(t *testing.T, c cluster, budgets int) func() {
 	}
 }
 
-// change changes a setting that one component has.
+// change changes a setting of one component.
 func change(t *testing.T, r release) {
 	_, before := r.templates(t)
 	r.set(t, r.values, "--set-string", "extraEnv.MNEME_FILTER_KEEP=24h")
@@ -395,7 +398,7 @@ func change(t *testing.T, r release) {
 func scale(t *testing.T, r release) {
 	for _, o := range r.get(t, r.namespace, "hpa") {
 		if at[string](o, "spec", "scaleTargetRef", "name") == "mneme-gateway" {
-			return // whoever scales it would scale it back
+			return // the autoscaler would reverse the change
 		}
 	}
 	had := at[float64](r.get(t, r.namespace, "deployments").of("Deployment")["gateway"], "spec", "replicas")
@@ -405,8 +408,8 @@ func scale(t *testing.T, r release) {
 	}
 }
 
-// upgrade goes to the next set of values, and back to what was there before. Helm 4 leaves a number of replicas to whoever set it last, a
-// person or an autoscaler, and takes it back only where it is told to.
+// upgrade installs the next set of values and then rolls back. In Helm 4, the last writer of a replica number owns
+// it, a person or an autoscaler. Helm 4 takes the number back only with the flag for conflicts.
 func upgrade(t *testing.T, r release) {
 	var take []string
 	if !strings.Contains(filepath.Base(r.program), "helm3") {
@@ -421,7 +424,7 @@ func upgrade(t *testing.T, r release) {
 	}
 }
 
-// uninstall leaves what Kubernetes makes itself, and the secret that is kept on purpose.
+// uninstall removes everything except Kubernetes' own objects and the secret that the chart keeps on purpose.
 func uninstall(t *testing.T, r release) {
 	want := []string{"ConfigMap kube-root-ca.crt", "RoleBinding installer", "ServiceAccount default"}
 	if slices.ContainsFunc(r.get(t, r.namespace, "secrets"), func(o object) bool { return o.name() == "mneme-internal" }) {

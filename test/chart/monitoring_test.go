@@ -12,7 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// What Prometheus and Grafana are given is what the files say, to the last brace, and it is found by its labels.
+// The chart installs alerts and dashboards exactly as in the files, with every brace, and with the labels that
+// Prometheus and Grafana select.
 func TestAlertsAndDashboardsAreInstalledAsTheyAre(t *testing.T) {
 	all := render(t, valuesOf(t, map[string]any{
 		"kafka": map[string]any{"brokers": []string{"kafka:9092"}}, "redis": map[string]any{"addresses": []string{"redis:6379"}},

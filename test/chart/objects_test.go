@@ -34,7 +34,7 @@ func TestHelm3RendersWhatHelm4Does(t *testing.T) {
 			now, before := map[string]string{}, map[string]string{}
 			for program, texts := range map[string]map[string]string{program: now, earlier: before} {
 				for _, o := range renderBy(t, program, values...) {
-					if !strings.HasSuffix(o.name(), "-internal") { // what is in there is made up each time
+					if !strings.HasSuffix(o.name(), "-internal") { // its contents are random
 						texts[o.kind()+" "+o.name()] = text(t, o)
 					}
 				}
@@ -77,7 +77,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// checkRestricted holds a pod against the restricted profile of Kubernetes' pod security standards, and a little more.
+// checkRestricted checks a pod against the restricted profile of Kubernetes' pod security standards and some further
+// rules.
 func checkRestricted(t *testing.T, name string, pod map[string]any) {
 	t.Helper()
 	if mounts, ok := pod["automountServiceAccountToken"].(bool); !ok || mounts {
@@ -153,7 +154,7 @@ func checkProbes(t *testing.T, component string, container map[string]any) {
 	}
 }
 
-// checkGrace compares the grace period with what its settings let the end of a service take.
+// checkGrace checks that the grace period covers the shutdown time of the service's settings.
 func checkGrace(t *testing.T, all objects, component string, pod, container map[string]any) {
 	t.Helper()
 	settings, _ := all.settings(component)
@@ -178,8 +179,8 @@ func TestAChangeOfSettingsStartsThePodsThatHaveThem(t *testing.T) {
 	}
 }
 
-// reaches is what each component reaches in services/wiring and the services themselves: other components, and systems outside. Those in
-// brackets are reached only where a model embeds, or is there.
+// reaches lists the connections of each component in services/wiring and in the services, to other components and to
+// external systems. Targets in brackets depend on an embedding model or on any model.
 var reaches = map[string][]string{
 	"gateway":             {"kafka", "redis", "reranker", "utilizer", "webhooks"},
 	"utilizer":            {"kafka", "model", "redis", "reranker", "temporal", "weaviate"},
@@ -194,7 +195,7 @@ var reaches = map[string][]string{
 	"test":                {"gateway"},
 }
 
-// outside are the ports of the systems outside, one each, in the values of the test.
+// outside maps ports to external systems, one port each, in the test's values.
 var outside = map[int]string{
 	9999: "kafka", 9998: "redis", 9997: "temporal", 9996: "weaviate", 9995: "weaviate", 9994: "model", 9993: "collector", 443: "webhooks",
 }
@@ -241,7 +242,7 @@ func TestNetworkPoliciesAreTheGraph(t *testing.T) {
 	}
 }
 
-// edges are the components and the systems outside that rules lead to.
+// edges returns the components and external systems in the targets of rules.
 func edges(t *testing.T, rules []any) []string {
 	t.Helper()
 	var out []string
@@ -265,7 +266,7 @@ func edges(t *testing.T, rules []any) []string {
 	return slices.Compact(out)
 }
 
-// peers are the components that a rule names.
+// peers returns the components in a rule.
 func peers(rule map[string]any, side string) []string {
 	var out []string
 	for _, p := range maps(at[[]any](rule, side)) {
@@ -276,7 +277,7 @@ func peers(rule map[string]any, side string) []string {
 	return out
 }
 
-// checkIngress checks that a component can be reached by those that call it, and for metrics.
+// checkIngress checks that the callers of a component, and scrapers of metrics, can reach it.
 func checkIngress(t *testing.T, component string, policy object, callers []string) {
 	t.Helper()
 	if types := at[[]any](policy, "spec", "policyTypes"); !reflect.DeepEqual(types, []any{"Ingress", "Egress"}) {
@@ -304,7 +305,7 @@ func checkIngress(t *testing.T, component string, policy object, callers []strin
 	}
 }
 
-// TestScalersWatchWhatIsRead checks topics, groups and task queues against the services' own.
+// TestScalersWatchWhatIsRead compares topics, groups and task queues with those in the services.
 func TestScalersWatchWhatIsRead(t *testing.T) {
 	group := func(setting string) string {
 		for _, s := range standalone.AllServices() {
@@ -346,7 +347,7 @@ func TestScalersWatchWhatIsRead(t *testing.T) {
 	}
 }
 
-// free are the parts of values that have any keys: what Kubernetes or users name.
+// free are the parts of values with arbitrary keys, named by Kubernetes or by users.
 var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations", "nodeSelector", "podLabels",
 	"podAnnotations", "serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
 

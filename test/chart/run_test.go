@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// The key of the tenant, and what services know each other by.
+// The key of the tenant, and the shared secret of the services.
 const (
 	key    = "mneme_0123456789abcdef"
 	secret = "sixteen bytes it is"
@@ -43,17 +43,17 @@ func build(t *testing.T) string {
 	return folder
 }
 
-// installation runs what was rendered as processes, with the settings of the containers and nothing else.
+// installation runs the rendered chart as processes, with the containers' settings only.
 type installation struct {
 	all      objects
 	programs string
-	// addrs are where components listen, in the place of their Services' names.
+	// addrs are the addresses of components, in place of their Services' names.
 	addrs map[string]string
-	// tenants is the file that the Secret of tenants is mounted as.
+	// tenants is the file in place of the mounted Secret of tenants.
 	tenants string
 }
 
-// environ is what a container finds, with addresses on this machine.
+// environ returns a container's environment, with addresses on this machine.
 func (i installation) environ(component string) []string {
 	values, _ := i.all.settings(component)
 	values["MNEME_HTTP_ADDR"], values["MNEME_METRICS_ADDR"] = i.addrs[component], "127.0.0.1:0"
@@ -91,14 +91,14 @@ func (i installation) job(t *testing.T, kind, component string) {
 	}
 }
 
-// start starts a component, and has it end in order with the test.
+// start starts a component and stops it in order at the test's end.
 func (i installation) start(t *testing.T, component, program string) {
 	t.Helper()
 	running, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(running, filepath.Join(i.programs, program))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	grace := at[int](i.all.of("Deployment")[component].pod(), "terminationGracePeriodSeconds")
-	cmd.WaitDelay = time.Duration(grace) * time.Second // then it is killed
+	cmd.WaitDelay = time.Duration(grace) * time.Second // then the process is killed
 	cmd.Env = i.environ(component)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -107,7 +107,7 @@ func (i installation) start(t *testing.T, component, program string) {
 	}
 	t.Cleanup(func() {
 		end()
-		// Of a process that has ended well, and only when it was told to, the context's error is what is left.
+		// The context's error means that the process exited well, and only after its signal.
 		if err := cmd.Wait(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s did not end well when it was told to: %v", component, err)
 		}
@@ -117,7 +117,7 @@ func (i installation) start(t *testing.T, component, program string) {
 	})
 }
 
-// TestWhatIsRenderedRuns runs the migration, all components and the test of the chart beside real servers.
+// TestWhatIsRenderedRuns runs the migration, all components and the chart's test with real servers.
 func TestWhatIsRenderedRuns(t *testing.T) {
 	servers, sum := harness.StartServers(t), sha256.Sum256([]byte(key))
 	tenant := map[string]any{"id": "acme", "api_keys": []string{"sha256:" + hex.EncodeToString(sum[:])}}
@@ -159,7 +159,7 @@ func TestWhatIsRenderedRuns(t *testing.T) {
 	i.job(t, "Pod", "test")
 }
 
-// ready asks as the readiness probe does.
+// ready sends the request of the readiness probe.
 func ready(ctx context.Context, addr string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
 	if err != nil {

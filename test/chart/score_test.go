@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// scorer looks for what objects had better not lack; make test-chart installs it.
+// scorer checks objects for missing recommended settings. make test-chart installs it.
 const scorer = "../../.cache/tools/kube-score"
 
-// TestNothingCriticalIsMissing has kube-score judge what is rendered. Two of its rules are not ours: a limit of processor time makes
-// answers late, and images are named by versions that do not change, so that a pod starts while their registry is away. The small set is
-// for clusters without network policies.
+// TestNothingCriticalIsMissing runs kube-score on the rendered chart. It disables two rules. A limit of processor
+// time slows answers, so the chart sets none. Image tags are fixed versions, so a pod can start while the registry is
+// down. The small set of values is for clusters without network policies.
 func TestNothingCriticalIsMissing(t *testing.T) {
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {

@@ -16,16 +16,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// components are those of each binary.
+// components are the components of each binary.
 var components = map[string][]string{
 	"gateway": {"gateway"}, "utilizer": {"utilizer"}, "reranker": {"reranker"}, "saliency-filter": {"saliency-filter"},
 	"booster": {"booster-intake", "booster-attribution", "booster-workflow", "booster-model", "booster-store"},
 }
 
-// refused finds the settings that extraEnv does not take because a value stands for them.
+// refused matches the settings that extraEnv refuses because a value sets them.
 var refused = regexp.MustCompile(`extraEnv\.([A-Z_]+): is (?:set by the value|the chart's own|a secret)`)
 
-// TestEverySettingCanBeSet gives all settings of all services by extraEnv, but for those that values stand for, which ci/everything has.
+// TestEverySettingCanBeSet sets all settings of all services by extraEnv. Values set the remaining ones, and
+// ci/everything contains these values.
 func TestEverySettingCanBeSet(t *testing.T) {
 	extra := map[string]any{}
 	for _, s := range standalone.AllServices() {
@@ -100,7 +101,7 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 	}
 }
 
-// TestServicesTakeTheirSettings has each service check what the chart configures it with, and mneme migrate, too.
+// TestServicesTakeTheirSettings makes each service and mneme migrate check the settings from the chart.
 func TestServicesTakeTheirSettings(t *testing.T) {
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +123,8 @@ func TestServicesTakeTheirSettings(t *testing.T) {
 	}
 }
 
-// environOf is what a container finds in its environment. What comes from elsewhere is something that any secret takes, headers included.
+// environOf returns a container's environment. A variable from a reference gets a text that is valid for every
+// secret, headers included.
 func environOf(t *testing.T, all objects, component string) map[string]string {
 	t.Helper()
 	values, elsewhere := all.settings(component)
@@ -130,7 +132,7 @@ func environOf(t *testing.T, all objects, component string) map[string]string {
 		t.Fatalf("%s has no settings", component)
 	}
 	for _, name := range elsewhere {
-		if name != "MNEME_LLM_TENANT_WEIGHTS" { // a map, of ci/everything
+		if name != "MNEME_LLM_TENANT_WEIGHTS" { // a map in ci/everything
 			values[name] = "name=sixteen-bytes-it-is"
 		}
 	}

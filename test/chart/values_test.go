@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// TestWrongValuesAreTold gives values that the schema or the chart refuses.
+// TestWrongValuesAreTold sets values that the schema or the chart refuses.
 func TestWrongValuesAreTold(t *testing.T) {
 	component := func(name string, values map[string]any) map[string]any {
 		return map[string]any{"components": map[string]any{name: values}}
@@ -110,7 +110,7 @@ func TestWrongValuesAreTold(t *testing.T) {
 	}
 }
 
-// TestRightValuesAreTaken gives values at the edge of what is refused.
+// TestRightValuesAreTaken sets values just inside the limits.
 func TestRightValuesAreTaken(t *testing.T) {
 	of := func(section, key string, value any) map[string]any {
 		return map[string]any{section: map[string]any{key: value}}
@@ -147,7 +147,8 @@ func TestRightValuesAreTaken(t *testing.T) {
 	}
 }
 
-// TestNullIsNoValue takes out each value of the chart: what is needed is missed by its name, and nothing fails for want of the rest.
+// TestNullIsNoValue removes each value of the chart. A missing required value gives an error with its name; any other
+// missing value gives no error.
 func TestNullIsNoValue(t *testing.T) {
 	content, err := os.ReadFile(chart + "/values.yaml")
 	if err != nil {
@@ -175,7 +176,7 @@ func TestNullIsNoValue(t *testing.T) {
 	}
 }
 
-// TestNullTakesOutWhatIsLaidUnder gives a component less than all have.
+// TestNullTakesOutWhatIsLaidUnder removes a common value for one component.
 func TestNullTakesOutWhatIsLaidUnder(t *testing.T) {
 	all := render(t, valuesOf(t, map[string]any{
 		"extraEnv": map[string]any{"REGION": "north"},
@@ -191,7 +192,7 @@ func TestNullTakesOutWhatIsLaidUnder(t *testing.T) {
 	}
 }
 
-// TestNamesAreThoseOfServices gives a release a name that Services cannot begin with.
+// TestNamesAreThoseOfServices sets a release name that is invalid at the start of a Service's name.
 func TestNamesAreThoseOfServices(t *testing.T) {
 	for _, release := range []string{"1st", "mneme.prod"} {
 		_, err := helm(t, []string{"template", release, chart})
@@ -204,7 +205,8 @@ func TestNamesAreThoseOfServices(t *testing.T) {
 	}
 }
 
-// TestTenantsAreThoseThatServicesTake gives the chart, and what reads its file, the same tenants: both take them, or neither does.
+// TestTenantsAreThoseThatServicesTake gives the same tenants to the chart and to the reader of its file. Both must
+// accept them, or both must refuse them.
 func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 	hashed := tenant.HashKey("one")
 	of := func(field string, value any) []any { return []any{map[string]any{"id": "acme", field: value}} }
@@ -250,7 +252,7 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 	}
 }
 
-// TestTheReadmeIsOfTheseValues catches values that the README does not have.
+// TestTheReadmeIsOfTheseValues finds values that the README lacks.
 func TestTheReadmeIsOfTheseValues(t *testing.T) {
 	readme, err := os.ReadFile(chart + "/README.md")
 	if err != nil {
@@ -263,7 +265,7 @@ func TestTheReadmeIsOfTheseValues(t *testing.T) {
 	}
 }
 
-// TestNoValueIsForgotten looks for every text among the values of ci/everything in what they lead to.
+// TestNoValueIsForgotten searches the rendered chart for every text in the values of ci/everything.
 func TestNoValueIsForgotten(t *testing.T) {
 	const path = chart + "/ci/everything-values.yaml"
 	content, err := os.ReadFile(path)
@@ -278,7 +280,7 @@ func TestNoValueIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := []string{"hpa", "keda"} // of scaling: other kinds of objects
+	kinds := []string{"hpa", "keda"} // kinds of scaling, which choose other objects
 	for _, value := range texts(values) {
 		line, _, _ := strings.Cut(value, "\n")
 		if !strings.Contains(rendered, line) && !strings.Contains(line, "{{") && !slices.Contains(kinds, line) {
@@ -287,7 +289,7 @@ func TestNoValueIsForgotten(t *testing.T) {
 	}
 }
 
-// texts are the texts in values.
+// texts returns the texts in values.
 func texts(values any) []string {
 	var out []string
 	switch v := values.(type) {

@@ -1,8 +1,8 @@
 //go:build realclients
 
-// Package clients_test runs clients that others have written, unmodified and pinned, against all of Mneme on this machine: mem0's of PyPI
-// and npm, those of MCP, a tester that reads the API's OpenAPI description, and the frameworks that integrations/ is for. They are
-// installed below .cache/clients.
+// Package clients_test runs unmodified, pinned clients of other projects against all of Mneme on this machine. They
+// are mem0's clients of PyPI and npm, MCP clients, and the frameworks of integrations/. An API tester reads the
+// OpenAPI description. They are installed below .cache/clients.
 package clients_test
 
 import (
@@ -22,21 +22,22 @@ import (
 	"github.com/mneme-memory/mneme/local/standalone"
 )
 
-// Longest that installing a client, and running it, may take.
+// Time limits for the installation and the run of a client.
 const (
 	installWithin = 15 * time.Minute
 	runWithin     = 5 * time.Minute
 )
 
-// client is a program of others, or what drives it.
+// client is a program of another project, or a driver for it.
 type client struct {
 	name string
-	// folder holds what the client is given and, in requirements.txt or package-lock.json, which versions it is made of.
+	// folder holds the client's input and its pinned versions in requirements.txt or package-lock.json.
 	folder  string
 	command []string
 }
 
-// clients are all of them. PYTHON stands for the interpreter of the folder's environment, and BIN for the folder of its programs.
+// clients returns all clients. PYTHON stands for the interpreter of the folder's environment, and BIN for the folder
+// of its programs.
 func clients() []client {
 	return []client{
 		{"mem0 of PyPI", "test/clients/mem0", []string{"PYTHON", "client.py"}},
@@ -64,7 +65,8 @@ func TestClientsOfOthers(t *testing.T) {
 	}
 }
 
-// TestTheExamplesOfTheREADME runs them as they stand there: the one in Python beside mem0's client, and that for a shell.
+// TestTheExamplesOfTheREADME runs the README's examples as they are: the Python example with mem0's client, and the
+// shell example.
 func TestTheExamplesOfTheREADME(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -86,7 +88,7 @@ func TestTheExamplesOfTheREADME(t *testing.T) {
 	}
 }
 
-// block is the first block of code in a language.
+// block returns the first code block in a language.
 func block(t *testing.T, text, language string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, "```"+language+"\n")
@@ -97,7 +99,7 @@ func block(t *testing.T, text, language string) string {
 	return code
 }
 
-// start runs all of Mneme, with a gateway that limits nobody, and tells programs on this machine of changes.
+// start runs all of Mneme. The gateway has no rate limits and sends webhooks to programs on this machine.
 func start(t *testing.T) standalone.Connection {
 	t.Helper()
 	stack, err := standalone.Start(t.Context(), standalone.Options{
@@ -116,8 +118,8 @@ func start(t *testing.T) standalone.Connection {
 	return stack.Connection
 }
 
-// install copies a folder below the cache, so that nothing is installed in the checkout, and installs there what it names. What is there
-// already stays.
+// install copies a folder below the cache and installs its dependencies there. The checkout stays unchanged. An
+// existing installation stays.
 func install(t *testing.T, root, folder string) string {
 	t.Helper()
 	versions := sha256.New()
@@ -164,7 +166,7 @@ func (c client) run(t *testing.T, dir string, environ ...string) {
 	t.Log("\n" + within(t, runWithin, dir, environ, command[0], command[1:]...))
 }
 
-// within runs a program, which has to succeed in time, and returns what it printed.
+// within runs a program and returns its output. The program must succeed within the limit.
 func within(t *testing.T, longest time.Duration, dir string, environ []string, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longest)

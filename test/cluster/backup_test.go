@@ -37,8 +37,9 @@ const (
 	asked    = "asked"
 )
 
-// TestEveryStoreIsRestoredFromItsBackup loses Temporal's PostgreSQL, Redis and Weaviate, restores them from backups that were made while
-// people spoke, and has Kafka's events since then, and some from before, come again. Recall has to say what it said.
+// TestEveryStoreIsRestoredFromItsBackup loses Temporal's PostgreSQL, Redis and Weaviate. It restores them from
+// backups made during traffic. Kafka then delivers the events since the backups, and some older ones, again. Recall
+// must give the same answers as before.
 func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	began := time.Now()
 	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}, Partitions: 4})
@@ -86,7 +87,7 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// stores are the back-ends that are lost, with the services before them.
+// stores are the lost servers, with the services in front of them.
 type stores struct {
 	dir      string
 	temporal *servers.TemporalCluster
@@ -131,7 +132,7 @@ func (s *stores) open(t *testing.T) {
 	must(t, err)
 }
 
-// end stops all; it may be repeated.
+// end stops all processes. It may be called again.
 func (s *stores) end(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -142,14 +143,14 @@ func (s *stores) end(t *testing.T) {
 	must(t, errors.Join(s.temporal.Stop(ctx), s.redis.Stop(ctx), s.weaviate.Stop(ctx)))
 }
 
-// publish publishes sessions and waits until others are formed.
+// publish publishes the sessions in said and waits until those in formed are formed.
 func (s *stores) publish(t *testing.T, said, formed []dataset.Session) {
 	t.Helper()
 	s.sys.Publish(t, whose, said...)
 	s.sys.AwaitFormed(t, whose, formed...)
 }
 
-// remembered are the memories of all who said sessions.
+// remembered returns the memories of all users of the sessions.
 func (s *stores) remembered(t *testing.T, sessions []dataset.Session) (out []harness.Entry) {
 	t.Helper()
 	users := map[string]bool{}
@@ -162,7 +163,7 @@ func (s *stores) remembered(t *testing.T, sessions []dataset.Session) (out []har
 	return out
 }
 
-// directory is what is kept in Redis alone.
+// directory returns the directory, which is in Redis only.
 func (s *stores) directory(t *testing.T) directory.Directory {
 	t.Helper()
 	cfg, err := config.Load[wiring.Redis](map[string]string{"MNEME_REDIS_ADDRS": s.redis.Addr()})
@@ -182,8 +183,8 @@ func (s *stores) profile(t *testing.T) string {
 	return got.Msg.GetProfile()
 }
 
-// backUp saves Temporal first, then Redis, then Weaviate: what a later one has more than an earlier one is applied again and changes
-// nothing, what it had less would be missing.
+// backUp saves Temporal first, then Redis, then Weaviate. Data that a later backup has in addition is applied again
+// without effect. Data that a later backup lacked would be lost.
 func (s *stores) backUp(t *testing.T, to string) {
 	t.Helper()
 	dump, err := s.temporal.Postgres.Run(t.Context(), "pg_dumpall", "--no-role-passwords", "--clean", "--if-exists")
@@ -200,7 +201,8 @@ func (s *stores) backUp(t *testing.T, to string) {
 	must(t, os.CopyFS(filepath.Join(to, "redis"), os.DirFS(filepath.Join(s.dir, "redis"))))
 	must(t, c.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "100").Err())
 
-	// Weaviate saves one collection after the other: of a session that is written between two it would have turns without their memories.
+	// Weaviate saves one collection after the other. A session written between two of them would have turns without
+	// memories.
 	s.sys.Stop(t, harness.Booster)
 	s.backup(t, http.MethodPost, "", map[string]string{"id": backupID})
 	harness.Await(t, "Weaviate is saved", func(context.Context) (bool, error) {
@@ -211,10 +213,12 @@ func (s *stores) backUp(t *testing.T, to string) {
 	must(t, os.CopyFS(filepath.Join(to, "weaviate", servers.BackupFolder), os.DirFS(filepath.Join(s.dir, "weaviate", servers.BackupFolder))))
 }
 
-// ownRole is what of a dump fails on every server, where the role that restores it exists and cannot be dropped.
+// ownRole matches the lines of a dump that fail on every server, because the restoring role exists and cannot be
+// dropped.
 var ownRole = regexp.MustCompile(`(?m)^(DROP ROLE IF EXISTS|CREATE ROLE) postgres;$`)
 
-// restoreFolders makes the data of fresh servers of what was saved, but for Weaviate, which takes it when it runs.
+// restoreFolders fills the data folders of new servers from the backups. Weaviate restores its backup later, while it
+// runs.
 func restoreFolders(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, os.Chmod(filepath.Dir(to), 0o711))
@@ -242,7 +246,7 @@ func (s *stores) restoreWeaviate(t *testing.T) {
 	})
 }
 
-// backup asks Weaviate about its backups, and returns the status that it answers.
+// backup calls Weaviate's backup API and returns the status in the answer.
 func (s *stores) backup(t *testing.T, method, path string, body any) string {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -265,7 +269,7 @@ func (s *stores) backup(t *testing.T, method, path string, body any) string {
 	return got.Status
 }
 
-// rewind has the filter read all session events again, as kafka-consumer-groups.sh --reset-offsets does.
+// rewind makes the filter read all session events again, as kafka-consumer-groups.sh --reset-offsets does.
 func rewind(t *testing.T, addr string) {
 	t.Helper()
 	_, err := ask(t.Context(), addr, func(ctx context.Context, c *kafkago.Client) (struct{}, error) {

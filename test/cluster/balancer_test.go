@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// balancer is what a Service is to its clients: an address from which each new connection goes to the next of the endpoints. It knows
-// connections and no requests: one that is open stays with its endpoint when that is withdrawn, and nothing is tried again.
+// balancer acts like a Service: one address that sends each new connection to the next endpoint. It handles
+// connections, not requests. An open connection stays with its endpoint after the endpoint is withdrawn, and the
+// balancer never retries.
 type balancer struct {
 	listener net.Listener
 	serving  sync.WaitGroup
@@ -39,7 +40,7 @@ func (b *balancer) addr() string { return b.listener.Addr().String() }
 
 func (b *balancer) url() string { return "http://" + b.addr() }
 
-// add has an endpoint take new connections.
+// add lets an endpoint receive new connections.
 func (b *balancer) add(endpoint string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,7 +49,7 @@ func (b *balancer) add(endpoint string) {
 	}
 }
 
-// withdraw has an endpoint take no more connections.
+// withdraw stops new connections to an endpoint.
 func (b *balancer) withdraw(endpoint string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +66,8 @@ func (b *balancer) serve() {
 	}
 }
 
-// connect carries one connection to its end. One for which there is no endpoint, or whose endpoint does not answer, is closed.
+// connect carries one connection to its end. It closes a connection without an endpoint, or with an endpoint that
+// does not answer.
 func (b *balancer) connect(client net.Conn) {
 	defer b.forget(client)
 	endpoint := b.pick()
@@ -82,7 +84,7 @@ func (b *balancer) connect(client net.Conn) {
 	}
 	var both sync.WaitGroup
 	carry := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // ends when either end has
+		_, _ = io.Copy(to, from) // ends when either side has ended
 		_ = to.(*net.TCPConn).CloseWrite()
 	}
 	both.Go(func() { carry(server, client) })

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// everyCall is how often a client of a store begins a call, once the one before has ended.
+	// everyCall is the pause between two calls of a store's client.
 	everyCall = 10 * time.Millisecond
-	// callEnds is how long it waits for one, and a test for clients to go on.
+	// callEnds is the timeout of a call, and of the tests' wait for further successes.
 	callEnds = 3 * time.Minute
-	// calm is how many calls have to succeed before a node dies, and again afterwards.
+	// calm is the number of calls that must succeed before a node dies, and again afterwards.
 	calm = 50
 )
 
-// client makes one kind of call again and again, the next when the one before has ended, and keeps what became of them.
+// client repeats one kind of call, one at a time, and records the outcomes.
 type client struct {
 	name string
 	stop context.CancelFunc
@@ -38,9 +38,9 @@ type client struct {
 
 	mu           sync.Mutex
 	made         int
-	acknowledged map[int]time.Time // when the calls that succeeded, by number, did
+	acknowledged map[int]time.Time // times of successful calls, by number
 	last         time.Time
-	pause        time.Duration // the longest between two that succeeded
+	pause        time.Duration // longest time between two successful calls
 	failures     map[string]int
 }
 
@@ -90,19 +90,20 @@ func (c *client) succeeded() int {
 	return len(c.acknowledged)
 }
 
-// end makes no more calls; it may be repeated.
+// end stops the calls. It may be called again.
 func (c *client) end() {
 	c.stop()
 	c.done.Wait()
 }
 
-// bounds are what a client may see at most while nodes die. Pauses are given far more than they take: the machine may be busy.
+// bounds limit the effects of dying nodes on a client. The limits of pauses are generous, because the machine may be
+// busy.
 type bounds struct {
 	failed int
 	pause  time.Duration
 }
 
-// report ends the client, prints what it saw and holds it against bounds.
+// report ends the client, prints its results and compares them with bounds.
 func (c *client) report(t *testing.T, limit bounds) {
 	t.Helper()
 	c.end()
@@ -120,7 +121,7 @@ func (c *client) report(t *testing.T, limit bounds) {
 	}
 }
 
-// goOn waits until each client has had calm successes more.
+// goOn waits until each client has calm further successes.
 func goOn(t *testing.T, clients ...*client) {
 	t.Helper()
 	goOnBy(t, calm, clients...)
@@ -145,7 +146,7 @@ func goOnBy(t *testing.T, more int, clients ...*client) {
 	}
 }
 
-// recalls asks a utilizer the same question; an answer that is degraded counts as one that failed.
+// recalls sends the same question to a utilizer. A degraded answer counts as a failure.
 func recalls(sys *harness.System, tenant, user string) func(context.Context, int) error {
 	utilizers := sys.Client(tenant)
 	return func(ctx context.Context, _ int) error {
@@ -168,7 +169,7 @@ type stopper interface {
 	Stop(ctx context.Context) error
 }
 
-// stopAll stops all of several nodes, whatever becomes of each.
+// stopAll stops all nodes, even after errors.
 func stopAll[N stopper](t *testing.T, nodes ...N) {
 	var errs []error
 	for _, n := range nodes {

@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// chart is what the chart's values say of how pods come and go.
+// chart holds the chart's values for the start and the end of pods.
 type chart struct {
 	Drain struct {
 		PreStop int `yaml:"preStopSeconds"`
@@ -55,7 +55,7 @@ func readChart(t *testing.T) (c chart) {
 	return c
 }
 
-// Components of the chart: program and, of a booster, role.
+// components are the chart's components with their program and, for a booster, its role.
 var components = map[string]struct{ program, role string }{
 	harness.Gateway: {harness.Gateway, ""}, harness.Utilizer: {harness.Utilizer, ""}, harness.Reranker: {harness.Reranker, ""},
 	harness.Filter: {harness.Filter, ""}, harness.Booster: {harness.Booster, "intake,attribution,workflow,model,store"},
@@ -72,14 +72,14 @@ type cluster struct {
 	dir         string
 	services    map[string]*balancer
 	deployments []*deployment
-	client      *http.Client // asks probes
+	client      *http.Client // sends probes
 
 	mu      sync.Mutex
-	slowest time.Duration // of all ends in order, from SIGTERM
-	slow    string        // what took so long
+	slowest time.Duration // the slowest orderly end, from SIGTERM
+	slow    string        // the replica of slowest
 }
 
-// newCluster starts servers, and so many replicas of each of the components.
+// newCluster starts servers, and the given replicas of each component.
 func newCluster(t *testing.T, tenants []harness.Tenant, replicas map[string]int) *cluster {
 	t.Helper()
 	programs, err := harness.Programs(t.Context())
@@ -107,7 +107,7 @@ func newCluster(t *testing.T, tenants []harness.Tenant, replicas map[string]int)
 	return c
 }
 
-// end stops whatever still runs, in order and at once. When the test has failed, what was complained of is shown.
+// end stops all remaining processes at once and in order. If the test has failed, it logs the services' complaints.
 func (c *cluster) end(t *testing.T) {
 	var g errgroup.Group
 	for _, d := range c.deployments {
@@ -134,7 +134,7 @@ func (c *cluster) end(t *testing.T) {
 	}
 }
 
-// all does something with every deployment at the same time.
+// all runs a function for every deployment at the same time.
 func (c *cluster) all(do func(*deployment) error) error {
 	var g errgroup.Group
 	for _, d := range c.deployments {
@@ -147,12 +147,12 @@ func (c *cluster) all(do func(*deployment) error) error {
 type deployment struct {
 	*cluster
 	name    string
-	service *balancer // nil where nobody calls it
+	service *balancer // nil for a component without callers
 	pods    []*pod
 	made    int
 }
 
-// pod is a replica, with what a kubelet does for it.
+// pod is a replica with the actions of a kubelet.
 type pod struct {
 	*deployment
 	*harness.Process
@@ -161,7 +161,7 @@ type pod struct {
 	stop    context.CancelFunc
 }
 
-// scale starts replicas, or ends the newest ones, all at once, as a Deployment that is given another number does.
+// scale starts replicas or stops the newest ones, all at once, as a Deployment with a new number of replicas does.
 func (d *deployment) scale(n int) error {
 	var g errgroup.Group
 	for len(d.pods) < n {
@@ -182,7 +182,8 @@ func (d *deployment) scale(n int) error {
 	return nil
 }
 
-// replace replaces one replica after the other, as maxSurge 1 and maxUnavailable 0 do: a new one is ready before an old one ends.
+// replace replaces one replica after the other, as maxSurge 1 and maxUnavailable 0 do. A new replica is ready before
+// an old one ends.
 func (d *deployment) replace(end func(*pod) error) error {
 	for range len(d.pods) {
 		p, err := d.newPod()
@@ -212,7 +213,7 @@ func (d *deployment) newPod() (*pod, error) {
 	environ := d.Servers.Environ(map[string]string{
 		"MNEME_HTTP_ADDR":        addr,
 		"MNEME_INTERNAL_SECRET":  "sixteen bytes it is",
-		"MNEME_INTERNAL_KEYS":    "true", // so that clients may ask utilizers themselves, too
+		"MNEME_INTERNAL_KEYS":    "true", // so that clients may also call utilizers directly
 		"MNEME_DRAIN_DELAY":      seconds(d.chart.Drain.Delay).String(),
 		"MNEME_SHUTDOWN_TIMEOUT": seconds(d.chart.Drain.Stage).String(),
 		"MNEME_UTILIZER_URL":     d.services[harness.Utilizer].url(),
@@ -226,7 +227,7 @@ func (d *deployment) newPod() (*pod, error) {
 	)}, nil
 }
 
-// begin starts a replica, waits until it is ready, and has it probed from then on.
+// begin starts a replica, waits until it is ready, and starts its probe.
 func (p *pod) begin() error {
 	if err := p.Start(); err != nil {
 		return err
@@ -260,7 +261,8 @@ func (p *pod) begin() error {
 // startLimit is far longer than a start takes.
 const startLimit = 2 * time.Minute
 
-// probe asks for readiness as the chart has a kubelet ask: without it the replica is withdrawn from its Service.
+// probe checks readiness as the chart configures a kubelet. A replica that is not ready is withdrawn from its
+// Service.
 func (p *pod) probe(ctx context.Context) {
 	probe := p.chart.Defaults.Readiness
 	tick := time.NewTicker(seconds(probe.Period))
@@ -287,7 +289,7 @@ func (p *pod) probe(ctx context.Context) {
 	}
 }
 
-// end ends a replica in order, within what is left of the grace period after the preStop hook.
+// end stops a replica in order, within the rest of the grace period after the preStop hook.
 func (p *pod) end() error {
 	p.withdraw()
 	ctx, cancel := context.WithTimeout(context.Background(), p.chart.grace()-seconds(p.chart.Drain.PreStop))
@@ -302,8 +304,8 @@ func (p *pod) end() error {
 	return err
 }
 
-// terminate ends a replica as the deletion of its pod does: while the preStop hook waits, its endpoint is withdrawn, which takes effect
-// some time later; then it gets SIGTERM and may take what is left of the grace period.
+// terminate ends a replica as the deletion of its pod does. While the preStop hook waits, the endpoint is withdrawn,
+// which takes effect some time later. Then the replica gets SIGTERM and has the rest of the grace period.
 func (p *pod) terminate() error {
 	preStop := seconds(p.chart.Drain.PreStop)
 	<-time.After(preStop / 2)
@@ -312,7 +314,7 @@ func (p *pod) terminate() error {
 	return p.end()
 }
 
-// crash ends a replica without notice; it is withdrawn when a kubelet has seen that it is gone.
+// crash ends a replica without notice. The replica is withdrawn when a kubelet would notice its end.
 func (p *pod) crash() error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.chart.grace())
 	defer cancel()
@@ -322,7 +324,7 @@ func (p *pod) crash() error {
 	return err
 }
 
-// withdraw has a replica be no endpoint any more, whatever its probe says.
+// withdraw removes a replica's endpoint for good, whatever its probe returns.
 func (p *pod) withdraw() {
 	if p.stop != nil {
 		p.stop()

@@ -15,8 +15,9 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestAllReadersOfAGroupDie kills all replicas of the filter, first at the same time and then each in the rebalance that its successor has
-// begun, and starts others at once: Apache Kafka gives them nothing before the sessions of the dead have ended.
+// TestAllReadersOfAGroupDie kills all replicas of the filter. First it kills them at the same time, then each during
+// the rebalance that its successor started. It starts new replicas at once. Apache Kafka assigns them no partition
+// until the sessions of the killed replicas have expired.
 func TestAllReadersOfAGroupDie(t *testing.T) {
 	const tenant, replicas = "read", 2
 	broker, err := servers.StartJavaKafka(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})
@@ -63,7 +64,7 @@ func TestAllReadersOfAGroupDie(t *testing.T) {
 		goOn(t, speaking)
 		for _, old := range all[len(all)-replicas:] {
 			if !together {
-				start() // the group takes it in when the next one dies
+				start() // the group admits it when the next one dies
 			}
 			must(t, old.Kill(t.Context()))
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// longestHandover is how long a partition may be without a consumer while replicas come and go in order.
+// longestHandover is the longest allowed time of a partition without a consumer, while replicas start and stop in
+// order.
 const longestHandover = 10 * time.Second
 
 const (
@@ -25,21 +26,21 @@ const (
 	boosterGroup = "mneme-booster"
 )
 
-// groups are the consumer groups and what they read.
+// groups are the consumer groups and their topics.
 var groups = map[string]string{
 	filterGroup: contract.TopicSessionEvents, boosterGroup: contract.TopicSalientTurns,
 	"mneme-booster-attribution": contract.TopicSalientTurns, "mneme-reranker": contract.TopicFeedback,
 	"mneme-webhooks": contract.TopicMemoryChanges,
 }
 
-// handovers watches how consumer groups get on, until it is asked.
+// handovers watches the progress of consumer groups until its report.
 type handovers struct {
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 	groups   []*watchedGroup
 }
 
-// watchHandovers begins to watch groups for which there are records all the while.
+// watchHandovers starts to watch groups that have records all the time.
 func watchHandovers(t *testing.T, brokers []string, names ...string) *handovers {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -47,7 +48,7 @@ func watchHandovers(t *testing.T, brokers []string, names ...string) *handovers 
 	for _, name := range names {
 		h.groups = append(h.groups, watchGroup(t, brokers, name))
 	}
-	t.Cleanup(h.end) // before what it asks with is closed
+	t.Cleanup(h.end) // before its connection is closed
 	h.watching.Go(func() {
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
@@ -71,8 +72,8 @@ func (h *handovers) end() {
 	h.watching.Wait()
 }
 
-// report ends the watch, prints what was the longest time in which each group committed nothing of a partition that had records for it,
-// and holds that against a limit. A group that committed nothing at all tells nothing.
+// report ends the watch. For each group it prints the longest time without a commit in a partition with records. It
+// compares this time with a limit. A group without any commit fails the test.
 func (h *handovers) report(t *testing.T, limit time.Duration) {
 	t.Helper()
 	h.end()
@@ -94,7 +95,7 @@ type watchedGroup struct {
 	offsets    *kafka.Offsets
 	log        bus.Log
 	partitions map[int]*progress
-	failed     error // the last look that did
+	failed     error // of the last check with an error
 }
 
 func watchGroup(t *testing.T, brokers []string, name string) *watchedGroup {
@@ -108,7 +109,7 @@ func watchGroup(t *testing.T, brokers []string, name string) *watchedGroup {
 	return &watchedGroup{name, offsets, log, map[int]*progress{}, nil}
 }
 
-// behind is how many records the group had not finished when it was looked at last.
+// behind is the number of unfinished records of the group at the last check.
 func (g *watchedGroup) behind() (n int64) {
 	for _, p := range g.partitions {
 		n += p.end - p.committed
@@ -116,15 +117,15 @@ func (g *watchedGroup) behind() (n int64) {
 	return n
 }
 
-// progress is how a group gets on in a partition.
+// progress is the state of a group in a partition.
 type progress struct {
-	first, committed, end int64 // offsets: what was committed when it was seen first and last, and what there is
-	// since is when it moved last, or when there was something to be done again.
+	first, committed, end int64 // offsets: the first and last seen commit, and the end of the partition
+	// since is the time of the last progress, or of the first new record after an idle time.
 	since   time.Time
 	longest time.Duration
 }
 
-// look sees how far the group is. What it cannot see for a moment, it sees later: the time that passes then counts.
+// look records the group's offsets. After a failed look, a later look measures the whole time.
 func (g *watchedGroup) look(ctx context.Context) error {
 	committed, err := g.offsets.Committed(ctx)
 	if err != nil {
@@ -156,7 +157,7 @@ func (g *watchedGroup) look(ctx context.Context) error {
 	return nil
 }
 
-// awaitWorking waits until so many members of a group have partitions.
+// awaitWorking waits until the given number of members of a group have partitions.
 func awaitWorking(t *testing.T, addr, group string, count int) {
 	t.Helper()
 	harness.Await(t, fmt.Sprintf("%d members of %s work", count, group), func(ctx context.Context) (bool, error) {

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// brokers is how many nodes the cluster has; all keep every record.
+	// brokers is the number of nodes of the cluster. Every node keeps every record.
 	brokers = 3
-	// unread is how long nothing of a key may be read, far more than it takes.
+	// unread is the limit of the time without a read record of a key. It is far more than usual.
 	unread = 45 * time.Second
 )
 
-// TestABrokerOfKafkaDies kills the leader of a partition that is written and read, and, when that is back, the node that looks after the
-// group of the readers.
+// TestABrokerOfKafkaDies kills the leader of a partition under writes and reads. When this node is back, the test
+// kills the coordinator of the readers' group.
 func TestABrokerOfKafkaDies(t *testing.T) {
 	began := time.Now()
 	o := servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}}
@@ -71,7 +71,7 @@ func TestABrokerOfKafkaDies(t *testing.T) {
 		read.reset()
 		must(t, nodes[number-1].Kill())
 		goOn(t, clients...)
-		read.all(t, clients) // while the node is away: of every key, whoever led its partition
+		read.all(t, clients) // while the node is away, for every key and every leader
 		pause := read.longest()
 		t.Logf("longest time in which nothing of a key was read: %s", pause.Round(time.Millisecond))
 		if pause > unread {
@@ -92,10 +92,10 @@ func TestABrokerOfKafkaDies(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// reading is what a group of two consumers has read.
+// reading records what a group of two consumers has read.
 type reading struct {
 	mu      sync.Mutex
-	times   map[string]map[int]int // by key and number, how often
+	times   map[string]map[int]int // number of reads by key and number
 	highest map[string]int
 	order   int                  // records of a key that came before an earlier one for the first time
 	last    map[string]time.Time // by key
@@ -153,7 +153,7 @@ func (r *reading) take(_ context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// reset forgets the longest pause.
+// reset clears the longest pause.
 func (r *reading) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +166,8 @@ func (r *reading) longest() time.Duration {
 	return r.pause
 }
 
-// all waits until all that was acknowledged to clients before the call is read, and returns how much that is. What is read twice is for
-// handlers to bear, what comes out of order is not.
+// all waits until the group has read every record acknowledged before the call, and returns their number. Handlers
+// tolerate repeated records, but no change of order.
 func (r *reading) all(t *testing.T, clients []*client) (acknowledged int) {
 	t.Helper()
 	for key, c := range clients {
@@ -184,7 +184,7 @@ func (r *reading) all(t *testing.T, clients []*client) (acknowledged int) {
 	return acknowledged
 }
 
-// ask asks the cluster.
+// ask sends a request to the cluster.
 func ask[T any](ctx context.Context, addr string, call func(context.Context, *kafkago.Client) (T, error)) (T, error) {
 	transport := &kafkago.Transport{}
 	defer transport.CloseIdleConnections()
@@ -203,7 +203,7 @@ func partitions(ctx context.Context, addr string) ([]kafkago.Partition, error) {
 	})
 }
 
-// leader is the node that leads the partition of the first key.
+// leader returns the leader of the first key's partition.
 func leader(t *testing.T, addr string) int {
 	all, err := partitions(t.Context(), addr)
 	must(t, err)
@@ -221,7 +221,7 @@ func leader(t *testing.T, addr string) int {
 	return 0
 }
 
-// coordinator is the node that looks after the readers.
+// coordinator returns the coordinator of the readers' group.
 func coordinator(t *testing.T, addr string) int {
 	node, err := ask(t.Context(), addr, func(ctx context.Context, c *kafkago.Client) (int, error) {
 		got, err := c.FindCoordinator(ctx, &kafkago.FindCoordinatorRequest{Key: group, KeyType: kafkago.CoordinatorKeyTypeConsumer})
@@ -234,7 +234,7 @@ func coordinator(t *testing.T, addr string) int {
 	return node
 }
 
-// awaitInSync waits until all nodes have all of every partition.
+// awaitInSync waits until all replicas of every partition are in sync.
 func awaitInSync(t *testing.T, addr string) {
 	t.Helper()
 	harness.Await(t, "all replicas are in sync", func(ctx context.Context) (bool, error) {

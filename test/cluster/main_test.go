@@ -1,7 +1,7 @@
 //go:build cluster
 
-// Package cluster_test runs the services as the chart does, several replicas of each, and replaces, adds and takes away replicas while
-// they are at work.
+// Package cluster_test runs the services as the chart does, with several replicas each. It replaces, adds and removes
+// replicas while they work.
 package cluster_test
 
 import (

@@ -24,17 +24,17 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// settledFor is how long before the death of the master a write was acknowledged that may not be lost.
+// settledFor is the age of an acknowledged write at the master's death from which the write may not be lost.
 const settledFor = time.Second
 
-// redisSettings are what the services keep in Redis.
+// redisSettings are the settings of the services' stores in Redis.
 type redisSettings struct {
 	Window  wiring.Window
 	Weights wiring.Weights
 }
 
-// TestTheMasterOfRedisDies kills the master while all that is kept in Redis is written and read, by the adapters and by services that
-// know the Sentinels alone.
+// TestTheMasterOfRedisDies kills the master under writes and reads of all data in Redis. The callers are the
+// adapters, and services that know only the Sentinels.
 func TestTheMasterOfRedisDies(t *testing.T) {
 	began := time.Now()
 	redis, err := servers.StartRedisSentinels(t.Context(), servers.Options{Dir: t.TempDir()})
@@ -70,7 +70,7 @@ func TestTheMasterOfRedisDies(t *testing.T) {
 	}
 	kept.nothingSettledIsLost(t, clients, killed, dead)
 
-	// An open session's turns are in the window at once, by services that were there all the time.
+	// An open session's turns are in the window at once, through services that ran all the time.
 	open := harness.Talk("u1", "s9", "Mirela", time.Date(2025, time.July, 1, 9, 0, 0, 0, time.UTC), "I live in Porto now.")
 	sys.PublishMessages(t, harness.Messages(t, harness.Events(spoken, "", open)[:1]...)...)
 	harness.Await(t, "the window has a new turn", func(ctx context.Context) (bool, error) {
@@ -84,7 +84,7 @@ func TestTheMasterOfRedisDies(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// keptInRedis are the adapters of what is kept in Redis.
+// keptInRedis are the adapters of the stores in Redis.
 type keptInRedis struct {
 	scope  memory.Scope
 	append func(ctx context.Context, n int) error
@@ -92,7 +92,7 @@ type keptInRedis struct {
 	trace  func(ctx context.Context, n int) error
 	key    func(ctx context.Context, n int) error
 	find   func(ctx context.Context, n int) error
-	// lost are those among acknowledged calls of a kind that left nothing.
+	// lost returns by kind the numbers of acknowledged calls without a stored result.
 	lost map[string]func(t *testing.T, acknowledged map[int]time.Time) []int
 }
 
@@ -121,7 +121,7 @@ func openRedis(t *testing.T, settings map[string]string) keptInRedis {
 		},
 		recent: func(ctx context.Context, _ int) error { _, err := w.Recent(ctx, scope, time.Time{}); return err },
 		trace:  func(ctx context.Context, n int) error { return r.PutTrace(ctx, scope, id(n), []byte("recalled")) },
-		// A tenant has no more than so many keys.
+		// The number of a tenant's keys is limited.
 		key: func(ctx context.Context, n int) error {
 			return d.CreateKey(ctx, access.Key{ID: id(n), Hash: hash(n), Tenant: fmt.Sprint(scope.Tenant, n/directory.MaxKeys)})
 		},
@@ -170,8 +170,8 @@ func (k keptInRedis) clients(t *testing.T) []*client {
 	}
 }
 
-// nothingSettledIsLost prints how many acknowledged writes are lost; none may be that was acknowledged well before the master was killed,
-// or once it was dead.
+// nothingSettledIsLost prints the number of lost acknowledged writes. The test fails if one of them was acknowledged
+// well before the master was killed, or after its death.
 func (k keptInRedis) nothingSettledIsLost(t *testing.T, clients []*client, killed, dead time.Time) {
 	t.Helper()
 	for _, c := range clients {
@@ -189,8 +189,9 @@ func (k keptInRedis) nothingSettledIsLost(t *testing.T, clients []*client, kille
 	}
 }
 
-// awaitReplicas waits until the master has so many replicas that copy what it writes, if a little behind, and every Sentinel knows of them:
-// one that they do not know of goes on asking the dead master, and where it is the only one left no write is accepted.
+// awaitReplicas waits until the master has the given number of replicas and every Sentinel knows them. The replicas
+// may lag a little. A replica unknown to the Sentinels keeps following the dead master. If it is the only one left,
+// the new master accepts no write.
 func awaitReplicas(t *testing.T, redis *servers.RedisSentinels, count int) {
 	t.Helper()
 	awaitInfo(t, redis.Servers[0], func(info string) bool { return strings.Count(info, "state=online") == count })
@@ -204,7 +205,7 @@ func awaitReplicas(t *testing.T, redis *servers.RedisSentinels, count int) {
 	}
 }
 
-// awaitRole waits until a server has a role, and its master's writes reach it.
+// awaitRole waits until a server has a role and receives its master's writes.
 func awaitRole(t *testing.T, server *servers.Redis, role string) {
 	t.Helper()
 	awaitInfo(t, server, func(info string) bool {

@@ -11,8 +11,9 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestAllServicesAreReplacedWhileTheyWork replaces both replicas of every component, all components at the same time, while clients speak
-// and ask: in order, of which no client notices anything, and then without notice, which costs some calls and nothing that was accepted.
+// TestAllServicesAreReplacedWhileTheyWork replaces both replicas of every component, all components at once, under
+// traffic. First it replaces them in order, without any effect on clients. Then it replaces them without notice,
+// which fails some calls but loses no accepted data.
 func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
 	const graceful, killed, calm = "graceful", "killed", "-undisturbed"
 	replicas := map[string]int{}
@@ -25,9 +26,10 @@ func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
 	for _, way := range []struct {
 		tenant        string
 		end           func(*pod) error
-		least, spoilt int // calls of each kind: how many there are, and how many of a hundred may fail
-		// still is how long a group may stand still. The embedded broker begins to wait anew with every member that joins, which those whose
-		// join is not answered in time do again: TestAllReadersOfAGroupDie has what Apache Kafka does.
+		least, spoilt int // calls of each kind: lowest number, and highest failures in a hundred
+		// still is the longest allowed standstill of a group. The embedded broker restarts its wait with every
+		// joining member, and a member joins again after a timeout. TestAllReadersOfAGroupDie measures the behaviour
+		// of Apache Kafka.
 		still time.Duration
 	}{
 		{graceful, (*pod).terminate, 200, 0, longestHandover}, {killed, (*pod).crash, 50, 20, patience},

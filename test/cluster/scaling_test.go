@@ -16,8 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestBoostersAreScaledInTheMiddleOfABackfill takes boosters from one to four and back to one while many people's sessions wait and more
-// come. It ends as where one booster did all of it.
+// TestBoostersAreScaledInTheMiddleOfABackfill scales boosters from one to four and back to one. Many users' sessions
+// wait, and more arrive. The result must equal the result of a single booster.
 func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 	const tenant, calm = "scaled", "unscaled"
 	c := newCluster(t, []harness.Tenant{{ID: tenant}, {ID: calm}}, map[string]int{
@@ -25,7 +25,7 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 	})
 	boosters := c.deployments[slices.IndexFunc(c.deployments, func(d *deployment) bool { return d.name == harness.Booster })]
 	addr, client := c.Servers.Broker.Addr(), c.Client(tenant)
-	read := slices.DeleteFunc(slices.Sorted(maps.Keys(groups)), func(g string) bool { return g == "mneme-reranker" }) // nobody recalls
+	read := slices.DeleteFunc(slices.Sorted(maps.Keys(groups)), func(g string) bool { return g == "mneme-reranker" }) // no client recalls
 	watch, intake := watchHandovers(t, []string{addr}, read...), watchGroup(t, []string{addr}, boosterGroup)
 	began := time.Now()
 	fill := c.backfill(t, tenant)
@@ -47,7 +47,7 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 			t.Error("nothing waited any more: the backfill is too small")
 		}
 		awaitWorking(t, addr, boosterGroup, replicas)
-		boosters.pods = append(boosters.pods[1:], boosters.pods[0]) // so that the oldest is among those that end
+		boosters.pods = append(boosters.pods[1:], boosters.pods[0]) // so that the oldest is among the stopped ones
 	}
 	t.Logf("the slowest end after SIGTERM was that of %s: %v", c.slow, c.slowest.Round(100*time.Millisecond))
 	sessions := fill.end()
@@ -59,13 +59,13 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 
 const (
 	people = 24
-	// rounds is how many sessions of each are published at once.
+	// rounds is the number of each user's sessions that are published at once.
 	rounds = 6
-	// more is after what time all have another session.
+	// more is the interval between later sessions of all users.
 	more = 3 * time.Second
 )
 
-// backfill publishes many people's sessions: a part of them at once, and then more until it is ended.
+// backfill publishes many users' sessions: some at once, and then more until it ends.
 type backfill struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -99,7 +99,7 @@ func (c *cluster) backfill(t *testing.T, tenant string) *backfill {
 	return f
 }
 
-// publish publishes a session of each of the people.
+// publish publishes a session of each user.
 func (f *backfill) publish(c *cluster, tenant string) error {
 	round := len(f.published)
 	var sessions []dataset.Session
@@ -127,7 +127,7 @@ func (f *backfill) round(n int) []dataset.Session {
 	return f.published[n]
 }
 
-// waiting is how many of the sessions that were published last are not formed.
+// waiting is the number of unformed sessions among the last published ones.
 func (f *backfill) waiting(t *testing.T, client harness.Client) int {
 	f.mu.Lock()
 	last := f.published[len(f.published)-1]
@@ -135,7 +135,7 @@ func (f *backfill) waiting(t *testing.T, client harness.Client) int {
 	return len(last) - harness.Formed(t.Context(), client, last)
 }
 
-// end returns all sessions.
+// end stops the backfill and returns all sessions.
 func (f *backfill) end() []dataset.Session {
 	f.stop()
 	f.done.Wait()

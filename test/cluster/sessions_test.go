@@ -17,11 +17,11 @@ import (
 
 const (
 	speakers = 4
-	// formedEach is how many sessions of each speaker are formed before a node dies, and again afterwards.
+	// formedEach is the number of formed sessions of each speaker before a node dies, and again afterwards.
 	formedEach = 2
 )
 
-// startSpeakers has speakers say one session after the other, the next when the one before is formed.
+// startSpeakers starts speakers. Each publishes one session, waits until it is formed, and continues.
 func startSpeakers(t *testing.T, sys *harness.System, tenant string) []*client {
 	t.Helper()
 	clients := make([]*client, speakers)
@@ -33,7 +33,7 @@ func startSpeakers(t *testing.T, sys *harness.System, tenant string) []*client {
 	return clients
 }
 
-// said is what speakers who have ended have published.
+// said returns the published sessions of speakers that have ended.
 func said(clients []*client) (out []dataset.Session) {
 	for i, c := range clients {
 		for n := range c.made {
@@ -43,8 +43,8 @@ func said(clients []*client) (out []dataset.Session) {
 	return out
 }
 
-// sameAsCalm tells a calm tenant, once nothing dies or is replaced any more, the same as another, and holds what becomes of both against
-// each other.
+// sameAsCalm publishes the same sessions to a calm tenant, once no node dies and no replica is replaced any more. It
+// compares the results of both tenants.
 func sameAsCalm(t *testing.T, sys *harness.System, tenant, calm string, sessions []dataset.Session) {
 	t.Helper()
 	awaitFormed(t, sys.Client(tenant), sessions)
@@ -70,10 +70,10 @@ func sameAsCalm(t *testing.T, sys *harness.System, tenant, calm string, sessions
 		took.Round(time.Second))
 }
 
-// patience is how long it may take until everything is formed: killed replicas are waited for by consumer groups, and then by Temporal.
+// patience is the limit until everything is formed. Consumer groups wait for killed replicas, and then Temporal does.
 const patience = 4 * time.Minute
 
-// awaitFormed waits until sessions are formed, one after the other: each question costs a workflow's worker some work.
+// awaitFormed waits for the sessions one after the other, because each check costs a workflow's worker some work.
 func awaitFormed(t *testing.T, client harness.Client, sessions []dataset.Session) {
 	t.Helper()
 	began, tick := time.Now(), time.NewTicker(100*time.Millisecond)
@@ -90,22 +90,24 @@ func awaitFormed(t *testing.T, client harness.Client, sessions []dataset.Session
 
 func user(i int) string { return fmt.Sprint("u", i) }
 
-// spoken is a speaker's n-th session: something new, and something that replaces what the one before said.
+// spoken returns a speaker's n-th session, with a new statement and a replacement of the previous session's
+// statement.
 func spoken(i, n int) dataset.Session {
 	cities := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Utrecht"}
 	pets := []string{"Biscuit", "Maple", "Comet", "Pepper", "Olive"}
-	at := time.Date(2020, time.March, 3, 18, 0, 0, 0, time.UTC).AddDate(0, 0, n) // years before the filter takes a time for one to come
+	at := time.Date(2020, time.March, 3, 18, 0, 0, 0, time.UTC).AddDate(0, 0, n) // never a future time
 	return harness.Talk(user(i), fmt.Sprint("s", n), harness.Lives(i).Name, at,
 		"I live in "+cities[(i+n)%len(cities)]+" now.", fmt.Sprintf("I have a dog called %s%d.", pets[(i+n)%len(pets)], n))
 }
 
-// form publishes a session and waits until it is formed. What fails meanwhile is waited for: the client's is the time that it all takes.
+// form publishes a session and waits until it is formed. It retries failures, so the client measures the whole
+// duration.
 func form(ctx context.Context, sys *harness.System, tenant string, s dataset.Session) error {
 	msgs, err := harness.Encode(harness.Events(tenant, "", s)...)
 	if err != nil {
 		return err
 	}
-	// A call counts as made when its client is ended, too: what it publishes has to be there.
+	// A call is counted even after its client has ended, so its data must be published.
 	publishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callEnds)
 	defer cancel()
 	if err := sys.TryPublish(publishing, msgs...); err != nil {

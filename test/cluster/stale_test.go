@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 )
 
-// TestANodeThatWasAwayDecidesNothing writes through a node that has just come back and lacks what was written meanwhile. What a writer
-// reads there has to be what was acknowledged: else it counts anew, forms again, or closes again.
+// TestANodeThatWasAwayDecidesNothing writes through a node that has just come back without the latest writes. A
+// writer must read the acknowledged data through this node. Otherwise it would count, form or close again.
 func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)

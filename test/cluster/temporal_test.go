@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestNodesOfTemporalDie kills a frontend, and then a history, while sessions are formed. What they lead to has to be what the same
-// sessions lead to where nothing dies.
+// TestNodesOfTemporalDie kills a frontend and then a history node while sessions are formed. The result must equal
+// the result of the same sessions without deaths.
 func TestNodesOfTemporalDie(t *testing.T) {
 	began := time.Now()
 	temporal := startTemporal(t)

@@ -28,21 +28,22 @@ const (
 	recallByUtilizer = "recalls by utilizers"
 )
 
-// calls counts those of a kind.
+// calls counts the calls of a kind.
 type calls struct {
 	made, failed, degraded int
 	slowest                time.Duration
 	errors                 map[string]int
 }
 
-// varying is what differs between errors of the same kind.
+// varying matches the parts that differ between errors of the same kind.
 var varying = regexp.MustCompile(`127\.0\.0\.1:\d+(->127\.0\.0\.1:\d+)?|speaker-[-\ds]+|"request_id":"[^"]*"`)
 
-// traffic is what clients do all the while: some speak, some ask, each at a steady rate and over connections that it keeps.
+// traffic is the clients' continuous load. Some clients send turns and some recall, each at a steady rate over kept
+// connections.
 type traffic struct {
 	*cluster
 	tenant string
-	asked  string // the user who is asked about
+	asked  string // the user of the recalls
 	cancel context.CancelFunc
 	over   context.Context
 	all    sync.WaitGroup
@@ -54,17 +55,17 @@ type traffic struct {
 
 const (
 	writers = 8
-	// pace is between two turns of a speaker.
+	// pace is the time between two turns of a speaker.
 	pace = time.Second
-	// slowestCall is far longer than one takes.
+	// slowestCall is far longer than a call takes.
 	slowestCall = 15 * time.Second
 )
 
-// pauses are those of each of the clients that recall, by turns: some keep a connection busy, one leaves its idle for longer than a
-// replica drains.
+// pauses are the pauses of each recalling client, in rotation. Some clients keep a connection busy. One leaves its
+// connection idle for longer than a replica drains.
 var pauses = [][]time.Duration{{pace / 2}, {pace / 2}, {pace / 20}, {7 * pace, 9 * pace, 12 * pace}}
 
-// startTraffic has clients at work until end.
+// startTraffic starts clients that work until end.
 func startTraffic(t *testing.T, c *cluster, tenant, asked string) *traffic {
 	over, cancel := context.WithCancel(context.Background())
 	tr := &traffic{cluster: c, tenant: tenant, asked: asked, over: over, cancel: cancel, calls: map[string]*calls{}}
@@ -83,18 +84,18 @@ func startTraffic(t *testing.T, c *cluster, tenant, asked string) *traffic {
 	return tr
 }
 
-// end lets sessions that have begun end, and returns those that were accepted, a user's in their order; it may be repeated.
+// end lets open sessions end and returns the accepted sessions, in order for each user. It may be called again.
 func (tr *traffic) end() []dataset.Session {
 	tr.cancel()
 	tr.all.Wait()
 	return tr.sessions
 }
 
-// leastRounds is how many sessions a speaker has, however soon all is over: by then something said has taken the place of something else.
+// leastRounds is the lowest number of sessions of a speaker. By then a statement has replaced another one.
 const leastRounds = 8
 
-// speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome
-// is not known.
+// speak publishes one session after the other. It counts a failed call and repeats it unchanged, because the outcome
+// of a failed call is unknown.
 func (tr *traffic) speak(n int) error {
 	client, tick := newClient(), time.NewTicker(pace)
 	defer client.CloseIdleConnections()
@@ -119,7 +120,7 @@ func (tr *traffic) speak(n int) error {
 	return nil
 }
 
-// until makes a call until it is accepted.
+// until repeats a call until the gateway accepts it.
 func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key string, body any) error {
 	for began := time.Now(); ; {
 		err := tr.count(turnByGateway, func(ctx context.Context) (degraded bool, err error) {
@@ -134,13 +135,13 @@ func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key strin
 	}
 }
 
-// ask recalls over and over, with pauses by turns.
+// ask recalls repeatedly, with pauses in rotation.
 func (tr *traffic) ask(kind string, recall func(*http.Client) func(context.Context) (bool, error), pauses []time.Duration) {
 	client := newClient()
 	defer client.CloseIdleConnections()
 	call := recall(client)
 	for n := 0; tr.over.Err() == nil; n++ {
-		_ = tr.count(kind, call) // an error is counted
+		_ = tr.count(kind, call) // count records the error
 		select {
 		case <-tr.over.Done():
 		case <-time.After(pauses[n%len(pauses)]):
@@ -174,7 +175,7 @@ func (tr *traffic) count(kind string, call func(context.Context) (degraded bool,
 	return err
 }
 
-// callLimit is how long a client waits for an answer.
+// callLimit is the client's timeout.
 const callLimit = 30 * time.Second
 
 const question = "Where do I live?"
@@ -193,7 +194,7 @@ func (tr *traffic) recallByGateway(client *http.Client) func(context.Context) (b
 	}
 }
 
-// recallByUtilizer also reports what it was shown, so that rerankers have something to consume.
+// recallByUtilizer also reports the returned memories, so that rerankers have records to consume.
 func (tr *traffic) recallByUtilizer(client *http.Client) func(context.Context) (bool, error) {
 	utilizers := tr.ClientOver(client, tr.tenant)
 	return func(ctx context.Context) (bool, error) {
@@ -217,16 +218,16 @@ func (tr *traffic) recallByUtilizer(client *http.Client) func(context.Context) (
 	}
 }
 
-// newClient is a client that keeps its connections, and makes no call again by itself.
+// newClient returns a client that keeps its connections and never retries.
 func newClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
 
-// post asks the gateway.
+// post sends a request to the gateway.
 func (tr *traffic) post(ctx context.Context, client *http.Client, path, key string, body any, want int, out any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	// Go's transport makes calls again whose body it can read again.
+	// Go's transport retries calls whose body it can read again.
 	once := io.NopCloser(bytes.NewReader(content))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, tr.services[harness.Gateway].url()+path, once)
 	if err != nil {
@@ -256,7 +257,7 @@ func (tr *traffic) post(ctx context.Context, client *http.Client, path, key stri
 	return json.Unmarshal(answer, out)
 }
 
-// talk is the session of a user in a round: facts, likes, small talk, updates and denials of the same facts.
+// talk returns a user's session in a round: facts, likes, small talk, updates and denials of the same facts.
 func talk(user string, n, round int) dataset.Session {
 	cities := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Utrecht"}
 	drinks := []string{"green tea", "black coffee", "apple juice", "ginger ale", "cocoa"}
@@ -277,8 +278,8 @@ func talk(user string, n, round int) dataset.Session {
 	return harness.Talk(user, fmt.Sprintf("%s-s%d", user, round+1), "Ilse", at, said...)
 }
 
-// report prints what clients saw. Of each kind there have to be so many calls at least; of a hundred no more than so many may have failed
-// or been answered with less than they asked for.
+// report prints the clients' results. Each kind needs at least least calls. Of a hundred calls, at most spoilt may
+// fail or have a degraded answer.
 func (tr *traffic) report(t *testing.T, least, spoilt int) {
 	t.Helper()
 	for _, kind := range []string{turnByGateway, recallByGateway, recallByUtilizer} {
@@ -290,7 +291,7 @@ func (tr *traffic) report(t *testing.T, least, spoilt int) {
 		}
 		limit := spoilt
 		if kind == turnByGateway && limit > 0 {
-			limit = 100 // what a killed gateway was carrying out is refused for a while, which until bounds
+			limit = 100 // until limits how long a killed gateway's unfinished calls are refused
 		}
 		if (c.failed+c.degraded)*100 > c.made*limit || c.made < least || c.slowest > slowestCall {
 			t.Errorf("%s: want at most %d %% spoilt, at least %d calls, and none slower than %v", kind, limit, least, slowestCall)

@@ -23,15 +23,15 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// bankSettings are those of what keeps memories.
+// bankSettings are the settings of the services that store memories.
 type bankSettings struct {
 	Bank      weaviate.Config
 	Model     wiring.Model
 	Embedding wiring.Embedding
 }
 
-// TestANodeOfWeaviateDies kills one of three nodes while sessions are formed and recalled. Back again, it has to get what it missed, and
-// what was erased meanwhile must not come back with it.
+// TestANodeOfWeaviateDies kills one of three nodes while sessions are formed and recalled. When the node is back, it
+// must get the missed writes. Data that was erased meanwhile must not return with it.
 func TestANodeOfWeaviateDies(t *testing.T) {
 	began := time.Now()
 	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
@@ -107,7 +107,7 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// readiness asks the utilizer as a kubelet does.
+// readiness checks the utilizer as a kubelet does.
 func readiness(t *testing.T, sys *harness.System) func(context.Context, int) error {
 	url := sys.URL(t, harness.Utilizer) + "/readyz"
 	return func(ctx context.Context, _ int) error {
@@ -127,7 +127,8 @@ func readiness(t *testing.T, sys *harness.System) func(context.Context, int) err
 	}
 }
 
-// differences says what nodes have otherwise than the last one, each of which answers reads from what it keeps itself.
+// differences describes the data in which nodes differ from the last node. Each node answers reads from its local
+// data.
 func differences(ctx context.Context, banks []bank.Bank, tenant string, users []string) string {
 	var out []string
 	for _, u := range users {
@@ -146,7 +147,7 @@ func differences(ctx context.Context, banks []bank.Bank, tenant string, users []
 	return strings.Join(out, "\n")
 }
 
-// keptOf is all that is kept of a user, a line each.
+// keptOf returns all data of a user, one item per line.
 func keptOf(ctx context.Context, b bank.Bank, scope memory.Scope) (out harness.State, err error) {
 	keep := func(v any, failed error) {
 		line, broken := json.Marshal(v)
@@ -162,7 +163,7 @@ func keptOf(ctx context.Context, b bank.Bank, scope memory.Scope) (out harness.S
 	for v, err := range bank.EachSession(ctx, b, scope, bank.PageOptions{}) {
 		keep(v, err)
 	}
-	keep(b.Count(ctx, scope)) // with versions of the core block, which is itself read from most nodes
+	keep(b.Count(ctx, scope)) // includes versions of the core block, which itself is read from a majority
 	return out, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// Attributes go from a turn through all services to its memories, which lists and recalls choose by them.
+// Attributes pass from a turn through all services to its memories. Lists and recalls filter by them.
 func TestAttributesGoTheWholeWay(t *testing.T) {
 	const user = "attributed"
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)

@@ -22,16 +22,16 @@ var said = time.Date(2025, time.May, 5, 12, 0, 0, 0, time.UTC)
 // refused is a record that can never be processed.
 type refused struct {
 	name string
-	// field and reason are what the dead letter says; the reason names the field too.
+	// field and reason are the expected contents of the dead letter. The reason also names the field.
 	field, reason string
-	// change breaks a good event; where it is nil, raw is the record.
+	// change breaks a valid event; if it is nil, raw is the record.
 	change func(e *mnemev1.SessionEvent)
 	// patch breaks the encoded event.
 	patch func(value []byte) []byte
 	raw   []byte
 }
 
-// marker stands in the text of good events, as long as what patches put in its place.
+// marker is a text in valid events. It has the length of its replacement in patches.
 const marker = "MARKER"
 
 func replaced(with string) func([]byte) []byte {
@@ -87,7 +87,7 @@ func refusals() []refused {
 	}
 }
 
-// record makes the broken record of a user, under the key of the user.
+// record builds the broken record of a user, with the user's key.
 func (r refused) record(t *testing.T, user string) (key, value []byte) {
 	t.Helper()
 	key = []byte(tenantDead + "/" + user)
@@ -117,7 +117,8 @@ func goodTalk(user string) dataset.Session {
 	return harness.Talk(user, "good session", "Lena", said, "I live in Goodwick.", "My dog's name is Comet.")
 }
 
-// What can never be processed is put aside with the reason, and what follows it in its partition is not held up.
+// A record that can never be processed becomes a dead letter with the reason. It does not delay later records of its
+// partition.
 func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 	all := refusals()
 	users := map[string]refused{}
@@ -167,7 +168,7 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// The services behind the filter trust the bus no more than the filter does.
+// The services behind the filter check records from the bus as strictly as the filter does.
 func TestARefusedSalientRecordBecomesALetterToo(t *testing.T) {
 	const user = "salient"
 	shared.PublishRaw(t, contract.TopicSalientTurns, []byte(tenantDead+"/"+user), []byte("\xff\xfe"))
@@ -179,8 +180,8 @@ func TestARefusedSalientRecordBecomesALetterToo(t *testing.T) {
 	shared.AwaitFormed(t, tenantDead, goodTalk(user))
 }
 
-// A tenant that is not known yet is put aside without holding up its partition; once the tenant is known, a replay
-// brings everything in.
+// A record of an unknown tenant becomes a dead letter without delaying its partition. Once the tenant is known, a
+// replay processes all its records.
 func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	const ghost = "ghost"
 	talk := harness.Conversation("casper", harness.Lives(4))
@@ -204,8 +205,8 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	if err := shared.AddTenants(harness.Tenant{ID: ghost}); err != nil {
 		t.Fatal(err)
 	}
-	// A service may not have read the new file yet, and what it refuses again comes in after what it does not: another user's
-	// conversation says when all of them have.
+	// A service may not have read the new file yet. Records that it refuses again would then arrive after accepted
+	// records. The conversation of another user shows when all services have read the file.
 	probe := goodTalk("probe")
 	shared.Publish(t, ghost, probe)
 	harness.Await(t, "every service knows the tenant", func(context.Context) (bool, error) {
@@ -225,7 +226,8 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	}
 }
 
-// neighbour is a user of the tenant for refused records whose key is in the same partition as another key.
+// neighbour returns a user of the tenant for refused records. The user's key maps to the same partition as the given
+// key.
 func neighbour(key string) string {
 	partitions := []int{0, 1, 2, 3}
 	balancer := kafka.Murmur2Balancer{Consistent: true}
@@ -238,7 +240,7 @@ func neighbour(key string) string {
 	}
 }
 
-// holdsTurn tells whether a dead letter of either topic holds a turn.
+// holdsTurn reports whether a dead letter of either topic contains a turn.
 func holdsTurn(t *testing.T, l *mnemev1.DeadLetter) bool {
 	t.Helper()
 	var event mnemev1.SessionEvent

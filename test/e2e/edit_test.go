@@ -84,7 +84,7 @@ func TestWhatACallerWritesIsRecalledAsItIsAndEdited(t *testing.T) {
 	}
 }
 
-// What a caller wrote is memory like any other: a conversation goes on from it.
+// A memory that a caller wrote behaves like any other; a later conversation updates it.
 func TestAConversationGoesOnFromWhatACallerWrote(t *testing.T) {
 	const user = "edited before"
 	c := shared.Client(tenantRead)
@@ -103,7 +103,7 @@ func TestAConversationGoesOnFromWhatACallerWrote(t *testing.T) {
 	}
 }
 
-// changesOf are the announced changes of a user's entries, in order.
+// changesOf returns the announced changes of a user's entries, in order.
 func changesOf(t *testing.T, user string) []*mnemev1.MemoryChange {
 	t.Helper()
 	var out []*mnemev1.MemoryChange

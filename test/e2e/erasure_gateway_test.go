@@ -17,11 +17,11 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// internalSecret is what the gateway and the services behind it show each other.
+// internalSecret is the shared secret of the gateway and the services behind it.
 const internalSecret = "the secret of the end-to-end tests"
 
-// startGateway runs a gateway before the shared system until stop is called. It runs for all tests: once its consumer has read something,
-// erasures wait for it.
+// startGateway runs a gateway in front of the shared system until stop is called. It serves all tests. Once its
+// consumer has read a record, erasures wait for this consumer.
 func startGateway(ctx context.Context, log io.Writer) (base string, stop func() error, err error) {
 	addr, err := harness.FreeAddr()
 	if err != nil {
@@ -41,13 +41,13 @@ func startGateway(ctx context.Context, log io.Writer) (base string, stop func() 
 	}, nil
 }
 
-// door is the gateway, as a test calls it.
+// door calls the gateway for a test.
 type door struct {
 	t    *testing.T
 	base string
 }
 
-// openDoor waits until the gateway is there.
+// openDoor waits until the gateway is ready.
 func openDoor(t *testing.T) *door {
 	t.Helper()
 	harness.Await(t, "the gateway is ready", func(ctx context.Context) (bool, error) {
@@ -64,7 +64,7 @@ func openDoor(t *testing.T) *door {
 	return &door{t, gatewayURL}
 }
 
-// call makes a request and returns the answer's body.
+// call sends a request and returns the answer's body.
 func (d *door) call(method, path, body, key string) map[string]any {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path, strings.NewReader(body))
@@ -92,7 +92,7 @@ func (d *door) call(method, path, body, key string) map[string]any {
 	return out
 }
 
-// fill has the gateway keep something of a user in each of its stores, and ends the session.
+// fill makes the gateway store data of a user in each of its stores, and ends the session.
 func (d *door) fill(user string) {
 	d.t.Helper()
 	of := "/v1/tenants/self/users/" + user
@@ -107,14 +107,15 @@ func (d *door) fill(user string) {
 	d.call(http.MethodPost, of+"/sessions/s1/close", "", user+"-close")
 }
 
-// gatewayStores are the entries of the registry that the gateway fills.
+// gatewayStores are the registry's entries that the gateway fills.
 var gatewayStores = []string{"answers and notes of requests", "verbatim items", "state of mem0's API", "deliveries of webhooks"}
 
-// Whoever asks for an erasure, and when, nothing of the user is left in any store, what the gateway keeps included.
+// Every erasure, by any caller and at any time, removes all the user's data from every store. This includes the
+// gateway's own stores.
 func TestAnErasureReachesWhatTheGatewayKeeps(t *testing.T) {
 	d := openDoor(t)
 	hook, _ := d.call(http.MethodPost, "/v1/tenants/self/webhooks", `{"url":"http://127.0.0.1:1/nobody"}`, "hook")["id"].(string)
-	defer func() { // no other test has deliveries that wait
+	defer func() { // no other test has waiting deliveries
 		d.t = t
 		d.call(http.MethodDelete, "/v1/tenants/self/webhooks/"+hook, "", "")
 	}()

@@ -17,14 +17,14 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// secretLife is a life in a city that nobody else speaks of.
+// secretLife is a life in a city that no other test mentions.
 func secretLife(city string) harness.Life {
 	life := harness.Lives(1)
 	life.City, life.NextCity = city, city+"bridge"
 	return life
 }
 
-// tellAll has a user tell of a life, and leaves a record that cannot be processed.
+// tellAll publishes a conversation of a user about a life, and a record that cannot be processed.
 func tellAll(t *testing.T, user, city string) {
 	t.Helper()
 	talk := harness.Conversation(user, secretLife(city))
@@ -34,7 +34,7 @@ func tellAll(t *testing.T, user, city string) {
 	shared.AwaitDeadLetter(t, tenantErase+"/"+user, "SessionEvent")
 }
 
-// deadLettersWith counts the records of the dead letters, from the beginning of the topic, that hold a text.
+// deadLettersWith counts the dead-letter records that contain a text, from the beginning of the topic.
 func deadLettersWith(t *testing.T, text string) int {
 	t.Helper()
 	n := 0
@@ -85,7 +85,8 @@ func TestAnErasedUserIsGoneFromEveryStore(t *testing.T) {
 	checkAnew(t, user)
 }
 
-// checkNeighbour checks that another user is as before: the bank, the dead letter, and that the dead letter can be replayed.
+// checkNeighbour checks that another user's data is unchanged: the bank and the dead letter. It also checks that the
+// dead letter can be replayed.
 func checkNeighbour(t *testing.T, user, city string, before []harness.Entry) {
 	t.Helper()
 	if diff := harness.Diff(before, shared.Snapshot(t, tenantErase, user)); diff != "" {
@@ -100,7 +101,7 @@ func checkNeighbour(t *testing.T, user, city string, before []harness.Entry) {
 	}
 }
 
-// checkAnew has the user tell something under the very ids of what was erased.
+// checkAnew publishes new turns under the same ids as the erased ones.
 func checkAnew(t *testing.T, user string) {
 	t.Helper()
 	again := harness.Conversation(user, secretLife("Sablewick"))
@@ -112,8 +113,8 @@ func checkAnew(t *testing.T, user string) {
 	}
 }
 
-// The request is one of the user's events: what stands before it in the topic goes, what stands after it stays, also where
-// all of it is published at once, and published again.
+// An erasure request is one of the user's events. It removes earlier events of the topic and keeps later ones. This
+// also holds if all events are published at once, or published again.
 func TestAnErasureTakesItsPlaceAmongWhatIsSaid(t *testing.T) {
 	const user = "olga"
 	scope := memory.Scope{Tenant: tenantErase, User: user}
@@ -178,7 +179,7 @@ func TestAnExportComesBackAfterAnErasure(t *testing.T) {
 	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(), "Vellmark") {
 		t.Errorf("recall from the imported bank says %q", got.GetProfile())
 	}
-	// What was imported counts as consolidated: the same conversation adds nothing.
+	// Imported sessions count as consolidated, so the same conversation adds no memory.
 	shared.Publish(t, tenantErase, talk...)
 	more := harness.Talk(user, "more", "Tomas", said.AddDate(1, 0, 0), "My sister's name is Ilse.")
 	shared.Publish(t, tenantErase, more)
@@ -188,7 +189,7 @@ func TestAnExportComesBackAfterAnErasure(t *testing.T) {
 	}
 }
 
-// The scan is of the tenant of the credential alone.
+// The scan returns only data of the credential's tenant.
 func TestAScanShowsNothingOfAnotherTenant(t *testing.T) {
 	const user = "quentin"
 	talk := harness.Conversation(user, secretLife("Wexcombe"))

@@ -16,7 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// evalFile is a conversation of three sessions with six questions, two of them with evidence ids written in ways to be restored.
+// evalFile is a conversation of three sessions with six questions. Two of them have malformed evidence ids that the
+// reader repairs.
 const evalFile = `[{"sample_id":"petra","conversation":{"speaker_a":"Petra","speaker_b":"Goran",
 "session_1_date_time":"9:10 am on 3 February, 2025","session_1":[
  {"speaker":"Petra","dia_id":"D1:1","text":"Hi Goran!"},
@@ -38,7 +39,7 @@ const evalFile = `[{"sample_id":"petra","conversation":{"speaker_a":"Petra","spe
  {"question":"Which towns has Goran lived or worked in?","answer":"Maribor and Trieste","evidence":["D1:2; D3:1"],"category":1},
  {"question":"What is Goran allergic to?","adversarial_answer":"walnuts","evidence":["D3:2"],"category":5}]}]`
 
-// evaluated is what is read of the report.
+// evaluated holds the fields that the test reads from the report.
 type evaluated struct {
 	RecallAt  map[string]float64 `json:"recall_at"`
 	Words     map[string]float64 `json:"recall_at_words"`
@@ -71,8 +72,8 @@ type evaluated struct {
 	} `json:"latency_ms"`
 }
 
-// The evaluation takes a file the whole way: its sessions are published and formed, its questions asked, and what came is measured. A
-// second time it finds the sessions formed.
+// The evaluation processes a file through all services. It publishes the sessions, waits until they are formed, sends
+// the questions and measures the results. A second run finds the sessions formed already.
 func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	t.Setenv("MNEME_WEAVIATE_GRPC", shared.Servers.Weaviate.GRPC())
 	file := filepath.Join(t.TempDir(), "talk.json")
@@ -98,7 +99,8 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 			len(first.Baselines),
 		)
 	}
-	// There are hardly more memories than are shown, and what was told is plain: all but a little is found.
+	// The bank has hardly more memories than a recall returns, and the statements are simple. So recall is nearly
+	// complete.
 	if first.RecallAt["20"] < 0.7 || first.RecallAt["20"] < first.RecallAt["5"] || first.Words["500"] < 0.7 || first.Contained < 0.6 {
 		t.Errorf("recall %v, in words %v, containment %v", first.RecallAt, first.Words, first.Contained)
 	}
@@ -114,8 +116,8 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	}
 }
 
-// A Mneme that the evaluation starts is compared with others beside it, on what is remembered by then: one that never has an index, and one
-// without the maps of its weights.
+// The evaluation starts variants of Mneme and compares them on the same memories. One variant never has an index;
+// another has weights without maps.
 func TestRecallIsComparedWithVariants(t *testing.T) {
 	prior, err := features.Prior()
 	if err != nil {
@@ -164,7 +166,7 @@ func evaluate(t *testing.T, file string) evaluated {
 	return r
 }
 
-// execute measures recall with some flags.
+// execute measures recall with the given flags.
 func execute(t *testing.T, r *evaluated, flags ...string) {
 	t.Helper()
 	var out, errOut bytes.Buffer

@@ -16,7 +16,8 @@ import (
 
 const fileUser, fileSessions, fileTurns = "talk-1", 19, 419
 
-// conversationFile is a file in LoCoMo's format about two people: some say something about themselves, some chat.
+// conversationFile is a file in LoCoMo's format with two speakers. Some turns state facts about the speaker; the
+// others are small talk.
 func conversationFile(t *testing.T) []byte {
 	t.Helper()
 	says := []string{
@@ -49,7 +50,7 @@ func conversationFile(t *testing.T) []byte {
 	return content
 }
 
-// Every turn of a long file is accounted for: decided on once, and in a session whose memories are formed.
+// Every turn of a long file gets exactly one decision, and the memories of its session are formed.
 func TestALongConversationFileIsAccountedFor(t *testing.T) {
 	sessions, err := dataset.Read(bytes.NewReader(conversationFile(t)))
 	if err != nil {
@@ -89,7 +90,7 @@ func TestALongConversationFileIsAccountedFor(t *testing.T) {
 	}
 }
 
-// decisions reads the filter's verdicts on the file's turns from the bus.
+// decisions reads the filter's decisions on the file's turns from the bus.
 func decisions(t *testing.T, turns map[string]bool) (salient, dropped map[string]bool) {
 	t.Helper()
 	salient, dropped = map[string]bool{}, map[string]bool{}
@@ -97,7 +98,7 @@ func decisions(t *testing.T, turns map[string]bool) (salient, dropped map[string
 	for _, m := range shared.Records(t, contract.TopicSalientTurns) {
 		var e mnemev1.SalientEvent
 		if err := proto.Unmarshal(m.Value, &e); err != nil || e.GetTenantId() != tenantFile {
-			continue // other tests publish here too, also what cannot be read
+			continue // other tests also publish here, with unreadable records, too
 		}
 		id, into := e.GetTurn().GetTurn().GetTurnId(), salient
 		switch {

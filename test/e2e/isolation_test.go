@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// resident is a user of a tenant, with a city that nobody else's memory may show.
+// resident is a user of a tenant with a city that no other user's memory may contain.
 type resident struct{ tenant, user, city string }
 
 func (r resident) talk() []dataset.Session {
@@ -25,13 +25,13 @@ func (r resident) talk() []dataset.Session {
 	return harness.Conversation(r.user, life)
 }
 
-// residents have the same user, session and turn ids in both tenants, and say nearly the same.
+// residents have the same user, session and turn ids in both tenants, and nearly the same conversations.
 var residents = [...]resident{
 	{tenantNorth, "pat", "Aldermoor"}, {tenantNorth, "sam", "Brackwater"},
 	{tenantSouth, "pat", "Cinderford"}, {tenantSouth, "sam", "Dunholme"},
 }
 
-// settleResidents publishes all four, interleaved turn by turn.
+// settleResidents publishes all four conversations, interleaved turn by turn.
 func settleResidents(t *testing.T) {
 	t.Helper()
 	for i := range residents[0].talk() {
@@ -78,7 +78,7 @@ func TestNoDoorShowsAnotherUsersMemory(t *testing.T) {
 	}
 }
 
-// readDoors is everything that the reading RPCs say to a user's tenant about the user.
+// readDoors returns all answers of the reading RPCs about a user, with the credential of the user's tenant.
 func readDoors(t *testing.T, r resident) string {
 	t.Helper()
 	ctx, c := t.Context(), shared.Client(r.tenant)
@@ -111,7 +111,8 @@ func readDoors(t *testing.T, r resident) string {
 	return all.String()
 }
 
-// foreignIDs tries another user's memory ids as a user of one's own tenant: as if they did not exist.
+// foreignIDs requests another user's memory ids as a user of the caller's own tenant. The services must treat them as
+// unknown.
 func foreignIDs(t *testing.T, r, other resident) {
 	ctx, c := t.Context(), shared.Client(r.tenant)
 	for _, m := range shared.Memories(t, other.tenant, other.user) {
@@ -216,7 +217,7 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 	}
 }
 
-// The body of a call has no field for the tenant, and a header that names one has no say.
+// The body of a call has no field for the tenant, and a header with a tenant has no effect.
 func TestACallCannotChooseItsTenant(t *testing.T) {
 	talk := harness.Talk("chosen", "c1", "Lena", residents[0].talk()[0].Turns[0].Time, "I live in Everdale.")
 	shared.Publish(t, tenantNorth, talk)
@@ -247,13 +248,13 @@ func TestACallCannotChooseItsTenant(t *testing.T) {
 	if _, err := shared.Client(tenantSouth).ListMemories(t.Context(), req); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Fatalf("a key of another tenant than is named: %v", err)
 	}
-	// A tenant id hidden in the user id stays a user id.
+	// A tenant id hidden in the user id stays part of the user id.
 	if got := shared.Memories(t, tenantSouth, "../"+tenantNorth+"/chosen"); len(got) != 0 {
 		t.Fatalf("%d memories through a path in the user id", len(got))
 	}
 }
 
-// A report about foreign memories is a report about one's own user, under one's own key.
+// Reports and changes of two tenants with equal user ids have the keys of their own tenant and user.
 func TestFeedbackAndChangesAreKeyedByTheirOwnUser(t *testing.T) {
 	const user = "keyed/by:its own"
 	talk := harness.Conversation(user, harness.Lives(2))
@@ -334,7 +335,7 @@ func TestAnyUserIDHasItsOwnBank(t *testing.T) {
 	}
 }
 
-// city is a name that is no part of another one's.
+// city returns a name that is not part of another city's name.
 func city(i int) string {
 	syllables := []string{"ba", "ke", "lo", "mi", "nu"}
 	return strings.ToUpper(string(rune('B'+i%20))) + syllables[i%5] + syllables[(i/5)%5] + "ville"

@@ -1,5 +1,5 @@
-// Package e2e_test tests the whole way through the public interfaces: session events in, memories formed,
-// profiles out, dead letters and replay. Everything behind them is real.
+// Package e2e_test tests the whole path through the public interfaces. It covers session events, memories, profiles,
+// dead letters and replay. Every system behind them is real.
 package e2e_test
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// shared is the system of all tests that break nothing. Each has tenants or users of its own.
+// shared is the system of all tests that break no server. Each test has separate tenants or users.
 var shared *harness.System
 
-// gatewayURL is where the gateway before the shared system is.
+// gatewayURL is the URL of the gateway in front of the shared system.
 var gatewayURL string
 
 // endpoint is the model server of tenantModel.
@@ -54,7 +54,7 @@ func run(m *testing.M) (code int) {
 		tenants = append(tenants, harness.Tenant{ID: id})
 	}
 	environ := endpoint.environ()
-	environ["MNEME_INTERNAL_SECRET"], environ["MNEME_INTERNAL_KEYS"] = internalSecret, "true" // for a gateway, and for tests
+	environ["MNEME_INTERNAL_SECRET"], environ["MNEME_INTERNAL_KEYS"] = internalSecret, "true" // for the gateway and for tests
 	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: environ})
 	if err != nil {
 		return fail("start system", err)

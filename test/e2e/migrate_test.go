@@ -12,7 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/local/cli"
 )
 
-// TestMigrate makes what services need beside what the shared system has, twice, the second time with another retention.
+// TestMigrate creates the topics and other resources of services in the shared system, twice. The second run sets
+// another retention.
 func TestMigrate(t *testing.T) {
 	servers := shared.Servers
 	for name, value := range map[string]string{

@@ -20,15 +20,15 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// model is the scripted model server of the shared system's tenants of policy llm. It misbehaves towards calls that
-// contain a word, so that tests can run side by side.
+// model is the scripted model server of the shared system's llm tenants. It fails calls that contain a given word, so
+// that tests can run side by side.
 type model struct {
 	*llmtest.Server
 	mu    sync.Mutex
 	plans []*plan
 }
 
-// plan has the next calls of a role that contain the word go wrong.
+// plan makes the next calls of a role fail if they contain the word.
 type plan struct {
 	role llm.Role
 	word string
@@ -69,7 +69,7 @@ func (m *model) next(c llmtest.Call) *plan {
 	return nil
 }
 
-// inject makes a plan; restore ends it and tells how many calls went wrong.
+// inject adds a plan. restore removes it and returns the number of failed calls.
 func (m *model) inject(role llm.Role, word string, step llmtest.Step, calls int) (restore func() int) {
 	p := &plan{role: role, word: word, step: step, left: calls}
 	m.mu.Lock()
@@ -84,7 +84,8 @@ func (m *model) inject(role llm.Role, word string, step llmtest.Step, calls int)
 	}
 }
 
-// environ are the settings of services that use the model: they give up soon, so that a test sees what comes after.
+// environ returns the settings of services that use the model. Their timeouts are short, so that a test soon sees the
+// next attempt.
 func (m *model) environ() map[string]string {
 	return map[string]string{
 		"MNEME_LLM_BASE_URL": m.URL, "MNEME_LLM_MODEL": "scripted", "MNEME_LLM_TIMEOUT": "1s",
@@ -93,7 +94,7 @@ func (m *model) environ() map[string]string {
 	}
 }
 
-// modelTalk is two sessions of a speaker whose name stands in every call about them.
+// modelTalk is two sessions of a speaker whose name occurs in every call about them.
 func modelTalk(user, speaker string) []dataset.Session {
 	return []dataset.Session{
 		harness.Talk(user, "m1", speaker, said, "Hi!", "I live in the old town of Ghent.", "I prefer green tea to coffee."),
@@ -117,7 +118,7 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	}
 	c := shared.Client(tenantModel)
 	profile := recallOf(t, c, user, "Where is the old town that Hanna lives in?")
-	// What has nothing to do with the query is left out.
+	// The profile leaves out memories that are irrelevant to the query.
 	if len(profile.GetDegraded()) > 0 || len(profile.GetCited()) == 0 || !strings.Contains(profile.GetProfile(), "old town of Ghent. [") {
 		t.Errorf("degraded %q, %d citations, profile %q", profile.GetDegraded(), len(profile.GetCited()), profile.GetProfile())
 	}
@@ -141,7 +142,7 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	}
 }
 
-// misbehaviours are what a model server does wrong for a while; seen says that it must leave a mark in the traces.
+// misbehaviours are temporary faults of a model server. seen says that the fault must leave a mark in the traces.
 var misbehaviours = []struct {
 	name  string
 	step  func(role llm.Role) llmtest.Step
@@ -159,13 +160,13 @@ var misbehaviours = []struct {
 	{"refusal", func(llm.Role) llmtest.Step { return llmtest.Refusal() }, 1, true},
 }
 
-// foreign answers about ids that nobody has shown to the model.
+// foreign answers with ids that were not in the model's input.
 func foreign(role llm.Role) llmtest.Step {
 	field := map[llm.Role]string{llm.RoleFilter: `"id":"`, llm.RoleExtractor: `"sources":["`, llm.RoleManager: `"candidate":"`}[role]
 	return llmtest.Altered(func(answer string) string { return strings.ReplaceAll(answer, field, field+"nobody-") })
 }
 
-// A model server that misbehaves for a while changes nothing of what is remembered, and does not go unseen.
+// A model server with temporary faults does not change the memories, and traces show the faults.
 func TestAModelThatMisbehavesForAWhileLosesAndInventsNothing(t *testing.T) {
 	undisturbed := modelTalk("undisturbed", "Speaker")
 	shared.Publish(t, tenantModel, undisturbed...)
@@ -180,7 +181,7 @@ func TestAModelThatMisbehavesForAWhileLosesAndInventsNothing(t *testing.T) {
 			speaker := "Speaker-" + string(role) + "-" + strings.ReplaceAll(m.name, " ", "-")
 			talk := modelTalk("user of "+speaker, speaker)
 			restore := endpoint.inject(role, speaker, m.step(role), m.calls)
-			shared.Publish(t, tenantModel, talk...) // all at once: they wait most of the time
+			shared.Publish(t, tenantModel, talk...) // all at once, because they wait most of the time
 			checks = append(checks, func() {
 				t.Run(string(role)+" "+m.name, func(t *testing.T) {
 					shared.AwaitFormed(t, tenantModel, talk...)
@@ -206,7 +207,7 @@ func TestAModelThatMisbehavesForAWhileLosesAndInventsNothing(t *testing.T) {
 	}
 }
 
-// awaitMark waits until a trace that formed the user's memories tells of a call that did not go well at once.
+// awaitMark waits for a trace of the user's formation with a call that failed or needed a retry.
 func awaitMark(t *testing.T, user string) {
 	t.Helper()
 	var ids []string
@@ -231,8 +232,8 @@ func awaitMark(t *testing.T, user string) {
 	})
 }
 
-// What a model can make nothing of for good is put aside; what comes after it is remembered; and once the model
-// is restored, a replay brings it in.
+// Turns that a model can never process become dead letters, and later turns are remembered. Once the model works
+// again, a replay processes the dead letters.
 func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 	for _, role := range []llm.Role{llm.RoleFilter, llm.RoleExtractor, llm.RoleManager} {
 		t.Run(string(role), func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 	}
 }
 
-// turnsOf counts the dead letters that hold a turn.
+// turnsOf counts the dead letters that contain a turn.
 func turnsOf(t *testing.T, deadLetters []*mnemev1.DeadLetter) int {
 	t.Helper()
 	n := 0
@@ -285,7 +286,7 @@ func turnsOf(t *testing.T, deadLetters []*mnemev1.DeadLetter) int {
 	return n
 }
 
-// While the model is unavailable a user's workflow says what it waits for; nothing is given up.
+// While the model is unavailable, a user's workflow reports the reason of its wait. It gives up no turn.
 func TestAModelThatIsAwayIsWaitedFor(t *testing.T) {
 	const user, speaker = "waiting", "Wanda"
 	talk := modelTalk(user, speaker)

@@ -73,7 +73,7 @@ func TestADeletedMemoryIsRecalledNoMoreAndKeepsItsHistory(t *testing.T) {
 		t.Fatal("the dog's name is not remembered in the first place")
 	}
 	id := shared.Memories(t, tenantRead, user)[i].GetId()
-	for range 2 { // deleting again succeeds
+	for range 2 { // a repeated delete succeeds
 		res, err := c.DeleteMemory(t.Context(), request(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: id}))
 		if err != nil || res.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_RETRACTED {
 			t.Fatalf("%v, %v; want the entry, retracted", res, err)
@@ -122,12 +122,12 @@ func TestAnUpdateKeepsWhatItTookThePlaceOf(t *testing.T) {
 	}
 }
 
-// What was just said is in working memory, and in profiles, while its session still goes on.
+// A new turn is in working memory and in profiles while its session is still open.
 func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 	const user = "talking"
 	talk := harness.Talk(user, "open", "Lena", time.Now().Add(-5*time.Minute), "I live in Goodwick.", "Okay.", "My dog's name is Comet.")
 	events := harness.Events(tenantRead, "", talk)
-	shared.PublishMessages(t, harness.Messages(t, events[:len(talk.Turns)]...)...) // not its end
+	shared.PublishMessages(t, harness.Messages(t, events[:len(talk.Turns)]...)...) // without the session's end
 	c := shared.Client(tenantRead)
 	var turns []*mnemev1.Turn
 	harness.Await(t, "the newest salient turn is in the window", func(ctx context.Context) (bool, error) {
@@ -171,7 +171,7 @@ func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 	}
 }
 
-// One trace runs from the event to the bank, and a recall's trace leads to it.
+// One trace runs from the event to the bank, and a recall's trace links to it.
 func TestATraceLeadsFromRecallToTheEvent(t *testing.T) {
 	const user = "traced"
 	talk := harness.Talk(user, "only", "Lena", said, "I live in Goodwick.")
@@ -214,7 +214,7 @@ func TestATraceLeadsFromRecallToTheEvent(t *testing.T) {
 	}
 }
 
-// A recall without working memory or reranker is a lesser recall that says so.
+// A recall without working memory or reranker still answers and reports the missing part.
 func TestARecallSaysWhatItHadToDoWithout(t *testing.T) {
 	sys := harness.Start(t, harness.Options{Tenants: []harness.Tenant{{ID: "acme"}}})
 	life := harness.Lives(1)
@@ -258,7 +258,7 @@ func TestARecallSaysWhatItHadToDoWithout(t *testing.T) {
 	})
 }
 
-// TestAnAttackOnTheMemoryIsQuarantinedUntilSomebodyReleasesIt goes the whole way, from the event to the recall.
+// TestAnAttackOnTheMemoryIsQuarantinedUntilSomebodyReleasesIt covers the whole path, from the event to the recall.
 func TestAnAttackOnTheMemoryIsQuarantinedUntilSomebodyReleasesIt(t *testing.T) {
 	const user = "attacked"
 	talk := harness.Talk(user, "attack", "Nora", harness.Conversation(user, harness.Lives(5))[0].Turns[0].Time,

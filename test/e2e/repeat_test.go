@@ -10,8 +10,9 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// A user's bank depends on what was said, not on how often it arrived: each way of saying it again ends where
-// saying it once does. Ids are derived from the user, so banks of different users are compared by shape.
+// A user's bank depends on the contents of the conversation, not on repeated delivery. Each kind of repetition gives
+// the same bank as a single delivery. Ids are derived from the user, so the test compares banks of different users by
+// shape.
 func TestWhatArrivesAgainIsRememberedOnce(t *testing.T) {
 	life := harness.Lives(0)
 	want := once(t, "once", life)
@@ -87,7 +88,7 @@ func TestEightPublishersOfOneSessionAtOnce(t *testing.T) {
 	}
 }
 
-// counted are the salient turns and the operations that the sessions' records tell of.
+// counted sums the salient turns and the operations in the sessions' records.
 func counted(t *testing.T, talk []dataset.Session) (sum [2]uint32) {
 	t.Helper()
 	for _, s := range talk {
@@ -101,7 +102,7 @@ func counted(t *testing.T, talk []dataset.Session) (sum [2]uint32) {
 	return sum
 }
 
-// once is the shape of a bank whose user said everything once.
+// once returns the shape of a bank after a single delivery.
 func once(t *testing.T, user string, life harness.Life) []harness.Entry {
 	t.Helper()
 	talk := harness.Conversation(user, life)

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// What the gate drops is read by the model beside the rest of its session, and neither formed nor shown.
+// The model reads dropped turns as context of their session. They are neither formed nor returned.
 func TestDroppedTurnsAreReadWithTheirSession(t *testing.T) {
 	const user, speaker = "greta", "Gretchen"
 	talk := modelTalk(user, speaker)
@@ -50,7 +50,7 @@ func TestDroppedTurnsAreReadWithTheirSession(t *testing.T) {
 	}
 }
 
-// Strategies without a gate form all that was said, and SaliMory's what its gate lets through.
+// Strategies without a gate form all turns. SaliMory forms the turns that its gate keeps.
 func TestOnlyAGateDropsTurns(t *testing.T) {
 	for tenant, want := range map[string]uint32{"salimory-embedded": 1, "rmm-embedded": 3, "memory-r2-embedded": 3} {
 		t.Run(tenant, func(t *testing.T) {
@@ -67,7 +67,8 @@ func TestOnlyAGateDropsTurns(t *testing.T) {
 	}
 }
 
-// What is told of the moment only is in working memory for a day and never in the bank; what was told beside it stays in both.
+// A statement of short validity is in working memory for a day and never in the bank. A lasting statement of the same
+// session stays in both.
 func TestOfTheMomentIsHeldAndExpires(t *testing.T) {
 	const tenant, user, home, ache, back = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.", "My head hurts today.",
 		"My back is stiff this morning."

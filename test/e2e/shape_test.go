@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// shape replaces ids, which depend on tenant and user, by what they stand for.
+// shape replaces ids, which depend on tenant and user, by the contents that they refer to.
 func shape(entries []harness.Entry) []harness.Entry {
 	names := map[string]string{}
 	for _, e := range entries {
@@ -32,7 +32,7 @@ func shape(entries []harness.Entry) []harness.Entry {
 	return out
 }
 
-// contents are the texts of a bank in a given state.
+// contents returns the texts of a bank in a given state.
 func contents(entries []harness.Entry, status mnemev1.Status) []string {
 	var out []string
 	for _, e := range entries {
@@ -44,8 +44,8 @@ func contents(entries []harness.Entry, status mnemev1.Status) []string {
 	return out
 }
 
-// settle waits until everything that was published for a user has been consolidated: a session published last forms
-// after all others, because the user has one writer.
+// settle waits until all published sessions of a user are consolidated. A user has one writer, so the last published
+// session is formed after all others.
 func settle(t *testing.T, tenant, user string, talk []dataset.Session) {
 	t.Helper()
 	last := harness.Talk(user, "the end", "Nobody", talk[0].Turns[0].Time.Add(24*time.Hour), "Hi!")
@@ -55,7 +55,7 @@ func settle(t *testing.T, tenant, user string, talk []dataset.Session) {
 
 func request[T any](msg *T) *connect.Request[T] { return connect.NewRequest(msg) }
 
-// recallOf asks for a profile; it must succeed.
+// recallOf requests a profile; the call must succeed.
 func recallOf(t *testing.T, c harness.Client, user, query string) *mnemev1.RecallResponse {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)

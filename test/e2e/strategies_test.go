@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// strategyTenants are a tenant for each strategy by each policy.
+// strategyTenants returns a tenant for each strategy with each policy.
 func strategyTenants() []harness.Tenant {
 	var out []harness.Tenant
 	for _, s := range tenant.Strategies() {
@@ -22,8 +22,8 @@ func strategyTenants() []harness.Tenant {
 	return out
 }
 
-// Every strategy, by both policies, takes two sessions the whole way: what was told is recalled, marked with the strategy,
-// and leads back to its turns; and the bank can be told from another strategy's.
+// Every strategy, with both policies, processes two sessions through all services. Recall returns the statements,
+// marked with the strategy and linked to their turns. The banks of two strategies differ.
 func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 	for _, who := range strategyTenants() {
 		t.Run(who.ID, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 			if len(lines) == 0 || !strings.Contains(lines[0].GetText(), "peanuts") {
 				t.Fatalf("the core block has %v", lines)
 			}
-			// A request that shares no word with it has it once, with its citation: in the core, or where a model put it.
+			// A request without a shared word still gets the memory once, with its citation. It comes from the core,
+			// or from the model's choice.
 			got := recallOf(t, c, user, "Suggest a snack for tonight.")
 			top := got.GetSections()[0]
 			cited := slices.ContainsFunc(got.GetCited(), func(m *mnemev1.CitedMemory) bool {

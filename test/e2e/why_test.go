@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// why asks what became of turns.
+// why requests the diagnosis of turns.
 func why(t *testing.T, tenant, user, query string, turnIDs ...string) *mnemev1.WhyResponse {
 	t.Helper()
 	res, err := shared.Client(tenant).Why(t.Context(), request(&mnemev1.WhyRequest{
@@ -21,7 +21,7 @@ func why(t *testing.T, tenant, user, query string, turnIDs ...string) *mnemev1.W
 	return res.Msg
 }
 
-// awaitDropped waits until the decision on a dropped turn can be read.
+// awaitDropped waits until the decision on a dropped turn is readable.
 func awaitDropped(t *testing.T, tenant, user, turnID string) *mnemev1.Finding {
 	t.Helper()
 	var last *mnemev1.Finding
@@ -65,7 +65,7 @@ func TestItIsToldWhyATurnIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Decisions on dropped turns hold ids of the user: they go with the rest, and come again with what is said anew.
+// Decisions on dropped turns contain the user's ids. An erasure removes them, and new turns create new ones.
 func TestAnErasureTakesTheDecisionsOnDroppedTurns(t *testing.T) {
 	const user, other = "xenia", "yuri"
 	for _, u := range []string{user, other} {

@@ -29,7 +29,7 @@ type caller struct {
 	out  bus.Publisher
 }
 
-// call makes one request and returns the answer's JSON object. Every status below 300 is a success.
+// call sends one request and returns the answer's JSON object. Every status below 300 is a success.
 func (c *caller) call(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
 	answer, status := c.try(t, method, path, body)
@@ -75,10 +75,10 @@ func (c *caller) try(t *testing.T, method, path string, body any) (map[string]an
 	return answer, res.StatusCode
 }
 
-// rest is a path of a user in the REST API.
+// rest returns a user's path in the REST API.
 func rest(user, path string) string { return "/v1/tenants/self/users/" + user + path }
 
-// tool calls a tool of the MCP door.
+// tool calls a tool of the MCP server.
 func (c *caller) tool(t *testing.T, name string, arguments map[string]any) map[string]any {
 	t.Helper()
 	answer := c.call(t, http.MethodPost, "/mcp", map[string]any{
@@ -92,12 +92,12 @@ func (c *caller) tool(t *testing.T, name string, arguments map[string]any) map[s
 	return structured
 }
 
-// said is a request that puts one turn in.
+// said is a request that adds one turn.
 func said(text string) map[string]any {
 	return map[string]any{"turns": []any{map[string]any{"role": "user", "text": text}}}
 }
 
-// fill gives a user something at every door. The word stands in each text.
+// fill adds data of a user through every interface. Each text contains the word.
 func (c *caller) fill(t *testing.T, user, word string) {
 	t.Helper()
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/turns"), said("I live in "+word+" and I am allergic to peanuts."))
@@ -116,7 +116,7 @@ func (c *caller) fill(t *testing.T, user, word string) {
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/close"), nil)
 }
 
-// fillItems keeps verbatim items.
+// fillItems adds verbatim items.
 func (c *caller) fillItems(t *testing.T, user, word string) {
 	t.Helper()
 	c.call(t, http.MethodPost, rest(user, "/items/batch"), map[string]any{"operations": []any{map[string]any{
@@ -185,7 +185,7 @@ func (c *caller) use(t *testing.T, user, word string) {
 	c.tool(t, "search_memories", map[string]any{"user_id": user, "query": "baker"})
 }
 
-// publish puts bytes on the topic of session events as they are.
+// publish publishes raw bytes on the topic of session events.
 func (c *caller) publish(t *testing.T, user, value string) {
 	t.Helper()
 	key := standalone.LocalTenant + "/" + user

@@ -1,5 +1,5 @@
-// Package erasure_test fills users through every door of a whole Mneme, erases them by every way, and searches all stores, topics,
-// histories and files for their ids and words.
+// Package erasure_test adds users' data through every interface of a whole Mneme and erases the users in every way.
+// Then it searches all stores, topics, histories and files for their ids and words.
 package erasure_test
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// patience bounds what has to happen, far longer than it takes.
+	// patience is the time limit of every wait, far longer than usual.
 	patience  = 2 * time.Minute
 	pollEvery = 100 * time.Millisecond
 )
@@ -66,7 +66,7 @@ func start(t *testing.T) *system {
 	return s
 }
 
-// keepRunning does what `mneme up` does while it runs: Redis rewrites its file.
+// keepRunning does the same as a running `mneme up`: Redis rewrites its file.
 func (s *system) keepRunning(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func (s *system) keepRunning(t *testing.T) {
 	}
 }
 
-// stop ends the stack, once.
+// stop stops the stack, once.
 func (s *system) stop(t *testing.T) {
 	t.Helper()
 	if s.stack == nil {
@@ -93,7 +93,7 @@ func (s *system) stop(t *testing.T) {
 	s.stack = nil
 }
 
-// person is a user whose id and word stand nowhere else.
+// person is a user with a unique id and a unique word.
 type person struct{ user, word, erasure string }
 
 func personOf(name string) person {
@@ -139,7 +139,7 @@ func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 	}
 }
 
-// awaitRewritten waits until no file of Redis or Temporal has words of erased users.
+// awaitRewritten waits until no file of Redis or Temporal contains words of erased users.
 func (s *system) awaitRewritten(t *testing.T, all []person) {
 	t.Helper()
 	var left []string
@@ -162,7 +162,7 @@ func (s *system) awaitRewritten(t *testing.T, all []person) {
 	})
 }
 
-// eraseAtOnce erases users right after a session has ended, so that changes are still on their way to webhooks.
+// eraseAtOnce erases users right after the end of a session, while deliveries of changes to webhooks are pending.
 func (s *system) eraseAtOnce(t *testing.T) []person {
 	t.Helper()
 	var out []person
@@ -202,7 +202,7 @@ func (s *system) awaitDone(t *testing.T, p person) {
 	})
 }
 
-// checkScan asks the service itself.
+// checkScan checks the service's own scan.
 func (s *system) checkScan(t *testing.T, user string) {
 	t.Helper()
 	counts, _ := s.call(t, http.MethodGet, rest(user, "/scan"), nil)["counts"].([]any)
@@ -216,7 +216,7 @@ func (s *system) checkScan(t *testing.T, user string) {
 	}
 }
 
-// publisher publishes records as they are.
+// publisher publishes raw records.
 func publisher(t *testing.T, brokers []string) bus.Publisher {
 	t.Helper()
 	tel, err := telemetry.New(t.Context(), "erasure test", "", telemetry.Config{LogLevel: "error", LogFormat: "text"}, io.Discard)
@@ -235,14 +235,15 @@ func publisher(t *testing.T, brokers []string) bus.Publisher {
 	return client.Publisher
 }
 
-// keep lists the places that hold an erased user's words or id for a limited time, as docs/operations/erasure.md states: segments of the
-// transport topics, and files that Weaviate has not compacted. keepIDs hold only ids.
+// keep lists the places that contain an erased user's words or id for a limited time, as docs/operations/erasure.md
+// states. They are segments of the transport topics, and files that Weaviate has not compacted. keepIDs contain only
+// ids.
 var (
 	keep    = []string{"kafka/", "weaviate/"}
 	keepIDs = []string{"redis/", "temporal/"}
 )
 
-// checkFiles wants no file of a stopped Mneme to hold the user's words or id, but for those that keep them for a time.
+// checkFiles checks that no file of a stopped Mneme contains the user's words or id, except the listed places.
 func checkFiles(t *testing.T, dir string, p person) {
 	t.Helper()
 	in := func(places []string) func(string) bool {

@@ -35,7 +35,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// found is where a search has found something: store and place.
+// found lists the places of a search's finds, by store and place.
 type found []string
 
 func (f *found) add(store, place string) {
@@ -44,7 +44,7 @@ func (f *found) add(store, place string) {
 	}
 }
 
-// in lists the finds of one store.
+// in returns the finds in one store.
 func (f found) in(store string) found {
 	return slices.DeleteFunc(slices.Clone(f), func(at string) bool { return !strings.HasPrefix(at, store+": ") })
 }
@@ -95,7 +95,8 @@ func holdsAny(data []byte, of [][]byte) bool {
 	return slices.ContainsFunc(of, func(mark []byte) bool { return bytes.Contains(data, mark) })
 }
 
-// named reports whether docs/operations/erasure.md lists a place that keeps a user's id for a limited time. These places keep no words.
+// named reports whether docs/operations/erasure.md lists a place that contains a user's id for a limited time. These
+// places contain no words.
 func named(at string) bool {
 	return strings.HasPrefix(at, "histories: erasure/") || // the erasure itself
 		strings.HasPrefix(at, "redis: ") && strings.Contains(at, ":erased:") || // which erasures were carried out
@@ -104,10 +105,10 @@ func named(at string) bool {
 		strings.HasPrefix(at, "redis: ") && strings.HasSuffix(at, announcement) // that the user was erased
 }
 
-// announcement marks deliveries that tell a webhook of an erasure.
+// announcement marks webhook deliveries about an erasure.
 const announcement = " (user.erased)"
 
-// search looks through Redis, the bank, the dead letters and the histories of workflows.
+// search searches Redis, the bank, the dead letters and the histories of workflows.
 func (s *system) search(t *testing.T, of [][]byte) found {
 	t.Helper()
 	var out found
@@ -155,7 +156,7 @@ func (s *system) searchRedis(t *testing.T, of [][]byte, out *found) {
 	}
 }
 
-// valuesOf returns every text that a key holds.
+// valuesOf returns every text in a key.
 func valuesOf(ctx context.Context, client *goredis.Client, key string) ([]string, error) {
 	kind, err := client.Type(ctx, key).Result()
 	if err != nil {
@@ -240,7 +241,7 @@ func (s *system) readBank(t *testing.T, path string, to any) {
 	}
 }
 
-// files lists the files of the data folder that hold a mark, relative to it.
+// files returns the files of the data folder that contain a mark, with paths relative to the folder.
 func files(t *testing.T, dir string, of [][]byte) []string {
 	t.Helper()
 	var out []string
@@ -252,7 +253,7 @@ func files(t *testing.T, dir string, of [][]byte) []string {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) { // it was a file on its way to another name
+		if errors.Is(err, fs.ErrNotExist) { // the file was being renamed
 			return nil
 		}
 		if err != nil {
@@ -278,7 +279,8 @@ func files(t *testing.T, dir string, of [][]byte) []string {
 	return out
 }
 
-// inBase64 is the part of a text's base64 form that does not depend on its neighbours, where shift bytes stand before it.
+// inBase64 returns the part of a text's base64 form that does not depend on neighbouring bytes. shift bytes precede
+// the text.
 func inBase64(mark []byte, shift int) []byte {
 	padded := append(make([]byte, shift), mark...)
 	encoded := base64.StdEncoding.EncodeToString(padded)

@@ -17,13 +17,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// way asks for the erasure of a user and returns the erasure's id.
+// way requests the erasure of a user and returns the erasure's id.
 type way struct {
 	name  string
 	erase func(t *testing.T, s *system, user string) string
 }
 
-// ways are all ways to erase a user.
+// ways returns all ways to erase a user.
 func ways() []way {
 	return []way{
 		{"rest", eraseByREST}, {"mem0-memories", eraseByMem0Memories}, {"mem0-entity", eraseByMem0Entity},
@@ -38,7 +38,7 @@ func eraseByREST(t *testing.T, s *system, user string) string {
 	return id
 }
 
-// erasureOfEvent cuts the erasure's id off the id of mem0's event.
+// erasureOfEvent extracts the erasure's id from the id of mem0's event.
 func erasureOfEvent(answer map[string]any) string {
 	event, _ := answer["event_id"].(string)
 	return event[strings.LastIndexByte(event, '.')+1:]
@@ -62,7 +62,7 @@ func eraseByTool(name string) func(*testing.T, *system, string) string {
 	}
 }
 
-// eraseByRPC asks the utilizer, which stands behind the gateway.
+// eraseByRPC calls the utilizer behind the gateway.
 func eraseByRPC(t *testing.T, s *system, user string) string {
 	t.Helper()
 	client := mnemev1connect.NewUserDataServiceClient(s.http, s.at.Utilizer)
@@ -75,7 +75,7 @@ func eraseByRPC(t *testing.T, s *system, user string) string {
 	return res.Msg.GetErasureId()
 }
 
-// eraseByEvent publishes the event that every other way ends in, as a replay after a restore does.
+// eraseByEvent publishes the event that every other way produces, as a replay after a restore does.
 func eraseByEvent(t *testing.T, s *system, user string) string {
 	t.Helper()
 	e := contract.SessionEvent{
@@ -89,7 +89,7 @@ func eraseByEvent(t *testing.T, s *system, user string) string {
 	return e.EventID
 }
 
-// eraseByCLI runs the command, which waits for the proof itself.
+// eraseByCLI runs the command, which waits for the proof.
 func eraseByCLI(t *testing.T, s *system, user string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), s.binary, "--data", s.dir, "--json", "erase", "--user", user, "--yes").CombinedOutput()

@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// The booster dies (kill -9) right after an erasure was asked for, and again while it is under way: it is finished all the same,
-// and takes nothing with it that is another's.
+// The booster dies (kill -9) right after the request for an erasure, and again during the erasure. The erasure still
+// completes and removes no data of another user.
 func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
 	const tenant, user, other = "eraser", "mara", "nils"
 	sys := harness.Start(t, harness.Options{Tenants: known(tenant), Processes: true})

@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// Every case has a tenant of its own, named after what it breaks.
+// Every case has a separate tenant, with the name of the broken part.
 const (
 	tenantWeaviate = "weaviate"
 	tenantTemporal = "temporal"

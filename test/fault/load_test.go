@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// undisturbed forms the sessions where nothing breaks, in a system of its own, and returns what that leads to.
+// undisturbed forms the sessions in a separate system without faults and returns the resulting state.
 func undisturbed(t *testing.T, sessions []dataset.Session) (want harness.State) {
 	t.Helper()
 	const tenant = "undisturbed"
@@ -28,7 +28,7 @@ func undisturbed(t *testing.T, sessions []dataset.Session) (want harness.State) 
 	return want
 }
 
-// instructive makes sure that the conversations lead to all that could be lost or doubled.
+// instructive checks that the conversations produce every kind of data that could be lost or doubled.
 func instructive(t *testing.T, s harness.State) {
 	t.Helper()
 	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", " v2 ", " recent "} {
@@ -51,7 +51,7 @@ func known(ids ...string) []harness.Tenant {
 	return out
 }
 
-// load publishes a tenant's sessions one after the other, each until the broker has it.
+// load publishes a tenant's sessions one after the other, and waits for the broker's acknowledgement of each.
 type load struct {
 	sys    *harness.System
 	tenant string
@@ -67,8 +67,8 @@ func newLoad(t *testing.T, sys *harness.System, tenant string, sessions []datase
 	return l
 }
 
-// start publishes in the background up to each of the places in turn, a place when it is allowed to go on there. A
-// broker that is unavailable is waited for, so the order stays. wait returns when all is published.
+// start publishes in the background. It pauses at each of the places until goOn is called. It waits for an
+// unavailable broker, so the order stays. wait returns when all sessions are published.
 func (l *load) start(places ...int) (goOn func(), wait func(*testing.T)) {
 	result, allowed := make(chan error, 1), make(chan struct{}, len(places))
 	go func() { result <- l.publish(places, allowed) }()

@@ -1,5 +1,5 @@
-// Package fault_test breaks things while memories are formed, one at a time, and shows that nothing is lost and
-// nothing doubled: in the end every bank is what it is where nothing broke.
+// Package fault_test breaks one part at a time while memories are formed. It shows that no data is lost and none is
+// doubled. In the end every bank equals the bank of a run without faults.
 package fault_test
 
 import (
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// patience is how long anything may take that must happen.
+	// patience is the time limit of every wait.
 	patience  = time.Minute
 	pollEvery = 50 * time.Millisecond
 )

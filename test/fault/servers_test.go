@@ -11,24 +11,24 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// outages are two ways in which one thing is unavailable for a while in the middle of a tenant's load.
+// outages are two kinds of outage of one part in the middle of a tenant's load.
 type outages struct {
 	tenant string
 	both   [2]outage
-	// until is what a outage lasts until; nothing where a service itself is struck.
+	// until is the log line that ends an outage. It is empty if a service itself fails.
 	until complaint
 }
 
-// complaint is what a service logs, and how often, when it misses something it needs.
+// complaint is a log line of a service, with its number of occurrences, about a missing dependency.
 type complaint struct {
 	service, text string
 	times         int
 }
 
-// outage is how something stops and comes back.
+// outage stops a part and starts it again.
 type outage struct{ begin, end func(*testing.T) }
 
-// server is a back-end as package servers has them.
+// server has the common methods of the servers package.
 type server interface {
 	Stop(context.Context) error
 	Kill() error
@@ -56,7 +56,8 @@ func serverOutages(sys *harness.System) []outages {
 			}
 			must(t, s.server.Restart(t.Context()))
 		}
-		// Who misses it must be able to end in order, with exit code 0, and to start, while it is unavailable.
+		// While the dependency is unavailable, its callers must be able to start, and to end in order with exit code
+		// 0.
 		endLater := func(t *testing.T) {
 			func() {
 				defer end(t)
@@ -80,8 +81,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// run publishes sessions all the while, strikes when some of those published before are formed and others are not, and
-// lets each outage last until it is felt. In the end everything must be as if nothing had happened.
+// run publishes sessions all the time. It starts an outage when some of the earlier sessions are formed and others
+// are not. Each outage lasts until a service notices it. The final state must equal the state without outages.
 func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want harness.State) {
 	client := sys.Client(o.tenant)
 	count := func(ctx context.Context) int { return harness.Formed(ctx, client, sessions) }

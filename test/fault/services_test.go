@@ -6,7 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// serviceOutages are the orderly end (SIGTERM) of each service, which must exit with code 0, and its death (kill -9).
+// serviceOutages returns two outages of each service: an orderly end (SIGTERM) with exit code 0, and a death (kill
+// -9).
 func serviceOutages(sys *harness.System) []outages {
 	var out []outages
 	for _, name := range []string{harness.Filter, harness.Booster, harness.Utilizer, harness.Reranker} {

@@ -29,9 +29,8 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestAStandaloneSurvivesKills kills `mneme up`, and servers that it started, while memories are formed. In the end every bank is what it
-// is
-// where nothing was killed.
+// TestAStandaloneSurvivesKills kills `mneme up` and its servers while memories are formed. In the end every bank
+// equals the bank of a run without kills.
 func TestAStandaloneSurvivesKills(t *testing.T) {
 	sessions := talks()
 	want := undisturbed(t, sessions)
@@ -40,7 +39,8 @@ func TestAStandaloneSurvivesKills(t *testing.T) {
 	t.Run("its servers", func(t *testing.T) { killServers(t, binary, sessions, want) })
 }
 
-// killAll starts `mneme up` again on the same folder and ingests everything once more, as a user would who does not know how far it came.
+// killAll starts `mneme up` again on the same folder and ingests everything once more, like a user who does not know
+// the progress.
 func killAll(t *testing.T, binary string, sessions []dataset.Session, want harness.State) {
 	dir := t.TempDir()
 	half, whole := lines(t, sessions[:len(sessions)/2]), lines(t, sessions)
@@ -67,7 +67,8 @@ func killAll(t *testing.T, binary string, sessions []dataset.Session, want harne
 	}
 }
 
-// killServers kills Weaviate and Temporal one after the other. `mneme up` goes on, and starts them again where they were.
+// killServers kills Weaviate and Temporal one after the other. `mneme up` continues and restarts them at the same
+// addresses.
 func killServers(t *testing.T, binary string, sessions []dataset.Session, want harness.State) {
 	dir := t.TempDir()
 	up := start(t, binary, dir)
@@ -98,7 +99,8 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 	up.stop(t)
 }
 
-// recallWithout kills Weaviate. Until it serves again, a user whose memories are in the utilizer's index has recall, and another has not.
+// recallWithout kills Weaviate. Until it serves again, recall works for a user in the utilizer's index and fails for
+// another user.
 func recallWithout(t *testing.T, dir string, up *running, user string) {
 	t.Helper()
 	recall := func(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
@@ -151,7 +153,7 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// lines writes sessions to a file that ingest reads.
+// lines writes sessions to a file for ingest.
 func lines(t *testing.T, sessions []dataset.Session) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -169,7 +171,7 @@ func lines(t *testing.T, sessions []dataset.Session) string {
 	return file
 }
 
-// mneme runs a command to its end and returns what it prints.
+// mneme runs a command to its end and returns its output.
 func mneme(t *testing.T, binary, dir string, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -183,7 +185,7 @@ func mneme(t *testing.T, binary, dir string, args ...string) string {
 
 // running is a `mneme up`.
 type running struct {
-	// failed is why it did not come up.
+	// failed is the reason of a failed start.
 	failed error
 
 	where  standalone.Connection
@@ -194,11 +196,12 @@ type running struct {
 	log    *lockedBuffer
 }
 
-// start runs `mneme up` and waits until it says where it can be reached.
+// start runs `mneme up` and waits until it prints its addresses.
 func start(t *testing.T, binary, dir string) *running {
 	t.Helper()
 	r := launch(t, binary, dir)
-	// While nothing of the folder ran, a server of another test may have taken one of its ports. Then the message says what to do.
+	// While no process of the folder ran, a server of another test may have taken one of its ports. Then the message
+	// says what to do.
 	for range 3 {
 		hint := portTaken.FindStringSubmatch(r.log.String())
 		if r.failed == nil || hint == nil {
@@ -219,10 +222,10 @@ func start(t *testing.T, binary, dir string) *running {
 
 var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
 
-// tail is how many bytes of a log a failed test shows.
+// tail is the number of bytes of a log that a failed test shows.
 const tail = 20_000
 
-// launch runs the standalone until it says where it is, or ends.
+// launch runs the standalone until it prints its addresses, or ends.
 func launch(t *testing.T, binary, dir string) *running {
 	t.Helper()
 	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up", "--listen", "127.0.0.1:0"), ended: make(chan struct{}), log: &lockedBuffer{}}
@@ -274,7 +277,7 @@ func (r *running) kill(t *testing.T) {
 	<-r.ended
 }
 
-// stop asks it to end, and wants exit code 0.
+// stop requests the end and expects exit code 0.
 func (r *running) stop(t *testing.T) {
 	t.Helper()
 	must(t, r.cmd.Process.Signal(syscall.SIGTERM))
@@ -291,14 +294,14 @@ func (r *running) stop(t *testing.T) {
 	}
 }
 
-// processes are the command lines of processes that work in the folder or name it.
+// processes returns the command lines of processes that work in the folder or name it.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	must(t, err)
 	var out []string
 	for _, e := range entries {
-		cwd, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")) // no process, or gone already
+		cwd, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")) // no process, or already gone
 		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.ENOTDIR) {
 			t.Fatal(err)
@@ -310,7 +313,7 @@ func processes(t *testing.T, dir string) []string {
 	return out
 }
 
-// lockedBuffer takes what a process writes while others read it.
+// lockedBuffer collects the output of a process while other goroutines read it.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

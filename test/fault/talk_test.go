@@ -13,11 +13,11 @@ var speakers = []struct{ user, name string }{
 	{"u1", "Ilse"}, {"u2", "Marek"}, {"u3", "Sanna"}, {"u4", "Teodor"},
 }
 
-// rounds is how many sessions each user has.
+// rounds is the number of each user's sessions.
 const rounds = 6
 
-// talks are the sessions of all users, round by round: facts, a like, small talk, updates of the same facts, denials,
-// and a question. The order within a user decides what the bank holds in the end.
+// talks returns the sessions of all users, round by round: facts, a like, small talk, updates of the same facts,
+// denials, and a question. The order within a user decides the final contents of the bank.
 func talks() []dataset.Session {
 	cities := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Utrecht"}
 	jobs := []string{"carpenter", "botanist", "tailor", "pilot", "librarian", "nurse"}
@@ -50,5 +50,5 @@ func talks() []dataset.Session {
 	return out
 }
 
-// upTo is the first rounds of all users.
+// upTo is the number of sessions in the first rounds of all users.
 func upTo(n int) int { return n * len(speakers) }

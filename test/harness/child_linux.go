@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// runChild runs a process to its end and reports on started whether it began. The kernel kills the child with the
-// thread that forked it, so that none outlives a test that crashes; hence the thread is kept.
+// runChild runs a process to its end and reports on started whether it began. The kernel kills the child when the
+// thread that forked it ends, so that no child outlives a crashed test. So runChild keeps the thread.
 func runChild(cmd *exec.Cmd, started chan<- error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// Patience is how long anything that must happen may take; far longer than it does, for machines that are busy.
+	// Patience is the time limit of every wait. It is far longer than usual, for busy machines.
 	Patience = 60 * time.Second
-	// pollEvery is the pause between two questions whether it has.
+	// pollEvery is the pause between two checks of a condition.
 	pollEvery = 25 * time.Millisecond
 	logTail   = 4000
-	// complaints is how many log lines of a service are shown.
+	// complaints is the number of log lines of a service to show.
 	complaints = 10
 )
 
@@ -84,7 +84,7 @@ func (s *System) Launch(tb testing.TB, service string) {
 	}
 }
 
-// AwaitReady waits until a service says that it is ready.
+// AwaitReady waits until a service reports that it is ready.
 func (s *System) AwaitReady(tb testing.TB, service string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
@@ -94,7 +94,7 @@ func (s *System) AwaitReady(tb testing.TB, service string) {
 	}
 }
 
-// Restart stops a service where it runs, starts it again at its old address and waits until it is ready.
+// Restart stops a running service, starts it again at its old address and waits until it is ready.
 func (s *System) Restart(tb testing.TB, service string) {
 	tb.Helper()
 	s.Stop(tb, service)
@@ -102,7 +102,7 @@ func (s *System) Restart(tb testing.TB, service string) {
 	s.AwaitReady(tb, service)
 }
 
-// Log is what a service has logged since the system's start, over its restarts.
+// Log returns a service's log since the system's start, over its restarts.
 func (s *System) Log(tb testing.TB, service string) string {
 	tb.Helper()
 	content, err := os.ReadFile(s.unit(tb, service).logPath)
@@ -112,7 +112,7 @@ func (s *System) Log(tb testing.TB, service string) string {
 	return string(content)
 }
 
-// Metrics is a service's Prometheus exposition.
+// Metrics returns a service's Prometheus exposition.
 func (s *System) Metrics(tb testing.TB, service string) string {
 	tb.Helper()
 	res, err := s.client.Get("http://" + s.unit(tb, service).addr + "/metrics")
@@ -143,7 +143,7 @@ func (s *System) URL(tb testing.TB, service string) string {
 // HTTP is a client whose connections are closed with the system.
 func (s *System) HTTP() *http.Client { return s.client }
 
-// Complaints are the ends of what the services have logged as warnings and errors, for the message of a failed run.
+// Complaints returns the latest warnings and errors in the services' logs, for the message of a failed run.
 func (s *System) Complaints() string {
 	var out strings.Builder
 	for name, u := range s.units {

@@ -8,12 +8,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Life is what Conversation has a user tell of themselves.
+// Life holds the facts about the user in Conversation.
 type Life struct {
 	Name, City, NextCity, Job, Pet, Drink, NextDrink string
 }
 
-// Lives gives different users different lives, the same number always the same.
+// Lives gives different users different lives. The same number always gives the same life.
 func Lives(n int) Life {
 	pick := func(step int, of ...string) string { return of[(n+step)%len(of)] }
 	return Life{
@@ -30,8 +30,8 @@ func Lives(n int) Life {
 	}
 }
 
-// Conversation is three sessions of a user over three months: facts, likes, something that happened, small talk, and in
-// the last session an update. Session and turn ids begin with "s1", "s2" and "s3".
+// Conversation returns three sessions of a user over three months. They have facts, likes, an event, small talk, and
+// in the last session an update. Session and turn ids begin with "s1", "s2" and "s3".
 func Conversation(user string, l Life) []dataset.Session {
 	at := time.Date(2025, time.March, 3, 18, 0, 0, 0, time.UTC)
 	return []dataset.Session{
@@ -43,7 +43,7 @@ func Conversation(user string, l Life) []dataset.Session {
 	}
 }
 
-// Talk is a session in which one person says these things, a minute apart, and the assistant answers nothing.
+// Talk returns a session with the given texts of one speaker, a minute apart, without an assistant's turns.
 func Talk(user, id, speaker string, at time.Time, said ...string) dataset.Session {
 	s := dataset.Session{User: user, ID: id}
 	for i, text := range said {

@@ -19,7 +19,7 @@ func (s *System) deadLetterSource() (bus.Source, error) {
 	})
 }
 
-// DeadLetters are the waiting dead letters of records whose key begins with the prefix: "tenant/" or "tenant/user".
+// DeadLetters returns the waiting dead letters with the key prefix: "tenant/" or "tenant/user".
 func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLetter {
 	tb.Helper()
 	s.readingDeadLetters.Lock()
@@ -37,7 +37,7 @@ func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLet
 	return deadLetters
 }
 
-// AwaitDeadLetter waits for a dead letter of such a record whose reason contains a text, and returns it.
+// AwaitDeadLetter waits for such a dead letter with a text in its reason, and returns it.
 func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mnemev1.DeadLetter {
 	tb.Helper()
 	var found *mnemev1.DeadLetter
@@ -53,7 +53,7 @@ func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mneme
 	return found
 }
 
-// Replay puts those dead letters back where they came from, as `mneme replay` does.
+// Replay moves those dead letters back to their topics, as `mneme replay` does.
 func (s *System) Replay(tb testing.TB, keyPrefix string) bus.ReplayResult {
 	tb.Helper()
 	s.readingDeadLetters.Lock()

@@ -1,7 +1,7 @@
-// Package harness runs the whole of Mneme for tests: real back-ends on loopback in one directory, and the four services
-// before them, in this process or as processes of their own that can be killed. Tests talk to it through the
-// public interfaces: session events, RPCs and dead letters.
+// Package harness runs the whole of Mneme for tests. It runs real back-ends on loopback in one directory, with the
+// four services in front of them. The services run in this process, or in separate processes that can be killed.
+// Tests use the public interfaces: session events, RPCs and dead letters.
 //
-// A System may be shared by a package's tests, each with users or tenants of its own; TestMain opens it with
-// Open then. A test that breaks something starts its own with Start.
+// The tests of a package may share a System, each with separate users or tenants. TestMain then opens it with Open. A
+// test that breaks a server starts a separate system with Start.
 package harness

@@ -20,7 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// Erase asks for the erasure of a user and waits until the service has proved it.
+// Erase requests the erasure of a user and waits until the service has proved it.
 func (s *System) Erase(tb testing.TB, tenant, user string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -32,7 +32,7 @@ func (s *System) Erase(tb testing.TB, tenant, user string) {
 	s.AwaitErased(tb, tenant, user, res.Msg.GetErasureId())
 }
 
-// AwaitErased waits until an erasure is proved. Calls that fail meanwhile are tried again.
+// AwaitErased waits until an erasure is proved. It retries failed calls.
 func (s *System) AwaitErased(tb testing.TB, tenant, user, id string) {
 	tb.Helper()
 	Await(tb, "the erasure of "+user+" is proved", func(ctx context.Context) (bool, error) {
@@ -41,7 +41,7 @@ func (s *System) AwaitErased(tb testing.TB, tenant, user, id string) {
 	})
 }
 
-// Scan is what is kept of a user, by store; stores with nothing are left out.
+// Scan returns the number of a user's stored objects by store, without empty stores.
 func (s *System) Scan(tb testing.TB, tenant, user string) map[string]uint64 {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -59,7 +59,7 @@ func (s *System) Scan(tb testing.TB, tenant, user string) map[string]uint64 {
 	return out
 }
 
-// Export is a user's bank as JSON lines.
+// Export returns a user's bank as JSON lines.
 func (s *System) Export(tb testing.TB, tenant, user string) []byte {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -104,14 +104,14 @@ func (s *System) Import(ctx context.Context, tenant, user string, in io.Reader) 
 	}
 }
 
-// Histories are the ids of all workflows on the server of whose histories one holds a text. Large payloads are compressed
-// and not looked into.
+// Histories returns the ids of the server's workflows with a history that contains a text. It does not search large
+// payloads, because they are compressed.
 func (s *System) Histories(tb testing.TB, text string) []string {
 	tb.Helper()
 	return HistoriesAt(tb, s.Servers.Temporal.Addr(), []byte(text))
 }
 
-// HistoriesAt is Histories of a server at an address, for any of several texts.
+// HistoriesAt is Histories for a server at an address and for several texts.
 func HistoriesAt(tb testing.TB, server string, texts ...[]byte) []string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -142,7 +142,7 @@ func HistoriesAt(tb testing.TB, server string, texts ...[]byte) []string {
 	}
 }
 
-// holds tells whether a run's history holds one of the texts. A run that is gone holds none.
+// holds reports whether a run's history contains one of the texts. A deleted run contains none.
 func holds(ctx context.Context, c client.Client, id, run string, texts [][]byte) (bool, error) {
 	for it := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		event, err := it.Next()
@@ -164,7 +164,7 @@ func holds(ctx context.Context, c client.Client, id, run string, texts [][]byte)
 	return false, nil
 }
 
-// silent is a logger of the workflow client that says nothing.
+// silent is a logger of the workflow client that discards every line.
 type silent struct{}
 
 func (silent) Debug(string, ...any) {}

@@ -12,11 +12,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// publishLimit bounds one publication; a broker that is unavailable is waited for so long.
+// publishLimit limits one publication. An unavailable broker may take this long to return.
 const publishLimit = time.Minute
 
-// Events are a session's events: its turns and its end. Their ids derive from the turns, so that the same session gives
-// the same events; with another salt it gives others, as an assistant would that makes ids up anew when it resends.
+// Events returns a session's events: its turns and its end. Event ids derive from the turns, so the same session
+// gives the same events. Another salt gives other ids, like an assistant that generates new ids when it sends again.
 func Events(tenant, salt string, s dataset.Session) []contract.SessionEvent {
 	scope := memory.Scope{Tenant: tenant, User: s.User}
 	last := ""
@@ -33,7 +33,8 @@ func Events(tenant, salt string, s dataset.Session) []contract.SessionEvent {
 	})
 }
 
-// Messages encode events for the bus. Events that the contract refuses end the test; publish their bytes with PublishRaw.
+// Messages encodes events for the bus. An event that the contract refuses fails the test; publish its bytes with
+// PublishRaw.
 func Messages(tb testing.TB, events ...contract.SessionEvent) []bus.Message {
 	tb.Helper()
 	out, err := Encode(events...)
@@ -56,7 +57,7 @@ func Encode(events ...contract.SessionEvent) ([]bus.Message, error) {
 	return out, nil
 }
 
-// Publish publishes sessions with derived event ids, each under a trace of its own.
+// Publish publishes sessions with derived event ids, each under a separate trace.
 func (s *System) Publish(tb testing.TB, tenant string, sessions ...dataset.Session) {
 	tb.Helper()
 	for _, session := range sessions {

@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
 
-// Client are the public RPCs with one API key.
+// Client holds the public RPCs with one API key.
 type Client struct {
 	mnemev1connect.UtilizerServiceClient
 	mnemev1connect.MemoryServiceClient
@@ -25,13 +25,13 @@ type Client struct {
 	mnemev1connect.DiagnosisServiceClient
 }
 
-// Client calls for a tenant, with its key.
+// Client returns a client with a tenant's key.
 func (s *System) Client(tenant string) Client { return s.ClientWithKey(KeyOf(tenant)) }
 
-// ClientWithKey calls with a key, or with no credential where it is empty.
+// ClientWithKey returns a client with a key. An empty key means no credential.
 func (s *System) ClientWithKey(key string) Client { return s.clientOver(s.client, key) }
 
-// ClientOver is Client over an HTTP client of the caller's.
+// ClientOver is Client over a given HTTP client.
 func (s *System) ClientOver(client *http.Client, tenant string) Client {
 	return s.clientOver(client, KeyOf(tenant))
 }
@@ -47,7 +47,7 @@ func (s *System) clientOver(client *http.Client, key string) Client {
 	}
 }
 
-// credential puts a key on calls, unless it is empty.
+// credential adds a key to calls, unless it is empty.
 type credential string
 
 func (c credential) put(h http.Header) {
@@ -73,13 +73,13 @@ func (c credential) WrapStreamingClient(next connect.StreamingClientFunc) connec
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+// WrapStreamingHandler implements connect.Interceptor. It changes nothing, because a client has no handlers.
 func (credential) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
 }
 
-// AwaitFormed waits until every session's memories are formed. Calls that fail meanwhile are tried again, since services
-// may be down on purpose.
+// AwaitFormed waits until every session's memories are formed. It retries failed calls, because a test may have
+// stopped services.
 func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.Session) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -104,8 +104,8 @@ func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.S
 	}
 }
 
-// Entry is what of an entry must be equal when the same conversation has been remembered under other circumstances. When
-// it was written, and in which trace, differs.
+// Entry holds the comparable parts of a memory: those that depend on the conversation only. Write time and trace are
+// excluded.
 type Entry struct {
 	ID, Content, Kind, Status string
 	Version                   uint32
@@ -126,7 +126,7 @@ func day(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// Memories are all of a user's entries, closed ones too, oldest first.
+// Memories returns all of a user's entries, closed ones too, oldest first.
 func (s *System) Memories(tb testing.TB, tenant, user string) []*mnemev1.Memory {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -145,7 +145,7 @@ func (s *System) Memories(tb testing.TB, tenant, user string) []*mnemev1.Memory 
 	}
 }
 
-// Snapshot is the comparable state of a user's bank, sorted.
+// Snapshot returns the comparable state of a user's bank, sorted.
 func (s *System) Snapshot(tb testing.TB, tenant, user string) []Entry {
 	tb.Helper()
 	memories := s.Memories(tb, tenant, user)
@@ -168,7 +168,7 @@ func moment(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-// Diff tells in what two snapshots differ, a line per entry; empty when they do not.
+// Diff returns the differences of two snapshots, a line per entry; empty for equal ones.
 func Diff(want, got []Entry) string {
 	seen := map[string]int{}
 	for _, e := range want {

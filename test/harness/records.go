@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 )
 
-// Records are all records of a topic up to its present ends, in order within each key.
+// Records returns all records of a topic up to its present ends, in order within each key.
 func (s *System) Records(tb testing.TB, topic string) []bus.Message {
 	tb.Helper()
 	return RecordsAt(tb, s.Servers.Broker.Addr(), topic)
@@ -56,7 +56,7 @@ func readAll(ctx context.Context, source bus.Source) ([]bus.Message, error) {
 				return nil, fmt.Errorf("partition %d: %w", p.ID, err)
 			}
 			if len(fetched.Messages) == 0 && fetched.End >= end {
-				break // the rest was cut off
+				break // the rest was truncated
 			}
 			for _, m := range fetched.Messages {
 				next = m.Offset + 1

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// partitions of every topic: several, so that users do not all share one, and few, for two cores.
+	// partitions is the number of partitions of every topic. Several partitions keep users apart; few suit two cores.
 	partitions = 4
-	// startLimit bounds the start of servers that are built already, and the stop.
+	// startLimit limits the start of servers without their build, and the stop.
 	startLimit = 3 * time.Minute
 	stopLimit  = time.Minute
 )
 
-// Servers are the real back-ends on loopback. Each has Stop, Kill and Restart of its own, and keeps its address and
-// data over them.
+// Servers are the real back-ends on loopback. Each has separate Stop, Kill and Restart methods and keeps its address
+// and data.
 type Servers struct {
 	Weaviate *servers.Weaviate
 	Temporal *servers.Temporal
@@ -36,7 +36,7 @@ type Servers struct {
 	Dir string
 }
 
-// StartServers starts the back-ends for one test, in a directory that goes with it.
+// StartServers starts the back-ends for one test, in a temporary directory.
 func StartServers(tb testing.TB) *Servers {
 	tb.Helper()
 	s, err := OpenServers(context.Background(), tb.TempDir())
@@ -51,8 +51,8 @@ func StartServers(tb testing.TB) *Servers {
 	return s
 }
 
-// OpenServers starts the back-ends in dir. Where they have never been built, that comes first and takes minutes. After
-// an error nothing runs.
+// OpenServers starts the back-ends in dir. It builds missing ones first, which takes minutes. After an error no
+// back-end runs.
 func OpenServers(ctx context.Context, dir string) (*Servers, error) {
 	if err := servers.Build(ctx, io.Discard, servers.NameWeaviate, servers.NameTemporal); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func OpenServers(ctx context.Context, dir string) (*Servers, error) {
 	return s, nil
 }
 
-// Close stops whatever of the back-ends still runs.
+// Close stops the running back-ends.
 func (s *Servers) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
@@ -95,12 +95,12 @@ func (s *Servers) Close() error {
 	return g.Wait()
 }
 
-// TenantsFile is the path of the file that all services read the tenants from.
+// TenantsFile is the path of the tenants file of all services.
 func (s *Servers) TenantsFile() string { return filepath.Join(s.Dir, "tenants.yaml") }
 
-// Environ are the settings of a service on these servers, tuned for tests: what production waits minutes or seconds for
-// comes sooner, nothing is switched off. What a recall gives up after some milliseconds, it waits for: a busy machine is not what is
-// tested. extra wins.
+// Environ returns the settings of a service on these servers, tuned for tests. Long production waits are shortened,
+// and every feature stays on. A recall waits for parts that production would skip after some milliseconds. So a busy
+// machine does not change results. The settings in extra override the others.
 func (s *Servers) Environ(extra map[string]string) map[string]string {
 	env := map[string]string{
 		"MNEME_KAFKA_BROKERS":         s.Broker.Addr(),
@@ -125,7 +125,7 @@ func (s *Servers) Environ(extra map[string]string) map[string]string {
 	return env
 }
 
-// tail is the end of a file, for the message of a failed test.
+// tail returns the end of a file, for the message of a failed test.
 func tail(path string, size int) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -28,12 +28,12 @@ const (
 
 var errNotProcess = errors.New("only a service that is a process can be killed: Options.Processes")
 
-// unit is one service over its restarts: always at the same address, always with the same log.
+// unit is one service over its restarts, always with the same address and log.
 type unit struct {
 	name string
-	// service is what runs in this process.
+	// service runs in this process.
 	service runner.Service
-	// binary is the program; empty where the service runs in this process.
+	// binary is the program; empty if the service runs in this process.
 	binary  string
 	environ map[string]string
 	addr    string
@@ -45,13 +45,13 @@ type unit struct {
 
 // run is one execution of a service.
 type run struct {
-	ask  func() error // asks it to end in order
+	ask  func() error // requests an orderly end
 	kill func() error
 	done chan struct{} // closed after err is set
 	err  error
 }
 
-// running is the present execution; nil where there is none.
+// running returns the present execution, or nil.
 func (u *unit) running() *run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -122,7 +122,8 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// end ends the present execution in the given way and waits for it. What a killed process leaves as its state is no error.
+// end ends the present execution by the given function and waits for it. The exit state of a killed process is no
+// error.
 func (u *unit) end(ctx context.Context, how func(*run) error) error {
 	r := u.running()
 	if r == nil {
@@ -158,29 +159,29 @@ func (u *unit) kill(ctx context.Context) error {
 	return fmt.Errorf("kill %s: %w", u.name, err)
 }
 
-// Process is a program of a service as a process of its own, which the test starts and ends.
+// Process is a service's program in a separate process, which the test starts and ends.
 type Process struct{ unit unit }
 
-// NewProcess returns a process that does not run yet. Its environ says that it listens at addr.
+// NewProcess returns a process that does not run yet. Its environ must contain addr as its listen address.
 func NewProcess(name, program, addr, logPath string, environ map[string]string) *Process {
 	return &Process{unit{name: name, binary: program, addr: addr, logPath: logPath, environ: environ}}
 }
 
-// Start starts it, without waiting until it is ready.
+// Start starts the process without waiting for readiness.
 func (p *Process) Start() error { return p.unit.start() }
 
-// Ready asks as a readiness probe does. An error says that the process has ended by itself.
+// Ready sends a readiness probe. An error means that the process has ended by itself.
 func (p *Process) Ready(ctx context.Context, client *http.Client) (bool, error) {
 	return p.unit.ready(ctx, client)
 }
 
-// Stop ends it in order; that it does not end before ctx does, or not with exit code 0, is an error.
+// Stop ends the process in order. An end after ctx, or an exit code other than 0, is an error.
 func (p *Process) Stop(ctx context.Context) error { return p.unit.stop(ctx) }
 
-// Kill ends it as kill -9 does.
+// Kill ends the process as kill -9 does.
 func (p *Process) Kill(ctx context.Context) error { return p.unit.kill(ctx) }
 
-// ready asks /readyz; an error of a service that has ended by itself is final.
+// ready requests /readyz. The error of a service that has ended by itself is final.
 func (u *unit) ready(ctx context.Context, client *http.Client) (bool, error) {
 	r := u.running()
 	if r == nil {
@@ -203,10 +204,10 @@ func (u *unit) ready(ctx context.Context, client *http.Client) (bool, error) {
 	return res.StatusCode == http.StatusOK, nil
 }
 
-// Ports are chosen below those from which systems pick the local end of connections, so that a stopped service's stays free.
+// Ports are below the range of outgoing connections' local ports, so that a stopped service's port stays free.
 const firstPort, lastPort, portTries = 15000, 32000, 1000
 
-// FreeAddr is an address on loopback that nobody listens at.
+// FreeAddr returns a free address on loopback.
 func FreeAddr() (string, error) {
 	for range portTries {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
@@ -218,7 +219,7 @@ func FreeAddr() (string, error) {
 	return "", fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// Programs builds the services' programs into the cache, or does nothing where they are up to date, and returns their folder.
+// Programs builds outdated programs of the services into the cache and returns their folder.
 func Programs(ctx context.Context) (string, error) {
 	root, err := repository()
 	if err != nil {
@@ -241,7 +242,7 @@ func Programs(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// repository is the root of the module that the test belongs to.
+// repository returns the root of the test's module.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// State is everything a tenant can see of its users' memories, a line each: entries, sessions and working memory.
-// Only when something was written, and in which trace, is left out. Entries are named by what their ids derive from
-// beside tenant and user, so that the states of tenants compare.
+// State is the visible state of a tenant's users, a line per item: entries, sessions and working memory. Only write
+// times and traces are excluded. Entries are named by the parts of their ids without tenant and user, so that states
+// of different tenants compare.
 type State []string
 
-// ReadState reads the state of the sessions' users. Several services are asked, so it is only comparable when nothing is under way.
+// ReadState reads the state of the sessions' users. It calls several services, so the result is comparable only while
+// no work is in progress.
 func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.Session) (State, error) {
 	var out State
 	users := map[string]bool{}
@@ -56,7 +57,7 @@ func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.
 	return out, nil
 }
 
-// entries are a user's entries.
+// entries returns the lines of a user's entries.
 func entries(scope memory.Scope, ms []*mnemev1.Memory) []string {
 	names := map[string]string{}
 	for _, m := range ms {
@@ -76,10 +77,10 @@ func entries(scope memory.Scope, ms []*mnemev1.Memory) []string {
 	return out
 }
 
-// maxIndex is more than any session here has operations.
+// maxIndex is more than the number of operations of any session here.
 const maxIndex = 16
 
-// name is the sources and the index that an entry's id derives from; the id itself where it derives from none.
+// name returns the sources and the index of an entry's derived id, or the id itself if it is not derived.
 func name(scope memory.Scope, m *mnemev1.Memory) string {
 	for index := range maxIndex {
 		if memory.DeriveID(scope, m.GetSourceTurnIds(), index) == m.GetId() {
@@ -96,7 +97,7 @@ func stamp(t *timestamppb.Timestamp) string {
 	return t.AsTime().Format(time.RFC3339Nano)
 }
 
-// Diff tells what is missing and what is too much.
+// Diff returns the missing and the unexpected lines.
 func (want State) Diff(got State) string {
 	count := map[string]int{}
 	for _, line := range want {
@@ -118,12 +119,12 @@ func (want State) Diff(got State) string {
 	return strings.Join(out, "\n")
 }
 
-// Has tells whether a line holds a part.
+// Has reports whether a line contains a part.
 func (want State) Has(part string) bool {
 	return slices.ContainsFunc(want, func(line string) bool { return strings.Contains(line, part) })
 }
 
-// Formed counts the sessions that are formed; services that are unavailable count nothing.
+// Formed counts the formed sessions. An unavailable service counts as none.
 func Formed(ctx context.Context, c Client, sessions []dataset.Session) int {
 	n := 0
 	for _, s := range sessions {
@@ -135,7 +136,7 @@ func Formed(ctx context.Context, c Client, sessions []dataset.Session) int {
 	return n
 }
 
-// Quiet is the state once all sessions are formed and it has stopped changing.
+// Quiet returns the state once all sessions are formed and it has stopped changing.
 func Quiet(tb testing.TB, tenant string, c Client, sessions []dataset.Session) State {
 	tb.Helper()
 	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
@@ -156,8 +157,8 @@ func Quiet(tb testing.TB, tenant string, c Client, sessions []dataset.Session) S
 	return last
 }
 
-// AwaitState waits until all sessions are formed and then for the state that is wanted: the last session's working
-// memory is retired just after it is formed.
+// AwaitState waits until all sessions are formed, and then for the wanted state. The last session's working memory is
+// retired shortly after its formation.
 func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Session, want State) {
 	tb.Helper()
 	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
@@ -169,7 +170,7 @@ func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Sessi
 	})
 }
 
-// AwaitSame waits until the state that is read is the one that is wanted, and returns that.
+// AwaitSame waits until got equals want, and returns want.
 func AwaitSame(tb testing.TB, read func(context.Context) (want, got State, err error)) (want State) {
 	tb.Helper()
 	var got State

@@ -18,24 +18,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Options say how a system runs.
+// Options configure a system.
 type Options struct {
-	// Processes runs the services' own programs as child processes, which can be killed; otherwise they run in this process.
+	// Processes runs the services' programs as child processes, which can be killed. Otherwise they run in this
+	// process.
 	Processes bool
-	// Tenants are known from the start.
+	// Tenants exist from the start.
 	Tenants []Tenant
-	// Environ are settings of the services beyond those of Servers.Environ.
+	// Environ holds service settings in addition to Servers.Environ.
 	Environ map[string]string
-	// Utilizer is the address of utilizers that the caller runs, with the other services; none are started then.
+	// Utilizer is the address of the caller's own utilizers. The system then starts no utilizer.
 	Utilizer string
-	// Servers are used, and left running at the end; nil starts new ones.
+	// Servers are used and left running at the end; nil starts new ones.
 	Servers *Servers
 }
 
-// System is the back-ends with the four services before them.
+// System is the back-ends with the four services in front of them.
 type System struct {
 	Servers *Servers
-	// Traces collects what the services and the harness trace.
+	// Traces collects the traces of the services and the harness.
 	Traces *traceview.Store
 
 	units     map[string]*unit
@@ -46,14 +47,15 @@ type System struct {
 	viewer    *http.Server
 	viewing   sync.WaitGroup
 	traces    string
-	owns      bool // the servers
+	owns      bool // whether the system started the servers
 
 	mu                 sync.Mutex // guards tenants and their file
 	tenants            []Tenant
-	readingDeadLetters sync.Mutex // one reader of the dead letters at a time: two would share the partitions
+	readingDeadLetters sync.Mutex // one reader of the dead letters at a time, because two would share the partitions
 }
 
-// Start starts a system for one test and waits until it is ready. When the test has failed, what the services complained of is shown.
+// Start starts a system for one test and waits until it is ready. If the test has failed, it logs the services'
+// complaints.
 func Start(tb testing.TB, o Options) *System {
 	tb.Helper()
 	s, err := Open(context.Background(), tb.TempDir(), o)
@@ -71,7 +73,7 @@ func Start(tb testing.TB, o Options) *System {
 	return s
 }
 
-// Open starts a system in dir, for TestMain; the caller closes it. After an error nothing runs.
+// Open starts a system in dir, for TestMain. The caller closes it. After an error no process runs.
 func Open(ctx context.Context, dir string, o Options) (_ *System, err error) {
 	s := &System{
 		Servers: o.Servers, Traces: traceview.NewStore(traceview.DefaultSpans), units: map[string]*unit{},
@@ -184,7 +186,7 @@ func (s *System) awaitReady(ctx context.Context, u *unit) error {
 // UtilizerAddr is the address of the utilizer.
 func (s *System) UtilizerAddr() string { return s.utilizer }
 
-// AddTenants adds tenants to the file; the services read it within Servers.Environ's MNEME_TENANTS_POLL.
+// AddTenants adds tenants to the file. The services read it within MNEME_TENANTS_POLL of Servers.Environ.
 func (s *System) AddTenants(tenants ...Tenant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +194,7 @@ func (s *System) AddTenants(tenants ...Tenant) error {
 	return writeTenants(s.Servers.TenantsFile(), s.tenants)
 }
 
-// Close stops the services, and the servers where the system started them.
+// Close stops the services, and the servers if the system started them.
 func (s *System) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()

@@ -14,14 +14,14 @@ type Tenant struct {
 	ID string
 	// Policy is embedded or llm; empty means embedded.
 	Policy tenant.Policy
-	// Strategy is how its memory is formed; empty means the default strategy.
+	// Strategy is the formation strategy; empty means the default one.
 	Strategy tenant.Strategy
 }
 
 // Key is the tenant's API key.
 func (t Tenant) Key() string { return KeyOf(t.ID) }
 
-// KeyOf is the API key of a tenant of that id.
+// KeyOf returns the API key of a tenant.
 func KeyOf(id string) string { return "mneme_test_key_of_" + id }
 
 type tenantsFile struct {
@@ -35,7 +35,7 @@ type tenantEntry struct {
 	APIKeys  []string `yaml:"api_keys"`
 }
 
-// writeTenants replaces the tenants file in one step, so that no service reads half of it.
+// writeTenants replaces the tenants file atomically, so that no service reads an incomplete file.
 func writeTenants(path string, tenants []Tenant) error {
 	var file tenantsFile
 	for _, t := range tenants {

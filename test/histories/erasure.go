@@ -13,10 +13,10 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// erased is an erasure.
+// erased is a scenario of an erasure.
 type erased struct {
 	name string
-	// kept is how often the store has to be erased, failures how often it cannot be erased before.
+	// kept is the number of erasures of the store until it is empty. failures is the number of failures before.
 	kept, failures int
 }
 
@@ -28,7 +28,7 @@ func erasures() []erased {
 	}
 }
 
-// live carries the erasure out and returns its history.
+// live runs the erasure and returns its history.
 func (e erased) live(ctx context.Context, c client.Client) (*historypb.History, error) {
 	w := erasure.Worker(c, &erasure.Activities{Stores: []erasure.Store{&recordedStore{erased: e}}})
 	if err := w.Start(); err != nil {

@@ -1,6 +1,6 @@
-// Command histories runs the workflows through typical lives on a real Temporal server and writes their histories, which the
-// replay tests hold the code against. `make histories` runs it and leaves the files that are there alone: a history of older
-// code is worth keeping.
+// Command histories runs the workflows through typical scenarios on a real Temporal server and writes their
+// histories. Replay tests compare the code with these histories. `make histories` runs it. It never changes existing
+// files, because a history of older code is worth keeping.
 package main
 
 import (
@@ -26,14 +26,15 @@ import (
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// life is what happens to a user.
+// life is a scenario of a user.
 type life struct {
 	name    string
 	signals [][]consolidation.Event
-	// retract is an entry whose retraction is requested, edit one of which a new version is; refused says that it fails for good.
+	// retract is an entry to retract. edit is an entry to replace by a new version. refused means that the request
+	// fails for good.
 	retract, edit string
 	refused       bool
-	// extract fails so often before it succeeds, as errorType says.
+	// failures is the number of failures of extract before it succeeds, each with errorType.
 	failures  int
 	errorType string
 }
@@ -87,7 +88,7 @@ func main() {
 	}
 }
 
-// live lets a workflow live and returns its history.
+// live runs a workflow through a scenario and returns its history.
 func live(ctx context.Context, c client.Client, l life) (*historypb.History, error) {
 	steps := &steps{failures: l.failures, errorType: l.errorType, refused: l.refused}
 	var workers []worker.Worker
@@ -134,7 +135,7 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 	return recorder.Fetch(ctx, c, id, "")
 }
 
-// steps stand in for the activities: a history holds what they were asked and what they said.
+// steps replace the activities. A history contains the activities' inputs and results.
 type steps struct {
 	failures  int
 	errorType string
@@ -192,14 +193,14 @@ func turn(session string, n int) consolidation.Event {
 	}}
 }
 
-// aside is a turn that is only read.
+// aside is a turn that the model only reads.
 func aside(session string, n int) consolidation.Event {
 	e := turn(session, n)
 	e.Context = true
 	return e
 }
 
-// idles is an event after which its session is closed when nothing comes for so long.
+// idles is an event whose session closes after the given time without another event.
 func idles(e consolidation.Event, after time.Duration) consolidation.Event {
 	e.IdleAfter = after
 	return e

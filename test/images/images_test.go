@@ -1,6 +1,7 @@
 //go:build images
 
-// Package images_test runs what the images hold as the images do: static binaries alone in a root folder, as a user without rights.
+// Package images_test runs the contents of the images under the images' conditions. Static binaries run alone in a
+// root folder, as a user without privileges.
 package images_test
 
 import (
@@ -32,7 +33,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// user is who the images run as.
+// user is the user id of the images.
 const user = 65532
 
 // mains are the commands of the images by name, as the Dockerfile builds them.
@@ -42,7 +43,7 @@ var mains = map[string]string{
 	"booster": "./services/booster/cmd/booster", "mneme": "./cmd/mneme",
 }
 
-// build builds all commands as the Dockerfile does, from the sources in a folder, into a folder.
+// build builds all commands as the Dockerfile does, from a folder of sources into another folder.
 func build(t *testing.T, sources, to string, env ...string) {
 	t.Helper()
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", to + "/"}
@@ -74,9 +75,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// enter becomes the program of an image: in a root folder that cannot be written to, as the images' user. It returns where that fails.
+// enter becomes the program of an image, in a read-only root folder, as the images' user. It returns only on failure.
 func enter(root string) error {
-	const ambient, clearAll = 47, 4 // of prctl
+	const ambient, clearAll = 47, 4 // constants of prctl
 	mount := func(from string, flags uintptr) error { return syscall.Mount(from, root, "", flags, "") }
 	if err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), mount(root, syscall.MS_BIND),
 		mount("", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|syscall.MS_NOSUID|syscall.MS_NODEV),
@@ -101,7 +102,7 @@ func enter(root string) error {
 	}))
 }
 
-// image is the command of an image: its binary and certificates in a root folder of their own, and nothing else.
+// image is the command of an image. Its root folder contains only its binary and certificates.
 func image(ctx context.Context, t *testing.T, name string, authority *x509.Certificate, args ...string) *exec.Cmd {
 	t.Helper()
 	root := t.TempDir()
@@ -129,13 +130,13 @@ func image(ctx context.Context, t *testing.T, name string, authority *x509.Certi
 }
 
 func TestServicesRunAloneInTheirImages(t *testing.T) {
-	binaries(t) // which takes longer than a service is given
+	binaries(t) // takes longer than a service's limit
 	for name := range mains {
 		if name == "mneme" {
-			continue // ends by itself: TestCommandLineRunsAloneInItsImage
+			continue // ends by itself: see TestCommandLineRunsAloneInItsImage
 		}
 		t.Run(name, func(t *testing.T) {
-			// What it tells of itself reaches a collector whose certificate is of an authority of the image.
+			// The service's telemetry reaches a collector with a certificate from an authority of the image.
 			var told atomic.Int64
 			collector := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
 			collector.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -150,7 +151,7 @@ func TestServicesRunAloneInTheirImages(t *testing.T) {
 			cmd.Env = append(cmd.Env,
 				"MNEME_HTTP_ADDR=127.0.0.1:"+port, "MNEME_METRICS_ADDR=127.0.0.1:0", "MNEME_TENANTS_FILE=-", "MNEME_TENANTS_DIRECTORY=true",
 				"MNEME_INTERNAL_SECRET=sixteen-bytes-or-more", "MNEME_DRAIN_DELAY=1s", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL,
-				// Nothing is there yet: a service lives, and waits for what it needs.
+				// No other system is up yet. The service keeps running and waits for its dependencies.
 				"MNEME_KAFKA_BROKERS=127.0.0.1:1", "MNEME_REDIS_ADDRS=127.0.0.1:1", "MNEME_TEMPORAL_ADDR=127.0.0.1:1",
 				"MNEME_WEAVIATE_HTTP=127.0.0.1:1", "MNEME_WEAVIATE_GRPC=127.0.0.1:1",
 			)
@@ -164,7 +165,7 @@ func TestServicesRunAloneInTheirImages(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			// It says that it ends while it still listens, so that nobody sends it more.
+			// The service reports its shutdown while it still listens, so that callers stop sending requests.
 			await(t, ended, &log, "http://127.0.0.1:"+port+"/readyz", http.StatusServiceUnavailable, "shutdown")
 			if err := <-ended; err != nil {
 				t.Errorf("after SIGTERM: %v\n%s", err, log.String())
@@ -176,7 +177,7 @@ func TestServicesRunAloneInTheirImages(t *testing.T) {
 	}
 }
 
-// What operators run in its image asks an address whose certificate is of an authority of the image.
+// The command line in the image reaches an address with a certificate from an authority of the image.
 func TestCommandLineRunsAloneInItsImage(t *testing.T) {
 	binaries(t)
 	asked := make(chan string, 1)
@@ -219,7 +220,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// alone gives a process mounts of its own, by root's rights or in a namespace where it is the images' user.
+// alone gives a process a separate mount namespace, either with root privileges or with a user namespace that has the
+// images' user.
 func alone() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
@@ -255,8 +257,8 @@ func await(t *testing.T, ended <-chan error, log *bytes.Buffer, url string, want
 	}
 }
 
-// The same sources give the same binaries, wherever they lie. With MNEME_TEST_FRESH=1 (make test-reproducible) nothing is found that the
-// first build compiled, either, which takes five minutes of two processors.
+// The same sources give the same binaries in any folder. With MNEME_TEST_FRESH=1 (make test-reproducible), the second
+// build reuses no compiled package of the first. It takes five minutes on two processors.
 func TestBinariesAreReproducible(t *testing.T) {
 	copied := copySources(t)
 	again := t.TempDir()

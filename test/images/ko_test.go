@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// tools is where make builds ko and crane, whose registry stands for any other.
+// tools is the folder where make builds ko and crane. crane's registry stands for any other registry.
 const tools = "../../.cache/tools"
 
-// TestImagesAreReproducible has ko build the images twice, from sources in two places: they have the same digests, and hold what the
-// Dockerfile's commands build.
+// TestImagesAreReproducible makes ko build the images twice, from sources in two folders. The digests must be equal,
+// and the images must contain the binaries of the Dockerfile's commands.
 func TestImagesAreReproducible(t *testing.T) {
 	registry := serveRegistry(t)
 	base := pushBase(t, registry)
@@ -40,7 +40,7 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 }
 
-// serveRegistry runs an empty registry, and returns its address.
+// serveRegistry runs an empty registry and returns its address.
 func serveRegistry(t *testing.T) string {
 	t.Helper()
 	addr := "127.0.0.1:" + freePort(t)
@@ -77,7 +77,8 @@ func crane(t *testing.T, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// pushBase makes an image to build on, of what ko's own has: authorities' certificates, and the user.
+// pushBase pushes a base image with the relevant parts of ko's own base image: authorities' certificates and the
+// user.
 func pushBase(t *testing.T, registry string) string {
 	t.Helper()
 	layer := filepath.Join(t.TempDir(), "layer.tar")
@@ -100,7 +101,7 @@ func pushBase(t *testing.T, registry string) string {
 	return base
 }
 
-// koBuild builds all images, and returns their digests by name.
+// koBuild builds all images and returns their digests by name.
 func koBuild(t *testing.T, sources, repository, base string) map[string]string {
 	t.Helper()
 	ko, err := filepath.Abs(filepath.Join(tools, "ko"))
@@ -124,7 +125,7 @@ func koBuild(t *testing.T, sources, repository, base string) map[string]string {
 	return digests
 }
 
-// checkImage looks at what an image runs, as whom, and of what.
+// checkImage checks the command, the user and the contents of an image.
 func checkImage(t *testing.T, reference, name string) {
 	t.Helper()
 	described, err := crane(t, "config", reference)

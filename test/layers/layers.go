@@ -1,3 +1,3 @@
-// Package layers holds no code. Its test keeps the direction of imports: every folder of the module has a place in one order, and
-// imports only what stands before it.
+// Package layers holds no code. Its test checks the direction of imports. Every folder of the module has a place in
+// one order, and imports only earlier folders.
 package layers

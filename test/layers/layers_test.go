@@ -13,14 +13,14 @@ import (
 
 const module = "github.com/mneme-memory/mneme/"
 
-// goPackage is what is read of `go list -json`.
+// goPackage holds the fields that the test reads from `go list -json`.
 type goPackage struct {
 	ImportPath string
-	// Imports are direct and of the code alone, Deps all and of the code alone.
+	// Imports are the direct imports and Deps are all imports, both without tests.
 	Imports, Deps []string
 }
 
-// list asks the go command for the packages of the module, once for all checks.
+// list runs the go command once for all checks and returns the packages of the module.
 func list(t *testing.T) map[string]goPackage {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...", "./lab/...")
@@ -43,33 +43,33 @@ func list(t *testing.T) map[string]goPackage {
 	}
 }
 
-// order names every folder of the module, what is imported first: a package may import its own folder and what stands before it. A
-// folder stands for all below it that are not named themselves.
+// order names every folder of the module, imported folders first. A package may import its own folder and earlier
+// ones. A folder stands for all subfolders that order does not name.
 var order = []string{
 	"proto",
-	// for programs of others
+	// the client for other programs
 	"client",
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/event",
-	// language, and models of it
+	// language and its models
 	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
 	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
-	// who calls
+	// identity of callers
 	"shared/access", "shared/tenant/rpcauth",
 	// ports of the stores and the bus, with their adapters
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory",
 	"shared/bus",
 	// policies, learning, attribution
 	"shared/decision", "shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
-	// what comes in ready-made is held against what formation keeps out
+	// imports of memories, checked by formation's rules
 	"shared/store/transfer",
-	// what every process is run with
+	// parts of every process
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
-	// what is kept in Redis alone
+	// stores in Redis only
 	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/idempotency",
 	"shared/store/verbatim", "shared/store/webhooks", "shared/store/quota", "shared/store/mem0state",
-	// conformance suites and stand-ins that only tests import
+	// conformance suites and test doubles that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",
 	"shared/formation/formationtest",
@@ -79,17 +79,17 @@ var order = []string{
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/kustomize", "local/command", "local/cli",
 	"cmd",
 	"test",
-	// a module of its own, which the product never imports
+	// a separate module, which the product never imports
 	"lab",
 }
 
-// production is what runs beside customers' data: it knows nothing of what stands after it in the order.
+// production folders run with customers' data. They import no later folder of the order.
 var production = []string{"proto", "shared", "workflows", "services"}
 
-// laptop is what production never imports.
+// laptop folders are those that production never imports.
 var laptop = []string{"local", "evaluation", "test", "cmd", "lab"}
 
-// domain are the packages of shared that services are written against: what runs behind them is left to adapters.
+// domain lists the packages of shared that services build on. Adapters choose the systems behind them.
 var domain = []string{
 	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
 	"store/directory", "bus", "model/embedding",
@@ -140,7 +140,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	t.Run("binaries hold no stand-in", func(t *testing.T) { standInFree(t, packages) })
 }
 
-// place is where a package's folder stands in the order, -1 where no folder of the order holds it. The longest name wins.
+// place returns the place of a package's folder in the order, or -1 for an unlisted folder. The longest name wins.
 func place(name string) int {
 	best := -1
 	for i, folder := range order {
@@ -151,7 +151,8 @@ func place(name string) int {
 	return best
 }
 
-// driverFree looks at all that a domain package is built of: a driver behind another package of ours binds just the same.
+// driverFree checks all dependencies of a domain package. An indirect dependency on a driver counts as much as a
+// direct one.
 func driverFree(t *testing.T, packages map[string]goPackage) {
 	for _, name := range domain {
 		p, ok := packages["shared/"+name]
@@ -180,7 +181,7 @@ func standInFree(t *testing.T, packages map[string]goPackage) {
 	}
 }
 
-// among reports whether a package is, or lies below, one of paths.
+// among reports whether a package equals one of paths or lies below one.
 func among(name string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return name == path || strings.HasPrefix(name, path+"/") })
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// unraced are folders whose tests run without the race detector although they have goroutines or locks, and the reason.
+// unraced maps folders to the reason why their tests run without the race detector, although they have goroutines or
+// locks.
 var unraced = map[string]string{
 	"evaluation":              "its goroutines share a list of results behind one lock",
 	"lab/cli":                 "it only wires",
@@ -28,11 +29,11 @@ var unraced = map[string]string{
 	"shared/model/wordvector": "its lock guards a model that is loaded once",
 }
 
-// raced are folders without goroutines of their own that run others' with the race detector.
+// raced are folders without goroutines. Their tests run goroutines of other packages under the race detector.
 var raced = []string{"services/gateway/rest", "test/e2e"}
 
-// TestPackagesWithGoroutinesAreRaced holds raced.txt, which lists the packages that `make test` tests with the race detector, against
-// the code: a package with goroutines or locks is in it, or in unraced.
+// TestPackagesWithGoroutinesAreRaced compares raced.txt with the code. raced.txt lists the packages that `make test`
+// runs with the race detector. A package with goroutines or locks must be in it or in unraced.
 func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	data, err := os.ReadFile("raced.txt")
 	if err != nil {
@@ -72,7 +73,7 @@ func isUnraced(name string) bool {
 	return false
 }
 
-// goFiles are the files of a package, those of its tests apart.
+// goFiles returns the files of a package and the files of its tests.
 func goFiles(t *testing.T, name string) (code, tests []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
@@ -89,10 +90,10 @@ func goFiles(t *testing.T, name string) (code, tests []string) {
 	return code, tests
 }
 
-// locks are types of sync that code uses where goroutines share something.
+// locks are the types of sync that code uses when goroutines share data.
 var locks = []string{"Mutex", "RWMutex", "WaitGroup", "Cond", "Map", "Pool"}
 
-// isConcurrent reports whether a file starts goroutines, or locks.
+// isConcurrent reports whether a file starts goroutines or uses locks.
 func isConcurrent(t *testing.T, path string) bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

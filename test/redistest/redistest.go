@@ -1,5 +1,5 @@
-// Package redistest runs the suites of stores on every kind of Redis: the embedded one, which refuses commands that no store needs and
-// replays scripts after a restart, and with the build tag realservers a redis-server.
+// Package redistest runs the suites of stores on every kind of Redis. The embedded one refuses commands that no store
+// needs, and replays scripts after a restart. The build tag realservers adds a redis-server.
 package redistest
 
 import (
@@ -14,7 +14,7 @@ type start func(context.Context, servers.Options) (*servers.Redis, error)
 // kinds are the servers by name.
 var kinds = map[string]start{"embedded": servers.StartEmbeddedRedis}
 
-// Each runs a suite on an empty server of each kind, at an address.
+// Each runs a suite on an empty server of each kind, with the server's address.
 func Each(t *testing.T, suite func(t *testing.T, addr string)) {
 	t.Helper()
 	for name, start := range kinds {

@@ -1,5 +1,5 @@
-// Command scriptedmodel runs another command with a scripted model server to talk to, in place of a model: what a session costs
-// in calls can be measured without one. What the server answers is of no use but for that.
+// Command scriptedmodel runs another command with a scripted model server in place of a model. It serves to measure
+// the calls of a session without a model. The server's answers have no other use.
 //
 //	go run ./test/scriptedmodel bin/mneme eval formation --policy llm --data FILE
 package main

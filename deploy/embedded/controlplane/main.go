@@ -1,6 +1,7 @@
-// Command controlplane is Kubernetes without a container engine: the store, the API server, the controllers, the scheduler, nodes that only
-// say that they run their pods, and kubectl. The first argument names the program, the rest is the program's own. One binary holds all,
-// since they share most of their code; it is a module of its own because Kubernetes' dependencies are nobody else's concern.
+// Command controlplane is Kubernetes without a container engine. It contains the store, the API server, the
+// controllers, the scheduler, simulated nodes that report pods as running, and kubectl. The first argument names the
+// program; the others are the program's arguments. One binary holds all programs, because they share most of their
+// code. It is a separate module, so that no other module has Kubernetes' dependencies.
 package main
 
 import (
@@ -57,8 +58,8 @@ func main() {
 	os.Exit(cli.Run(program))
 }
 
-// stages is what becomes of nodes and pods: kwok's own, but that a pod takes a second until it is ready, as budgets of disruption are of
-// no consequence otherwise, and that whatever is not started again completes, not only what a Job has made.
+// stages returns kwok's stages of nodes and pods with two changes. A pod takes a second until it is ready, because
+// disruption budgets have no effect otherwise. Every pod without a restart completes, not only a Job's pod.
 func stages() string {
 	return strings.Join([]string{
 		node.DefaultNodeInit, lease.DefaultNodeHeartbeatWithLease, pod.DefaultPodDelete,
@@ -68,7 +69,7 @@ func stages() string {
 	}, "\n---\n")
 }
 
-// nodes runs kwok with the stages, which it reads from its standard input.
+// nodes runs kwok with the stages on its standard input.
 func nodes() error {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -79,7 +80,7 @@ func nodes() error {
 		_, _ = write.WriteString(stages())
 	}()
 	os.Stdin = read
-	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError) // without the flags that Kubernetes has put there
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError) // without the flags that Kubernetes has added
 	os.Args = append(os.Args, "--config=-")
 	flags := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

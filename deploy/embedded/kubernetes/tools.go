@@ -1,10 +1,11 @@
 //go:build tools
 
-// Package kubernetes pins what charts are rendered with: it is a module of its own because Helm's dependencies are nobody else's concern.
+// Package kubernetes pins Helm, which renders charts. It is a separate module, so that no other module has Helm's
+// dependencies.
 package kubernetes
 
 import (
-	// The helm program, of both major versions that the chart is for.
+	// The helm program, in both major versions that the chart supports.
 	_ "helm.sh/helm/v3/cmd/helm"
 	_ "helm.sh/helm/v4/cmd/helm"
 )

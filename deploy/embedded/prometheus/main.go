@@ -1,5 +1,6 @@
-// Command prometheus says of queries in PromQL, one a line on standard input, what they ask for: a line of JSON each on standard output.
-// It is a module of its own, which pins promtool, too, because Prometheus' dependencies are nobody else's concern.
+// Command prometheus analyses PromQL queries, one per line on standard input. For each it writes the query's metrics
+// and labels as a line of JSON to standard output. It is a separate module, which also pins promtool, so that no
+// other module has Prometheus' dependencies.
 package main
 
 import (
@@ -12,13 +13,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// asked is what a query asks for.
+// asked is the analysis of a query.
 type asked struct {
-	// Error is what is wrong with the query; then the rest is empty.
+	// Error describes a mistake in the query; the other fields are then empty.
 	Error string `json:"error,omitempty"`
-	// Metrics are its selectors.
+	// Metrics are the query's selectors.
 	Metrics []selected `json:"metrics,omitempty"`
-	// Groups are the labels that are grouped or matched by, each with the metrics that they are of.
+	// Groups are the labels for grouping or matching, each with its metrics.
 	Groups []group `json:"groups,omitempty"`
 }
 

@@ -19,20 +19,20 @@ const (
 	loopback    = "127.0.0.1"
 	clusterName = "local"
 
-	// historyShards cannot change once a database exists. One writer (SQLite) gains nothing from more.
+	// historyShards cannot change once a database exists. More shards bring no gain for one writer (SQLite).
 	historyShards = 1
 
-	// pollRPS replaces the queue processors' default of 20 polls a second and shard. With one shard that default
+	// pollRPS replaces the queue processors' default of 20 polls a second and shard. With one shard, that default
 	// makes every hop of a workflow wait in steps of 50 ms.
 	pollRPS = 2000
 
-	// ackInterval replaces the queue processors' default of 30 s. The server deletes a run only after it has recorded that
-	// the run's close is processed, and it records that once per interval.
+	// ackInterval replaces the queue processors' default of 30 s. The server deletes a run only after it has recorded
+	// the processing of the run's close. It records once per interval.
 	ackInterval = time.Second
 )
 
-// serverConfig describes one process with all services, whose state is one file. Every port but the frontend's is
-// chosen anew at each start: nothing outside this process uses them.
+// serverConfig describes one process with all services and one state file. Each start chooses new ports except the
+// frontend's, because no other process uses them.
 func serverConfig(s settings) (*config.Config, error) {
 	services := map[string]config.Service{
 		string(primitives.FrontendService): {RPC: config.RPC{GRPCPort: s.port, BindOnIP: s.host}},
@@ -74,9 +74,9 @@ func serverConfig(s settings) (*config.Config, error) {
 	}, nil
 }
 
-// persistence keeps workflows and their visibility in one SQLite file. WAL with synchronous=1 loses nothing when the
-// process is killed (a power cut may lose the last transactions, but does not damage the file). With secure_delete SQLite
-// overwrites deleted content with zeros, so that no text of an erased user stays in free pages.
+// persistence keeps workflows and their visibility in one SQLite file. WAL with synchronous=1 loses no data when the
+// process is killed. A power cut may lose the last transactions, but does not damage the file. With secure_delete,
+// SQLite overwrites deleted content with zeros, so that no text of an erased user stays in free pages.
 func persistence(file string) config.Persistence {
 	return config.Persistence{
 		DefaultStore:     sqliteplugin.PluginName,
@@ -98,11 +98,11 @@ func persistence(file string) config.Persistence {
 	}
 }
 
-// orphanAge is how old the beginning of a run is that the server failed to begin, when its scanner deletes it. The scanner runs every
+// orphanAge is the age at which the scanner deletes the remains of a run that failed to start. The scanner runs every
 // twelve hours.
 const orphanAge = time.Hour
 
-// tuning is the dynamic configuration of a server that serves one machine.
+// tuning is the dynamic configuration of a server for one machine.
 func tuning() dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
 		dynamicconfig.TransferProcessorMaxPollRPS.Key():   pollRPS,
@@ -117,7 +117,8 @@ func tuning() dynamicconfig.StaticClient {
 	}
 }
 
-// staticHosts tells each service where the others are, so that no membership protocol (and no port for it) is needed.
+// staticHosts gives each service the addresses of the others, so that no membership protocol and no port for it is
+// needed.
 func staticHosts(cfg *config.Config) map[primitives.ServiceName]static.Hosts {
 	hosts := make(map[primitives.ServiceName]static.Hosts, len(temporal.DefaultServices))
 	for _, name := range temporal.DefaultServices {
@@ -131,7 +132,7 @@ func staticHosts(cfg *config.Config) map[primitives.ServiceName]static.Hosts {
 	return hosts
 }
 
-// dialHost is the address at which a listener on host is reached from this machine.
+// dialHost returns the address of a listener on host, for clients on this machine.
 func dialHost(host string) string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		return loopback

@@ -1,7 +1,7 @@
 // Command temporal is a complete Temporal server in one process: all four services, SQLite in one file, no other
 // dependency. Local runs and tests start it as a child; production uses a Temporal cluster.
 //
-// It is a module of its own because the server's dependencies do not fit the services' module.
+// It is a separate module, because the server's dependencies conflict with the services' module.
 package main
 
 import (
@@ -35,7 +35,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	// The handler stands before the first service does, so that a signal during start is not lost.
+	// The handler is installed before the first service starts, so that a signal during the start is not lost.
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 
@@ -74,7 +74,7 @@ func run(args []string) error {
 	return nil
 }
 
-// settings are what the command line decides.
+// settings are the values of the command line.
 type settings struct {
 	host     string
 	port     int
@@ -82,7 +82,7 @@ type settings struct {
 	logLevel string
 }
 
-// parse reads the flags. The address must name a host and a port: a server nobody can find is of no use.
+// parse reads the flags. The address must have a host and a port, so that clients can find the server.
 func parse(args []string) (settings, error) {
 	flags := flag.NewFlagSet("temporal", flag.ContinueOnError)
 	addr := flags.String("addr", "127.0.0.1:7233", "host:port of the frontend (gRPC)")
@@ -94,7 +94,7 @@ func parse(args []string) (settings, error) {
 	if *db == "" {
 		return settings{}, fmt.Errorf("--db is required")
 	}
-	// The file name becomes part of a URI, where these would start the query or the fragment.
+	// The file name becomes part of a URI. In a URI these characters start the query or the fragment.
 	if strings.ContainsAny(*db, "?#%") {
 		return settings{}, fmt.Errorf("--db %q: the characters ?, # and %% are not possible in the file name", *db)
 	}

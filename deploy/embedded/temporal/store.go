@@ -20,11 +20,11 @@ import (
 	"go.temporal.io/server/schema/sqlite"
 )
 
-// namespace is the one that exists after start; workflows of finished runs stay visible for 24 hours.
+// namespace exists after the start. Finished workflows stay visible for 24 hours.
 const namespace = "default"
 
-// prepareStore creates the schema and the namespace where they are missing. It may be cut off at any point: the
-// schema is one transaction, the namespace one insert.
+// prepareStore creates a missing schema and namespace. An interruption at any point is safe: the schema is one
+// transaction, the namespace one insert.
 func prepareStore(cfg *config.Config) error {
 	store := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore].SQL
 	if err := os.MkdirAll(filepath.Dir(store.DatabaseName), 0o755); err != nil {
@@ -46,8 +46,8 @@ func prepareStore(cfg *config.Config) error {
 	return nil
 }
 
-// createSchema writes all tables in one transaction, because a database with half of them could neither be used nor
-// be completed. The pool holds a single connection, so the transaction spans the separate Exec calls.
+// createSchema writes all tables in one transaction, because a database with half of them could be neither used nor
+// completed. The pool holds a single connection, so the transaction spans the separate Exec calls.
 func createSchema(store *config.SQL) error {
 	db, err := open(store)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(store *config.SQL) (sqlplugin.AdminDB, error) {
 	return db, nil
 }
 
-// sweep rebuilds the database. Even with secure_delete SQLite leaves parts of rows behind in pages that it has merged.
+// sweep rebuilds the database. Even with secure_delete, SQLite leaves parts of rows in merged pages.
 func sweep(file string) (err error) {
 	db, err := stdsql.Open("sqlite", "file:"+file)
 	if err != nil {
@@ -94,17 +94,17 @@ func sweep(file string) (err error) {
 }
 
 const (
-	// checkpointInterval bounds how long the write-ahead log keeps older content of pages.
+	// checkpointInterval limits how long the write-ahead log keeps older content of pages.
 	checkpointInterval = 10 * time.Second
-	// sweepEvery is how many checkpoints a running server rebuilds its database after. Nothing else is served meanwhile,
-	// so a database of more than sweepBytes is only rebuilt at the next start.
+	// sweepEvery is the number of checkpoints between two rebuilds of the database. The server answers no request
+	// during a rebuild. So a database of more than sweepBytes is only rebuilt at the next start.
 	sweepEvery = 6
 	sweepBytes = 16 << 20
 )
 
-// checkpoint moves the write-ahead log into the database and empties it, at every interval, until ctx ends. SQLite alone
-// would reuse the log from its beginning and keep deleted texts behind. At every sixth interval it rebuilds a small
-// database.
+// checkpoint moves the write-ahead log into the database and empties it, at every interval, until ctx ends. SQLite
+// would only overwrite the log from its beginning, so deleted texts would remain. At every sixth interval it rebuilds
+// a small database.
 func checkpoint(ctx context.Context, store *config.SQL, logger log.Logger) {
 	tick := time.NewTicker(checkpointInterval)
 	defer tick.Stop()
@@ -120,7 +120,7 @@ func checkpoint(ctx context.Context, store *config.SQL, logger log.Logger) {
 	}
 }
 
-// clean empties the write-ahead log. With rebuild it also rebuilds a database of at most sweepBytes before.
+// clean empties the write-ahead log. With rebuild, it first rebuilds a database of at most sweepBytes.
 func clean(store *config.SQL, rebuild bool) error {
 	db, err := open(store)
 	if err != nil {

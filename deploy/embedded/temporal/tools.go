@@ -2,7 +2,7 @@
 
 package main
 
-// The server and the tool of its SQL schema as a cluster runs them, for tests of what clients see when one of its nodes dies.
+// The server and its SQL schema tool, as a cluster runs them. Tests measure the clients' view when a node dies.
 import (
 	_ "go.temporal.io/server/cmd/server"
 	_ "go.temporal.io/server/cmd/tools/sql"

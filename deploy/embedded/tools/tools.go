@@ -1,12 +1,12 @@
 //go:build tools
 
-// Package tools pins tools that `go install` cannot build: it does not find the one in a module proxy alone, and the other's module
-// replaces a dependency.
+// Package tools pins tools that `go install` cannot build. It cannot find one of them in a module proxy alone. The
+// module of the other replaces a dependency.
 package tools
 
 import (
-	// What reads the licences of dependencies.
+	// Reads the licences of dependencies.
 	_ "github.com/google/go-licenses/v2"
-	// What runs the chart's own tests.
+	// Runs the chart's own tests.
 	_ "github.com/helm-unittest/helm-unittest/cmd/helm-unittest"
 )

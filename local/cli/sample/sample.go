@@ -1,4 +1,4 @@
-// Package sample holds the conversations and questions that `mneme demo` shows. The text is ours.
+// Package sample holds the conversations and questions of `mneme demo`. The project wrote the text.
 package sample
 
 import (
@@ -16,7 +16,7 @@ var sessions []byte
 //go:embed questions.json
 var questions []byte
 
-// Question is asked of one user's memory.
+// Question is a question to one user's memory.
 type Question struct {
 	User  string `json:"user"`
 	Query string `json:"query"`

@@ -1,4 +1,4 @@
-// Package recorder runs workflows on a real Temporal server and writes their histories, which replay tests hold the code against.
+// Package recorder runs workflows on a real Temporal server and writes their histories for replay tests.
 package recorder
 
 import (
@@ -24,15 +24,15 @@ const folder = "testdata/histories"
 
 // Life is one run of a workflow.
 type Life struct {
-	// Workflow is the folder of the workflow's package, Name the name of the file.
+	// Workflow is the folder of the workflow's package. Name is the file's name.
 	Workflow, Name string
-	// Version is that of the workflow's steps.
+	// Version is the version of the workflow's steps.
 	Version string
 	// Live runs the workflow and returns its history.
 	Live func(context.Context, client.Client) (*historypb.History, error)
 }
 
-// Record starts a Temporal server, runs the lives that have no file yet, and writes their histories below out.
+// Record starts a Temporal server, runs the lives without a file, and writes their histories below out.
 func Record(ctx context.Context, out string, lives []Life) (err error) {
 	dir, err := os.MkdirTemp("", "mneme-record-")
 	if err != nil {
@@ -59,7 +59,7 @@ func Record(ctx context.Context, out string, lives []Life) (err error) {
 	return nil
 }
 
-// write records a life that has no file yet.
+// write records a life if it has no file yet.
 func write(ctx context.Context, c client.Client, dir string, l Life) error {
 	file := filepath.Join(dir, l.Name+"."+l.Version+".json")
 	if _, err := os.Stat(file); err == nil {
@@ -83,7 +83,7 @@ func write(ctx context.Context, c client.Client, dir string, l Life) error {
 	return nil
 }
 
-// Fetch reads the history of a run; an empty run is the latest one.
+// Fetch reads the history of a run. An empty run means the latest one.
 func Fetch(ctx context.Context, c client.Client, id, run string) (*historypb.History, error) {
 	history := &historypb.History{}
 	for it := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {

@@ -1,5 +1,5 @@
-// Command build builds the servers that local runs and tests use, or what is named, if the cache does not have them. With -have it builds
-// nothing, and fails where the cache lacks one.
+// Command build builds the named servers if the cache lacks them. Without names it builds Weaviate and Temporal. With
+// -have it builds nothing and fails if the cache lacks a server.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bench measures how fast Mneme is beside the bare systems under it. `bench --help` lists what can be asked.
+// Command bench compares the speed of Mneme with the bare systems under it. `bench --help` lists its flags.
 package main
 
 import (
