@@ -29,8 +29,8 @@ const (
 	Filter Role = "filter"
 	// Apart decides whether two neighbouring quotations of a turn are separate memories: join, apart.
 	Apart Role = "apart"
-	// Store decides whether a statement stays in working memory alone: bank, working. Only its words keep such a
-	// statement in the bank.
+	// Store decides where a statement goes: bank, working (working memory alone). It applies to statements that
+	// qualify for the bank by their words only.
 	Store Role = "store"
 	// Lookup decides whether to search the bank for entries that a statement may change: none, own.
 	Lookup Role = "lookup"
@@ -42,8 +42,9 @@ const (
 	Target Role = "target"
 	// Change decides the effect of a statement on an entry: nothing, link, replace.
 	Change Role = "change"
-	// Join decides whether two texts say the same: other, same. One case is an entry and a statement within it,
-	// which is then not written. The other is an entry and the statement that replaces it, which are then joined.
+	// Join decides whether two texts say the same: other, same. One case is an entry and a statement within it. The
+	// same statement is not written. The other case is an entry and another entry that a statement replaces. The
+	// same entry is then replaced too.
 	Join Role = "join"
 	// Retract decides whether a fact of a replaced entry no longer holds: stay, go.
 	Retract Role = "retract"
