@@ -1,5 +1,5 @@
-// Package access says who calls and what they may do: API keys, bound to a tenant and perhaps to one of its users, with scopes. It is
-// pure: where keys are kept is a matter of shared/store/directory.
+// Package access identifies callers and their permissions: API keys with scopes. A key belongs to a tenant, and
+// perhaps to one user of the tenant. The package is pure. Package shared/store/directory stores the keys.
 package access
 
 import (
@@ -18,17 +18,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// ErrForbidden says that a known caller may not do what it asked for. Errors that wrap it say what is missing.
+// ErrForbidden says that a known caller lacks the permission for its call. Errors that wrap it name the missing
+// permission.
 var ErrForbidden = errors.New("not allowed")
 
-// Scope is a kind of calls that a key may make.
+// Scope is a kind of call that a key may make.
 type Scope string
 
 // The scopes.
 const (
-	// Ingest puts turns in.
+	// Ingest adds turns.
 	Ingest Scope = "ingest"
-	// Recall asks for profiles and answers, and reports citations.
+	// Recall requests profiles and answers, and reports citations.
 	Recall Scope = "recall"
 	// Read reads memories, their history, working memory, the core block, and streams of changes.
 	Read Scope = "read"
@@ -41,19 +42,21 @@ const (
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{Ingest, Recall, Read, Erase, Admin} }
 
-// RevokedWithin bounds how long a revoked key is still accepted, at any door and by an open stream, while the directory of keys can be
-// reached. OpenAPI, the command line and the documents state it.
+// RevokedWithin is the maximum time for which a service still accepts a revoked key. It applies to new calls and
+// open streams. It holds while the directory of keys is reachable. OpenAPI, the command line and the documents
+// state it.
 const RevokedWithin = 5 * time.Second
 
 // Limits of a key.
 const (
 	MaxNameBytes = 128
-	idBytes      = 10 // of chance in a key's public id
-	secretBytes  = 20 // of chance in its secret
+	idBytes      = 10 // random bytes in a key's public id
+	secretBytes  = 20 // random bytes in its secret
 	maxYear      = 9999
 )
 
-// Hash is the SHA-256 of a key's text, which is all that is kept of it: keys are long and random, so that a plain hash is enough.
+// Hash is the SHA-256 of a key's text. Services store only the hash. Keys are long and random, so a plain hash is
+// enough.
 type Hash = [sha256.Size]byte
 
 // HashOf is the hash of a key's text.
@@ -61,26 +64,29 @@ func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
 
 // Key is an API key without its secret.
 type Key struct {
-	// ID is public, and the beginning of the key's text: mneme_ID_SECRET.
+	// ID is public. It is the beginning of the key's text: mneme_ID_SECRET.
 	ID string
-	// Hash finds the key.
+	// Hash is the hash of the key's text, for finding the key.
 	Hash Hash
-	// Tenant is whose key it is.
+	// Tenant is the tenant that owns the key.
 	Tenant string
-	// User is the one end user whom the key is for, such as the key in a user's browser; empty for all users of the tenant.
+	// User is the end user that the key is limited to, such as the user of a browser. It is empty for all users of
+	// the tenant.
 	User string
-	// Name is for people; may be empty.
+	// Name is a display name. It may be empty.
 	Name string
-	// Scopes are what it may do.
+	// Scopes are the kinds of calls that the key may make.
 	Scopes []Scope
-	// CreatedAt, ExpiresAt and LastUsedAt are in UTC; ExpiresAt is zero for a key without an end, LastUsedAt for one that was not used.
+	// CreatedAt, ExpiresAt and LastUsedAt are in UTC. ExpiresAt is zero for a key without an expiry. LastUsedAt is
+	// zero for an unused key.
 	CreatedAt, ExpiresAt, LastUsedAt time.Time
 }
 
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// NewKey makes a key and its text, which is shown once and not kept. k has the tenant, and what else is wanted of it; without scopes it
-// has all but Admin, and for a single user all but Admin and Erase. A terminal error names what is wrong with k.
+// NewKey makes a key and its text. The text is shown once and not stored. The argument k has the tenant and the
+// optional fields. A key without scopes gets all scopes but Admin. For a single user it gets all but Admin and
+// Erase. A terminal error names the fault of k.
 func NewKey(k Key, now time.Time) (Key, string, error) {
 	var chance [idBytes + secretBytes]byte
 	if _, err := rand.Read(chance[:]); err != nil {
@@ -135,7 +141,7 @@ func (k Key) check(now time.Time) error {
 	return nil
 }
 
-// Expired reports whether the key's time is over.
+// Expired reports whether the key has expired.
 func (k Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
 func names(scopes []Scope) string {
@@ -146,18 +152,18 @@ func names(scopes []Scope) string {
 	return strings.Join(out, ", ")
 }
 
-// Principal is who makes a call: a tenant, by one of its keys.
+// Principal is the caller of an operation: a tenant, with one of its keys.
 type Principal struct {
 	Tenant tenant.Tenant
-	// KeyID is the public id of the key; that of a key in the tenants file is made of its hash.
+	// KeyID is the public id of the key. For a key in the tenants file it is derived from the hash.
 	KeyID string
-	// User is the one end user whom the key is for; empty for all.
+	// User is the end user that the key is limited to. It is empty for all users.
 	User   string
 	Scopes []Scope
 }
 
-// Allow returns nil where the principal may make calls of a scope for a user, an empty one meaning the tenant as a whole; else an error
-// that wraps ErrForbidden.
+// Allow returns nil where the principal may make calls of a scope for a user. An empty user means the whole tenant.
+// Otherwise it returns an error that wraps ErrForbidden.
 func (p Principal) Allow(s Scope, user string) error {
 	if !slices.Contains(p.Scopes, s) {
 		return fmt.Errorf("%w: the API key lacks the scope %s", ErrForbidden, s)
@@ -170,12 +176,12 @@ func (p Principal) Allow(s Scope, user string) error {
 
 type contextKey struct{}
 
-// NewContext returns ctx with who makes the call.
+// NewContext returns ctx with the caller.
 func NewContext(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(tenant.NewContext(ctx, p.Tenant), contextKey{}, p)
 }
 
-// FromContext returns who makes the call; ok is false where nobody has been authenticated.
+// FromContext returns the caller. The result ok is false for an unauthenticated call.
 func FromContext(ctx context.Context) (p Principal, ok bool) {
 	p, ok = ctx.Value(contextKey{}).(Principal)
 	return p, ok

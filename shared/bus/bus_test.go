@@ -142,7 +142,7 @@ func TestRetryStops(t *testing.T) {
 	}
 }
 
-// A model that never answers usably must not stall its partition, one that is unavailable must not lose anything.
+// A model that never answers usably does not stall its partition. An unavailable model loses no record.
 func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
 	calls := 0
@@ -157,7 +157,7 @@ func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	}
 }
 
-// Whose turn is known to come later is not tried before.
+// Retry makes no attempt before the time in a fault.LaterError.
 func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
@@ -173,7 +173,8 @@ func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
 	})
 }
 
-// What would be the same again is given up soon, and a batch at once, of which each record is tried by itself.
+// Retry soon gives up on an answer that would come again. It gives up on a batch at once, and tries each of its
+// records alone.
 func TestRetryDoesNotAskForTheSameAgain(t *testing.T) {
 	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
 	unusable := fault.ErrUnusableAnswer
@@ -239,7 +240,7 @@ func TestRunReturnsWhenTheConfigurationCanNeverWork(t *testing.T) {
 	}
 }
 
-// run starts a consumer on an embedded broker and returns what ends it.
+// run starts a consumer on an embedded broker. It returns a function that stops the consumer and gives its error.
 func run(t *testing.T, broker *bustest.Broker, cfg bus.Config, h bus.Handler, ins *bus.Instruments) func() error {
 	t.Helper()
 	c, err := bus.NewConsumer(cfg, broker.Source(cfg.Group, "t"), h, ins)
@@ -319,7 +320,7 @@ func FuzzHeaderCarrier(f *testing.F) {
 	f.Add("traceparent", "\x00\xff", "traceparent", []byte("00-00-00-00"))
 	f.Fuzz(func(t *testing.T, key, value, other string, raw []byte) {
 		original := []bus.Header{{Key: other, Value: raw}, {Key: key, Value: raw}, {Key: other, Value: raw}}
-		headers := original[:2:3] // room behind, which Set must not write to
+		headers := original[:2:3] // spare capacity, which Set must not write to
 		c := bus.HeaderCarrier{Headers: &headers}
 		propagation.TraceContext{}.Extract(context.Background(), c)
 		c.Set(key, value)

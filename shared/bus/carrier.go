@@ -2,8 +2,8 @@ package bus
 
 import "slices"
 
-// HeaderCarrier lets a propagator read and write the headers of a record. Names are compared
-// exactly; of repeated headers the last one counts, as in the Java client.
+// HeaderCarrier lets a propagator read and write the headers of a record. Names are compared exactly. Of repeated
+// headers the last one counts, as in the Java client.
 type HeaderCarrier struct {
 	// Headers is the list that Set changes.
 	Headers *[]Header

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Config bounds a consumer. DefaultConfig gives values that suit the services: draining, stopping and leaving the group
-// together take less time than the runner gives background work to end.
+// Config bounds a consumer. DefaultConfig gives values that suit the services. A consumer with them drains, stops
+// and leaves the group in time: the runner gives background work a longer limit.
 type Config struct {
 	// Group is the consumer group's name, as it appears in metrics and logs.
 	Group string
-	// Workers is how many keys are handled at the same time. Each assigned partition has an equal
-	// share, at least one, so that a partition that waits for a dependency holds up no other.
+	// Workers is how many keys are handled at the same time. Each assigned partition has an equal share, at least
+	// one. So a partition that waits for a dependency does not delay the others.
 	Workers int
-	// MaxBatch is how many records a batch holds at most. A batch does not wait to fill but where Gather says so.
+	// MaxBatch is the maximum number of records in a batch. A batch waits for more records only if Gather is set.
 	MaxBatch int
-	// Gather is how long a record waits for more of its key before it is handled, for handlers whose cost is by the batch; nil for not
-	// at all. A record that need not wait takes those along that do, and a full batch waits for nothing. What waits when the consumer
-	// stops is handled then.
+	// Gather returns how long a record waits for more records of its key, for handlers with a cost per batch. nil
+	// means no wait. A record without a wait takes the waiting records of its key along. A full batch does not
+	// wait. When the consumer stops, it handles the waiting records.
 	Gather func(Message) time.Duration
-	// MaxBatchBytes bounds a batch by size; a single larger record is a batch of its own.
+	// MaxBatchBytes bounds a batch by size. A larger record is a batch alone.
 	MaxBatchBytes int
-	// MaxInFlight is how many records of one partition may be delivered beyond the finished
-	// prefix; the partition is not read on while so many are open.
+	// MaxInFlight is the maximum number of delivered records of one partition beyond the finished prefix. At the
+	// limit the consumer stops reading the partition.
 	MaxInFlight int
-	// MaxInFlightBytes is the same bound by size; a single larger record passes alone.
+	// MaxInFlightBytes is the same bound by size. A larger record passes alone.
 	MaxInFlightBytes int
 	// CommitInterval is how often finished work is committed.
 	CommitInterval time.Duration
@@ -33,10 +33,10 @@ type Config struct {
 	DrainTimeout time.Duration
 	// StopTimeout is how long handlers may take to return once their context is done.
 	StopTimeout time.Duration
-	// RedeliverDelay is the pause before a batch is delivered again whose handler, middlewares
-	// included, returned an error, and before a source that failed is asked again.
+	// RedeliverDelay is the pause before a second delivery of a batch whose handler, with its middlewares, returned
+	// an error. It is also the pause before another call to a source that failed.
 	RedeliverDelay time.Duration
-	// LagInterval is how often the ends of the partitions are looked up for the lag metric.
+	// LagInterval is how often the ends of the partitions are read for the lag metric.
 	LagInterval time.Duration
 }
 
@@ -57,7 +57,7 @@ func DefaultConfig(group string) Config {
 	}
 }
 
-// Validate names everything that is wrong with the configuration.
+// Validate reports every fault of the configuration.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Group == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Consumer hands the records of a source to a handler. Make one with NewConsumer.
+// Consumer passes the records of a source to a handler. Make one with NewConsumer.
 type Consumer struct {
 	cfg     Config
 	source  Source
@@ -19,8 +19,7 @@ type Consumer struct {
 	lag     *lagTable
 }
 
-// NewConsumer returns a consumer that owns source. A configuration that is invalid is a
-// terminal error.
+// NewConsumer returns a consumer that owns source. An invalid configuration is a terminal error.
 func NewConsumer(cfg Config, source Source, handler Handler, ins *Instruments) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fault.Terminal("bus", "%w", err)
@@ -31,10 +30,10 @@ func NewConsumer(cfg Config, source Source, handler Handler, ins *Instruments) (
 	return &Consumer{cfg: cfg, source: source, handler: handler, ins: ins, lag: newLagTable(cfg.Group)}, nil
 }
 
-// Run consumes until ctx is done or the source says that its configuration can never work.
-// It survives the absence of the transport. When ctx is done it stops fetching, lets delivered
-// work finish within DrainTimeout, commits, leaves the group and returns nil; the error then
-// tells only of work that could not be ended in time. Call it once.
+// Run consumes until ctx is done, or until the source reports a configuration that can never work. It continues
+// through an outage of the transport. When ctx is done it stops fetching, lets delivered work finish within
+// DrainTimeout, commits, leaves the group and returns nil. It returns an error only for work that did not end in
+// time. Call it once.
 func (c *Consumer) Run(ctx context.Context) error {
 	unregister, err := c.ins.observeLag(c.lag)
 	if err != nil {
@@ -43,7 +42,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer unregister()
 	err = c.loop(ctx)
 	if closeErr := c.source.Close(); closeErr != nil {
-		// No failure: the group notices by itself, only later. It cannot answer while it waits for members that are gone.
+		// This is no failure: the group notices the absence later by itself. It cannot answer during its wait for
+		// absent members.
 		c.ins.log.WarnContext(ctx, "left the consumer group without its answer", slog.String("group", c.cfg.Group), slog.Any("error", closeErr))
 	}
 	return err

@@ -19,33 +19,32 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// maxReason bounds the reason of a dead letter, in bytes: errors may nest without end.
+// maxReason bounds the reason of a dead letter, in bytes. Errors may nest without end.
 const maxReason = 2 << 10
 
-// deadLetterNamespace separates the identifiers of dead letters from everybody else's.
+// deadLetterNamespace separates the identifiers of dead letters from all other identifiers.
 var deadLetterNamespace = uuid.MustParse("6d6e656d-6500-5000-8000-6c6574746572")
 
-// DeadLetterConfig says where records go that can never be processed.
+// DeadLetterConfig sets the destination of records that can never be processed.
 type DeadLetterConfig struct {
-	// Topic receives the dead letters; its records may be larger than the originals by a few kilobytes.
+	// Topic receives the dead letters. Its records may be larger than the originals by a few kilobytes.
 	Topic string
-	// Handler names who gives up.
+	// Handler is the name of the handler.
 	Handler string
-	// Now tells the time; nil is time.Now.
+	// Now returns the current time. nil is time.Now.
 	Now func() time.Time
 }
 
-// DeadLetterID returns the identifier of the dead letter of a record: a UUID version 5, equal for
-// equal records, so that a dead letter published twice is one.
+// DeadLetterID returns the identifier of the dead letter of a record: a UUID version 5. It is equal for equal
+// records. So a dead letter published twice is one.
 func DeadLetterID(topic string, partition int, offset int64) string {
 	name := strconv.Itoa(len(topic)) + ":" + topic + "/" + strconv.Itoa(partition) + "/" + strconv.FormatInt(offset, 10)
 	return uuid.NewSHA1(deadLetterNamespace, []byte(name)).String()
 }
 
-// DeadLetter publishes a record whose handler returned a terminal error to the dead letters,
-// keyed as the record is, and calls it done. When that cannot be published the record
-// stays undone, with a retryable error. A terminal error about several records passes through:
-// Isolate, outside, finds out which one it is about.
+// DeadLetter publishes a record with a terminal error to the dead letters and counts the record as done. The dead
+// letter has the key of the record. When the publication fails, the record stays undone with a retryable error. A
+// terminal error about several records passes through. Isolate, outside DeadLetter, finds the record at fault.
 func DeadLetter(cfg DeadLetterConfig, pub Publisher, ins *Instruments) Middleware {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -68,7 +67,7 @@ func (cfg DeadLetterConfig) publish(ctx context.Context, m Message, cause error,
 		err = pub.Publish(ctx, Message{Topic: cfg.Topic, Key: m.Key, Value: value})
 	}
 	if err != nil {
-		// Not wrapped: whatever kind of error it is, the record itself is not lost for good.
+		// The error is not wrapped. Even a terminal error of the publisher must not drop the record.
 		return fmt.Errorf("publish dead letter %s: %v", dead.Id, err)
 	}
 	ins.dead.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(m.Topic), attrHandler.String(cfg.Handler)))
@@ -104,7 +103,7 @@ func (cfg DeadLetterConfig) record(m Message, cause error) *mnemev1.DeadLetter {
 	return dead
 }
 
-// text cuts s to what a text field of the contract may hold.
+// text cuts s to a valid text field of the contract.
 func text(s string, limit int) string {
 	if len(s) > limit {
 		s = s[:limit]
@@ -115,8 +114,8 @@ func text(s string, limit int) string {
 // isolatedKey marks the context of records that were tried together before.
 type isolatedKey struct{}
 
-// Isolate delivers a batch again one record at a time when it failed for good, so that only
-// the record at fault goes to the dead letters. It belongs outside DeadLetter.
+// Isolate delivers a batch again one record at a time when it failed for good. So only the record at fault goes to
+// the dead letters. It belongs outside DeadLetter.
 func Isolate() Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, batch []Message) error {

@@ -14,22 +14,24 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// EraseConfig chooses which dead letters are erased.
+// EraseConfig chooses the dead letters to erase.
 type EraseConfig struct {
-	// Match reports whether a record of the dead letters' topic is to be erased. dead is nil where the record cannot be decoded.
+	// Match reports whether to erase a record of the dead letters' topic. The argument dead is nil for a record
+	// that cannot be decoded.
 	Match func(key []byte, dead *mnemev1.DeadLetter) bool
-	// Idle is the pause before the first further attempt, where a partition was in other hands; each is about twice as long as
-	// the one before, up to MaxIdle. 0 is half a second and 15 s.
+	// Idle is the pause before the first retry, when another member held a partition. Each pause is about twice as
+	// long as the one before, up to MaxIdle. The defaults, for 0, are half a second and 15 s.
 	Idle, MaxIdle time.Duration
 }
 
-// EraseDeadLetters removes the chosen dead letters from their topic for good, replayed ones too. A topic cannot lose
-// single records, so those that wait and stay are appended again, unchanged, and the partition is cut off before them.
+// EraseDeadLetters removes the chosen dead letters from their topic for good, replayed ones too. A topic cannot
+// lose single records. So it appends the waiting letters that stay again, unchanged, and cuts the partition off
+// before them.
 //
-// join makes a membership in the group of the replay: a partition is in the hands of one member at a time, so no replay
-// and no other erasure holds one meanwhile that it would put back. Those that were replayed before are cut off with the rest. An
-// erasure that is interrupted may leave one dead letter per partition twice, and loses none. When it returns nil, a scan has found no
-// chosen one; what arrives meanwhile may be left.
+// The function join makes a membership in the group of the replay. One member at a time holds a partition. So no
+// replay and no other erasure holds a letter meanwhile that it would put back. The cut also removes letters that
+// were replayed before. An interrupted erasure may leave one dead letter per partition twice, and loses none. When
+// it returns nil, a scan has found no chosen letter. Letters that arrive during the erasure may stay.
 func EraseDeadLetters(
 	ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments,
 ) (erased int, err error) {
@@ -60,7 +62,8 @@ func EraseDeadLetters(
 		if err != nil && !errors.Is(err, ErrRevoked) {
 			ins.log.WarnContext(ctx, "erasure of dead letters is interrupted and goes on", slog.Any("error", err))
 		}
-		// Every arrival takes the partitions out of the others' hands for a while: members that erase at once have to get out of step.
+		// Each new member briefly takes the partitions from the others. A random pause keeps concurrent erasures
+		// out of step.
 		Pause(ctx, time.Duration((0.5+rand.Float64())*float64(idle)))
 	}
 }
@@ -72,7 +75,7 @@ type erasure struct {
 	erased int
 }
 
-// find returns the partitions that hold a chosen dead letter, and how many.
+// find returns the partitions that contain a chosen dead letter, and the number of letters in each.
 func (e *erasure) find(ctx context.Context) (map[int]int, error) {
 	left := map[int]int{}
 	err := ScanLog(ctx, e.log, func(m Message) {
@@ -83,7 +86,7 @@ func (e *erasure) find(ctx context.Context) (map[int]int, error) {
 	return left, err
 }
 
-// member joins the group for one generation and clears what it is assigned, which it takes from left.
+// member joins the group for one generation and clears its assigned partitions. It removes them from left.
 func (e *erasure) member(ctx context.Context, join func() (Source, error), left map[int]int) (err error) {
 	source, err := join()
 	if err != nil {
@@ -139,7 +142,7 @@ func (e *erasure) chosen(m Message) bool {
 	return e.cfg.Match(m.Key, DecodeDeadLetter(m.Value))
 }
 
-// DecodeDeadLetter decodes a record of the dead letters' topic; nil where it is something else.
+// DecodeDeadLetter decodes a record of the dead letters' topic. It returns nil for another record.
 func DecodeDeadLetter(value []byte) *mnemev1.DeadLetter {
 	dead := new(mnemev1.DeadLetter)
 	if proto.Unmarshal(value, dead) != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/internal/prefix"
 )
 
-// keyedWorkers runs the work of one partition: a queue for each key that has records, and workers
-// that exist only while a queue is ready. A key is in the hands of one worker at a time.
+// keyedWorkers runs the work of one partition. It has a queue for each key with records, and workers only while a
+// queue is ready. One worker at a time handles a key.
 type keyedWorkers struct {
 	cfg    Config
 	limit  int
@@ -26,7 +26,8 @@ type keyedWorkers struct {
 	gathering sync.WaitGroup
 }
 
-// keyQueue is gathering while it has a timer, and then waiting for a worker, ready, or in a worker's hands, busy.
+// keyQueue is the queue of a key. It is gathering while it has a timer. Then it is ready until a worker takes it,
+// and busy in a worker.
 type keyQueue struct {
 	key         string
 	pending     []Message
@@ -35,7 +36,7 @@ type keyQueue struct {
 	ready, busy bool
 }
 
-// newKeyedWorkers runs at most limit workers. handle reports whether the batch is finished; it is
+// newKeyedWorkers runs at most limit workers. The function handle reports whether the batch is finished. It returns
 // false only when ctx is done.
 func newKeyedWorkers(cfg Config, limit int, handle func(context.Context, []Message) bool) *keyedWorkers {
 	return &keyedWorkers{
@@ -44,8 +45,8 @@ func newKeyedWorkers(cfg Config, limit int, handle func(context.Context, []Messa
 	}
 }
 
-// admit queues a message once the bounds leave room for it. ctx ends the waiting, work is
-// what the handlers see. It reports whether the message was queued.
+// admit queues a message once the bounds leave room for it. The context ctx ends the wait, and the handlers get
+// work. admit reports whether it queued the message.
 func (w *keyedWorkers) admit(ctx, work context.Context, m Message) bool {
 	for {
 		if ctx.Err() != nil {
@@ -69,7 +70,7 @@ func (w *keyedWorkers) tryAdmit(work context.Context, m Message) bool {
 		return false
 	}
 	if !w.tracker.Add(m.Offset, m.Size()) {
-		return true // delivered before in this generation: nothing to do
+		return true // delivered before in this generation: there is no work left
 	}
 	q := w.byKey[string(m.Key)]
 	if q == nil {
@@ -102,11 +103,11 @@ func (w *keyedWorkers) tryAdmit(work context.Context, m Message) bool {
 	return true
 }
 
-// makeReady ends a queue's gathering and sees to it that a worker takes it.
+// makeReady ends the gathering of a queue and makes a worker available for it.
 func (w *keyedWorkers) makeReady(work context.Context, q *keyQueue) {
 	if q.gathering != nil {
 		if q.gathering.Stop() {
-			w.gathering.Done() // it will not run
+			w.gathering.Done() // its function will not run
 		}
 		q.gathering = nil
 	}
@@ -118,7 +119,7 @@ func (w *keyedWorkers) makeReady(work context.Context, q *keyQueue) {
 	}
 }
 
-// flush has what gathers handled as it is. No message may be admitted later.
+// flush releases all gathering queues to the workers at once. No message may be admitted later.
 func (w *keyedWorkers) flush(work context.Context) {
 	w.mu.Lock()
 	for _, q := range w.byKey {
@@ -127,7 +128,7 @@ func (w *keyedWorkers) flush(work context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	w.gathering.Wait() // timers that have fired find nothing to do
+	w.gathering.Wait() // timers that have fired do nothing
 }
 
 func (w *keyedWorkers) run(ctx context.Context) {
@@ -141,8 +142,8 @@ func (w *keyedWorkers) run(ctx context.Context) {
 	}
 }
 
-// take gives the caller the next batch, or ends its run. Both happen under the lock, so that
-// admit never counts on a worker that is about to leave.
+// take gives the caller the next batch, or ends its run. Both happen under the lock. So admit never relies on a
+// worker that is about to leave.
 func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +170,8 @@ func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
 	return q, batch
 }
 
-// finish counts the batch as done and puts its queue behind the others that are ready. A queue
-// whose batch is unfinished is not continued: its later records must not overtake.
+// finish counts the batch as done and puts its queue behind the other ready queues. A queue with an unfinished
+// batch does not continue: its later records must not overtake.
 func (w *keyedWorkers) finish(q *keyQueue, batch []Message, finished bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +182,7 @@ func (w *keyedWorkers) finish(q *keyQueue, batch []Message, finished bool) {
 		w.tracker.Done(m.Offset)
 	}
 	q.busy = false
-	if len(q.pending) > 0 { // these have waited for the batch before
+	if len(q.pending) > 0 { // these waited for the batch before
 		q.ready = true
 		w.ready = append(w.ready, q)
 	} else {
@@ -193,14 +194,15 @@ func (w *keyedWorkers) finish(q *keyQueue, batch []Message, finished bool) {
 	}
 }
 
-// next returns the offset that may be committed, and whether there is one.
+// next returns the offset to commit. It returns false when there is none.
 func (w *keyedWorkers) next() (int64, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tracker.Next()
 }
 
-// idle returns a channel that is closed when no worker runs. No message may be admitted later, and none may be gathering.
+// idle returns a channel that is closed when no worker runs. No message may be admitted later, and none may be
+// gathering.
 func (w *keyedWorkers) idle() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

@@ -2,8 +2,8 @@ package bus
 
 import "sync"
 
-// lagTable holds, for the partitions a consumer has now, where they end and how far they are
-// finished. A partition that another member has now leaves the table, so that two members never report it.
+// lagTable holds the ends and the finished prefixes of a consumer's current partitions. A partition that moves to
+// another member leaves the table. So two members never report it.
 type lagTable struct {
 	group string
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func (t *lagTable) end(p Partition, end int64) {
 	t.update(p, func(pos *position) { pos.end, pos.ended = max(pos.end, end), true })
 }
 
-// start says where the first fetch began; later fetches do not move it.
+// start records the offset of the first fetch. Later fetches do not move it.
 func (t *lagTable) start(p Partition, offset int64) {
 	t.update(p, func(pos *position) {
 		if !pos.known {
@@ -50,7 +50,7 @@ func (t *lagTable) clear() {
 	clear(t.parts)
 }
 
-// each calls f with the lag of every partition for which it is known.
+// each calls f with the lag of every partition with a known lag.
 func (t *lagTable) each(f func(p Partition, lag int64)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,31 +5,35 @@ import (
 	"context"
 )
 
-// Log is the port to a topic as what it is kept as: partitions that can be read from their beginning, by no group, and cut
-// off there. bustest.Run checks the contract. It is safe for concurrent use.
+// Log is the port to the stored partitions of a topic. A caller can read them from their beginning without a group,
+// and cut off their beginning. bustest.Run checks the contract. It is safe for concurrent use.
 type Log interface {
 	// Partitions returns the numbers of the topic's partitions.
 	Partitions(ctx context.Context) ([]int, error)
-	// PartitionOf returns the number of the partition that holds the records of a key, which is not empty.
+	// PartitionOf returns the number of the partition that holds the records of a key. The key is not empty.
 	PartitionOf(ctx context.Context, key []byte) (int, error)
-	// Bounds returns the offset of the oldest record and the offset after the last one; equal when there is none.
+	// Bounds returns the offset of the oldest record and the offset after the last one. They are equal for an empty
+	// partition.
 	Bounds(ctx context.Context, partition int) (first, end int64, err error)
-	// Read returns records from an offset on, in order, at least one where there is any, and where to read on.
+	// Read returns records from an offset on, in order, and the offset to read next. It returns at least one record
+	// if there is one.
 	Read(ctx context.Context, partition int, from int64) (msgs []Message, next int64, err error)
-	// Cut removes all records before an offset, for every reader and for good. Cutting where it was cut before changes nothing.
+	// Cut removes all records before an offset, for every reader and for good. A second cut at the same offset
+	// changes nothing.
 	Cut(ctx context.Context, partition int, before int64) error
-	// Retention returns how long the topic keeps records, in milliseconds; -1 is for ever, 0 that it is not known.
+	// Retention returns how long the topic keeps records, in milliseconds. -1 means for ever, 0 means unknown.
 	Retention(ctx context.Context) (int64, error)
 	// Close releases the connections.
 	Close() error
 }
 
-// ScanLog hands every record of a topic to see, from the oldest to where each partition ended when it was first looked at.
+// ScanLog passes every record of a topic to see. It reads each partition from the oldest record to the end at its
+// start.
 func ScanLog(ctx context.Context, log Log, see func(Message)) error {
 	return ScanLogFrom(ctx, log, nil, see)
 }
 
-// ScanLogFrom is ScanLog that begins in each partition at the offset that from has for it, and at the oldest record where it has none.
+// ScanLogFrom is ScanLog from the offsets in from. A partition without an offset there begins at the oldest record.
 func ScanLogFrom(ctx context.Context, log Log, from map[int]int64, see func(Message)) error {
 	partitions, err := log.Partitions(ctx)
 	if err != nil {

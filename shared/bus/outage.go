@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// reminder is how often an outage that lasts is logged again.
+// reminder is how often a lasting outage is logged again.
 const reminder = 30 * time.Second
 
-// outage logs the beginning and the end of a failure that is tried through, instead of every
-// attempt: a broker that is unavailable for a minute must not fill the log. The zero value is ready.
+// outage logs the beginning and the end of a failure during retries, instead of every attempt. A broker that is
+// unavailable for a minute must not fill the log. The zero value is ready.
 type outage struct {
 	mu     sync.Mutex
 	since  time.Time

@@ -13,41 +13,38 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// ReplayedHeader names the header that tells a replayed record from a first one; its value
-// is the identifier of the dead dead.
+// ReplayedHeader names the header that marks a replayed record. Its value is the identifier of the dead letter.
 const ReplayedHeader = "mneme-replayed"
 
-// ReplayConfig chooses what is replayed. Empty choices choose everything.
+// ReplayConfig chooses the records to replay. Empty fields choose everything.
 type ReplayConfig struct {
 	// KeyPrefix chooses by the beginning of the record's key: "tenant/" or "tenant/user".
 	KeyPrefix string
 	// Handler chooses by the handler that gave up.
 	Handler string
-	// Idle is the pause before a source that failed is asked again; 0 is half a second.
+	// Idle is the pause before a retry of a source that failed. 0 is half a second.
 	Idle time.Duration
 }
 
-// ReplayResult counts what a replay did.
+// ReplayResult counts the results of a replay.
 type ReplayResult struct {
-	// Replayed were put back on the topic they came from.
+	// Replayed counts records returned to their original topic.
 	Replayed int
-	// Kept were not chosen, and wait for a later run.
+	// Kept counts letters that were not chosen. They wait for a later run.
 	Kept int
-	// Refused hold a record that its topic can never take; they wait too.
+	// Refused counts letters with a record that its topic can never accept. They wait too.
 	Refused int
-	// Unreadable records are no dead letters of a version this build knows; they wait too.
+	// Unreadable counts records that are no dead letters of a version that this build knows. They wait too.
 	Unreadable int
 }
 
-// Replay reads the dead letters from source, a membership in the replay's own group, up to
-// where each assigned partition ended when it first was seen, and puts the records back on
-// the topics they came from. It closes source.
+// Replay reads the dead letters from source, a membership in the replay's own group. It reads each assigned
+// partition up to its end at the first look, and publishes the records to their original topics. It closes source.
 //
-// The group's offset moves past a dead letter only when its record is acknowledged. An offset
-// cannot leave gaps, so a letter that is not replayed is appended to the dead letters again,
-// unchanged, before the offset moves past it: a later run finds it there, and none is
-// replayed twice because another one was kept. A replay that is interrupted may repeat the
-// one dead letter per partition that it was working on.
+// The group's offset moves past a dead letter only after the broker has acknowledged its record. An offset cannot
+// leave gaps. So Replay appends a letter that stays to the dead letters again, unchanged, before the offset moves
+// past it. A later run finds it there, and no letter is replayed twice because another one stayed. An interrupted
+// replay may repeat one dead letter per partition.
 func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
@@ -84,12 +81,12 @@ type replay struct {
 	ins    *Instruments
 	ends   map[Partition]int64
 	result ReplayResult
-	// each is what is done with every waiting dead letter.
+	// each handles every waiting dead letter.
 	each func(ctx context.Context, m Message) error
 }
 
-// generation works through the assigned partitions. It reports whether all of them are at
-// their ends; a generation that ends before is no error to report but ErrRevoked.
+// generation works through the assigned partitions. It reports whether all of them are at their ends. A generation
+// that ends before that gives ErrRevoked, which is no error to report.
 func (r *replay) generation(ctx context.Context, gen Generation) (bool, error) {
 	ctx, cancel := untilRevoked(ctx, gen)
 	defer cancel()
@@ -123,8 +120,8 @@ func untilRevoked(ctx context.Context, gen Generation) (context.Context, func())
 	return ctx, func() { cancel(nil) }
 }
 
-// partition replays up to end. The end is reached too when nothing is left to fetch although
-// the last record's offset was not seen: compaction and transactions leave such gaps.
+// partition replays up to end. It also stops when no record is left to fetch, although it has not seen the last
+// offset: compaction and transactions leave such gaps.
 func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end int64) error {
 	if end == 0 {
 		return nil
@@ -166,7 +163,7 @@ func (r *replay) one(ctx context.Context, m Message) error {
 	return r.putBack(ctx, m, dead)
 }
 
-// putBack publishes the record of a dead letter, or keeps the dead letter where its topic refuses the record.
+// putBack publishes the record of a dead letter. It keeps the dead letter if the topic refuses the record.
 func (r *replay) putBack(ctx context.Context, m Message, dead *mnemev1.DeadLetter) error {
 	err := r.pub.Publish(ctx, original(dead))
 	switch {
@@ -180,7 +177,8 @@ func (r *replay) putBack(ctx context.Context, m Message, dead *mnemev1.DeadLette
 	return nil
 }
 
-// Replayable decodes a dead letter as Replay does; nil where it is none of a version that this build knows.
+// Replayable decodes a dead letter as Replay does. It returns nil for a record that is no dead letter of a known
+// version.
 func Replayable(m Message) *mnemev1.DeadLetter {
 	dead := DecodeDeadLetter(m.Value)
 	if dead.GetSchemaVersion() != 1 || dead.GetTopic() == "" {
@@ -189,7 +187,7 @@ func Replayable(m Message) *mnemev1.DeadLetter {
 	return dead
 }
 
-// keep appends what was not replayed to the dead letters again.
+// keep appends a letter that was not replayed to the dead letters again.
 func (r *replay) keep(ctx context.Context, m Message, count *int) error {
 	if err := r.pub.Publish(ctx, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers}); err != nil {
 		return fmt.Errorf("keep dead letter: %w", err)
@@ -203,7 +201,7 @@ func (r *replay) chosen(dead *mnemev1.DeadLetter) bool {
 		(r.cfg.Handler == "" || r.cfg.Handler == dead.Handler)
 }
 
-// original returns the record a dead letter was made of, marked as replayed.
+// original returns the record in a dead letter, marked as replayed.
 func original(dead *mnemev1.DeadLetter) Message {
 	var headers []Header
 	for _, h := range dead.Headers {
@@ -214,9 +212,9 @@ func original(dead *mnemev1.DeadLetter) Message {
 	return Message{Topic: dead.Topic, Key: dead.Key, Value: dead.Value, Headers: headers}
 }
 
-// DeadLetters lists the dead letters that a Replay with the same choices and group would put back, in order
-// within each partition. It changes nothing: source is closed without a commit. What Replay could not
-// read is left out.
+// DeadLetters lists the dead letters that a Replay with the same choices and group would put back, in order within
+// each partition. It changes nothing: it closes source without a commit. It omits the records that Replay could not
+// read.
 func DeadLetters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mnemev1.DeadLetter, err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	gen, err := source.Next(ctx)
@@ -237,7 +235,7 @@ func DeadLetters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mne
 				return nil, fmt.Errorf("fetch dead letters: %w", err)
 			}
 			if len(got.Messages) == 0 {
-				break // everything up to the end was committed by a replay
+				break // a replay has committed everything up to the end
 			}
 			for _, m := range got.Messages {
 				next = m.Offset + 1

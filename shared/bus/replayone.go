@@ -8,25 +8,26 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// ErrHeld says that a partition is in the hands of another member of the group.
+// ErrHeld says that another member of the group holds the partition.
 var ErrHeld = errors.New("bus: the partition is in other hands")
 
-// OneLetter says which dead letter ReplayOne puts back.
+// OneLetter identifies the dead letter for ReplayOne.
 type OneLetter struct {
-	// Partition and Offset are where the letter was seen last.
+	// Partition and Offset are the last known place of the letter.
 	Partition int
 	Offset    int64
-	// Match reports whether a dead letter is it. Several that match are one that is there several times: one of them is put back, and
-	// none of them waits any more.
+	// Match reports whether a dead letter is this one. Several matches are copies of one letter. ReplayOne puts one
+	// of them back, and no copy waits any more.
 	Match func(key []byte, dead *mnemev1.DeadLetter) bool
 }
 
-// ReplayOne puts the record of one dead letter back on the topic that it came from, as Replay does; it closes source, a membership in the
-// replay's own group. The other letters of the partition that wait before it are appended to the dead letters again, unchanged, so that it
-// takes time in proportion to them.
+// ReplayOne puts the record of one dead letter back on its original topic, as Replay does. It closes source, a
+// membership in the replay's own group. It appends the letters that wait before it to the dead letters again,
+// unchanged. So its time grows with their number.
 //
-// A result without a Replayed or Refused says that the letter did not wait there any more. ErrHeld, and ErrRevoked, say that somebody else
-// works on the partition: look again where the letter is, and try again. What is interrupted may repeat the one letter that it was at.
+// A result without Replayed and Refused says that the letter did not wait there any more. ErrHeld and ErrRevoked
+// say that another member works on the partition. The caller must then find the letter's new place and try again.
+// An interrupted call may repeat one letter.
 func ReplayOne(ctx context.Context, one OneLetter, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	gen, err := source.Next(ctx)

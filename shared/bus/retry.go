@@ -15,16 +15,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// PanicError is what Recover makes of a panic. It is retryable; Retry makes it terminal when
-// it keeps coming, because a record that always panics must not stall its partition.
+// PanicError is the error that Recover makes of a panic. It is retryable. Retry makes a repeated panic terminal,
+// because a record that always panics must not stall its partition.
 type PanicError struct {
-	// Value is what was passed to panic.
+	// Value is the argument of panic.
 	Value any
 	// Stack is the stack of the goroutine that panicked.
 	Stack []byte
 }
 
-// Error names the value only by type unless it is an error: a text may quote the record.
+// Error gives only the type of a value that is not an error, because its text may quote the record.
 func (e *PanicError) Error() string {
 	if err, ok := e.Value.(error); ok {
 		return "handler panicked: " + err.Error()
@@ -54,7 +54,7 @@ func Recover() Middleware {
 	}
 }
 
-// Timeout bounds each attempt; an attempt that runs into it is retryable. 0 bounds nothing.
+// Timeout bounds each attempt. An attempt that exceeds it is retryable. 0 bounds nothing.
 func Timeout(d time.Duration) Middleware {
 	return func(next Handler) Handler {
 		if d <= 0 {
@@ -68,18 +68,18 @@ func Timeout(d time.Duration) Middleware {
 	}
 }
 
-// RetryConfig shapes the pauses between attempts, which grow by half each time and are
-// spread by half in both directions. A pause is at least as long as a fault.LaterError says.
+// RetryConfig sets the pauses between attempts. They grow by half each time and vary at random by half in both
+// directions. A pause is at least as long as the time in a fault.LaterError.
 type RetryConfig struct {
 	// Initial is the first pause.
 	Initial time.Duration
-	// Max is the longest pause before spreading.
+	// Max is the longest pause before the random variation.
 	Max time.Duration
-	// Panics is how many attempts may panic before the error is terminal.
+	// Panics is the number of panics in attempts that makes the error terminal.
 	Panics int
-	// Unusable is how many attempts on one record may fail with an unusable model answer (fault.ErrUnusableAnswer)
-	// before the error is terminal, what was made before Isolate included. It is two where the same would come again (fault.ErrAskLess), and
-	// one on several records: Isolate asks about each of them.
+	// Unusable is the number of unusable model answers (fault.ErrUnusableAnswer) to one record that makes the error
+	// terminal. Attempts before Isolate count too. It is two for an answer that would come again
+	// (fault.ErrAskLess). It is one for several records, because Isolate then tries each of them alone.
 	Unusable int
 }
 
@@ -88,7 +88,7 @@ func DefaultRetryConfig() RetryConfig {
 	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 3}
 }
 
-// triedError is a terminal error that knows how often the batch was tried.
+// triedError is a terminal error with the number of attempts on the batch.
 type triedError struct {
 	attempts int
 	err      error
@@ -97,13 +97,13 @@ type triedError struct {
 func (e *triedError) Error() string { return e.err.Error() }
 func (e *triedError) Unwrap() error { return e.err }
 
-// Retry makes attempts until one succeeds, the error is terminal, or ctx is done. It logs
-// each failed attempt.
+// Retry makes attempts until one succeeds, the error is terminal, or ctx is done. It logs each failed attempt.
 //
-// An error that is neither terminal nor known is tried for ever, and its partition waits: it cannot be told from an outage, and to give up
-// on it would turn every long outage into dead letters, and break the order of a user's events. A bug that shows itself as such an error
-// therefore stops a partition until it is repaired. It is seen from outside as a consumer lag that grows on one partition while batches are
-// retried, and each attempt logs the error with topic, partition and offset.
+// Retry repeats an unknown error that is not terminal for ever, and its partition waits. Such an error looks the
+// same as an outage. To give up on it would turn every long outage into dead letters, and break the order of a
+// user's events. So a bug with such an error stops a partition until the bug is repaired. It shows as a consumer
+// lag that grows on one partition while batches are retried. Each attempt logs the error with topic, partition and
+// offset.
 func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, batch []Message) error {
@@ -131,7 +131,7 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 				pause := pauses.NextBackOff()
 				var later *fault.LaterError
 				if errors.As(err, &later) {
-					pause = max(pause, later.After) // the group is told of the member meanwhile, and a revoked partition ends ctx
+					pause = max(pause, later.After) // heartbeats to the group continue, and a revoked partition ends ctx
 				}
 				if !Pause(ctx, pause) {
 					return err
@@ -141,11 +141,10 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	}
 }
 
-// failures counts those that may come a few times only, because a record that always meets them
-// must not stall its partition.
+// failures counts the failures with a limit. A record that always has them must not stall its partition.
 type failures struct{ panics, unusable int }
 
-// judge makes such an error terminal once there were enough of them.
+// judge makes such an error terminal once its limit is reached.
 func (f *failures) judge(err error, records int, cfg RetryConfig) error {
 	var p *PanicError
 	count, limit := &f.unusable, cfg.Unusable

@@ -14,7 +14,7 @@ type session struct {
 	*Consumer
 	gen   Generation
 	parts map[Partition]*keyedWorkers
-	// committed is what the last commits stored; only the committing goroutine touches it.
+	// committed has the offsets of the last commits. Only the committing goroutine uses it.
 	committed map[Partition]int64
 	commits   outage
 	outcomes  map[string]outcomes
@@ -41,7 +41,7 @@ func (c *Consumer) serve(ctx context.Context, gen Generation) error {
 	c.ins.log.InfoContext(ctx, "consumer generation started",
 		slog.String("group", c.cfg.Group), slog.Int("partitions", len(s.parts)))
 
-	// work lives on while ctx is done and the work drains; it ends with the generation.
+	// work stays alive after ctx is done, while the delivered records finish. It ends with the generation.
 	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopWork(nil)
 	fetching, stopFetching := context.WithCancel(ctx)
@@ -97,9 +97,8 @@ func (s *session) fetch(ctx, work context.Context, p Partition, l *keyedWorkers)
 	}
 }
 
-// deliver runs the handler until the batch is finished; it reports false when ctx is done
-// before. What the middlewares let through is delivered again, so nothing is lost even when
-// a chain has no retries.
+// deliver runs the handler until the batch is finished. It returns false when ctx is done before. After an error
+// from the whole chain it delivers the batch again. So no record is lost even in a chain without retries.
 func (s *session) deliver(ctx context.Context, batch []Message) bool {
 	for {
 		began := time.Now()
@@ -118,7 +117,7 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 	}
 }
 
-// drain waits for the delivered work, bounded, and commits it.
+// drain waits for the delivered work, with a limit, and commits it.
 func (s *session) drain(work context.Context, stopWork context.CancelCauseFunc) error {
 	for _, l := range s.parts {
 		l.flush(work)
@@ -165,8 +164,8 @@ func (s *session) commitLoop(ctx context.Context) {
 	}
 }
 
-// commit stores every prefix that has grown. A failure is no error: the next commit stores
-// the same or more, and what is not stored is delivered again.
+// commit stores every prefix that has grown. A failure is no error: the next commit stores the same or more. An
+// uncommitted record is delivered again.
 func (s *session) commit() {
 	offsets := make(map[Partition]int64)
 	for p, l := range s.parts {
@@ -196,8 +195,7 @@ func (s *session) commit() {
 	}
 }
 
-// lagLoop looks up the ends of the partitions, because a partition that is held up is not
-// fetched, and its lag must show all the same.
+// lagLoop reads the ends of the partitions. A stalled partition is not fetched, and its lag must still show.
 func (s *session) lagLoop(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.LagInterval)
 	defer tick.Stop()
@@ -208,7 +206,7 @@ func (s *session) lagLoop(ctx context.Context) {
 		case <-tick.C:
 		}
 		for p := range s.parts {
-			// An error shows in the fetches too, which report it.
+			// An error also occurs in the fetches, which report it.
 			if end, err := s.gen.End(ctx, p); err == nil {
 				s.lag.end(p, end)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// StandardConfig shapes the usual chain.
+// StandardConfig sets the options of the usual chain.
 type StandardConfig struct {
 	// Group is the consumer group's name on spans.
 	Group string
@@ -14,20 +14,20 @@ type StandardConfig struct {
 	Handler string
 	// DeadLetters is the topic for records that can never be processed.
 	DeadLetters string
-	// Retry shapes the pauses; DefaultRetryConfig when zero.
+	// Retry sets the pauses. Zero means DefaultRetryConfig.
 	Retry RetryConfig
-	// Timeout bounds each attempt; 0 bounds nothing.
+	// Timeout bounds each attempt. 0 bounds nothing.
 	Timeout time.Duration
 }
 
 // Standard surrounds h with the usual chain. From the outside in:
 //
-//   - Trace: one span a delivery, whatever happens inside;
+//   - Trace: one span a delivery, with any result;
 //   - Isolate: a batch that fails for good is delivered one by one;
-//   - DeadLetter: a record that fails for good is put aside;
-//   - Retry: everything else is tried again;
-//   - Recover: a panic is an error, and as such tried again a few times;
-//   - Timeout: each attempt has its own.
+//   - DeadLetter: a record that fails for good goes to the dead letters;
+//   - Retry: every other failure is tried again;
+//   - Recover: a panic is an error, and is tried again a few times;
+//   - Timeout: each attempt has a separate limit.
 //
 // Dead letters are published through pub, and traced.
 func Standard(cfg StandardConfig, pub Publisher, ins *Instruments, h Handler) (Handler, error) {

@@ -19,20 +19,21 @@ import (
 // Scope is the instrumentation scope of the bus's spans and metrics.
 const Scope = "github.com/mneme-memory/mneme/shared/bus"
 
-// Names of the metrics. Their attributes are the topic, the partition for the lag, and the
-// consumer group or the handler.
+// Names of the metrics. Their attributes are the topic, the partition for the lag, and the consumer group or the
+// handler.
 const (
 	// MetricLag is a gauge of records between a partition's end and the finished prefix.
 	MetricLag = "mneme.bus.consumer.lag"
-	// MetricProcessed counts records whose handling is finished, dead-lettered ones included.
+	// MetricProcessed counts finished records, dead-lettered ones included.
 	MetricProcessed = "mneme.bus.messages.processed"
-	// MetricRetried counts attempts on batches that failed and are made again.
+	// MetricRetried counts failed attempts on batches that are repeated.
 	MetricRetried = "mneme.bus.batches.retried"
 	// MetricDeadLettered counts records that went to the dead letters.
 	MetricDeadLettered = "mneme.bus.messages.dead_lettered"
-	// MetricDuration is a histogram of the seconds that a delivery of a batch took.
+	// MetricDuration is a histogram of the time of a batch's delivery, in seconds.
 	MetricDuration = "mneme.bus.process.duration"
-	// MetricAge is a histogram of the seconds from when the oldest record of a batch was published until the batch is finished.
+	// MetricAge is a histogram of the time from the publication of a batch's oldest record to the end of the batch,
+	// in seconds.
 	MetricAge = "mneme.bus.message.age"
 )
 
@@ -41,21 +42,21 @@ const (
 	attrOutcome = attribute.Key("mneme.bus.outcome")
 )
 
-// Telemetry is where the bus reports to. Zero fields report nowhere, except the propagator,
-// which is then the W3C trace context.
+// Telemetry sets the destinations of the bus's reports. Zero fields report nowhere, except the propagator: its
+// default is the W3C trace context.
 type Telemetry struct {
 	// Tracer makes the spans.
 	Tracer trace.TracerProvider
 	// Meter makes the metrics.
 	Meter metric.MeterProvider
-	// Log receives what no caller is notified of.
+	// Log receives events that no caller gets as an error.
 	Log *slog.Logger
 	// Propagator carries traces in record headers.
 	Propagator propagation.TextMapPropagator
 }
 
-// Instruments are the tracer, the logger and the metrics that a process's consumers,
-// publishers and middlewares share.
+// Instruments are the tracer, the logger and the metrics that a process's consumers, publishers and middlewares
+// share.
 type Instruments struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -122,8 +123,8 @@ func (ins *Instruments) observeLag(t *lagTable) (func(), error) {
 	return func() { _ = reg.Unregister() }, nil
 }
 
-// outcomes are the attributes of a topic's deliveries, made once: making them for every batch
-// was an eighth of the consumer's time.
+// outcomes are the attributes of a topic's deliveries, made once. Making them for every batch took an eighth of the
+// consumer's time.
 type outcomes struct {
 	count, done, unfinished metric.MeasurementOption
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// TestMetricsCountWhatHappened sends one record that is fine, one that fails twice, and one
-// that fails for good.
+// TestMetricsCountWhatHappened sends one record that succeeds, one that fails twice, and one that fails for good.
 func TestMetricsCountWhatHappened(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, "t", "dead")
 	pub := broker.Publisher()
@@ -83,7 +82,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	}
 }
 
-// sink keeps what was published.
+// sink keeps the published messages.
 type sink struct{ msgs []bus.Message }
 
 func (s *sink) Publish(_ context.Context, msgs ...bus.Message) error {

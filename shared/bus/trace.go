@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Trace makes one span for each delivery of a batch. It is a child of the last record's
-// context; records of other traces are linked. Keys and payloads stay off the span.
+// Trace makes one span for each delivery of a batch. It is a child of the last record's context, and links records
+// of other traces. It carries no keys and payloads.
 func Trace(ins *Instruments, group string) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, batch []Message) error {
@@ -35,8 +35,7 @@ func Trace(ins *Instruments, group string) Middleware {
 	}
 }
 
-// origins returns the context of the batch's last record, and links to the records that
-// belong to other traces than that one.
+// origins returns the context of the batch's last record, and links to the records of other traces.
 func (ins *Instruments) origins(ctx context.Context, batch []Message) (context.Context, []trace.Link) {
 	extract := func(m Message) context.Context {
 		return ins.propagator.Extract(ctx, HeaderCarrier{Headers: &m.Headers})
@@ -61,8 +60,8 @@ func messagingAttrs(operation, topic string) []attribute.KeyValue {
 	}
 }
 
-// recordError marks the span by the kind of error alone: error texts may quote what they
-// complain about, and no user text belongs on a span.
+// recordError marks the span with only the kind of error. Error texts may quote their input, and no user text
+// belongs on a span.
 func recordError(span trace.Span, err error) {
 	if err == nil {
 		return
@@ -71,10 +70,9 @@ func recordError(span trace.Span, err error) {
 	span.SetStatus(codes.Error, "")
 }
 
-// TracedPublisher surrounds a publisher: each record gets a span, and carries its context in
-// the headers. A record that already carries a context, published outside any span, goes on
-// with the trace it carries, so that a replayed record stays in its own trace. A publisher
-// that is traced already is returned as it is.
+// TracedPublisher surrounds a publisher. Each record gets a span, and its headers carry the context. A record with
+// a context, published outside any span, continues its trace. So a replayed record stays in its trace. A publisher
+// that is traced already is returned unchanged.
 func TracedPublisher(pub Publisher, ins *Instruments) Publisher {
 	if traced, ok := pub.(*tracedPublisher); ok {
 		return traced
@@ -87,7 +85,7 @@ type tracedPublisher struct {
 	ins *Instruments
 }
 
-// Publish leaves the caller's messages as they are.
+// Publish does not change the caller's messages.
 func (p *tracedPublisher) Publish(ctx context.Context, msgs ...Message) error {
 	traced := slices.Clone(msgs)
 	spans := make([]trace.Span, len(traced))

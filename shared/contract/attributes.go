@@ -16,7 +16,7 @@ func attributesFrom(p *mnemev1.Turn) memory.Attributes {
 	return a
 }
 
-// structOf converts metadata, which memory.CheckMetadata has accepted.
+// structOf converts metadata that memory.CheckMetadata has accepted.
 func structOf(metadata map[string]any) *structpb.Struct {
 	if len(metadata) == 0 {
 		return nil
@@ -28,7 +28,8 @@ func structOf(metadata map[string]any) *structpb.Struct {
 	return s
 }
 
-// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning with `filter`.
+// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning
+// with `filter`.
 func FilterFrom(p *mnemev1.Filter) (memory.Filter, error) {
 	if p == nil {
 		return memory.Filter{}, nil
@@ -72,7 +73,7 @@ func filtersFrom(p *mnemev1.Filters, depth int) ([]memory.Filter, error) {
 	return out, nil
 }
 
-// conditionFrom converts a condition. A value that is null is a missing test, which Validate names.
+// conditionFrom converts a condition. A null value is a missing test, which Validate reports.
 func conditionFrom(p *mnemev1.Condition) *memory.Condition {
 	c := &memory.Condition{Field: p.GetField()}
 	switch test := p.GetTest().(type) {

@@ -10,21 +10,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// MemoryChange says that the bank was written.
+// MemoryChange announces a write to the bank.
 type MemoryChange struct {
 	Envelope
-	// Operation is what was done.
+	// Operation is the kind of the operation.
 	Operation memory.OpKind
-	// MemoryID is the entry written, or the first one retracted or released.
+	// MemoryID is the written entry, or the first entry retracted or released.
 	MemoryID string
 	// ClosedIDs are the entries closed.
 	ClosedIDs []string
-	// Time is when.
+	// Time is the time of the write.
 	Time time.Time
 }
 
-// DecodeMemoryChange decodes and checks a record of TopicMemoryChanges. Its errors are
-// terminal and name the field.
+// DecodeMemoryChange decodes and checks a record of TopicMemoryChanges. Its errors are terminal and name the field.
 func DecodeMemoryChange(key, value []byte) (MemoryChange, error) {
 	var p mnemev1.MemoryChange
 	if err := unmarshal(value, &p, "MemoryChange"); err != nil {
@@ -48,17 +47,17 @@ func (c MemoryChange) Encode() ([]byte, error) {
 	})
 }
 
-// MaxShown is how many memories a feedback may speak of: a hundred by rank, those with places of their own, and what the lines of the core
-// block rest on.
+// MaxShown is the maximum number of memories in a feedback. It covers a hundred by rank, memories with separate
+// places, and the memories behind the lines of the core block.
 const MaxShown = 200
 
-// CitationSource is whose word it is that an answer rests on what it cites.
+// CitationSource names the component that cited the memories of an answer.
 type CitationSource string
 
 // The sources of citations.
 const (
-	CitationUnknown  CitationSource = ""         // a utilizer of an earlier version did not say it
-	CitationEmbedded CitationSource = "embedded" // the generator without a model, which quotes what was ranked first
+	CitationUnknown  CitationSource = ""         // a utilizer of an earlier version omits it
+	CitationEmbedded CitationSource = "embedded" // the generator without a model, which quotes the memories ranked first
 	CitationModel    CitationSource = "model"
 	CitationCaller   CitationSource = "caller"
 )
@@ -68,7 +67,7 @@ var citationSources = map[CitationSource]mnemev1.CitationSource{
 	CitationModel: mnemev1.CitationSource_CITATION_SOURCE_MODEL, CitationCaller: mnemev1.CitationSource_CITATION_SOURCE_CALLER,
 }
 
-// citationSource is what a record says; a source that only a later version knows is an unknown one.
+// citationSource reads the source in a record. A source that only a later version defines is unknown.
 func citationSource(said mnemev1.CitationSource) CitationSource {
 	for source, p := range citationSources {
 		if p == said {
@@ -78,19 +77,18 @@ func citationSource(said mnemev1.CitationSource) CitationSource {
 	return CitationUnknown
 }
 
-// Feedback says which of the shown memories were cited.
+// Feedback lists the cited memories among the shown ones.
 type Feedback struct {
 	Envelope
 	RecallID string
 	Shown    []string
 	Cited    []string
-	// Source is who cited.
+	// Source is the component that cited.
 	Source CitationSource
 	Time   time.Time
 }
 
-// DecodeFeedback decodes and checks a record of TopicFeedback. Its errors are terminal
-// and name the field.
+// DecodeFeedback decodes and checks a record of TopicFeedback. Its errors are terminal and name the field.
 func DecodeFeedback(key, value []byte, now time.Time) (Feedback, error) {
 	var p mnemev1.Feedback
 	if err := unmarshal(value, &p, "Feedback"); err != nil {
@@ -113,7 +111,7 @@ func DecodeFeedback(key, value []byte, now time.Time) (Feedback, error) {
 	return f, err
 }
 
-// Check says what is wrong with the citations: it is used where they come in by RPC, too.
+// check reports a fault in the citations. It also serves citations that come in by RPC.
 func (f Feedback) check() error {
 	if err := memory.ValidText("recall_id", f.RecallID, memory.MaxIDBytes); err != nil {
 		return err

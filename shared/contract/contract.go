@@ -1,6 +1,6 @@
-// Package contract decodes, checks and encodes the events of proto/mneme/v1, and converts
-// them from and to the domain. It is the one place where a record of the bus becomes
-// trusted: whatever passes here satisfies the limits that the contracts state.
+// Package contract decodes, checks and encodes the events of proto/mneme/v1, and converts them from and to the
+// domain. It is the only place that turns a record of the bus into trusted data. A decoded event satisfies the
+// limits in the contracts.
 package contract
 
 import (
@@ -20,7 +20,7 @@ import (
 // SchemaVersion is the version of the contracts this build reads and writes.
 const SchemaVersion = 1
 
-// Topics of the bus, and who writes them.
+// Topics of the bus, and their writers.
 const (
 	TopicSessionEvents = "mneme.session-events" // assistants
 	TopicSalientTurns  = "mneme.salient-turns"  // saliency-filter
@@ -29,24 +29,24 @@ const (
 	TopicDeadLetters   = "mneme.dead-letters"   // every consumer
 )
 
-// GroupReplay is the consumer group of whoever works on the dead letters: its offset separates replayed letters from
-// waiting ones, and its members do not work on the same partition at a time.
+// GroupReplay is the consumer group of every worker on the dead letters. Its offset separates replayed letters from
+// waiting ones. Its members do not work on the same partition at a time.
 const GroupReplay = "mneme-replay"
 
-// Envelope is what every event carries.
+// Envelope has the fields of every event.
 type Envelope struct {
 	// EventID is unique within the tenant and stable over resends.
 	EventID string
-	// Scope is whose event it is.
+	// Scope is the tenant and the user of the event.
 	Scope memory.Scope
-	// SessionID is the conversation; empty in events that have none.
+	// SessionID is the conversation. It is empty in events without one.
 	SessionID string
 }
 
 // Key is the record key of the event.
 func (e Envelope) Key() []byte { return []byte(e.Scope.Key()) }
 
-// unmarshal decodes a record and turns the codec's complaint into one that names the field.
+// unmarshal decodes a record and turns the codec's error into one that names the field.
 func unmarshal(value []byte, into proto.Message, what string) error {
 	if len(value) == 0 {
 		return fault.Terminal("", "is empty, want a %s", what)
@@ -60,8 +60,8 @@ func unmarshal(value []byte, into proto.Message, what string) error {
 	return fault.Terminal("", "is not a %s in protobuf encoding", what)
 }
 
-// invalidText returns the path of the first text field of an encoded message that is not UTF-8, or "":
-// the codec says that there is one, but not which.
+// invalidText returns the path of the first text field of an encoded message that is not UTF-8, or "". The codec's
+// error does not name the field.
 func invalidText(d protoreflect.MessageDescriptor, raw []byte, prefix string) string {
 	for len(raw) > 0 {
 		num, typ, n := protowire.ConsumeTag(raw)
@@ -98,8 +98,7 @@ func checkVersion(v uint32) error {
 	return nil
 }
 
-// checkEnvelope checks the identifiers, and that the record's key is the one that keeps the
-// user's events in order.
+// checkEnvelope checks the identifiers, and the key of the record. The key keeps the events of a user in order.
 func checkEnvelope(e Envelope, key []byte) error {
 	if err := memory.ValidText("event_id", e.EventID, memory.MaxIDBytes); err != nil {
 		return err
@@ -124,7 +123,7 @@ func checkNewIDs(e Envelope) error {
 	return memory.ValidNewID("session_id", e.SessionID, memory.MaxIDBytes)
 }
 
-// checkSession checks the id of the session, which an erasure has not.
+// checkSession checks the id of the session. An erasure has no session.
 func checkSession(id string, erased *mnemev1.UserErased) error {
 	if erased != nil {
 		if id != "" {

@@ -263,7 +263,7 @@ func TestATurnOfAHiddenUserIsRefused(t *testing.T) {
 	}
 }
 
-// Sessions of ids that an older version accepted still end, and their users can be erased.
+// Old ids stay usable: sessions with ids that an older version accepted can end, and their users can be erased.
 func TestEndsAndErasuresOfOlderIDsAreAccepted(t *testing.T) {
 	for _, id := range []string{"\u200b", "a\r\nb", "..", "a\u202eb"} {
 		scope := memory.Scope{Tenant: "acme", User: id}
@@ -282,7 +282,7 @@ func TestEndsAndErasuresOfOlderIDsAreAccepted(t *testing.T) {
 	}
 }
 
-// What a later version says of who cited is not known here, and no reason to give the record up.
+// An unknown citation source from a later version does not make the record invalid.
 func TestACitationSourceOfALaterVersionIsUnknown(t *testing.T) {
 	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a"}, Time: now}
 	value, err := f.Encode()

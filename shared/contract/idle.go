@@ -8,13 +8,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Limits of the idle time after which a session is closed.
+// Limits of the idle time that closes a session.
 const (
 	MinIdleAfter = time.Second
 	MaxIdleAfter = 24 * time.Hour
 )
 
-// idleAfter checks an idle time; absent, it is 0.
+// idleAfter checks an idle time. An absent time is 0.
 func idleAfter(p *durationpb.Duration) (time.Duration, error) {
 	if p == nil {
 		return 0, nil

@@ -41,10 +41,10 @@ func keyOf[K ~string, V comparable](m map[K]V, v V) K {
 func operationFrom(o mnemev1.Operation) memory.OpKind { return keyOf(operations, o) }
 func operationTo(o memory.OpKind) mnemev1.Operation   { return operations[o] }
 
-// StatusFrom converts a status; the unspecified one gives "".
+// StatusFrom converts a status. The unspecified status gives "".
 func StatusFrom(s mnemev1.Status) memory.Status { return keyOf(statuses, s) }
 
-// KindFrom converts a kind; the unspecified one, and one that is unknown, give "".
+// KindFrom converts a kind. An unspecified or unknown kind gives "".
 func KindFrom(k mnemev1.Kind) memory.Kind { return keyOf(kinds, k) }
 
 // MemoryToProto converts an entry.

@@ -6,14 +6,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Numbers of tenant_id and user_id, the same in every event.
+// Field numbers of tenant_id and user_id, the same in every event.
 const (
 	fieldTenant protowire.Number = 3
 	fieldUser   protowire.Number = 4
 )
 
-// OwnerOf returns whose an encoded event says that it is. It reads records, too, that are refused for something else, as far as
-// they can be read; the zero scope is nobody's.
+// OwnerOf returns the owner that an encoded event names. It also reads records that another check refuses, as far
+// as possible. The zero scope means no owner.
 func OwnerOf(value []byte) memory.Scope {
 	var s memory.Scope
 	for len(value) > 0 {

@@ -11,26 +11,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// SalientEvent is what the filter made of a session event: exactly one of Turn, Dropped,
-// ClosedAt and ErasedAt is set.
+// SalientEvent is the filter's result for a session event. Exactly one of Turn, Dropped, ClosedAt and ErasedAt is
+// set.
 type SalientEvent struct {
 	Envelope
 	// Turn is the turn that passed.
 	Turn *memory.Turn
 	// Dropped is the turn that did not pass. It may be without its text.
 	Dropped *memory.Turn
-	// ClosedAt is when the session ended.
+	// ClosedAt is the end of the session.
 	ClosedAt time.Time
-	// ErasedAt is when the erasure of the user was asked for.
+	// ErasedAt is the time of the request to erase the user.
 	ErasedAt time.Time
-	// IdleAfter closes the session when no further event of it comes for so long; 0 leaves that as it is.
+	// IdleAfter closes the session after that time without a further event. 0 keeps the previous value.
 	IdleAfter time.Duration
 	// Decision is the filter's verdict on Turn or Dropped.
 	Decision memory.SaliencyDecision
 }
 
-// DecodeSalientEvent decodes and checks a record of TopicSalientTurns. Its errors are
-// terminal and name the field.
+// DecodeSalientEvent decodes and checks a record of TopicSalientTurns. Its errors are terminal and name the field.
 func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) {
 	var p mnemev1.SalientEvent
 	if err := unmarshal(value, &p, "SalientEvent"); err != nil {
@@ -76,7 +75,7 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 	return e, checkDecision(e.Decision)
 }
 
-// checkDecision refuses figures that are no numbers: they cannot be kept, nor handed on in JSON.
+// checkDecision refuses figures that are no numbers. They can neither be stored nor encoded as JSON.
 func checkDecision(d memory.SaliencyDecision) error {
 	for field, x := range map[string]float64{"decision.score": d.Score, "decision.threshold": d.Threshold} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -118,7 +117,8 @@ var modes = map[memory.SaliencyMode]mnemev1.SaliencyMode{
 	memory.SaliencyOff: mnemev1.SaliencyMode_SALIENCY_MODE_OFF,
 }
 
-// decisionFrom reads a decision; passed is whether its turn did, which says what older filters left out.
+// decisionFrom reads a decision. The argument passed says whether its turn passed. It supplies a field that older
+// filters omit.
 func decisionFrom(p *mnemev1.SaliencyDecision, passed bool) memory.SaliencyDecision {
 	d := memory.SaliencyDecision{
 		Salient: passed, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(), Mode: keyOf(modes, p.GetMode()),

@@ -10,17 +10,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// SessionEvent is what an assistant says happened: a turn, the end of the session, or the request to erase the user.
+// SessionEvent is an event from an assistant: a turn, the end of the session, or the request to erase the user.
 // Exactly one of Turn, ClosedAt and ErasedAt is set.
 type SessionEvent struct {
 	Envelope
 	// Turn is the utterance.
 	Turn *memory.Turn
-	// ClosedAt is when the session ended.
+	// ClosedAt is the end of the session.
 	ClosedAt time.Time
-	// ErasedAt is when the erasure of the user was asked for.
+	// ErasedAt is the time of the request to erase the user.
 	ErasedAt time.Time
-	// IdleAfter closes the session when no further event of it comes for so long; 0 leaves that as it is.
+	// IdleAfter closes the session after that time without a further event. 0 keeps the previous value.
 	IdleAfter time.Duration
 }
 
@@ -98,7 +98,8 @@ func envelope(p identified) Envelope {
 	return e
 }
 
-// TurnFrom converts and checks a turn that comes in, as DecodeSessionEvent does. Its errors are terminal and name the field.
+// TurnFrom converts and checks an incoming turn, as DecodeSessionEvent does. Its errors are terminal and name the
+// field.
 func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	if p == nil {
 		return memory.Turn{}, fault.Terminal("turn", "is missing, want the turn that tells it")
@@ -106,7 +107,7 @@ func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 	return newTurnFrom(p, sessionID, now)
 }
 
-// newTurnFrom is turnFrom for a turn that comes in.
+// newTurnFrom is turnFrom for an incoming turn.
 func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t, err := turnFrom(p, sessionID, now)
 	if err != nil {
@@ -118,7 +119,7 @@ func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn,
 	return t, t.Attributes.ValidateNew("turn.")
 }
 
-// saidTurn converts and checks a turn of an event, which names no other identifier of a memory.
+// saidTurn converts and checks a turn of an event. Such a turn has no alias of a memory.
 func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t, err := turnFrom(p, sessionID, now)
 	if err != nil {
@@ -130,7 +131,7 @@ func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 	return t, checkNoAlias(t)
 }
 
-// checkNoAlias refuses another identifier of a memory, which comes with a request to update it alone.
+// checkNoAlias refuses an alias of a memory. Only a request to update the memory has one.
 func checkNoAlias(t memory.Turn) error {
 	if t.AliasOf != "" {
 		return fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")

@@ -9,14 +9,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Words of English queries. In other languages a query points to nothing, and leans on the talk by how few words it has.
+// Words of English queries. A query in another language points to nothing. Its number of words alone decides how
+// much it depends on the conversation.
 var (
-	// pointers name nothing and point to what is named before, openers do so as a query's first word; askers make a question of it.
+	// pointers name nothing and refer to an earlier name. An opener refers to it as the first word of a query.
+	// Askers turn a query into a question.
 	pointers = text.WordSet(`she her hers he him his they them their theirs it its this that these those there one ones other others another
 		else same also too either neither both instead again more first second third fourth fifth last latter former next`)
 	openers = text.WordSet("and but or so then")
 	askers  = text.WordSet("who whom whose what which when where why how")
-	// vague words have content, and say nothing of what is asked for.
+	// vague words have content, but say nothing about the subject of the query.
 	vague = text.WordSet(
 		`idea ideas suggestion suggestions option options thing things something anything someone anyone one ones other others
 		another else more same again also instead first second third fourth fifth last latter former next number
@@ -27,7 +29,7 @@ var (
 	plural = text.WordSet("they them their theirs these those both")
 )
 
-// The words for people, and the pronouns of theirs.
+// The words for people, and the pronouns for them.
 const (
 	pronoun = 1 + iota
 	noun
@@ -59,11 +61,11 @@ func kinds(pronouns, nouns string) map[string]int {
 	return out
 }
 
-// mostPeople is how many a pronoun may mean: those named last.
+// mostPeople is the maximum number of people that a pronoun may mean. The people named last count.
 const mostPeople = 3
 
-// people are whom the pronouns of the query may mean: the words for people, and the names, of the nearest message that has any, the user's
-// before the assistant's.
+// people returns the people that the pronouns of the query may mean: the words for people, and the names. They come
+// from the nearest message that has any. Messages of the user come before messages of the assistant.
 func (q form) people(messages []memory.Message) []string {
 	if !q.she && !q.he && !q.they {
 		return nil
@@ -94,7 +96,7 @@ func (q form) peopleIn(said string) []string {
 	return out[max(0, len(out)-mostPeople):]
 }
 
-// isName reports whether a word is written like a name: with a capital that does not come from where it stands.
+// isName reports whether a word is written like a name: with a capital letter that its position does not explain.
 func isName(said string, words []text.Word, i int) bool {
 	w := words[i]
 	if !w.Capital || text.IsFiller(said, words, i) || text.IsTimeWord(w) || i == 0 {
@@ -103,13 +105,13 @@ func isName(said string, words []text.Word, i int) bool {
 	return !strings.ContainsAny(said[words[i-1].End:w.Start], ".!?\n:")
 }
 
-// item is where a list numbers its items, or has one a line.
+// item matches the start of a list item: a number in a list, or a line with a bullet.
 var item = regexp.MustCompile(`(?m)(?:^|[\s(])(\d{1,2})[.):]\s+|^\s*[-*•]\s+`)
 
-// joints are between what a sentence offers.
+// joints separate the alternatives that a sentence offers.
 var joints = regexp.MustCompile(`(?i)\s*,\s*(?:or|and)\s+|\s*[,;]\s*|\s+or\s+`)
 
-// places are words for a place in a list: from 1, or from the end below 0.
+// places maps words to positions in a list: from 1, or from the end for numbers below 0.
 var places = map[string]int{
 	"first": 1, "1st": 1, "former": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
 	"last": -1, "latter": -1,
@@ -117,8 +119,8 @@ var places = map[string]int{
 
 var numbers = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
 
-// pick returns the item of the assistant's last message that the query points to by its place; none where it points to none, or there is no
-// such list.
+// pick returns the item of the assistant's last message that the query names by its position. It returns nil where
+// the query names no position, or the message has no such list.
 func (q form) pick(messages []memory.Message) []string {
 	last, place := messages[len(messages)-1], q.place
 	if place == 0 || last.Role != memory.RoleAssistant || q.among != "" && !text.StemSet(last.Content)[q.among] {
@@ -134,11 +136,13 @@ func (q form) pick(messages []memory.Message) []string {
 	return []string{text.Cut(items[place-1], opening)}
 }
 
-// times are words before which a word for a place tells a time or an order, as in "last week" and "the first time".
+// times are words that give a position word the meaning of a time or an order, as in "last week" and "the first
+// time".
 var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month quarter year summer autumn
 fall winter spring season`)
 
-// placeAt is the place in a list that word i of a query names, 0 for none, with the stem of the thing behind it ("the second hotel").
+// placeAt returns the list position that word i of a query names, or 0. It also returns the stem of the noun after
+// it ("the second hotel").
 func placeAt(query string, words []text.Word, i int) (place int, among string) {
 	w := words[i].Lower
 	if i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") && numbers[w] != 0 {
@@ -157,7 +161,8 @@ func placeAt(query string, words []text.Word, i int) (place int, among string) {
 	return places[w], among
 }
 
-// itemsOf are what a message lists, numbered or a line each, or else what its most manifold sentence offers.
+// itemsOf returns the items of a list in a message, numbered or one a line. A message without a list gives the
+// alternatives of the sentence that offers the most.
 func itemsOf(said string) []string {
 	if marks := item.FindAllStringIndex(said, -1); len(marks) > 1 {
 		var out []string

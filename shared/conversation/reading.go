@@ -1,5 +1,5 @@
-// Package conversation reads a query in the light of the messages just before it: "and for her?" asks for what they are about. It is pure,
-// takes any input, and leaves a query without messages as it is.
+// Package conversation reads a query together with the messages before it. For example, "and for her?" asks about
+// the subject of those messages. The package is pure and takes any input. A query without messages stays unchanged.
 package conversation
 
 import (
@@ -12,47 +12,51 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// How much the talk counts beside a query. The numbers were chosen on the choose half of lab/corpus/talks.
+// Weights of the conversation relative to the query. The numbers are chosen on the choose half of lab/corpus/talks.
 const (
-	// pointing and plain are what the last user message counts for a query that has no words of its own: one that points out of itself
-	// ("her", "the second", "others"), and one that does not.
+	// pointing and plain weigh the last user message for a query without content words. A query that refers to
+	// something else ("her", "the second", "others") uses pointing. Every other query uses plain.
 	pointing, plain = 0.6, 0.3
-	// ownWord is how fast that falls with each content word of its own.
+	// ownWord is how fast that weight falls with each content word of the query.
 	ownWord = 0.6
-	// assistants and tools count less than the user, and all less the further back they are, a message each.
+	// Assistants and tools weigh less than the user. Each step back by one message multiplies the weight by back.
 	assistants, tools, back = 0.5, 0.25, 0.7
-	// reach is how many messages count at all, fullWords how many content words of one count in full: of more, each counts less.
+	// reach is the maximum number of messages that count. A message of at most fullWords content words counts in
+	// full. In a longer message each word counts less.
 	reach, fullWords = 6, 10
-	// meant is what somebody or something counts that the query points to and the talk names.
+	// meant weighs a person or a thing that the query refers to and the conversation names.
 	meant = 0.9
-	// least is the weight below which a message is left alone, however few words it has.
+	// least is the weight below which a message is left out, even for a query of few words.
 	least = 0.1
-	// opening is how much of a message is read for what it is about, in bytes: of a long answer, the rest are details.
+	// opening is how many bytes of a message are read for its subject. The rest of a long answer is details.
 	opening = 400
-	// spelled is how much of the talk is written out behind the query, in bytes, or a part more.
+	// spelled is how many bytes of the conversation are written after the query. The last part may pass this limit.
 	spelled = 800
 )
 
-// Part is a run of words that is asked for, and how much it counts beside the query's own words, which count 1.
+// Part is a run of words to search for, with its weight. The query itself has weight 1.
 type Part struct {
 	Text   string
 	Weight float32
 }
 
-// Reading is a query as it is understood.
+// Reading is a query together with the conversation that explains it.
 type Reading struct {
-	// Parts are what is asked for: the query first, with weight 1, then what the talk adds, what counts most first.
+	// Parts are the texts to search for. The query is first, with weight 1. Parts of the conversation follow by
+	// descending weight.
 	Parts []Part
-	// People are those whom the query's pronouns may mean; empty where it has none, or nobody was named.
+	// People are the people that the pronouns of the query may mean. It is empty where the query has no pronoun, or
+	// no message names a person.
 	People string
-	// Text is the query with what it leaves to the talk behind it, as one text: who reads only the beginning has the query.
+	// Text is the query, followed by the conversation that it needs, as one text. A reader of the beginning alone
+	// gets the query.
 	Text string
-	// Question is what tells by its form what would answer, such as a time: the query, behind the question before it where it asks nothing
-	// itself ("And Ana?").
+	// Question is the text that shows by its form the kind of answer, such as a time. A query that asks nothing
+	// itself ("And Ana?") comes after the question before it.
 	Question string
 }
 
-// Read understands a query by the messages before it, oldest first. A last message that is the query itself is passed over.
+// Read reads a query with the messages before it, oldest first. It skips a last message that equals the query.
 func Read(query string, messages []memory.Message) Reading {
 	out := Reading{Parts: []Part{{query, 1}}, Text: query, Question: query}
 	messages = before(query, messages)
@@ -68,7 +72,7 @@ func Read(query string, messages []memory.Message) Reading {
 	items := q.pick(messages)
 	for i, m := range slices.Backward(messages) {
 		weight := discount * math.Pow(back, float64(len(messages)-1-i)) * share(m.Role)
-		if weight < least || items != nil && i == len(messages)-1 { // of what that offers, the query says which
+		if weight < least || items != nil && i == len(messages)-1 { // the query names one item of this list
 			continue
 		}
 		said := text.Cut(m.Content, opening)
@@ -84,7 +88,7 @@ func Read(query string, messages []memory.Message) Reading {
 	return out
 }
 
-// before leaves out of the messages what does not come before the query, and what is too far back.
+// before removes the query itself from the messages, and the messages beyond reach.
 func before(query string, messages []memory.Message) []memory.Message {
 	if n := len(messages); n > 0 && messages[n-1].Role == memory.RoleUser && text.OneLine(messages[n-1].Content) == text.OneLine(query) {
 		messages = messages[:n-1]
@@ -102,32 +106,34 @@ func share(role memory.Role) float64 {
 	return 1
 }
 
-// diluted is how much each word of a message counts: less where there are many.
+// diluted returns the weight of each word of a message. It falls with the number of words.
 func diluted(said string) float64 {
 	return min(1, fullWords/float64(max(1, len(text.SearchTerms(said)))))
 }
 
-// form is how a query is made.
+// form is the form of a query.
 type form struct {
 	query string
 	words []text.Word
-	// own counts the content words that say what is asked for, and names, which say whom it is about, half.
+	// own counts the content words that describe the subject of the query. A name says only who the query is about,
+	// so it counts half.
 	own float64
-	// bare is whether it asks nothing itself: it has no content words but names, or is "and ...?" and one of them.
+	// bare says that the query asks nothing itself: it has no content words except names, or is "and ...?" with one
+	// of them.
 	bare bool
-	// points is whether it points to what it does not name.
+	// points says that the query refers to something that it does not name.
 	points bool
-	// she, he, they are the pronouns that it has where nothing of its own comes before them; place is the place in a list that it names
-	// there, 0 for none, and among the stem of what is listed, where it says so.
+	// she, he and they are the pronouns in the query with no content words before them. place is the list position
+	// that the query names there, or 0. among is the stem of the listed noun, where the query has one.
 	she, he, they bool
 	place         int
 	among         string
 }
 
 const (
-	// ownEnough is how many content words make what a pronoun behind them points to likely to be among them.
+	// ownEnough is a number of content words. After so many, a pronoun probably refers to one of them.
 	ownEnough = 2
-	// named is what a name counts of a content word.
+	// named weighs a name relative to a content word.
 	named = 0.5
 )
 
@@ -157,7 +163,7 @@ func readForm(query string) form {
 	return f
 }
 
-// spell writes the query out with what it leaves to the talk.
+// spell writes the query, followed by the conversation that it needs.
 func (q form) spell(parts []Part, messages []memory.Message) (whole, question string) {
 	whole, question = q.query, q.query
 	for _, p := range parts[1:] { // the nearest first

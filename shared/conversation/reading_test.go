@@ -19,7 +19,7 @@ func assistant(said string) memory.Message {
 	return memory.Message{Role: memory.RoleAssistant, Content: said}
 }
 
-// weightOf is what the first part that has the words counts; 0 where none has.
+// weightOf is the weight of the first part that has the words, or 0.
 func weightOf(r conversation.Reading, words string) float32 {
 	for _, p := range r.Parts {
 		if strings.Contains(p.Text, words) {
@@ -149,7 +149,7 @@ func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
 	})
 }
 
-// A word for a place points into a list only where the query has little of its own, and names no time.
+// A position word refers to a list only where the query has few content words and names no time.
 func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
 	messages := []memory.Message{{Role: memory.RoleAssistant, Content: "Happy to help with the carburettor, or with anything else."}}
 	for _, query := range []string{"What did the dentist say about my second molar?", "What did I buy last week?", "And the first time?"} {
@@ -161,7 +161,7 @@ func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
 	}
 }
 
-// Who reads only the beginning of the text has the query, and the text of a long talk is bounded.
+// The text begins with the query, and the text of a long conversation is bounded.
 func TestTheTextBeginsWithTheQueryAndIsBounded(t *testing.T) {
 	var messages []memory.Message
 	for range 6 {

@@ -1,7 +1,7 @@
-// Package decision is the seam between what the embedded policy decides and what decides it. Code that has a choice to make names its
-// role, describes the options by features, and gives each the log-odds that the rules and models of the program see for it; a Chooser
-// picks one. Without a policy that is the likeliest, so that nothing changes; a trained Policy moves the log-odds; in training a
-// Sampler draws by them and notes what it drew.
+// Package decision separates the decisions of the embedded policy from the code that makes them. A caller names its
+// role, and describes the options by features. It gives each option its log-odds from the program's rules and
+// models. A Chooser picks one option. Without a policy it picks the likeliest option, so the result does not
+// change. A trained Policy moves the log-odds. In training a Sampler draws by the log-odds and records each draw.
 package decision
 
 import (
@@ -25,32 +25,36 @@ type Role string
 
 // The roles.
 const (
-	// Filter is whether a turn is kept: drop, keep.
+	// Filter decides whether a turn is kept: drop, keep.
 	Filter Role = "filter"
-	// Apart is whether two neighbouring quotations of a turn are memories of their own: join, apart.
+	// Apart decides whether two neighbouring quotations of a turn are separate memories: join, apart.
 	Apart Role = "apart"
-	// Store is whether a statement that nothing but its words keeps in the bank stays in working memory alone: bank, working.
+	// Store decides where a statement goes: bank, working (working memory alone). It applies to statements that
+	// qualify for the bank by their words only.
 	Store Role = "store"
-	// Lookup is whether the bank is searched for what a statement may change: none, own.
+	// Lookup decides whether to search the bank for entries that a statement may change: none, own.
 	Lookup Role = "lookup"
-	// Share is whether a statement that is looked up has no search of its own, but what others of its session found: own, shared.
+	// Share decides whether a statement uses the search results of other statements in its session: own, shared.
+	// The other choice is a search for this statement alone.
 	Share Role = "share"
-	// Target is which of a turn's statements, one option each, changes an entry that several of them may.
+	// Target decides which statement of a turn changes an entry that several statements may change. There is one
+	// option for each.
 	Target Role = "target"
-	// Change is what a statement does to an entry: nothing, link, replace.
+	// Change decides the effect of a statement on an entry: nothing, link, replace.
 	Change Role = "change"
-	// Join is whether an entry says the same as a statement within it, which is not written then, or as the entry that a statement
-	// replaces, which it is replaced with: other, same.
+	// Join decides whether two texts say the same: other, same. One case is an entry and a statement within it. The
+	// same statement is not written. The other case is an entry and another entry that a statement replaces. The
+	// same entry is then replaced too.
 	Join Role = "join"
-	// Retract is whether a fact of an entry that is replaced holds no more: stay, go.
+	// Retract decides whether a fact of a replaced entry no longer holds: stay, go.
 	Retract Role = "retract"
-	// Rest is whether what is left of an entry then is worth keeping: drop, keep.
+	// Rest decides whether the remaining text of an entry is worth keeping: drop, keep.
 	Rest Role = "rest"
-	// Profile is whether what was found for a query has a line in the profile: leave, show.
+	// Profile decides whether a memory found for a query gets a line in the profile: leave, show.
 	Profile Role = "profile"
 )
 
-// features names what options of a role are described by, in order.
+// features names the features of the options of a role, in order.
 var features = map[Role][]string{
 	Filter:  {"keep", "score", "words", "question", "assistant", "number"},
 	Apart:   {"apart", "worth", "words"},
@@ -68,17 +72,18 @@ var features = map[Role][]string{
 // Features returns the names of a role's features, in order.
 func Features(r Role) []string { return slices.Clone(features[r]) }
 
-// Roles returns the roles there are, in order of name.
+// Roles returns all roles, in order of name.
 func Roles() []Role { return slices.Sorted(maps.Keys(features)) }
 
-// Chooser decides. Implementations are safe for concurrent use where they say so.
+// Chooser decides. An implementation is safe for concurrent use only where its comment says so.
 type Chooser interface {
-	// Choose returns the place of the option that is taken; there is at least one.
+	// Choose returns the index of the chosen option. There is at least one option.
 	Choose(r Role, options []Option) int
 }
 
-// Either has a chooser decide between two options, and returns whether it takes the second: that has the log-odds base and the features,
-// which are only asked for where somebody reads them. The first has none.
+// Either lets a chooser decide between two options, and returns whether it takes the second. The second option has
+// the log-odds base and the features. Either computes the features only for a chooser that reads them. The first
+// option has no log-odds and no features.
 func Either(choose Chooser, r Role, about string, base float64, features func() []float64) bool {
 	if _, plain := choose.(Rules); plain {
 		return base > 0
@@ -87,17 +92,18 @@ func Either(choose Chooser, r Role, about string, base float64, features func() 
 	return choose.Choose(r, []Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
 }
 
-// Odds are the log-odds of a probability, within bounds.
+// Odds returns the log-odds of a probability, within bounds.
 func Odds(p float64) float64 {
 	p = min(1-1e-6, max(1e-6, p))
 	return math.Log(p / (1 - p))
 }
 
-// Above are the log-odds of a probability over those of a threshold. One that is the threshold counts as above it.
+// Above returns the log-odds of a probability minus the log-odds of a threshold. A probability equal to the
+// threshold counts as above it.
 func Above(p, threshold float64) float64 { return Odds(p) - Odds(threshold) + 1e-9 }
 
-// Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for
-// concurrent use.
+// Rules is the chooser of a program without a policy. It takes the first option with the greatest log-odds. It is
+// safe for concurrent use.
 type Rules struct{}
 
 // Choose implements Chooser.
@@ -111,10 +117,11 @@ func (Rules) Choose(_ Role, options []Option) int {
 	return best
 }
 
-// Policy moves log-odds by heads that were trained. A role without a head is decided by Rules. It is safe for concurrent use while nobody
-// changes it.
+// Policy moves log-odds by trained heads. Rules decides a role without a head. It is safe for concurrent use while
+// no caller changes it.
 type Policy struct {
-	// Version is what tenants name it by, and is kept with the memories that it made: one that tenant.ValidVersion accepts.
+	// Version is the name that tenants use for it. Memories that it made keep this version. tenant.ValidVersion
+	// must accept it.
 	Version string
 	Heads   map[Role]Head
 }
@@ -128,7 +135,7 @@ func (p *Policy) Choose(r Role, options []Option) int {
 	return Best(h.LogProbabilities(options))
 }
 
-// file is a policy as it is kept. The features' names say which program it is for.
+// file is a policy in its stored form. The names of the features show which program the policy is for.
 type file struct {
 	Format  int               `json:"format"`
 	Version string            `json:"version"`
@@ -151,8 +158,8 @@ func (p *Policy) Encode() ([]byte, error) {
 	return json.MarshalIndent(f, "", "\t")
 }
 
-// Decode reads a policy's file. One of another format, or for other features than this program has, is a terminal error that names what
-// is wrong.
+// Decode reads a policy's file. It returns a terminal error for another format, or for features that this program
+// does not have. The error names the fault.
 func Decode(data []byte) (*Policy, error) {
 	var f file
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -189,9 +196,9 @@ func Decode(data []byte) (*Policy, error) {
 	return out, nil
 }
 
-// Sampler draws decisions by a policy's chances and notes them: what a rollout of training is. Decisions of roles that the policy has
-// no head for are those of the rules, and are not noted. It is safe for concurrent use, but the draws are the same again only where the
-// decisions come in the same order.
+// Sampler draws decisions by a policy's probabilities and records them, as a rollout of training. Rules decides a
+// role without a head, and the Sampler does not record that decision. It is safe for concurrent use. The draws are
+// repeatable only where the decisions come in the same order.
 type Sampler struct {
 	policy *Policy
 
@@ -200,7 +207,7 @@ type Sampler struct {
 	choices map[Role][]Choice
 }
 
-// NewSampler makes a sampler of its own randomness.
+// NewSampler makes a sampler with the given source of randomness.
 func NewSampler(p *Policy, random *rand.Rand) *Sampler {
 	return &Sampler{policy: p, random: random, choices: map[Role][]Choice{}}
 }
@@ -219,7 +226,7 @@ func (s *Sampler) Choose(r Role, options []Option) int {
 	return i
 }
 
-// Taken returns what was drawn since the last time, by role, and forgets it.
+// Taken returns the recorded choices since the last call, by role, and clears them.
 func (s *Sampler) Taken() map[Role][]Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// options of the filter, of which the rules keep nothing and the first feature speaks for the second.
+// options of the filter: the rules keep nothing, and the first feature favours the second option.
 func options() []decision.Option {
 	keep := make([]float64, len(decision.Features(decision.Filter)))
 	keep[0] = 1
@@ -42,7 +42,7 @@ func TestAPolicyMovesWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-// A file of a program with fewer roles is read, and what it has no head for is decided as the rules do.
+// A file from a program with fewer roles is readable. Rules decides the roles without a head.
 func TestAPolicyOfFewerRolesLeavesTheOthersToTheRules(t *testing.T) {
 	data, err := policy().Encode()
 	if err != nil {

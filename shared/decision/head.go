@@ -7,26 +7,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Option is one of the things that a decision may be for.
+// Option is one possible result of a decision.
 type Option struct {
-	// Features describe it; all options of a role have as many.
+	// Features describe it. All options of a role have the same number of features.
 	Features []float64
-	// Base are the log-odds that it has without a head: those of the rules or models that decide so far.
+	// Base is the log-odds without a head: the log-odds from the rules or models that decide today.
 	Base float64
-	// About is the kind of memory that the decision is about, for rewards that weigh kinds; empty where it is about none.
+	// About is the kind of memory that the decision concerns, for rewards that weigh kinds. It is empty where there
+	// is no such kind.
 	About string
 }
 
-// Head scores options: linearly, or through one hidden layer of tanh. Its zero weights change nothing of the log-odds that options have.
+// Head scores options: linearly, or through one hidden layer of tanh. A head of zero weights leaves all log-odds
+// unchanged.
 type Head struct {
-	// Features is how many an option has, Hidden how wide the layer is; 0 for none.
+	// Features is the number of features of an option. Hidden is the width of the layer, or 0.
 	Features int `json:"features"`
 	Hidden   int `json:"hidden"`
-	// Weights are those of the layer by unit, each followed by its bias, and then the output's.
+	// Weights are the weights of the layer by unit, each followed by its bias. The weights of the output follow.
 	Weights []float64 `json:"weights"`
 }
 
-// NewHead makes a head that changes nothing. A layer's own weights are drawn, for if all were 0 none could learn; the output's are 0.
+// NewHead makes a head that changes nothing. It draws the weights of the layer, because a layer of zeros cannot
+// learn. The weights of the output are 0.
 func NewHead(features, hidden int, random *rand.Rand) Head {
 	h := Head{Features: features, Hidden: hidden, Weights: make([]float64, size(features, hidden))}
 	for i := range hidden * (features + 1) {
@@ -42,7 +45,7 @@ func size(features, hidden int) int {
 	return hidden*(features+1) + hidden
 }
 
-// Validate reports what is wrong with a head that was read.
+// Validate reports the faults of a head read from a file.
 func (h Head) Validate() error {
 	switch {
 	case h.Features < 1 || h.Features > 1<<16:
@@ -61,13 +64,14 @@ func (h Head) Validate() error {
 	return nil
 }
 
-// Clone returns a head that shares nothing.
+// Clone returns a head that shares no memory with h.
 func (h Head) Clone() Head {
 	h.Weights = append([]float64(nil), h.Weights...)
 	return h
 }
 
-// score is a head's part of an option's log-odds, with the layer's values where there is one.
+// score is the head's share of an option's log-odds. It fills layer with the values of the hidden layer, where
+// there is one.
 func (h Head) score(features, layer []float64) float64 {
 	if h.Hidden == 0 {
 		return dot(h.Weights, features)
@@ -81,7 +85,7 @@ func (h Head) score(features, layer []float64) float64 {
 	return s
 }
 
-// LogProbabilities returns the log of each option's chance.
+// LogProbabilities returns the log of each option's probability.
 func (h Head) LogProbabilities(options []Option) []float64 {
 	out, layer := make([]float64, len(options)), make([]float64, h.Hidden)
 	for i, o := range options {
@@ -90,7 +94,8 @@ func (h Head) LogProbabilities(options []Option) []float64 {
 	return logSoftmax(out)
 }
 
-// Accumulate adds to a gradient what the weights have to do with a loss whose derivative by each option's log-odds is given.
+// Accumulate adds to a gradient the derivatives of a loss by the weights. The input byScore is the derivative of
+// the loss by each option's log-odds.
 func (h Head) Accumulate(options []Option, byScore, gradient []float64) {
 	layer := make([]float64, h.Hidden)
 	for i, o := range options {
@@ -113,15 +118,15 @@ func (h Head) Accumulate(options []Option, byScore, gradient []float64) {
 	}
 }
 
-// Choice is a decision as it was made.
+// Choice is a recorded decision.
 type Choice struct {
 	Options []Option
-	// Chosen is the place of the option taken, LogProbability the log of its chance then.
+	// Chosen is the index of the chosen option. LogProbability is the log of its probability at that time.
 	Chosen         int
 	LogProbability float64
 }
 
-// Best returns the likeliest option's place, the first of several that are as likely.
+// Best returns the index of the likeliest option. Of equal options it takes the first.
 func Best(logProbabilities []float64) int {
 	best := 0
 	for i, p := range logProbabilities {
@@ -132,7 +137,7 @@ func Best(logProbabilities []float64) int {
 	return best
 }
 
-// Draw draws an option by its chance: what training does.
+// Draw draws an option by its probability, as training does.
 func Draw(logProbabilities []float64, random *rand.Rand) int {
 	at := random.Float64()
 	for i, p := range logProbabilities {

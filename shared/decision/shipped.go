@@ -10,8 +10,8 @@ import (
 //go:embed shipped/*.json
 var shipped embed.FS
 
-// Shipped returns, by version, the trained policies that the program comes with; lab/docs/training.md says of each what it was trained on, and
-// what it gains and costs. They are shared: nobody changes them.
+// Shipped returns the trained policies of the program, by version. For each policy, lab/docs/training.md gives its
+// training data, its gains and its costs. All callers share the policies and must not change them.
 var Shipped = sync.OnceValue(func() map[string]*Policy {
 	out := map[string]*Policy{}
 	files, err := fs.Glob(shipped, "shipped/*.json")

@@ -6,50 +6,55 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Evidence is what is known about one thing expected: what became of the turn that tells it, of the memories made from the turn, and
-// how far those came in one recall.
+// Evidence is the known history of one expected item. It has the turn with the item, the memories made from that
+// turn, and how far those memories came in one recall.
 type Evidence struct {
-	// TurnID is the turn; empty where a text was expected that no kept turn holds.
+	// TurnID is the turn. It is empty for an expected text that no kept turn contains.
 	TurnID string
-	// Dropped is the filter's decision on the turn, nil where none is known. It counts only where nothing later is known of the turn.
+	// Dropped is the filter's decision to drop the turn, or nil if unknown. It counts only where no later stage of
+	// the turn is known.
 	Dropped *memory.Dropped
-	// Saliency is what the filter made of a turn that was consolidated; zero where that is not known.
+	// Saliency is the filter's decision on a consolidated turn. It is zero if unknown.
 	Saliency memory.SaliencyDecision
 	// Kept says that the turn was consolidated.
 	Kept bool
-	// Pending says that the turn waits in working memory to be consolidated.
+	// Pending says that the turn waits in working memory for consolidation.
 	Pending bool
-	// Memories are those made from the turn, in every state; where a text is expected, those that hold it.
+	// Memories are the memories made from the turn, in every state. For an expected text they are the memories that
+	// contain it.
 	Memories []Memory
-	// Silent counts the memories made from the turn that do not say what is expected; only a text tells.
+	// Silent counts the memories made from the turn without the expected text. It is used only for an expected
+	// text.
 	Silent int
-	// Uncited says that the profile tells it, or what was made of it, without a citation: in the core block, or as a recent turn.
+	// Uncited says that the profile contains the item, or a text made from it, without a citation. The place is the
+	// core block or a recent turn.
 	Uncited bool
-	// Past says that the query asks about the past, where what no longer holds is not lost.
+	// Past says that the query asks about the past. For such a query a memory that no longer holds is not lost.
 	Past bool
-	// Candidates and Places count the memories retrieved and those that the reranker kept.
+	// Candidates counts the retrieved memories. Places counts the memories that the reranker kept.
 	Candidates, Places int
-	// Abstained says that the answer is that memory does not tell.
+	// Abstained says that the answer reports no knowledge in memory.
 	Abstained bool
-	// Verdict is whether the answer has it, where somebody judged that. Otherwise its citations decide.
+	// Verdict says whether the answer has the item, where a judgement exists. Otherwise the citations of the answer
+	// decide.
 	Verdict Verdict
 }
 
-// Memory is how far a memory came in a recall.
+// Memory describes how far a memory came in a recall.
 type Memory struct {
-	// ID is the memory's.
+	// ID is the id of the memory.
 	ID string
-	// Status is whether it holds.
+	// Status says whether the memory holds.
 	Status memory.Status
-	// Retrieved is its place in order of retrieval, from 1; 0 where it was not retrieved.
+	// Retrieved is its rank in retrieval, from 1. It is 0 for a memory that was not retrieved.
 	Retrieved int
-	// Ranked is its place among those that the reranker kept, from 1; 0 where it was cut.
+	// Ranked is its rank among the memories that the reranker kept, from 1. It is 0 for a memory that was cut.
 	Ranked int
-	// Floored says that the relevance floor left it out, though the reranker kept it.
+	// Floored says that the relevance floor removed it after the reranker kept it.
 	Floored bool
-	// Unmatched says that the recall's filter does not match it.
+	// Unmatched says that the memory does not match the filter of the recall.
 	Unmatched bool
-	// Shown says that the profile cites it, Cited that the answer does.
+	// Shown says that the profile cites it. Cited says that the answer cites it.
 	Shown, Cited bool
 }
 
@@ -63,21 +68,22 @@ const (
 	Wrong
 )
 
-// Finding is what became of one thing expected.
+// Finding is the result for one expected item.
 type Finding struct {
-	// TurnID is the turn, where one is known.
+	// TurnID is the turn, if known.
 	TurnID string
-	// Stage is the earliest at which it was lost, or Answered.
+	// Stage is the earliest stage that lost the item, or Answered.
 	Stage Stage
-	// Reason says why, with the figures of the stage and without any text of the user.
+	// Reason gives the cause with the figures of the stage. It has no text of the user.
 	Reason string
-	// MemoryIDs are the evidence's memories.
+	// MemoryIDs are the memories of the evidence.
 	MemoryIDs []string
-	// Retrieved and Ranked are the best places of those memories, from 1; 0 where none has one.
+	// Retrieved and Ranked are the best ranks of those memories, from 1. They are 0 where no memory has a rank.
 	Retrieved, Ranked int
 }
 
-// Diagnose names the earliest stage that failed. Of several memories the one that came farthest counts: one is enough to answer from.
+// Diagnose names the earliest stage that failed. Of several memories the farthest one counts, because one memory is
+// enough for an answer.
 func Diagnose(e Evidence) Finding {
 	f := Finding{TurnID: e.TurnID}
 	for _, m := range e.Memories {
@@ -89,7 +95,7 @@ func Diagnose(e Evidence) Finding {
 	return f
 }
 
-// better is the better of two places.
+// better returns the better of two ranks.
 func better(a, b int) int {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -97,7 +103,7 @@ func better(a, b int) int {
 	return min(a, b)
 }
 
-// stage goes back from the answer to what was reached last; the stage after that has failed.
+// stage goes back from the answer to the last stage that the item reached. The stage after it has failed.
 func (e Evidence) stage(f Finding) Stage {
 	switch {
 	case e.Verdict == Right, e.Verdict == Unjudged && e.has(func(m Memory) bool { return m.Cited }):
@@ -175,7 +181,7 @@ func (e Evidence) reason(f Finding) string {
 	return "the answer uses it"
 }
 
-// marked says of a turn that passed what the filter had against it.
+// marked describes the filter's objection to a turn that passed.
 func (e Evidence) marked() string {
 	d := e.Saliency
 	if d.Mode != memory.SaliencyMark || d.Salient {

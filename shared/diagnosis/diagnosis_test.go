@@ -128,7 +128,8 @@ func TestStagesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Whatever is known, one stage is named with a reason, and knowing that a memory came farther never moves the finding back.
+// For any evidence, Diagnose names one stage with a reason. Evidence of a memory that came farther never moves the
+// finding back.
 func TestDiagnoseNamesOneStage(t *testing.T) {
 	statuses := []memory.Status{active, superseded, retracted}
 	rapid.Check(t, func(r *rapid.T) {

@@ -8,45 +8,46 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Recall is what one query made of a bank: all that evidence is drawn from but the turns.
+// Recall holds the results of one query on a bank. Evidence needs this and the turns.
 type Recall struct {
 	// Query is the question.
 	Query string
-	// Past says that it asks about the past.
+	// Past says that the query asks about the past.
 	Past bool
-	// Filter is the recall's; the zero filter leaves out nothing.
+	// Filter is the filter of the recall. The zero filter removes nothing.
 	Filter memory.Filter
 	// Memories are the bank's entries, in every state.
 	Memories []memory.Memory
-	// Retrieved are the candidates' ids in order of retrieval, Ranked those that the reranker kept, in its order.
+	// Retrieved are the ids of the candidates in order of retrieval. Ranked are the ids that the reranker kept, in
+	// its order.
 	Retrieved, Ranked []string
-	// Floored are those that the relevance floor left out, though the reranker kept them.
+	// Floored are the ids that the relevance floor removed after the reranker kept them.
 	Floored []string
-	// Shown are the ids that the profile cites, Cited those that the answer does.
+	// Shown are the ids that the profile cites. Cited are the ids that the answer cites.
 	Shown, Cited []string
-	// Profile is the profile's lines.
+	// Profile is the list of profile lines.
 	Profile []string
-	// Core is the core block that the profile was written from; zero where there was none.
+	// Core is the core block in the profile, or zero.
 	Core memory.Core
 	// Answer is the answer's text.
 	Answer string
-	// Abstained says that the answer is that memory does not tell.
+	// Abstained says that the answer reports no knowledge in memory.
 	Abstained bool
 }
 
-// Turn is what is known of a turn beside what the bank's entries say.
+// Turn describes a turn, apart from the entries of the bank.
 type Turn struct {
 	// ID is the turn.
 	ID string
-	// Kept says that it was consolidated, Pending that it waits in working memory.
+	// Kept says that the turn was consolidated. Pending says that it waits in working memory.
 	Kept, Pending bool
-	// Dropped is the filter's decision; nil where none is known.
+	// Dropped is the filter's decision to drop the turn, or nil if unknown.
 	Dropped *memory.Dropped
-	// Saliency is the filter's decision on a turn that was consolidated.
+	// Saliency is the filter's decision on a consolidated turn.
 	Saliency memory.SaliencyDecision
 }
 
-// OfTurn is the evidence on an expected turn.
+// OfTurn returns the evidence on an expected turn.
 func (r Recall) OfTurn(t Turn) Evidence {
 	e := r.begin()
 	e.TurnID, e.Kept, e.Pending, e.Dropped, e.Saliency = t.ID, t.Kept, t.Pending && !t.Kept, t.Dropped, t.Saliency
@@ -55,9 +56,10 @@ func (r Recall) OfTurn(t Turn) Evidence {
 	return e
 }
 
-// OfText is the evidence on an expected text, where turns are not known: kept are turns of the bank that may
-// tell it, pending those of working memory. A text is held by what
-// has all of its content stems; the answer need not repeat those that the query has. Without any content stem nothing is held.
+// OfText returns the evidence on an expected text, where the turns are not known. The argument kept lists turns of
+// the bank that may contain the text. The argument pending lists such turns of working memory. A candidate contains
+// the text when it has all content stems of the text. The answer need not repeat the stems of the query. A text
+// without content stems matches nothing.
 func (r Recall) OfText(expect string, kept, pending []memory.Turn) Evidence {
 	e := r.begin()
 	stems := text.StemSet(expect)
@@ -86,7 +88,7 @@ func (r Recall) begin() Evidence {
 	return Evidence{Past: r.Past, Candidates: len(r.Retrieved), Places: len(r.Ranked), Abstained: r.Abstained}
 }
 
-// placed is how far the memories came that are meant.
+// placed returns the progress of the selected memories.
 func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 	var out []Memory
 	for _, m := range r.Memories {
@@ -102,7 +104,8 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 	return out
 }
 
-// Tells matches turns whose speaker, text and caption together have all content stems of what is expected.
+// Tells matches turns that contain all content stems of the expected text. Speaker, text and caption count
+// together.
 func Tells(expect string) func(memory.Turn) bool {
 	stems := text.StemSet(expect)
 	return func(t memory.Turn) bool {
@@ -120,7 +123,7 @@ func holdsAll(said string, stems map[string]bool) bool {
 	return len(stems) > 0
 }
 
-// beyond are the stems that a query does not have; all of them where it has them all.
+// beyond returns the stems that are not in the query. It returns all stems where the query has them all.
 func beyond(stems map[string]bool, query string) map[string]bool {
 	asked, out := text.StemSet(query), map[string]bool{}
 	for s := range stems {

@@ -1,28 +1,28 @@
-// Package diagnosis names the stage at which something that was said was lost on its way into an answer. It is pure: what is known
-// goes in as data, a finding with its figures comes out, and no text of a user is in a finding.
+// Package diagnosis names the stage that lost a statement on its way into an answer. It is pure: evidence goes in
+// as data, and a finding with figures comes out. A finding has no text of a user.
 package diagnosis
 
-// Stage is where on its way something can be lost, in order. The numbers are those of the contract.
+// Stage is a stage that can lose a statement, in order. The contract uses the same numbers.
 type Stage int
 
-// The stages. Those up to LostInUpdate are errors of memory, those up to LeftOutOfProfile errors of the profile, and Generator is the
-// error of generation (the gated cascade of SaliMory).
+// The stages. The stages up to LostInUpdate are errors of memory. The stages up to LeftOutOfProfile are errors of
+// the profile. Generator is the error of generation (the gated cascade of SaliMory).
 const (
-	// Unspecified is the stage where nothing was expected.
+	// Unspecified is the stage for an empty expectation.
 	Unspecified Stage = iota
-	// NotIngested: no turn that tells it is known, or it is still on its way.
+	// NotIngested: no known turn contains it, or the turn is still on its way.
 	NotIngested
 	// DroppedByFilter: the saliency filter dropped the turn.
 	DroppedByFilter
-	// NotExtracted: no memory was made from the turn, or none that says it.
+	// NotExtracted: no memory was made from the turn, or no memory that contains it.
 	NotExtracted
-	// LostInUpdate: the memories that say it no longer hold.
+	// LostInUpdate: the memories that contain it no longer hold.
 	LostInUpdate
-	// NotRetrieved: the search of the bank did not bring it up.
+	// NotRetrieved: the search of the bank did not find it.
 	NotRetrieved
-	// CutByReranker: the reranker put others first.
+	// CutByReranker: the reranker ranked other memories higher.
 	CutByReranker
-	// LeftOutOfProfile: it had no place in the profile.
+	// LeftOutOfProfile: it is not in the profile.
 	LeftOutOfProfile
 	// Generator: it was in the profile, and the answer does not use it.
 	Generator
@@ -30,7 +30,7 @@ const (
 	Answered
 )
 
-// String is the stage in words.
+// String returns the stage in words.
 func (s Stage) String() string {
 	switch s {
 	case NotIngested:
@@ -55,14 +55,14 @@ func (s Stage) String() string {
 	return "unspecified"
 }
 
-// Stages are all stages, in order.
+// Stages returns all stages, in order.
 func Stages() []Stage {
 	return []Stage{
 		NotIngested, DroppedByFilter, NotExtracted, LostInUpdate, NotRetrieved, CutByReranker, LeftOutOfProfile, Generator, Answered,
 	}
 }
 
-// Earliest is the earliest stage of findings; Unspecified where there are none.
+// Earliest returns the earliest stage of the findings, or Unspecified for an empty list.
 func Earliest(findings []Finding) Stage {
 	earliest := Unspecified
 	for _, f := range findings {

@@ -1,4 +1,5 @@
-// Package event is what is told outside of a change of memory, by streams and by webhooks alike: ids, and no texts.
+// Package event describes changes of memory for readers outside, in streams and in webhooks. An event has ids and
+// no texts.
 package event
 
 import (
@@ -30,7 +31,7 @@ func Types() []Type {
 	return []Type{MemoryAdded, MemoryUpdated, MemoryMerged, MemoryDeleted, MemoryReleased, UserErased, CoreChanged}
 }
 
-// typeOf is the type of what an operation announces; empty for one that announces nothing.
+// typeOf returns the type of the event for an operation. It is empty for an operation without an event.
 func typeOf(op memory.OpKind) Type {
 	switch op {
 	case memory.OpAdd:
@@ -51,13 +52,13 @@ func typeOf(op memory.OpKind) Type {
 	return ""
 }
 
-// Event is a change of memory as it is told outside.
+// Event is a change of memory in the form for readers outside.
 type Event struct {
 	Type  Type
 	Scope memory.Scope
 	// ID is equal for equal changes.
 	ID string
-	// Time is when the change was made, in UTC.
+	// Time is the time of the change, in UTC.
 	Time time.Time
 	// Data is JSON: id, operation, memory_id, closed_ids, user_id and time.
 	Data json.RawMessage
@@ -73,8 +74,8 @@ type data struct {
 	Time      time.Time `json:"time"`
 }
 
-// Of decodes a record of contract.TopicMemoryChanges; ok is false for a change of which nothing is told. A terminal error says that it is
-// none.
+// Of decodes a record of contract.TopicMemoryChanges. The result ok is false for a change without an event. Of
+// returns a terminal error for a record that is not a change.
 func Of(key, value []byte) (e Event, ok bool, err error) {
 	c, err := contract.DecodeMemoryChange(key, value)
 	if err != nil {

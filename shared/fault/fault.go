@@ -1,6 +1,6 @@
-// Package fault says whether an operation that went wrong can succeed when it is tried
-// again as it is. Bus consumers and workflow activities decide by it: what is retryable is
-// retried with back-off, what is terminal goes to the dead letters.
+// Package fault says whether a failed operation can succeed when it is tried again unchanged. Bus consumers and
+// workflow activities decide by it. They retry a retryable error with back-off. A terminal error goes to the dead
+// letters.
 package fault
 
 import (
@@ -11,35 +11,36 @@ import (
 	"time"
 )
 
-// ErrUnusableAnswer marks errors of a model that answered, but not with anything that can be
-// used: malformed, truncated, refused, empty. A few more tries may help; endless ones would
-// stall what comes after.
+// ErrUnusableAnswer marks errors of a model that gave an unusable answer: malformed, truncated, refused or empty. A
+// few more tries may help. Endless tries would stall the work after it.
 var ErrUnusableAnswer = errors.New("model answer cannot be used")
 
-// ErrAskLess marks those of ErrUnusableAnswer that come again when the same is asked, and perhaps not when less is: the answer did not
-// fit, or was refused for a part of what was said.
+// ErrAskLess marks errors of ErrUnusableAnswer that come again for the same request. A smaller request may succeed:
+// the answer did not fit, or the model refused a part of the text.
 var ErrAskLess = errors.New("model gives no answer about this much")
 
-// ErrBudget marks errors of work that a budget of model tokens does not allow: it may be done otherwise now, or like that later.
+// ErrBudget marks errors of work that exceeds a budget of model tokens. The work can be done now without the model,
+// or later with it.
 var ErrBudget = errors.New("budget of model tokens is used up")
 
-// ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
+// ErrUnavailable marks errors of a dependency that cannot serve now. It is expected to serve again later.
 var ErrUnavailable = errors.New("unavailable")
 
-// LaterError is an error of work whose turn comes at a time that is known: whoever holds a place for it may give that to others until then.
+// LaterError is an error of work that can start at a known later time. A holder of a place for the work may give
+// the place away until then.
 type LaterError struct {
-	// After is how long it is until then.
+	// After is the time until then.
 	After time.Duration
-	// Err says what is waited for.
+	// Err names the awaited condition.
 	Err error
 }
 
-// Error says what is waited for, and how long.
+// Error gives the awaited condition and the time until it.
 func (e *LaterError) Error() string {
 	return fmt.Sprintf("%v, again in %s", e.Err, e.After.Round(time.Second))
 }
 
-// Unwrap returns what is waited for.
+// Unwrap returns the awaited condition.
 func (e *LaterError) Unwrap() error { return e.Err }
 
 type patience struct {
@@ -49,20 +50,20 @@ type patience struct {
 
 type patienceKey struct{}
 
-// WithPatience has work under the returned context end with a LaterError that would have to wait longer than that for its turn. What has
-// begun waits as long as it has to: to come again would be to do twice what is done.
+// WithPatience returns a context for work with a limit on its wait. Work that would wait longer than most ends with
+// a LaterError. Work that has begun waits without this limit, because a later start would repeat it.
 func WithPatience(ctx context.Context, most time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{most: most})
 }
 
-// Begin says that it is the turn of work under ctx.
+// Begin marks work under ctx as begun.
 func Begin(ctx context.Context) {
 	if p, ok := ctx.Value(patienceKey{}).(*patience); ok {
 		p.begun.Store(true)
 	}
 }
 
-// Impatient reports whether work under ctx would rather end than wait for that long.
+// Impatient reports whether work under ctx prefers to end rather than wait for that time.
 func Impatient(ctx context.Context, wait time.Duration) bool {
 	p, ok := ctx.Value(patienceKey{}).(*patience)
 	return ok && wait > p.most && !p.begun.Load()
@@ -70,9 +71,10 @@ func Impatient(ctx context.Context, wait time.Duration) bool {
 
 // TerminalError is an error that no retry can repair: the input itself is wrong.
 type TerminalError struct {
-	// Field is the input field at fault, in contract notation ("turn.text"); empty when the whole input is.
+	// Field is the input field at fault, in contract notation ("turn.text"). It is empty where the whole input is
+	// at fault.
 	Field string
-	// Err says what was expected.
+	// Err describes the expected input.
 	Err error
 }
 

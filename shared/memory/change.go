@@ -1,17 +1,17 @@
 package memory
 
-// Change is an operation that was applied, as it is announced.
+// Change is an applied operation in its announced form.
 type Change struct {
 	// OperationID is derived from the operation: equal for equal changes.
 	OperationID string `json:"operation_id"`
 	Kind        OpKind `json:"kind"`
-	// MemoryID is the entry written, or the first one retracted or released.
+	// MemoryID is the written entry, or the first entry retracted or released.
 	MemoryID string `json:"memory_id"`
 	// Closed are the entries that the operation superseded or retracted.
 	Closed []string `json:"closed,omitempty"`
 }
 
-// Changes lists what operations change, leaving NONE out.
+// Changes lists the changes of operations, without NONE.
 func Changes(scope Scope, ops []Operation) []Change {
 	var out []Change
 	for _, op := range ops {

@@ -12,16 +12,16 @@ import (
 
 // Capacity of a core block, in characters (MemBuilder, Appendix C).
 const (
-	// CoreCapacity is how long a block may be.
+	// CoreCapacity is the maximum length of a block.
 	CoreCapacity = 5000
-	// CoreAppendLimit is from which length on APPEND is refused: 90 % of the capacity.
+	// CoreAppendLimit is the length from which APPEND is refused: 90 % of the capacity.
 	CoreAppendLimit = CoreCapacity * 9 / 10
 )
 
-// CoreWords is how many words a block has at most whose lines rest on memories.
+// CoreWords is the maximum number of words in a block with evidence for its lines.
 const CoreWords = 60
 
-// CoreVersions is how many versions of a block a bank keeps at most: the newest.
+// CoreVersions is the maximum number of block versions in a bank. The newest ones stay.
 const CoreVersions = 20
 
 // The operations on the core block (MemBuilder, equation 1).
@@ -31,19 +31,19 @@ const (
 	OpRewrite OpKind = "REWRITE"
 )
 
-// Core is the one block of a user that is always in view: who they are, what they prefer, who
-// matters to them. Each change writes a new version; CoreVersions of them are kept.
+// Core is the one block of a user that is always in view: facts about the user, preferences, important people. Each
+// change writes a new version. A bank keeps CoreVersions of them.
 type Core struct {
-	// Content is the block's text, at most CoreCapacity characters; empty before the first version.
+	// Content is the block's text, at most CoreCapacity characters. It is empty before the first version.
 	Content string `json:"content,omitempty"`
-	// Lines are those of Content with their evidence, where consolidation chooses the block among the memories; none where the strategy
-	// writes it.
+	// Lines are the lines of Content with their evidence, where consolidation chooses the block among the memories.
+	// They are empty where the strategy writes it.
 	Lines []CoreLine `json:"lines,omitempty"`
-	// Version is 0 for a block that nobody has written.
+	// Version is 0 for a block without a first write.
 	Version int `json:"version,omitempty"`
-	// UpdatedAt is when the version was written.
+	// UpdatedAt is the time of this version.
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
-	// Sources are the ids of the turns that this version was made from, sorted.
+	// Sources are the ids of the source turns of this version, sorted.
 	Sources []string `json:"sources,omitempty"`
 	// SessionID is the session of those turns.
 	SessionID string `json:"session_id,omitempty"`
@@ -53,28 +53,28 @@ type Core struct {
 	PolicyVersion string `json:"policy_version,omitempty"`
 }
 
-// CoreLine is one line of a block with what it rests on.
+// CoreLine is one line of a block with its evidence.
 type CoreLine struct {
 	// Text is a quotation of the first of Memories.
 	Text string `json:"text"`
-	// Memories are the ids of the memories that say so; at least one.
+	// Memories are the ids of the memories that support it, at least one.
 	Memories []string `json:"memories"`
 }
 
-// Valid reports whether a written block keeps its bounds: a version of at least 1, at most CoreCapacity characters, and lines that make up
-// the content, at most as many as CoreWords, each with its evidence.
+// Valid reports whether a written block keeps its bounds. It needs a version of at least 1 and at most CoreCapacity
+// characters. Lines must make up the content, be at most as many as CoreWords, and each have evidence.
 func (c Core) Valid() bool {
 	bare := func(l CoreLine) bool { return len(l.Memories) == 0 || slices.Contains(l.Memories, "") }
 	return c.Version >= 1 && c.Length() <= CoreCapacity && !slices.ContainsFunc(c.Lines, bare) &&
 		len(c.Lines) <= CoreWords && (len(c.Lines) == 0 || joined(c.Lines) == c.Content)
 }
 
-// Rests reports whether a line of the block rests on a memory.
+// Rests reports whether a memory is evidence for a line of the block.
 func (c Core) Rests(memoryID string) bool {
 	return slices.ContainsFunc(c.Lines, func(l CoreLine) bool { return slices.Contains(l.Memories, memoryID) })
 }
 
-// Only is the block with the lines that keep holds for; the zero block where there are none.
+// Only returns the block with the lines for which keep is true. It returns the zero block when no line is left.
 func (c Core) Only(keep func(CoreLine) bool) Core {
 	var lines []CoreLine
 	for _, l := range c.Lines {
@@ -104,17 +104,17 @@ func (c Core) Length() int { return utf8.RuneCountInString(c.Content) }
 type CoreOperation struct {
 	// Kind is APPEND, REPLACE or REWRITE.
 	Kind OpKind `json:"kind"`
-	// Old is the text that REPLACE takes out: it must be in the block. Empty otherwise.
+	// Old is the text that REPLACE removes. It must be in the block. It is empty for other kinds.
 	Old string `json:"old,omitempty"`
-	// New is what is appended, put in the place of Old, or the whole new block. It may be empty for REPLACE only.
+	// New is the text to append, the replacement of Old, or the whole new block. It may be empty for REPLACE only.
 	New string `json:"new,omitempty"`
-	// Sources are the turns that the decision came from; at least one.
+	// Sources are the source turns of the decision, at least one.
 	Sources []string `json:"sources"`
-	// Reason says in few words why; it holds no conversation text.
+	// Reason gives the cause in few words. It has no conversation text.
 	Reason string `json:"reason,omitempty"`
 }
 
-// EditCore returns the text that an operation makes of a block's text. Errors are terminal and name the field.
+// EditCore applies an operation to a block's text and returns the new text. Errors are terminal and name the field.
 func EditCore(text string, op CoreOperation) (string, error) {
 	if len(op.Sources) == 0 {
 		return "", fault.Terminal("core.sources", "is empty, want at least one turn id")
@@ -149,8 +149,8 @@ func tidyLines(text string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" }), "\n")
 }
 
-// PlanCore applies operations to a block, in their order, and returns its next version; nil when there are none or
-// they change nothing. The result must fit into CoreCapacity. now becomes UpdatedAt.
+// PlanCore applies operations to a block, in their order, and returns its next version. It returns nil when no
+// operation changes the block. The result must fit into CoreCapacity. The argument now becomes UpdatedAt.
 func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy string, now time.Time) (*Core, error) {
 	text := block.Content
 	next := Core{Version: block.Version + 1, UpdatedAt: now, SessionID: sessionID, PolicyVersion: policy}
@@ -172,8 +172,8 @@ func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy st
 	return &next, nil
 }
 
-// PlanLines puts lines that rest on memories in the place of the whole block, and returns its next version; nil where they are those that
-// it has, by the same policy. sources are the turns of those memories.
+// PlanLines replaces the whole block with lines that have evidence, and returns its next version. It returns nil
+// for the same lines by the same policy. The argument sources has the source turns of those memories.
 func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sessionID, policy string, now time.Time) *Core {
 	same := slices.EqualFunc(lines, block.Lines, CoreLine.equal) && joined(lines) == block.Content
 	if same && (block.Version == 0 || block.PolicyVersion == policy) {
@@ -187,7 +187,7 @@ func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sess
 	return next
 }
 
-// LinesChanges is what PlanLines changed, as it is announced.
+// LinesChanges returns the change from PlanLines in its announced form.
 func LinesChanges(scope Scope, c Core) []Change {
 	return []Change{{OperationID: c.OperationID, Kind: OpRewrite, MemoryID: DeriveCoreID(scope, c.Version)}}
 }
@@ -207,7 +207,8 @@ func DeriveCoreOperationID(scope Scope, version, index int, op CoreOperation) st
 	return derive("core operation", append(parts, op.Sources...)...)
 }
 
-// CoreChanges lists what operations on the core block change, as it is announced; none where next is nil.
+// CoreChanges lists the changes of operations on the core block, in their announced form. It is empty for a nil
+// next.
 func CoreChanges(scope Scope, next *Core, ops []CoreOperation) []Change {
 	if next == nil {
 		return nil

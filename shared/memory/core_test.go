@@ -129,7 +129,7 @@ func TestLinesTakeThePlaceOfABlock(t *testing.T) {
 	}
 }
 
-// The policy that chose the lines is recorded even where they stay: otherwise every consolidation would choose them anew.
+// PlanLines records a new policy even for the same lines. Otherwise every consolidation would choose them anew.
 func TestPlanLinesRecordsANewPolicy(t *testing.T) {
 	lines := []memory.CoreLine{{Text: "I am allergic to nuts.", Memories: []string{"m1"}}}
 	block := memory.Core{Content: lines[0].Text, Lines: lines, Version: 1, PolicyVersion: "old"}

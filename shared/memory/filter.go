@@ -13,21 +13,21 @@ import (
 
 // Limits of a filter.
 const (
-	// MaxConditions is the most conditions that a filter has.
+	// MaxConditions is the maximum number of conditions in a filter.
 	MaxConditions = 100
-	// MaxFilterDepth is the most levels that a filter has; a condition alone has one.
+	// MaxFilterDepth is the maximum number of levels of a filter. A condition alone has one level.
 	MaxFilterDepth = 8
-	// MaxFilterValues is the most values of an `in`.
+	// MaxFilterValues is the maximum number of values of an `in`.
 	MaxFilterValues = 100
-	// MaxFilterText is the most bytes of a text in a condition.
+	// MaxFilterText is the maximum size of a text in a condition, in bytes.
 	MaxFilterText = MaxMetadataBytes
 )
 
 // MetadataPrefix begins the fields of conditions on metadata.
 const MetadataPrefix = "metadata."
 
-// Filter chooses memories: by a condition, or by filters of which all, at least one, or not the one match. The zero filter matches every
-// memory; every other has exactly one of the four.
+// Filter chooses memories by a condition, or by other filters. All of them, at least one of them, or not the one
+// must match. The zero filter matches every memory. Every other filter has exactly one of the four fields.
 type Filter struct {
 	And       []Filter
 	Or        []Filter
@@ -35,23 +35,23 @@ type Filter struct {
 	Condition *Condition
 }
 
-// Condition tests one field of a memory. Exactly one test is set; values are string, float64 or bool.
+// Condition tests one field of a memory. Exactly one test is set. Values are string, float64 or bool.
 type Condition struct {
 	// Field is metadata.KEY, or a field that Fields returns.
 	Field string
-	// Equals holds where the field, or an item of a list, equals it.
+	// Equals is true where the field, or an item of a list, equals it.
 	Equals any
-	// In holds where the field, or an item of a list, equals one of it.
+	// In is true where the field, or an item of a list, equals one of its values.
 	In []any
-	// Exists holds where the field is there (true) or is not (false). A null value is not there.
+	// Exists tests whether the field is present (true) or absent (false). A null value counts as absent.
 	Exists *bool
-	// Range holds where the field, or an item of a list, lies between the bounds.
+	// Range is true where the field, or an item of a list, lies between the bounds.
 	Range *Range
-	// Contains holds where the field is a list with that item, or a text with that part, upper and lower case alike.
+	// Contains is true where the field is a list with that item, or a text with that part. It ignores case.
 	Contains any
 }
 
-// Range has bounds, which are all numbers or all texts in RFC 3339; nil for no bound.
+// Range has bounds. They are all numbers, or all texts in RFC 3339. nil means no bound.
 type Range struct{ GT, GTE, LT, LTE any }
 
 // bound is one bound of a range.
@@ -80,7 +80,7 @@ var filterFields = map[string]fieldKind{
 	"keywords": textField, "id": textField, "kind": kindField, "recorded_at": dateField, "valid_from": dateField, "event_time": dateField,
 }
 
-// FilterFields are the fields that conditions test beside metadata, in order of name.
+// FilterFields are the fields that conditions test besides metadata, in order of name.
 func FilterFields() []string {
 	out := make([]string, 0, len(filterFields))
 	for name := range filterFields {
@@ -90,12 +90,13 @@ func FilterFields() []string {
 	return out
 }
 
-// IsZero reports whether the filter is none.
+// IsZero reports whether the filter is the zero filter.
 func (f Filter) IsZero() bool {
 	return len(f.And) == 0 && len(f.Or) == 0 && f.Not == nil && f.Condition == nil
 }
 
-// Validate checks a filter; the zero filter is valid. Errors are terminal and name the part, beginning with `filter`.
+// Validate checks a filter. The zero filter is valid. Errors are terminal and name the part, beginning with
+// `filter`.
 func (f Filter) Validate() error {
 	if f.IsZero() {
 		return nil
@@ -132,7 +133,7 @@ func (f Filter) validate(at string, depth int, conditions *int) error {
 	return nil
 }
 
-// kind is the type of the condition's field; ok is false where there is no such field.
+// kind is the type of the condition's field. The result ok is false for an unknown field.
 func (c Condition) kind() (kind fieldKind, ok bool) {
 	if key, found := strings.CutPrefix(c.Field, MetadataPrefix); found {
 		return anyField, key != ""
@@ -236,5 +237,5 @@ func parseDate(s string) (time.Time, bool) {
 	return t.Truncate(time.Microsecond), err == nil
 }
 
-// IsDateField reports whether the values of a field are dates, beside those of metadata.
+// IsDateField reports whether the values of a field are dates. It does not cover metadata.
 func IsDateField(field string) bool { return filterFields[field] == dateField }

@@ -13,7 +13,7 @@ import (
 
 var ana = memory.Scope{Tenant: "acme", User: "ana"}
 
-// TestGoldenIDs pins derived ids: entries written by an earlier version must be found by a later one.
+// TestGoldenIDs pins derived ids. A later version must find the entries of an earlier one.
 func TestGoldenIDs(t *testing.T) {
 	added := &memory.Memory{ID: "m1"}
 	for name, c := range map[string]struct{ got, want string }{
@@ -47,7 +47,7 @@ func TestIDsAreVersion5(t *testing.T) {
 	})
 }
 
-// origin is what an entry's id is derived from.
+// origin is the input for an entry's id.
 type origin struct {
 	scope   memory.Scope
 	sources []string
@@ -56,15 +56,14 @@ type origin struct {
 
 func (o origin) id() string { return memory.DeriveID(o.scope, o.sources, o.index) }
 
-// key is the origin in a form that is surely injective.
+// key is the origin in a form that is certainly injective.
 func (o origin) key() string {
 	sorted := slices.Clone(o.sources)
 	slices.Sort(sorted)
 	return fmt.Sprintf("%q %q %q %d", o.scope.Tenant, o.scope.User, sorted, o.index)
 }
 
-// drawOrigin draws from few short values, with separators and digits among them, so that near
-// collisions are common.
+// drawOrigin draws from few short values, with separators and digits among them, so near collisions are common.
 func drawOrigin(r *rapid.T, label string) origin {
 	text := rapid.StringMatching(`[a1:\n/]{0,3}`)
 	return origin{

@@ -12,7 +12,8 @@ import (
 type Leaf struct {
 	// Field is a field of conditions ("metadata.size", "kind").
 	Field string
-	// Value is a string, a float64, a bool or a time.Time; nil for a list or an object, which is there.
+	// Value is a string, a float64, a bool or a time.Time. It is nil for a list or an object, which counts as
+	// present.
 	Value any
 	// Item reports whether the value is an item of a list.
 	Item bool
@@ -21,7 +22,8 @@ type Leaf struct {
 // Match reports whether a filter matches a memory. The filter is valid.
 func (f Filter) Match(m Memory) bool { return f.match(&m) }
 
-// MatchTurn reports whether a filter matches a turn: it has attributes, a session, a speaker and, as valid_from, its time.
+// MatchTurn reports whether a filter matches a turn. A turn has attributes, a session, a speaker and its time as
+// valid_from.
 func (f Filter) MatchTurn(t Turn) bool {
 	return f.IsZero() || f.match(&Memory{SessionID: t.SessionID, Speaker: t.Speaker, ValidFrom: t.Time, Attributes: t.Attributes})
 }
@@ -48,7 +50,7 @@ func (c Condition) match(m *Memory) bool {
 	return found == (c.Exists == nil || *c.Exists)
 }
 
-// holds reports whether a value passes the test; of Exists, whether it is there.
+// holds reports whether a value passes the test. For Exists it reports whether the value is present.
 func (c Condition) holds(leaf Leaf) bool {
 	switch {
 	case c.Equals != nil:
@@ -90,7 +92,7 @@ func (r Range) holds(is any) bool {
 	return true
 }
 
-// compareTo compares a value with a bound; ok is false where the types differ.
+// compareTo compares a value with a bound. The result ok is false where the types differ.
 func compareTo(is, want any) (order int, ok bool) {
 	if number, isNumber := want.(float64); isNumber {
 		x, ok := is.(float64)
@@ -102,7 +104,8 @@ func compareTo(is, want any) (order int, ok bool) {
 	return at.Compare(date), ok
 }
 
-// DateOf is a value of a field as a date, to the microsecond; ok is false where it is none. A text in RFC 3339 is one.
+// DateOf returns a value of a field as a date, to the microsecond. A text in RFC 3339 is a date. The result ok is
+// false for other values.
 func DateOf(value any) (at time.Time, ok bool) {
 	switch v := value.(type) {
 	case time.Time:
@@ -119,7 +122,7 @@ func DateOf(value any) (at time.Time, ok bool) {
 // Leaves are all values of all fields that conditions test.
 func (m *Memory) Leaves() iter.Seq[Leaf] { return m.leaves("") }
 
-// leaves are the values of a field, or of all where it is empty.
+// leaves are the values of a field, or of all fields for an empty name.
 func (m *Memory) leaves(field string) iter.Seq[Leaf] {
 	return func(yield func(Leaf) bool) {
 		if key, ok := strings.CutPrefix(field, MetadataPrefix); ok {
@@ -162,7 +165,8 @@ func (m *Memory) dated() [3]Leaf {
 	}
 }
 
-// visitKeys yields what an object has at a path of keys, which dots part; a key may have dots itself. Objects in lists are looked into.
+// visitKeys yields the values at a path of keys in an object. Dots separate the keys, and a key may contain dots.
+// It also visits objects in lists.
 func visitKeys(field, path string, object map[string]any, item bool, yield func(Leaf) bool) bool {
 	if value, ok := object[path]; ok && !visitValue(field, value, item, yield) {
 		return false
@@ -192,7 +196,7 @@ func visitInner(field, path string, value any, item bool, yield func(Leaf) bool)
 	return true
 }
 
-// visitValue yields a value: a list or an object as being there, and a list's items.
+// visitValue yields a value. For a list or an object it yields its presence, and then the items of a list.
 func visitValue(field string, value any, item bool, yield func(Leaf) bool) bool {
 	switch v := value.(type) {
 	case nil:
@@ -213,7 +217,7 @@ func visitValue(field string, value any, item bool, yield func(Leaf) bool) bool 
 	return yield(Leaf{field, value, item})
 }
 
-// visitBelow yields a value, and what stands below it at every path.
+// visitBelow yields a value and all values below it at every path.
 func visitBelow(field string, value any, item bool, yield func(Leaf) bool) bool {
 	switch v := value.(type) {
 	case map[string]any:

@@ -6,11 +6,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// ValidNewUser checks the id of a user who may be new. Reads and erasures check with ValidUser, so that older ids stay reachable.
+// ValidNewUser checks the id of a user who may be new. Reads and erasures check with ValidUser, so that older ids
+// stay reachable.
 func ValidNewUser(id string) error { return ValidNewID("user_id", id, MaxUserBytes) }
 
-// ValidNewID checks an identifier that a caller chooses, of at most limit bytes: a text as ValidText accepts it, in one line, in which
-// every character shows. Ingestion and creation check with it. Reads and erasures do not: they have to reach what older versions accepted.
+// ValidNewID checks an identifier that a caller chooses, of at most limit bytes. It must be a text that ValidText
+// accepts, in one line, with only visible characters. Ingestion and creation check with it. Reads and erasures do
+// not, because they must reach ids that older versions accepted.
 func ValidNewID(field, id string, limit int) error {
 	switch {
 	case id == "." || id == "..":
@@ -21,7 +23,7 @@ func ValidNewID(field, id string, limit int) error {
 	return ValidText(field, id, limit)
 }
 
-// Characters that join others without showing.
+// Invisible characters that join others.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
@@ -29,7 +31,7 @@ const (
 )
 
 var (
-	// blanks show nothing although their categories are those of letters and symbols.
+	// blanks are invisible although their categories are letters and symbols.
 	blanks = &unicode.RangeTable{R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
 		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
@@ -38,18 +40,19 @@ var (
 	tags = &unicode.RangeTable{R32: []unicode.Range32{{Lo: 0xe0020, Hi: 0xe007f, Stride: 1}}}
 	// emojiStyle are the variation selectors of symbols.
 	emojiStyle = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0xfe0e, Hi: 0xfe0f, Stride: 1}}}
-	// joining are the scripts in whose words the joiners are part of the spelling.
+	// joining are the scripts that use the joiners in the spelling of words.
 	joining = []*unicode.RangeTable{
 		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
 		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
 		unicode.Myanmar, unicode.Tibetan,
 	}
-	// symbols are what emoji consist of.
+	// symbols are the categories of the characters in emoji.
 	symbols = []*unicode.RangeTable{unicode.So, unicode.Sm, unicode.Sk}
 )
 
-// hasHidden reports whether an identifier contains a character that does not show: a control character, an end of a line, a control of
-// direction, a zero-width character. Joiners and variation selectors pass where they belong to an emoji or to the spelling of a word.
+// hasHidden reports whether an identifier contains an invisible character. Examples are a control character, an end
+// of a line, and a zero-width character. Joiners and variation selectors pass as part of an emoji or of the
+// spelling of a word.
 func hasHidden(id string) bool {
 	runes := []rune(id)
 	for i, c := range runes {
@@ -67,13 +70,13 @@ func hasHidden(id string) bool {
 	return false
 }
 
-// hides reports whether a character does not show by itself.
+// hides reports whether a character is invisible by itself.
 func hides(c rune) bool {
 	return unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Variation_Selector, blanks, unicode.Other_Default_Ignorable_Code_Point) ||
 		unicode.Is(unicode.Cf, c) && !unicode.Is(unicode.Prepended_Concatenation_Mark, c)
 }
 
-// belongs reports whether a character that does not show is part of what its neighbours show.
+// belongs reports whether an invisible character is part of its neighbours' visible form.
 func belongs(c, before, after rune) bool {
 	switch {
 	case c == zeroWidthJoiner && (unicode.In(before, symbols...) || unicode.Is(emojiStyle, before)) && unicode.In(after, symbols...):

@@ -44,7 +44,7 @@ func TestANewIDIsRefusedWithWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What older versions accepted stays within the reach of reads and erasures.
+// Ids that older versions accepted stay valid for reads and erasures.
 func TestOlderIDsStayValidForReadsAndErasures(t *testing.T) {
 	for _, id := range []string{"\u200b", "ines\u200b", "a\r\nb", "..", "a\u202eb"} {
 		if err := memory.ValidUser(id); err != nil {

@@ -2,11 +2,12 @@ package memory
 
 import "strings"
 
-// Owner tells the user's own turns from those of other speakers of a group. The zero value knows nobody.
+// Owner separates the user's turns from turns of other speakers in a group. The zero value has no names.
 type Owner struct{ names map[string]bool }
 
-// OwnerOf finds out by what names a user speaks: without a name, by the role, or by the user's id; or else the user is who speaks most of
-// the turns.
+// OwnerOf finds the names under which a user speaks. These are the empty name, the name of the user role, and the
+// user's id. If no turn has one of them, the speaker of most turns is the user. Turns of the assistant do not
+// count.
 func OwnerOf(scope Scope, turns []Turn) Owner {
 	spoken := map[string]int{}
 	for _, t := range turns {
@@ -28,7 +29,7 @@ func OwnerOf(scope Scope, turns []Turn) Owner {
 	return Owner{owner}
 }
 
-// Known reports whether it is known who the user is.
+// Known reports whether the names of the user are known.
 func (o Owner) Known() bool { return len(o.names) > 0 }
 
 // Is reports whether a speaker is the user.

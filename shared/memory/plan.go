@@ -7,30 +7,30 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Write is what a consolidation does to a bank. It is computed once, recorded, and may be
-// applied any number of times with one result.
+// Write is the effect of a consolidation on a bank. It is computed once and recorded. It may be applied any number
+// of times with one result.
 type Write struct {
-	// Put are new entries with their vectors. One that exists already is left as it is.
+	// Put are new entries with their vectors. An existing entry stays unchanged.
 	Put []Memory `json:"put,omitempty"`
 	// Close ends the validity of entries that were active or quarantined before.
 	Close []Closing `json:"close,omitempty"`
 	// Release ends the quarantine of entries.
 	Release []Release `json:"release,omitempty"`
-	// Retire are turns that W should no longer show: the sources of what was closed, or quarantined.
+	// Retire are turns that the window no longer shows: the sources of closed or quarantined entries.
 	Retire []string `json:"retire,omitempty"`
-	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
-	// they have been consolidated. A back-end writes them after the entries.
+	// Turns are the consolidated turns. They are the evidence of the entries, and the record of their
+	// consolidation. A back-end writes them after the entries.
 	Turns []Turn `json:"turns,omitempty"`
-	// Core is the next version of the core block; nil when it stays as it is.
+	// Core is the next version of the core block, or nil for no change.
 	Core *Core `json:"core,omitempty"`
-	// Session is the record to keep of the session, written last; nil when there is nothing new to say.
+	// Session is the record of the session, written last, or nil for no change.
 	Session *SessionRecord `json:"session,omitempty"`
 }
 
 // Release ends the quarantine of one entry. Only a quarantined entry is changed.
 type Release struct {
 	ID string `json:"id"`
-	// Status is StatusActive, or StatusSuperseded for what had ceased to hold before it was told.
+	// Status is StatusActive, or StatusSuperseded for a statement that had ceased to hold earlier.
 	Status Status `json:"status"`
 	// OperationID is the operation that released it.
 	OperationID string `json:"operation_id"`
@@ -41,16 +41,15 @@ type Closing struct {
 	ID string `json:"id"`
 	// Status is StatusSuperseded or StatusRetracted.
 	Status Status `json:"status"`
-	// ValidTo is from when the entry no longer holds.
+	// ValidTo is the time from which the entry no longer holds.
 	ValidTo time.Time `json:"valid_to"`
 	// OperationID is the operation that closed it.
 	OperationID string `json:"operation_id"`
 }
 
-// Plan turns operations, in their order, into a Write. existing are the entries that the
-// operations may name as targets; now becomes RecordedAt. A target that is neither in
-// existing nor written by an earlier operation, or that is no longer active, is a terminal
-// error: a decision about an entry nobody was shown must not be applied.
+// Plan turns operations, in their order, into a Write. The argument existing has the entries that operations may
+// name as targets, and now becomes RecordedAt. A target must be in existing or come from an earlier operation, and
+// must be active. Otherwise Plan returns a terminal error: a decision on an unseen entry must not be applied.
 func Plan(scope Scope, ops []Operation, existing []Memory, now time.Time) (Write, error) {
 	p := planner{scope: scope, now: now, known: make(map[string]*Memory, len(existing)), fresh: map[string]int{}}
 	for i := range existing {
@@ -121,7 +120,7 @@ func (p *planner) apply(op Operation) error {
 	}
 }
 
-// targets looks up what the operation acts on.
+// targets finds the target entries of an operation.
 func (p *planner) targets(op Operation) ([]*Memory, error) {
 	if op.Kind == OpNone || op.Kind == OpAdd {
 		return nil, nil
@@ -199,8 +198,8 @@ func (p *planner) release(targets []*Memory, operationID string) {
 	}
 }
 
-// close ends the targets' validity. An entry of the same write is put closed at once, so that
-// no reader sees it active.
+// close ends the targets' validity. An entry of the same write is written as closed at once, so no reader sees it
+// active.
 func (p *planner) close(targets []*Memory, status Status, at time.Time, operationID string) {
 	for _, m := range targets {
 		until := at

@@ -152,8 +152,8 @@ func TestPlanNoneWritesNothing(t *testing.T) {
 	}
 }
 
-// TestPlanChainsWithinOneWrite updates an entry that the same list wrote: it is put closed, so
-// that no reader ever sees both.
+// TestPlanChainsWithinOneWrite updates an entry that the same list wrote. The entry is written as closed, so no
+// reader ever sees both.
 func TestPlanChainsWithinOneWrite(t *testing.T) {
 	w := plan(t, []memory.Operation{
 		op(memory.OpAdd, fresh("m1")), op(memory.OpUpdate, fresh("m2"), "m1"), op(memory.OpDelete, nil, "m2"),
@@ -173,8 +173,8 @@ func TestPlanChainsWithinOneWrite(t *testing.T) {
 	}
 }
 
-// TestPlanNeverEndsBeforeTheBeginning supersedes by something said earlier, as happens when
-// sessions arrive out of order; each target has its own beginning.
+// TestPlanNeverEndsBeforeTheBeginning supersedes with an earlier statement, as happens when sessions arrive out of
+// order. Each target has a separate beginning.
 func TestPlanNeverEndsBeforeTheBeginning(t *testing.T) {
 	late, early := stored("m1", 1), stored("m2", 1)
 	late.ValidFrom = said.Add(time.Minute)

@@ -2,16 +2,17 @@ package memory
 
 import "time"
 
-// SaliencyMode is what a tenant has the saliency filter do.
+// SaliencyMode is a tenant's mode of the saliency filter.
 type SaliencyMode string
 
-// The modes. The zero value is not known: decisions of before there were modes have it.
+// The modes. The zero value is an unknown mode: decisions from before the modes have it.
 const (
-	// SaliencyGate drops the turns below the threshold: no memory is made of them, and their session's formers see them as context.
+	// SaliencyGate drops the turns below the threshold. They form no memory, and the formers of their session see
+	// them as context.
 	SaliencyGate SaliencyMode = "gate"
-	// SaliencyMark rates every turn, says so of it, and drops none.
+	// SaliencyMark rates every turn, records the rating, and drops no turn.
 	SaliencyMark SaliencyMode = "mark"
-	// SaliencyOff asks no filter: every turn passes unrated.
+	// SaliencyOff uses no filter: every turn passes unrated.
 	SaliencyOff SaliencyMode = "off"
 )
 
@@ -20,21 +21,21 @@ func SaliencyModes() []SaliencyMode { return []SaliencyMode{SaliencyGate, Salien
 
 // SaliencyDecision is the filter's verdict on one turn.
 type SaliencyDecision struct {
-	// Salient is whether the turn is worth remembering. Where nobody rated it, it counts as salient.
+	// Salient says whether the turn is worth remembering. An unrated turn counts as salient.
 	Salient bool `json:"salient"`
 	// Score is the confidence, 0 to 1.
 	Score float64 `json:"score"`
-	// Threshold is what the score was held against, 0 to 1.
+	// Threshold is the minimum score of a salient turn, 0 to 1.
 	Threshold float64 `json:"threshold"`
 	// PolicyVersion is name and version of the policy that decided.
 	PolicyVersion string `json:"policy_version"`
-	// Mode is what the decision was for.
+	// Mode is the mode of the filter at the decision.
 	Mode SaliencyMode `json:"mode,omitempty"`
-	// DecidedAt is when it was decided, in milliseconds; zero where that is not known.
+	// DecidedAt is the time of the decision, in milliseconds. It is zero if unknown.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 }
 
-// Passes reports whether the turn goes on to be formed: only a gate drops anything.
+// Passes reports whether the turn continues to formation. Only a gate drops turns.
 func (d SaliencyDecision) Passes() bool {
 	return d.Salient || d.Mode == SaliencyMark || d.Mode == SaliencyOff
 }

@@ -24,7 +24,7 @@ const (
 	MaxMessageBytes = 4 << 10
 )
 
-// MaxMessages is how many messages of the running conversation may come with a query.
+// MaxMessages is the maximum number of messages of the conversation in a query.
 const MaxMessages = 20
 
 var (
@@ -32,8 +32,8 @@ var (
 	earliest      = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// ValidTenant checks a tenant id: lower-case letters, digits and '-', 1 to 63 bytes. The
-// alphabet is what every back-end takes unescaped.
+// ValidTenant checks a tenant id: lower-case letters, digits and '-', 1 to 63 bytes. Every back-end accepts this
+// alphabet without escapes.
 func ValidTenant(id string) error {
 	if !tenantPattern.MatchString(id) {
 		return fault.Terminal("tenant_id", "want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", MaxTenantBytes)
@@ -59,8 +59,8 @@ func ValidText(field, s string, limit int) error {
 	return nil
 }
 
-// CanonicalID is an identifier as it is made and kept, by which all doors take one: a UUID has lower-case digits, what is none stays as it
-// is.
+// CanonicalID returns the canonical form of an identifier, for all interfaces. A UUID gets lower-case digits.
+// Another identifier stays unchanged.
 func CanonicalID(id string) string {
 	if parsed, err := uuid.Parse(id); err == nil && len(id) == len(parsed.String()) {
 		return parsed.String()
@@ -68,7 +68,8 @@ func CanonicalID(id string) string {
 	return id
 }
 
-// ValidID checks an identifier as DeriveID makes it. Stores compare identifiers as text, so other spellings of a UUID are none.
+// ValidID checks an identifier as DeriveID makes it. Stores compare identifiers as text, so other spellings of a
+// UUID are invalid.
 func ValidID(field, id string) error {
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return fault.Terminal(field, "is not a UUID, want 32 lower-case hexadecimal digits in five groups")
@@ -76,7 +77,7 @@ func ValidID(field, id string) error {
 	return nil
 }
 
-// maxShownRole is how much of a wrong role an error shows, in bytes.
+// maxShownRole bounds the part of a wrong role in an error, in bytes.
 const maxShownRole = 20
 
 // ValidMessages checks the messages that come with a query.

@@ -49,7 +49,7 @@ func TestValidTime(t *testing.T) {
 	}
 }
 
-// check wants nil or a terminal error about the field that does not repeat the value.
+// check wants nil, or a terminal error about the field that does not repeat the value.
 func check(t *testing.T, field, value string, err error, valid bool) {
 	t.Helper()
 	switch {

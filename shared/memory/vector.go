@@ -9,8 +9,8 @@ import (
 	"math"
 )
 
-// Vector is an embedding. In JSON it is base64 of little-endian float32, a quarter of the size
-// of a list of numbers: vectors are most of what a workflow's history holds.
+// Vector is an embedding. Its JSON is base64 of little-endian float32, a quarter of the size of a list of numbers.
+// Vectors are most of the data in a workflow's history.
 type Vector []float32
 
 // MarshalJSON encodes the vector; nil becomes null.
@@ -25,7 +25,7 @@ func (v Vector) MarshalJSON() ([]byte, error) {
 	return json.Marshal(base64.StdEncoding.EncodeToString(raw))
 }
 
-// UnmarshalJSON decodes what MarshalJSON encodes.
+// UnmarshalJSON decodes the form of MarshalJSON.
 func (v *Vector) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -50,7 +50,7 @@ func (v *Vector) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Cosine is the cosine of two vectors, 0 when one is zero or their lengths differ.
+// Cosine is the cosine of two vectors. It is 0 when one is zero or their lengths differ.
 func Cosine(a, b Vector) float64 {
 	if len(a) != len(b) {
 		return 0

@@ -22,19 +22,17 @@ type fileEntry struct {
 	Name     string   `yaml:"name"`
 	Strategy Strategy `yaml:"strategy"`
 	Policy   Policy   `yaml:"policy"`
-	// Saliency is that of the strategy where it is left out.
+	// Saliency is the strategy's mode when omitted.
 	Saliency memory.SaliencyMode `yaml:"saliency"`
 	Explore  Exploration         `yaml:"explore"`
-	// Suspended is false where it is left out.
+	// Suspended is false when omitted.
 	Suspended bool `yaml:"suspended"`
-	// APIKeys is decoded by hand: the library's errors show values, and a key that somebody
-	// forgot to hash must not end up in a log.
+	// APIKeys is decoded by hand. The library's errors show values, and an unhashed key must not appear in a log.
 	APIKeys yaml.Node `yaml:"api_keys"`
 }
 
-// Parse reads a tenants file. Strategy and policy may be left out and are the defaults then.
-// Fields it does not know are errors with their line; it reports every error it finds and
-// never a value of api_keys.
+// Parse reads a tenants file. Strategy and policy are optional and have defaults. An unknown field is an error with
+// its line. Parse reports every error it finds and never a value of api_keys.
 func Parse(r io.Reader) ([]Entry, error) {
 	entries, s, err := parse(r, 1)
 	if err != nil {
@@ -46,7 +44,7 @@ func Parse(r io.Reader) ([]Entry, error) {
 	return entries, nil
 }
 
-// parse reads a file of at least as many tenants.
+// parse reads a file with a minimum number of tenants.
 func parse(r io.Reader, least int) ([]Entry, *snapshot, error) {
 	entries, err := decode(r)
 	if err != nil {
@@ -56,7 +54,7 @@ func parse(r io.Reader, least int) ([]Entry, *snapshot, error) {
 	return entries, s, err
 }
 
-// decode reads the file's form, not its sense.
+// decode reads the form of the file and does not check its values.
 func decode(r io.Reader) ([]Entry, error) {
 	var f file
 	decoder := yaml.NewDecoder(r)
@@ -104,7 +102,7 @@ var (
 	shownValue = regexp.MustCompile("(?s) `.*`")
 )
 
-// describe takes Go's types and the file's values out of the library's errors.
+// describe removes Go's types and the file's values from the library's errors.
 func describe(err error) error {
 	var typeErr *yaml.TypeError
 	if !errors.As(err, &typeErr) {

@@ -14,40 +14,40 @@ import (
 	"time"
 )
 
-// DefaultPoll is how often a registry looks whether its file or its source has changed.
+// DefaultPoll is how often a registry checks its file and its source for changes.
 const DefaultPoll = 2 * time.Second
 
 // Options configure a registry.
 type Options struct {
-	// Path is the tenants file; it may be empty where there is a source.
+	// Path is the tenants file. It may be empty where there is a source.
 	Path string
-	// Source has tenants beside those of the file; nil for none. An id that the file has, too, is the file's.
+	// Source has tenants in addition to the file. It may be nil. For an id in both, the file wins.
 	Source Source
-	// Poll is how often Run looks at file and source; 0 means DefaultPoll.
+	// Poll is how often Run checks file and source. 0 means DefaultPoll.
 	Poll time.Duration
-	// OnReload gets the tenants after a change was taken, or the source was read first; may be nil, and called by several goroutines at
-	// a time.
+	// OnReload gets the tenants after a change was applied, or after the first read of the source. It may be nil.
+	// Several goroutines may call it at a time.
 	OnReload func([]Tenant)
-	// OnError gets, once for each change, why a change was not taken: the tenants from
-	// before stay. May be nil, and called by several goroutines at a time.
+	// OnError gets, once for each change, the reason for a rejected change. The previous tenants stay. It may be
+	// nil. Several goroutines may call it at a time.
 	OnError func(error)
 }
 
-// Registry knows the tenants. It is safe for concurrent use.
+// Registry holds the tenants. It is safe for concurrent use.
 type Registry struct {
 	options Options
 	current atomic.Pointer[snapshot]
 	source  *sourceReader // nil where there is none
 
-	mu   sync.Mutex  // guards what follows, and reading the file
-	seen fs.FileInfo // of the file as it was read last; nil when it was not there
+	mu   sync.Mutex  // guards the fields below, and reading the file
+	seen fs.FileInfo // of the file at its last read; nil for a missing file
 	file *snapshot   // the file's tenants
 	made []Tenant    // the source's tenants
 	told map[string]bool
 }
 
-// Open reads the tenants file; it fails when the file is not valid. A source that cannot be read is reported, and no reason to fail: its
-// tenants come as soon as it can.
+// Open reads the tenants file. It fails when the file is not valid. Open reports an unreadable source and still
+// succeeds. The tenants of the source follow as soon as it is readable.
 func Open(o Options) (*Registry, error) {
 	if o.Path == "" && o.Source == nil {
 		return nil, errors.New("tenants: neither a file nor another source is named")
@@ -61,7 +61,7 @@ func Open(o Options) (*Registry, error) {
 	}
 	if o.Source != nil {
 		r.source = &sourceReader{Source: o.Source}
-		_ = r.refresh(context.Background()) // it is reported
+		_ = r.refresh(context.Background()) // it reports its error
 	}
 	return r, nil
 }
@@ -87,9 +87,9 @@ func Static(entries ...Entry) (*Registry, error) {
 	return r, nil
 }
 
-// Lookup returns the tenant of an id, whether or not it is suspended, or a terminal error about tenant_id. Where there is a source, one
-// that is not known is asked for there first, which takes a few seconds at most: it may have been made a moment ago. When that cannot be
-// told, the error is retryable.
+// Lookup returns the tenant of an id, even if suspended, or a terminal error about tenant_id. With a source, Lookup
+// first asks it for an unknown id, because the tenant may be new. That takes a few seconds at most. If the source
+// cannot answer, the error is retryable.
 func (r *Registry) Lookup(id string) (Tenant, error) {
 	t, err := r.current.Load().lookup(id)
 	if err == nil || r.source == nil {
@@ -113,11 +113,11 @@ func (r *Registry) Authenticate(key string) (Tenant, error) {
 	return t, nil
 }
 
-// Tenants returns all tenants in the order of the file, then those of the source by id.
+// Tenants returns all tenants in the order of the file, then the tenants of the source by id.
 func (r *Registry) Tenants() []Tenant { return slices.Clone(r.current.Load().ordered) }
 
-// Reload reads the file at once. When it is not valid, the tenants from before stay. A
-// registry without a file has nothing to read.
+// Reload reads the file at once. When it is not valid, the previous tenants stay. A registry without a file reads
+// nothing.
 func (r *Registry) Reload() error {
 	if r.options.Path == "" {
 		return nil
@@ -132,7 +132,7 @@ func (r *Registry) Reload() error {
 func (r *Registry) reload() (notes []error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Looked at before it is read: a change in between is seen at the next look.
+	// The registry checks the file before it reads it. So the next check sees a change in between.
 	info, err := os.Stat(r.options.Path)
 	r.seen = info
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *Registry) reload() (notes []error, err error) {
 	return r.unite(), nil
 }
 
-// Run takes changes of file and source, until ctx is done; then it returns nil. What goes
-// wrong is reported to Options.OnError and does not end it.
+// Run applies changes of file and source until ctx is done. Then it returns nil. Options.OnError gets the errors,
+// and they do not end Run.
 func (r *Registry) Run(ctx context.Context) error {
 	if r.options.Path == "" && r.source == nil {
 		<-ctx.Done()
@@ -172,13 +172,13 @@ func (r *Registry) Run(ctx context.Context) error {
 				r.report(r.Reload())
 			}
 			if r.source != nil {
-				_ = r.refresh(ctx) // it is reported
+				_ = r.refresh(ctx) // it reports its error
 			}
 		}
 	}
 }
 
-// changed reports whether the file is another one than was read last.
+// changed reports whether the file differs from the last read.
 func (r *Registry) changed() bool {
 	info, err := os.Stat(r.options.Path)
 	if err != nil {

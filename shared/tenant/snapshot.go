@@ -15,28 +15,28 @@ import (
 // digest is the SHA-256 of an API key.
 type digest [sha256.Size]byte
 
-// snapshot is the tenants at one moment; it never changes.
+// snapshot is the tenants at one moment. It never changes.
 type snapshot struct {
 	ordered []Tenant
 	byID    map[string]Tenant
-	// byKey is looked up by a hash, so that how long it takes tells nothing about the keys.
+	// byKey is indexed by a hash. So the time of a lookup reveals nothing about the keys.
 	byKey map[digest]Tenant
-	// broken are tenants of the source whose records cannot be used, and why.
+	// broken maps tenants of the source with unusable records to the reason.
 	broken map[string]error
 }
 
-// lookup returns the tenant of an id, or a terminal error; a retryable one where its record cannot be used.
+// lookup returns the tenant of an id, or a terminal error. For an unusable record the error is retryable.
 func (s *snapshot) lookup(id string) (Tenant, error) {
 	if t, ok := s.byID[id]; ok {
 		return t, nil
 	}
 	if err, ok := s.broken[id]; ok {
-		return Tenant{}, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) // not wrapped: its terminal errors are not the caller's
+		return Tenant{}, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) // not wrapped: the caller did not cause its terminal errors
 	}
 	return Tenant{}, fault.Terminal("tenant_id", "is %q, want the id of a tenant", id)
 }
 
-// builder collects what is wrong with a list of entries.
+// builder collects the faults of a list of entries.
 type builder struct {
 	snapshot
 	ids      map[string]int
@@ -44,8 +44,8 @@ type builder struct {
 	problems []error
 }
 
-// newSnapshot checks entries, at least as many, and makes a snapshot of them. The error joins one error per
-// problem, each beginning with the path of its field.
+// newSnapshot checks entries and their minimum number, and makes a snapshot. The error joins one error per problem,
+// each beginning with the path of its field.
 func newSnapshot(entries []Entry, least int) (*snapshot, error) {
 	b := builder{
 		snapshot: snapshot{byID: map[string]Tenant{}, byKey: map[digest]Tenant{}},
@@ -102,7 +102,8 @@ func (b *builder) addKey(path, key string, t Tenant) {
 	b.byKey[d] = t
 }
 
-// Check returns a tenant with the defaults of what is left out, or an error that joins a terminal one for each field that cannot be used.
+// Check returns a tenant with defaults for omitted fields. Its error joins a terminal error for each unusable
+// field.
 func Check(t Tenant) (Tenant, error) {
 	var problems []error
 	t = complete(t, func(field, format string, args ...any) {
@@ -111,7 +112,7 @@ func Check(t Tenant) (Tenant, error) {
 	return t, errors.Join(problems...)
 }
 
-// complete returns a tenant with the defaults of what is left out, and calls fail for each field that cannot be used.
+// complete returns a tenant with defaults for omitted fields. It calls fail for each unusable field.
 func complete(t Tenant, fail failure) Tenant {
 	if memory.ValidTenant(t.ID) != nil {
 		fail("id", "is %q, want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", t.ID, memory.MaxTenantBytes)
@@ -140,10 +141,10 @@ func complete(t Tenant, fail failure) Tenant {
 	return t
 }
 
-// failure takes what is wrong with a field.
+// failure receives the fault of a field.
 type failure func(field, format string, args ...any)
 
-// choose returns value, or the first allowed one where it is empty.
+// choose returns value, or the first allowed one for an empty value.
 func choose[T ~string](fail failure, field string, value T, allowed []T) T {
 	if value == "" {
 		return allowed[0]

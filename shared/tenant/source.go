@@ -14,29 +14,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// sourceTimeout is how long one look at the source may take.
+// sourceTimeout is how long one check of the source may take.
 const sourceTimeout = 2 * time.Second
 
 // Source has tenants that are made, changed and suspended at run time. It is safe for concurrent use.
 type Source interface {
-	// Tenants returns all tenants by ascending id, each id once. What is left out in one has its default.
+	// Tenants returns all tenants by ascending id, each id once. Omitted fields have their defaults.
 	Tenants(ctx context.Context) ([]Tenant, error)
 	// Revision changes when any tenant does.
 	Revision(ctx context.Context) (string, error)
 }
 
-// sourceReader reads a source, once at a time, and only where it has changed.
+// sourceReader reads a source, one read at a time, and only after a change.
 type sourceReader struct {
 	Source
-	begun atomic.Uint64 // looks, that on its way included
+	begun atomic.Uint64 // checks, including the current one
 
 	mu       sync.Mutex // held while reading
-	read     bool       // it was read, and has not failed since
+	read     bool       // a read succeeded, and the last check did not fail
 	revision string
-	err      error // of the last look
+	err      error // of the last check
 }
 
-// refresh looks at the source, takes what has changed, and reports what is wrong.
+// refresh checks the source, applies its changes, and reports errors.
 func (r *Registry) refresh(ctx context.Context) error {
 	changed, notes, err := r.look(ctx)
 	for _, n := range notes {
@@ -48,8 +48,8 @@ func (r *Registry) refresh(ctx context.Context) error {
 	return err
 }
 
-// look looks at the source and takes what has changed; notes are to be reported. Where another look has begun after the call, while it
-// waited for one, that is its answer, too.
+// look checks the source and applies its changes. The caller must report the notes. A call that waited while
+// another check began after it takes the result of that check.
 func (r *Registry) look(ctx context.Context) (changed bool, notes []error, err error) {
 	s := r.source
 	begun := s.begun.Load()
@@ -64,7 +64,7 @@ func (r *Registry) look(ctx context.Context) (changed bool, notes []error, err e
 	tenants, changed, err := s.load(ctx)
 	if err != nil {
 		err = fmt.Errorf("read tenants made at run time: %w", err)
-		if s.err == nil && !errors.Is(ctx.Err(), context.Canceled) { // else it is told already, or nobody waits for it
+		if s.err == nil && !errors.Is(ctx.Err(), context.Canceled) { // else it was reported before, or the caller has left
 			notes = []error{err}
 		}
 		s.read, s.err = false, err
@@ -77,7 +77,7 @@ func (r *Registry) look(ctx context.Context) (changed bool, notes []error, err e
 	return changed, notes, nil
 }
 
-// load returns the tenants where they have changed. The revision is asked for first: tenants that change in between are read again.
+// load returns the tenants after a change. It reads the revision first, so a later change causes another read.
 func (s *sourceReader) load(ctx context.Context) (tenants []Tenant, changed bool, err error) {
 	revision, err := s.Revision(ctx)
 	if err != nil || s.read && revision == s.revision {
@@ -90,7 +90,8 @@ func (s *sourceReader) load(ctx context.Context) (tenants []Tenant, changed bool
 	return tenants, true, nil
 }
 
-// ask looks at the source for an id that is not known. Its error is retryable: whether there is such a tenant cannot be told.
+// ask checks the source for an unknown id. Its error is retryable, because the existence of the tenant is then not
+// known.
 func (r *Registry) ask(id string) error {
 	if memory.ValidTenant(id) != nil {
 		return nil
@@ -101,7 +102,7 @@ func (r *Registry) ask(id string) error {
 	return nil
 }
 
-// take takes the source's tenants.
+// take applies the source's tenants.
 func (r *Registry) take(tenants []Tenant) (notes []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +110,8 @@ func (r *Registry) take(tenants []Tenant) (notes []error) {
 	return r.unite()
 }
 
-// unite makes the tenants of the file and those of the source the current ones. It returns what is wrong with tenants of the source and
-// was not before.
+// unite joins the tenants of the file and of the source into the current ones. It returns the new faults of tenants
+// of the source.
 func (r *Registry) unite() (notes []error) {
 	s := &snapshot{
 		ordered: slices.Clone(r.file.ordered), byID: maps.Clone(r.file.byID), byKey: r.file.byKey, broken: map[string]error{},

@@ -16,14 +16,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// made is a source that tests change, and that can be away.
+// made is a source that tests change, and that can be unavailable.
 type made struct {
 	mu      sync.Mutex
 	tenants []tenant.Tenant
 	changes int
 	err     error
 	reads   int
-	// gate, where set, is waited for by each read.
+	// gate, where set, blocks each read.
 	gate chan struct{}
 }
 
@@ -69,7 +69,7 @@ func (m *made) looks() int {
 	return m.reads
 }
 
-// both is a registry over a file and a source, and what it reports. An empty text means no file.
+// both is a registry over a file and a source, with its reports. An empty text means no file.
 func both(t *testing.T, text string, source tenant.Source) *watched {
 	t.Helper()
 	w := &watched{errors: make(chan error, 100), reloaded: make(chan []tenant.Tenant, 100)}
@@ -111,7 +111,7 @@ func ids(tenants []tenant.Tenant) string {
 	return strings.Join(out, " ")
 }
 
-// wantEventually wants the registry to have tenants soon.
+// wantEventually waits until the registry has these tenants.
 func (w *watched) wantEventually(t *testing.T, want string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ids(w.Tenants()) != want; time.Sleep(time.Millisecond) {
@@ -204,7 +204,7 @@ func TestTheFilesTenantWins(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.start(t)
-	source.set(twice, tenant.Tenant{ID: "gamma"}) // still twice: it was told
+	source.set(twice, tenant.Tenant{ID: "gamma"}) // still twice, and already reported
 	w.wantEventually(t, "acme gamma")
 	source.set(tenant.Tenant{ID: "delta"})
 	w.wantEventually(t, "acme delta")
@@ -253,7 +253,7 @@ func TestASourceThatIsAway(t *testing.T) {
 	w.wantEventually(t, "acme gamma")
 }
 
-// What was made a moment ago is known to whoever asks, without waiting for the next look.
+// Lookup finds a new tenant at once, before the next check of the source.
 func TestLookupAsksTheSource(t *testing.T) {
 	source := &made{}
 	w := both(t, doc(), source)
@@ -261,7 +261,7 @@ func TestLookupAsksTheSource(t *testing.T) {
 	if got, err := w.Lookup("beta"); err != nil || got.ID != "beta" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got := receive(t, w.reloaded); ids(got) != "acme" { // when it was opened
+	if got := receive(t, w.reloaded); ids(got) != "acme" { // from Open
 		t.Errorf("first %q", ids(got))
 	}
 	if got := receive(t, w.reloaded); ids(got) != "acme beta" {
@@ -269,7 +269,7 @@ func TestLookupAsksTheSource(t *testing.T) {
 	}
 }
 
-// Many that ask at a time do not make many reads, and each gets an answer from after its question.
+// Many concurrent lookups cause few reads. Each lookup gets an answer from after its start.
 func TestManyAskTheSource(t *testing.T) {
 	source := &made{}
 	w := both(t, doc(), source)

@@ -1,6 +1,6 @@
-// Package tenant knows the tenants: the customers of the service, how their memories are
-// formed, and which API keys are theirs. They stand in a YAML file that is read again
-// when it changes; keys stand there as hashes only. Others may be made at run time, and come from a Source.
+// Package tenant describes the tenants, who are the customers of the service. It has their strategies and their API
+// keys. They are in a YAML file that is read again after a change. The file has only hashes of keys. A Source has
+// further tenants, made at run time.
 package tenant
 
 import (
@@ -19,7 +19,7 @@ import (
 // ErrUnknownKey says that no tenant has an API key.
 var ErrUnknownKey = errors.New("API key is not known")
 
-// ErrSuspended says that an API key is good, and its tenant suspended.
+// ErrSuspended says that an API key is valid, and its tenant suspended.
 var ErrSuspended = errors.New("the tenant is suspended")
 
 // Strategy is a way of forming memory.
@@ -34,12 +34,12 @@ const (
 	StrategyRMM        Strategy = "rmm"
 )
 
-// WritesCore reports whether the strategy writes the core block of each user itself, as one of its decisions. For the others consolidation
-// chooses it among the memories.
+// WritesCore reports whether the strategy writes the core block of each user itself, as one of its decisions. For
+// the other strategies consolidation chooses it among the memories.
 func (s Strategy) WritesCore() bool { return s == StrategyMembuilder }
 
-// Saliency is what the filter does where the tenant does not say it. Of the papers only SaliMory has a gate; the others form memory from
-// everything that was said.
+// Saliency is the default mode of the filter for the strategy. Of the papers only SaliMory has a gate. The others
+// form memory from every turn.
 func (s Strategy) Saliency() memory.SaliencyMode {
 	if s == StrategySalimory {
 		return memory.SaliencyGate
@@ -47,7 +47,7 @@ func (s Strategy) Saliency() memory.SaliencyMode {
 	return memory.SaliencyMark
 }
 
-// Policy is what makes the decisions of a strategy: embedded, or llm; embedded@VERSION is a trained policy of that version.
+// Policy makes the decisions of a strategy: embedded, or llm. embedded@VERSION is a trained policy of that version.
 type Policy string
 
 // Kind is the policy without its version.
@@ -56,7 +56,7 @@ func (p Policy) Kind() Policy {
 	return Policy(kind)
 }
 
-// Version is that of a trained policy; empty for the rules and models that are part of the program.
+// Version is the version of a trained policy. It is empty for the rules and models that are part of the program.
 func (p Policy) Version() string {
 	_, version, _ := strings.Cut(string(p), "@")
 	return version
@@ -65,10 +65,10 @@ func (p Policy) Version() string {
 // MaxVersionBytes bounds the version of a trained policy.
 const MaxVersionBytes = 48
 
-// versions are those that files of policies may have.
+// versions matches the allowed versions in policy files.
 var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// ValidVersion says what is wrong with the version of a trained policy.
+// ValidVersion reports a fault in the version of a trained policy.
 func ValidVersion(version string) error {
 	if len(version) > MaxVersionBytes || !versions.MatchString(version) {
 		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', the first no sign", version, MaxVersionBytes)
@@ -82,8 +82,9 @@ const (
 	PolicyLLM      Policy = "llm"
 )
 
-// Exploration says in which share of a tenant's recalls the last place is given to a memory that would not be shown, so that citations can
-// tell of such memories, too: ExplorationOn, ExplorationOff, or a share from 0 to 1 such as 0.05. Empty is ExplorationOn.
+// Exploration sets the share of a tenant's recalls that explore. Such a recall gives its last place to a memory
+// that would not be shown, so that it can be cited too. Values: ExplorationOn, ExplorationOff, or a share from 0 to
+// 1 such as 0.05. Empty is ExplorationOn.
 type Exploration string
 
 // The explorations that are no share.
@@ -92,7 +93,7 @@ const (
 	ExplorationOff Exploration = "off"
 )
 
-// Share is the share of recalls; usual is what stands for on.
+// Share is the share of recalls that explore. The argument usual is the share for ExplorationOn.
 func (e Exploration) Share(usual float64) float64 {
 	switch e {
 	case "", ExplorationOn:
@@ -100,47 +101,48 @@ func (e Exploration) Share(usual float64) float64 {
 	case ExplorationOff:
 		return 0
 	}
-	share, _ := e.number() // checked when the tenant was read
+	share, _ := e.number() // it was checked at the read of the tenant
 	return share
 }
 
-// number is a share that is given as a number.
+// number returns a share given as a number.
 func (e Exploration) number() (share float64, ok bool) {
 	share, err := strconv.ParseFloat(string(e), 64)
 	return share, err == nil && share >= 0 && share <= 1
 }
 
-// Strategies returns the strategies that a tenant may have; the first is the default.
+// Strategies returns the strategies that a tenant may have. The first is the default.
 func Strategies() []Strategy {
 	return []Strategy{StrategySalimory, StrategyMembuilder, StrategyDeltamem, StrategyMemoryR2, StrategyRMM}
 }
 
-// Policies returns the policies that a tenant may have; the first is the default.
+// Policies returns the policies that a tenant may have. The first is the default.
 func Policies() []Policy { return []Policy{PolicyEmbedded, PolicyLLM} }
 
 // Tenant is a customer of the service.
 type Tenant struct {
-	// ID is what memory.ValidTenant accepts.
+	// ID is an id that memory.ValidTenant accepts.
 	ID string
-	// Name is for people; the ID where none is given.
+	// Name is a display name, by default the ID.
 	Name string
-	// Strategy is how its memories are formed.
+	// Strategy forms its memories.
 	Strategy Strategy
-	// Policy is what decides in that strategy.
+	// Policy makes the decisions of that strategy.
 	Policy Policy
-	// Saliency is what the filter does with turns that it finds not worth remembering.
+	// Saliency is the filter's treatment of turns that are not worth remembering.
 	Saliency memory.SaliencyMode
 	// Explore is how often recall explores.
 	Explore Exploration
-	// Suspended has every call of the tenant refused. What was accepted before is still formed.
+	// Suspended refuses every call of the tenant. Turns accepted before still form memories.
 	Suspended bool
 }
 
-// Header names a tenant: between services the one that is called for, beside a tenant's own key the one that the caller takes it for.
+// Header names a tenant. Between services it names the tenant of the call. With a tenant's key it names the tenant
+// that the caller expects.
 const Header = "Mneme-Tenant"
 
-// CheckNamed checks what came in Header beside a key of the tenant. It may be left out; a caller that names another tenant than its key's
-// is mistaken about whose users it is going to act on.
+// CheckNamed checks a Header that came with a key of the tenant. The header is optional. A caller that names
+// another tenant would act on the wrong users, so it gets an error.
 func (t Tenant) CheckNamed(named string) error {
 	if named != "" && named != t.ID {
 		return errors.New("the API key is not of the tenant that " + Header + " names")
@@ -148,18 +150,18 @@ func (t Tenant) CheckNamed(named string) error {
 	return nil
 }
 
-// Entry is a tenant with its credentials, as the file holds them.
+// Entry is a tenant with its credentials, as in the file.
 type Entry struct {
 	Tenant
-	// APIKeys are hashes in the form of HashKey. Without any the tenant cannot be called for.
+	// APIKeys are hashes in the form of HashKey. A tenant without any cannot be called for.
 	APIKeys []string
 }
 
-// keyPrefix names the hash in front of its digits.
+// keyPrefix names the hash before its digits.
 const keyPrefix = "sha256:"
 
-// HashKey returns an API key as the tenants file holds it: "sha256:" and 64 hexadecimal
-// digits. Keys are long and random, so that a plain hash is enough to keep them.
+// HashKey returns an API key in the form of the tenants file: "sha256:" and 64 hexadecimal digits. Keys are long
+// and random, so a plain hash is enough to store them.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return keyPrefix + hex.EncodeToString(sum[:])
@@ -167,13 +169,12 @@ func HashKey(key string) string {
 
 type contextKey struct{}
 
-// NewContext returns ctx with the tenant that a call is made for.
+// NewContext returns ctx with the tenant of a call.
 func NewContext(ctx context.Context, t Tenant) context.Context {
 	return context.WithValue(ctx, contextKey{}, t)
 }
 
-// FromContext returns the tenant that a call is made for; ok is false where nobody has been
-// authenticated.
+// FromContext returns the tenant of a call. The result ok is false for an unauthenticated call.
 func FromContext(ctx context.Context) (t Tenant, ok bool) {
 	t, ok = ctx.Value(contextKey{}).(Tenant)
 	return t, ok

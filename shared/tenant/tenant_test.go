@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 
 func TestExplorationIsTheTenants(t *testing.T) {
 	for lines, want := range map[string]float64{
-		"": 0.25, "    explore: \n": 0.25, "    explore: on\n": 0.25, "    explore: off\n": 0, // no booleans of YAML's
+		"": 0.25, "    explore: \n": 0.25, "    explore: on\n": 0.25, "    explore: off\n": 0, // these are no YAML booleans
 		"    explore: 0.05\n": 0.05, "    explore: 0\n": 0, "    explore: 1\n": 1,
 	} {
 		entries, err := tenant.Parse(strings.NewReader(doc(lines)))
@@ -75,7 +75,7 @@ func TestSaliencyIsTheStrategysUnlessTheTenantSaysOtherwise(t *testing.T) {
 		{"    strategy: memory-r2\n", memory.SaliencyMark},
 		{"    strategy: rmm\n", memory.SaliencyMark},
 		{"    saliency: mark\n", memory.SaliencyMark},
-		{"    saliency: off\n", memory.SaliencyOff}, // no boolean of YAML's
+		{"    saliency: off\n", memory.SaliencyOff}, // this is no YAML boolean
 		{"    strategy: rmm\n    saliency: gate\n", memory.SaliencyGate},
 		{"    strategy: rmm\n    saliency: \n", memory.SaliencyMark},
 	} {
@@ -196,7 +196,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// watched is a registry over a file, run until the test ends, with what it reports.
+// watched is a registry over a file, run until the test ends, with its reports.
 type watched struct {
 	*tenant.Registry
 	path     string

@@ -12,13 +12,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 )
 
-// Broker is an embedded Kafka broker for tests of what uses the bus. It ends with the test, as do its publishers and logs.
+// Broker is an embedded Kafka broker for tests of users of the bus. It ends with the test, as do its publishers and
+// logs.
 type Broker struct {
 	t       testing.TB
 	cluster kafka.Cluster
 }
 
-// StartBroker starts a broker that holds topics of so many partitions.
+// StartBroker starts a broker with topics of that number of partitions.
 func StartBroker(t testing.TB, partitions int, topics ...string) *Broker {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topics...)) //nolint:gosec // a few
@@ -29,7 +30,7 @@ func StartBroker(t testing.TB, partitions int, topics ...string) *Broker {
 	return &Broker{t, kafka.Cluster{Brokers: fake.ListenAddrs()}}
 }
 
-// Addr is where it listens.
+// Addr is the broker's address.
 func (b *Broker) Addr() string { return b.cluster.Brokers[0] }
 
 // Publisher returns a publisher.
@@ -43,7 +44,7 @@ func (b *Broker) Publisher() bus.Publisher {
 	return pub
 }
 
-// Source returns a membership in a group; who consumes it closes it.
+// Source returns a membership in a group. The consumer closes it.
 func (b *Broker) Source(group string, topics ...string) bus.Source {
 	b.t.Helper()
 	src, err := kafka.NewSource(kafka.SourceConfig{
@@ -66,12 +67,12 @@ func (b *Broker) Log(topic string) bus.Log {
 	return l
 }
 
-// Committed returns the offset that a group has committed, -1 when none.
+// Committed returns the offset that a group has committed, or -1.
 func (b *Broker) Committed(group string, p bus.Partition) int64 {
 	return Committed(b.t, b.cluster.Brokers[0], group, p)
 }
 
-// Committed returns the offset that a group has committed on the broker at addr, -1 when none.
+// Committed returns the offset that a group has committed on the broker at addr, or -1.
 func Committed(t testing.TB, addr, group string, p bus.Partition) int64 {
 	transport := new(kafkago.Transport)
 	defer transport.CloseIdleConnections()
@@ -91,7 +92,7 @@ func Committed(t testing.TB, addr, group string, p bus.Partition) int64 {
 	return -1
 }
 
-// Offsets returns how far a group is in a topic.
+// Offsets returns the reader of a group's offsets in a topic.
 func (b *Broker) Offsets(group, topic string) *kafka.Offsets {
 	b.t.Helper()
 	o, err := kafka.NewOffsets(b.cluster, group, topic)

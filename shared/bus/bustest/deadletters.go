@@ -29,7 +29,7 @@ func (r *fixture) standard(name string, pub bus.Publisher, h bus.Handler) bus.Ha
 	return chain
 }
 
-// deadLetters collects the dead letters in a group of its own.
+// deadLetters collects the dead letters in a separate group.
 func (r *fixture) deadLetters() func() []*mnemev1.DeadLetter {
 	rec := new(recorder)
 	other := *r
@@ -126,8 +126,8 @@ func deadLettersUnavailable(r *fixture) {
 	r.eventually("the dead letter arrives", func() bool { return len(deadLetters()) == 1 })
 }
 
-// isolation makes sure that the poison is in a batch with others: the key is held until a
-// record of another key that came later is delivered.
+// isolation puts the bad record in a batch with others. The key is blocked until a later record of another key is
+// delivered.
 func isolation(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
@@ -157,7 +157,7 @@ func retries(r *fixture) {
 		case n > failures:
 			return rec.handle(ctx, batch)
 		case n == 1:
-			return context.Canceled // of somebody else's context
+			return context.Canceled // of another context
 		}
 		return errors.New("the store is unavailable")
 	}))
@@ -215,7 +215,7 @@ func tooLarge(r *fixture) {
 	r.eventually("later records pass", func() bool { return slices.Equal(rec.values(), []string{"next"}) })
 }
 
-// deadLetterFor writes the dead letter of a record that never was, and returns its id.
+// deadLetterFor writes the dead letter of a record that never existed, and returns its id.
 func (r *fixture) deadLetterFor(handler, key, value string, offset int64) string {
 	id := bus.DeadLetterID(r.topic, 0, offset)
 	data, err := proto.Marshal(&mnemev1.DeadLetter{

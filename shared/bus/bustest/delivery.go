@@ -43,7 +43,7 @@ func orderOfKey(r *fixture) {
 	rec.checkOrder(r)
 }
 
-// parallelKeys can only pass when both keys of one partition are handled at the same time.
+// parallelKeys passes only when both keys of one partition are handled at the same time.
 func parallelKeys(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	here := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
@@ -74,7 +74,7 @@ func batchBounds(r *fixture) {
 		for _, m := range batch {
 			size += m.Size()
 		}
-		maxBytes = max(maxBytes, size) // one key: no two calls at once
+		maxBytes = max(maxBytes, size) // one key, so no concurrent calls
 		return rec.handle(ctx, batch)
 	}), func(c *bus.Config) { c.MaxBatch, c.MaxBatchBytes = 10, 100 })
 	r.publish(append(r.numbered(n, 1), r.say("gate", ""))...)
@@ -90,7 +90,7 @@ func batchBounds(r *fixture) {
 	}
 }
 
-// gathering has records wait for one that need not, for a full batch, and for the end.
+// gathering makes records wait for one without a wait, for a full batch, and for the end.
 func gathering(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
@@ -123,7 +123,7 @@ func gathering(r *fixture) {
 	}
 }
 
-// javaPartitions uses keys with the hashes that the Java client's own tests state.
+// javaPartitions uses keys with the hashes from the Java client's own tests.
 func javaPartitions(r *fixture) {
 	const partitions = 12
 	hashes := map[string]int32{
@@ -150,7 +150,7 @@ func javaPartitions(r *fixture) {
 	}
 }
 
-// backPressure holds the first record and counts what is delivered beyond it.
+// backPressure blocks the first record and counts the deliveries beyond it.
 func backPressure(r *fixture) {
 	const bound, n = 16, 200
 	r.tr.CreateTopic(r, r.topic, 1)
@@ -182,7 +182,7 @@ func backPressure(r *fixture) {
 	}
 }
 
-// drain stops the consumer while one record is being handled and another one of the same key waits.
+// drain stops the consumer during the handling of one record, while another one of the same key waits.
 func drain(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
@@ -209,7 +209,7 @@ func drain(r *fixture) {
 	if got := r.committed(0); got != 1 {
 		r.Fatalf("committed %d after the drain, want 1", got)
 	}
-	// The member has left: the next one need not wait for a session to time out.
+	// The member has left, so the next one does not wait for a session timeout.
 	next := new(recorder)
 	began := time.Now()
 	r.consume(next.handle)
@@ -217,7 +217,7 @@ func drain(r *fixture) {
 	r.Logf("taken over after %v", time.Since(began))
 }
 
-// restart publishes through an outage, and expects everybody to find the broker again.
+// restart publishes through an outage, and checks that all members find the broker again.
 func restart(r *fixture) {
 	const n, keys = 300, 10
 	r.tr.CreateTopic(r, r.topic, 2)
@@ -244,8 +244,8 @@ func restart(r *fixture) {
 	rec.checkOrder(r)
 }
 
-// fromEnd publishes until something arrives, because nobody is notified when the member has begun. What it has received
-// and not finished must come again after an outage: a membership begins at the end only once.
+// fromEnd publishes until a record arrives, because the start of the member is not announced. Records that it
+// received and did not finish come again after an outage: a membership begins at the end only once.
 func fromEnd(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	for range 20 {

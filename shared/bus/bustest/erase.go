@@ -21,7 +21,7 @@ func (r *fixture) log(topic string) bus.Log {
 	return l
 }
 
-// scanned are the values of a topic, by key, in order.
+// scanned returns the values of a topic, by key, in order.
 func (r *fixture) scanned(l bus.Log) map[string][]string {
 	out := map[string][]string{}
 	r.must(bus.ScanLog(r.context(), l, func(m bus.Message) {
@@ -87,7 +87,8 @@ func (r *fixture) erase(ctx context.Context, l bus.Log, key string) (int, error)
 	}, join, l, r.pub, r.ins)
 }
 
-// eraseDeadLetters erases one user's dead letters, replayed ones and waiting ones, and looks what is left for readers and replays.
+// eraseDeadLetters erases one user's dead letters, replayed ones and waiting ones. It then checks the rest for
+// readers and replays.
 func eraseDeadLetters(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 2)
 	r.tr.CreateTopic(r, r.deadLetterTopic(), 3)
@@ -134,7 +135,7 @@ func eraseDeadLetters(r *fixture) {
 	}
 }
 
-// eraseTogether erases users at the same time: nobody's dead letter comes back by another erasure's hand, and none is lost.
+// eraseTogether erases users at the same time. No dead letter comes back through another erasure, and none is lost.
 func eraseTogether(r *fixture) {
 	r.tr.CreateTopic(r, r.deadLetterTopic(), 3)
 	for i := range 60 {
@@ -160,7 +161,7 @@ func eraseTogether(r *fixture) {
 	}
 }
 
-// replayAfterCut reads on where a group's offset lies before the cut.
+// replayAfterCut continues reading when a group's offset lies before the cut.
 func replayAfterCut(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)

@@ -1,5 +1,5 @@
-// Package bustest is the conformance suite of the bus: what every transport must do together with the
-// consumer and the middlewares. For tests of what uses the bus, it starts an embedded broker.
+// Package bustest is the conformance suite of the bus. It checks every transport together with the consumer and the
+// middlewares. For tests of users of the bus, it starts an embedded broker.
 package bustest
 
 import (
@@ -12,29 +12,29 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// Transport is what the suite needs of a transport under test. Its functions fail the test
-// by themselves when they cannot do what they are for.
+// Transport has the functions of a transport under test. They fail the test themselves when they cannot do their
+// work.
 type Transport struct {
 	// CreateTopic makes a topic.
 	CreateTopic func(t testing.TB, name string, partitions int)
-	// Source returns a membership in a group, and what cuts it off as the death of its process would.
+	// Source returns a membership in a group. The function kill cuts it off like the death of its process.
 	Source func(t testing.TB, group string, topics ...string) (src bus.Source, kill func())
-	// SourceFromEnd returns a membership that begins at the end where the group has committed nothing.
+	// SourceFromEnd returns a membership that begins at the end in a group without a commit.
 	SourceFromEnd func(t testing.TB, group string, topics ...string) bus.Source
 	// Publisher returns a publisher.
 	Publisher func(t testing.TB) bus.Publisher
 	// Log returns a topic as a log.
 	Log func(t testing.TB, topic string) bus.Log
-	// Committed returns the offset that a group has committed, -1 when none.
+	// Committed returns the offset that a group has committed, or -1.
 	Committed func(t testing.TB, group string, p bus.Partition) int64
-	// Restart stops the broker, calls during, and starts it again with all it held.
+	// Restart stops the broker, calls during, and starts it again with all its data.
 	Restart func(t testing.TB, during func())
 }
 
-// patience bounds every wait; it is long because the dead are noticed by a session timeout.
+// patience bounds every wait. It is long because a session timeout detects dead members.
 const patience = 60 * time.Second
 
-// Run checks a transport. The cases share it, one after the other, on topics of their own.
+// Run checks a transport. The cases share it, one after the other, on separate topics.
 func Run(t *testing.T, tr Transport) {
 	for _, c := range []struct {
 		name string
@@ -75,7 +75,7 @@ func Run(t *testing.T, tr Transport) {
 	}
 }
 
-// fixture is one case's playground.
+// fixture is the environment of one case.
 type fixture struct {
 	*testing.T
 	tr    Transport
@@ -153,7 +153,7 @@ func (r *fixture) eventually(what string, ready func() bool) {
 	}
 }
 
-// within waits for a channel to be closed or to give.
+// within waits until a channel is closed or gives a value.
 func within[T any](r *fixture, what string, c <-chan T) T {
 	r.Helper()
 	select {
@@ -176,7 +176,7 @@ func (r *fixture) committedReaches(partition int, offset int64) {
 	})
 }
 
-// config has short intervals, so that cases need not wait.
+// config has short intervals, so cases do not wait long.
 func (r *fixture) config() bus.Config {
 	cfg := bus.DefaultConfig(r.group)
 	cfg.CommitInterval = 10 * time.Millisecond

@@ -18,7 +18,7 @@ type member struct {
 	err     error
 }
 
-// consume starts a consumer of the case's topic; it is stopped with the case at the latest.
+// consume starts a consumer of the case's topic. It stops with the case at the latest.
 func (r *fixture) consume(h bus.Handler, change ...func(*bus.Config)) *member {
 	r.Helper()
 	src, kill := r.tr.Source(r, r.group, r.topic)
@@ -62,7 +62,7 @@ func (m *member) die() {
 	within(m.fixture, "the dead consumer's goroutines end", m.done)
 }
 
-// recorder notes deliveries.
+// recorder records deliveries.
 type recorder struct {
 	mu    sync.Mutex
 	msgs  []bus.Message
@@ -83,7 +83,7 @@ func (rec *recorder) all() []bus.Message {
 	return slices.Clone(rec.msgs)
 }
 
-// values returns the distinct values seen, in the order of their first delivery.
+// values returns the distinct values in the order of their first delivery.
 func (rec *recorder) values() []string {
 	var out []string
 	seen := make(map[string]bool)
@@ -118,9 +118,9 @@ func (rec *recorder) checkOrder(r *fixture) {
 	}
 }
 
-// gate holds every key until a record with the key "gate" is delivered, which next does not
-// see. A partition is read in order, so whatever was published to it before then waits in
-// its key's queue, and makes one batch with its neighbours.
+// gate blocks every key until a record with the key "gate" is delivered. That record does not reach next. A
+// partition is read in order. So every record published before it waits in its key's queue, and makes one batch
+// with its neighbours.
 func gate(next bus.Handler) bus.Handler {
 	open := make(chan struct{})
 	var once sync.Once

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// hold returns a handler that passes values below limit to rec and holds the others.
+// hold returns a handler that passes values below limit to rec and blocks the others.
 func hold(rec *recorder, limit int) bus.Handler {
 	return func(ctx context.Context, batch []bus.Message) error {
 		for _, m := range batch {
@@ -61,7 +61,7 @@ func prefixOnly(r *fixture) {
 	r.publish(r.numbered(10, 10)...)
 	r.eventually("all but one are finished", func() bool { return len(rec.values()) == 9 })
 	r.committedReaches(0, 3)
-	// A second look after one more record has gone the whole way: commits have been made since.
+	// This is a second check after one more record has passed through: commits have happened since.
 	r.publish(r.say("another", "10"))
 	r.eventually("a later record is finished", func() bool { return len(rec.values()) == 10 })
 	if got := r.committed(0); got != 3 {
@@ -71,7 +71,7 @@ func prefixOnly(r *fixture) {
 	r.committedReaches(0, 11)
 }
 
-// revocation lets a handler claim success after its partition was revoked.
+// revocation lets a handler report success after its partition was revoked.
 func revocation(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	revoked := make(chan error, 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// replayOne puts a letter back that is there twice, with others before and behind it.
+// replayOne puts a letter back that exists twice, with other letters before and after it.
 func replayOne(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)

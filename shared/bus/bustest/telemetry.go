@@ -46,7 +46,7 @@ func traces(r *fixture) {
 	}
 }
 
-// links hands records of two traces over in one batch.
+// links delivers records of two traces in one batch.
 func links(r *fixture) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
@@ -104,7 +104,7 @@ func checkAttributes(r *fixture, got []attribute.KeyValue) {
 	}
 }
 
-// lag holds every record up and reads the gauge.
+// lag blocks every record and reads the gauge.
 func lag(r *fixture) {
 	reader := sdkmetric.NewManualReader()
 	r.instrument(bus.Telemetry{Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
@@ -128,7 +128,7 @@ func lag(r *fixture) {
 	}
 }
 
-// gauge returns the lag that is reported, -1 when none is.
+// gauge returns the reported lag, or -1.
 func gauge(r *fixture, reader sdkmetric.Reader) int64 {
 	var data metricdata.ResourceMetrics
 	r.must(reader.Collect(context.Background(), &data))

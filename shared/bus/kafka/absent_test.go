@@ -13,10 +13,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// patience bounds what must not hang; it is far above what is promised.
+// patience bounds waits that must not hang. It is far above the promised limits.
 const patience = 30 * time.Second
 
-// mute accepts connections and never answers, as a broker does that hangs.
+// mute accepts connections and never answers, like a broker that hangs.
 func mute(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +50,7 @@ func mute(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// refusing is an address where nobody listens.
+// refusing is an address without a listener.
 func refusing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,7 +119,7 @@ func TestNothingHangsWithoutABroker(t *testing.T) {
 	}
 }
 
-// stall stands between a client and a broker, and can stop passing answers on.
+// stall is between a client and a broker, and can stop the answers.
 type stall struct {
 	mu      sync.Mutex
 	stalled bool

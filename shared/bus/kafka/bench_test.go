@@ -63,7 +63,7 @@ func produceAll(b *testing.B, produce func(from, to int) error) {
 	}
 }
 
-// BenchmarkBare is the baseline: kafka-go's Writer and one Reader in a group, committing as it goes.
+// BenchmarkBare is the baseline: kafka-go's Writer and one Reader in a group with continuous commits.
 func BenchmarkBare(b *testing.B) {
 	broker := startEmbedded(b)
 	topic := benchTopic(b, broker.addr())
@@ -166,7 +166,7 @@ func benchBus(b *testing.B, chained bool) {
 	}
 }
 
-// BenchmarkPublishOne is the latency of one record, acknowledged, with nothing else under way.
+// BenchmarkPublishOne is the latency of one record with its acknowledgement, without other work.
 func BenchmarkPublishOne(b *testing.B) {
 	broker := startEmbedded(b)
 	topic := benchTopic(b, broker.addr())

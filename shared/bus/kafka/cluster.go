@@ -1,4 +1,4 @@
-// Package kafka is the bus on Apache Kafka, or whatever speaks its protocol.
+// Package kafka is the bus on Apache Kafka, or on a system with its protocol.
 package kafka
 
 import (
@@ -15,33 +15,33 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// MaxRecordBytes is the largest record that the publisher accepts by default and that the
-// topics made by EnsureTopics take: a 2 MiB record wrapped as a dead letter fits easily.
+// MaxRecordBytes is the largest record that the publisher accepts by default and that the topics made by
+// EnsureTopics take. A 2 MiB record wrapped as a dead letter fits easily.
 const MaxRecordBytes = 4 << 20
 
 const (
 	dialTimeout = 5 * time.Second
 	// requestTimeout bounds requests that a broker answers at once.
 	requestTimeout = 5 * time.Second
-	// metadataTTL is how long a client believes what it heard of topics and their leaders.
+	// metadataTTL is how long a client uses its information about topics and their leaders.
 	metadataTTL = 5 * time.Second
 )
 
-// Cluster says how to reach the brokers.
+// Cluster has the addresses and the security settings of the brokers.
 type Cluster struct {
-	// Brokers are addresses (host:port) of some of the brokers; the others are discovered.
+	// Brokers are addresses (host:port) of some of the brokers. The client discovers the others.
 	Brokers []string
 	// ClientID names this client in the brokers' logs and quotas.
 	ClientID string
-	// TLS encrypts the connections; nil leaves them in clear text.
+	// TLS encrypts the connections. nil leaves them in clear text.
 	TLS *tls.Config
-	// SASL authenticates the client; nil does not.
+	// SASL authenticates the client. nil does not.
 	SASL sasl.Mechanism
-	// Dial makes the network connections; nil dials TCP.
+	// Dial makes the network connections. nil dials TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Validate checks what can be checked without a connection. Its errors are terminal.
+// Validate checks the settings without a connection. Its errors are terminal.
 func (c Cluster) Validate() error {
 	if len(c.Brokers) == 0 {
 		return fault.Terminal("brokers", "at least one address is needed")
@@ -62,8 +62,8 @@ func (c Cluster) dial() func(context.Context, string, string) (net.Conn, error) 
 	return d.DialContext
 }
 
-// client returns a client with a transport of its own, and a function that closes it. The
-// context ends the transport's goroutines even if a late request starts some after that.
+// client returns a client with a separate transport, and a function that closes it. The context ends the
+// transport's goroutines, even if a late request starts some after that.
 func (c Cluster) client() (*kafkago.Client, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	transport := &kafkago.Transport{
@@ -86,18 +86,18 @@ func (c Cluster) dialer(dial func(context.Context, string, string) (net.Conn, er
 type Topic struct {
 	// Name is the topic's name.
 	Name string
-	// Partitions is how many it has; greater than 0. An existing topic keeps its number, because
-	// more partitions would move keys and so break their order.
+	// Partitions is the number of partitions, greater than 0. An existing topic keeps its number, because more
+	// partitions would move keys and break their order.
 	Partitions int
-	// Replicas is how many brokers hold each record; 0 leaves it to the broker's default.
+	// Replicas is how many brokers hold each record. 0 means the broker's default.
 	Replicas int
-	// Retention is how long records are kept; 0 leaves it to the broker's default.
+	// Retention is how long records are kept. 0 means the broker's default.
 	Retention time.Duration
-	// InSync is how many brokers have to hold a record before it is acknowledged; 0 leaves it to the broker's default.
+	// InSync is how many brokers must hold a record before it is acknowledged. 0 means the broker's default.
 	InSync int
 }
 
-// limits are the settings of a topic that may change while it is used.
+// limits are the settings of a topic that may change while it is in use.
 func (t Topic) limits() map[string]string {
 	out := map[string]string{}
 	if t.Retention > 0 {
@@ -109,8 +109,8 @@ func (t Topic) limits() map[string]string {
 	return out
 }
 
-// EnsureTopics makes the topics that do not exist. It may be called by many at once and
-// repeatedly; existing topics stay as they are. For those no right to make topics is needed.
+// EnsureTopics makes the topics that do not exist. Many callers may call it at once and repeatedly. Existing topics
+// stay unchanged, and need no right to make topics.
 func EnsureTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
 	if err := cluster.Validate(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func EnsureTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
 		return fmt.Errorf("create topics: %w", err)
 	}
 	for name, err := range res.Errors {
-		if errors.Is(err, kafkago.TopicAuthorizationFailed) { // said of topics that exist, too
+		if errors.Is(err, kafkago.TopicAuthorizationFailed) { // also the answer for existing topics
 			if _, missing := newTopicTable(client).ask(ctx, name); missing == nil {
 				continue
 			}
@@ -148,7 +148,7 @@ func topicConfig(t Topic) kafkago.TopicConfig {
 	}
 	config := kafkago.TopicConfig{
 		Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replicas,
-		// A batch of one record has some overhead beside the record.
+		// A batch of one record is a little larger than the record.
 		ConfigEntries: []kafkago.ConfigEntry{
 			{ConfigName: "max.message.bytes", ConfigValue: fmt.Sprint(MaxRecordBytes + 64<<10)},
 		},
@@ -159,7 +159,8 @@ func topicConfig(t Topic) kafkago.TopicConfig {
 	return config
 }
 
-// LimitTopics gives topics that exist the retention and the in-sync replicas that are not 0; all else of them stays as it is.
+// LimitTopics gives existing topics the retention and the in-sync replicas that are not 0. Their other settings
+// stay unchanged.
 func LimitTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
 	req := &kafkago.IncrementalAlterConfigsRequest{}
 	for _, t := range topics {

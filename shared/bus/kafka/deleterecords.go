@@ -4,8 +4,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// kafka-go speaks DeleteRecords no more than it knows its number, but takes further messages into its own registry. That has to
-// happen before any connection is made, hence here and not where it is used.
+// kafka-go does not support DeleteRecords, but its registry accepts further messages. The registration must come
+// before any connection, so it is here and not at the use.
 func init() { protocol.Register(&deleteRecordsRequest{}, &deleteRecordsResponse{}) }
 
 // deleteRecordsRequest asks the leader of one partition to remove the records before an offset.

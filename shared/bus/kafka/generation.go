@@ -11,9 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// generation wraps kafka-go's. It holds kafka-go back from joining again until Release, so
-// that the group waits (up to its rebalance timeout) for the work to stop before a partition
-// moves.
+// generation wraps kafka-go's generation. It prevents kafka-go from joining again until Release. So the group waits
+// (up to its rebalance timeout) for the work to stop before a partition moves.
 type generation struct {
 	source     *source
 	gen        *kafkago.Generation
@@ -55,7 +54,7 @@ func (g *generation) Partitions() []bus.Partition { return g.partitions }
 // Done is closed at the end.
 func (g *generation) Done() <-chan struct{} { return g.done }
 
-// Fetch reads on.
+// Fetch reads the next records.
 func (g *generation) Fetch(ctx context.Context, p bus.Partition) (bus.Fetched, error) {
 	r, ok := g.readers[p]
 	if !ok {
@@ -88,8 +87,8 @@ func (g *generation) End(ctx context.Context, p bus.Partition) (int64, error) {
 	return 0, fmt.Errorf("list offsets: no answer for %s/%d", p.Topic, p.ID)
 }
 
-// Commit is bounded by kafka-go's own deadline; ctx bounds the waiting for it. The broker
-// refuses the commit of a generation that it has replaced, and that is a revocation too.
+// Commit has the limit of kafka-go's own deadline, and ctx bounds the wait for it. The broker refuses the commit of
+// a replaced generation. That is a revocation too.
 func (g *generation) Commit(ctx context.Context, offsets map[bus.Partition]int64) error {
 	select {
 	case <-g.done:

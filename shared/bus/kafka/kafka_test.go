@@ -62,7 +62,7 @@ func (b *embedded) restart(t testing.TB, during func()) {
 
 func (b *embedded) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 
-// mortal dials connections that can be cut for good, as the death of a process does.
+// mortal dials connections that can be cut for good, as by the death of a process.
 type mortal struct {
 	mu    sync.Mutex
 	dead  bool
@@ -92,7 +92,7 @@ func (m *mortal) kill() {
 	}
 }
 
-// transport is what the suite needs, on the broker at addr.
+// transport has the functions for the suite, on the broker at addr.
 func transport(addr string, session time.Duration, restart func(testing.TB, func())) bustest.Transport {
 	cluster := kafka.Cluster{Brokers: []string{addr}}
 	config := func(group string, topics []string) kafka.SourceConfig {
@@ -272,7 +272,7 @@ func TestLimitsOfTopics(t *testing.T) {
 	}
 }
 
-// TestARefusedRecordFailsAlone publishes to a topic that takes less than the publisher does.
+// TestARefusedRecordFailsAlone publishes to a topic with a smaller limit than the publisher's.
 func TestARefusedRecordFailsAlone(t *testing.T) {
 	b := startEmbedded(t)
 	if err := b.cluster.CreateTopic("small", 1, nil); err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// readWait is how long a read waits for records that are said to be there.
+// readWait is how long a read waits for records that the broker reports.
 const readWait = 500 * time.Millisecond
 
-// emptyReads is how often a read may bring nothing before the rest of the partition counts as gaps, as compaction and
-// transactions leave them: a broker that throttles answers with nothing, too.
+// emptyReads is the maximum number of empty reads. After it the rest of the partition counts as a gap, as
+// compaction and transactions leave them. A broker that throttles also gives empty answers.
 const emptyReads = 5
 
-// moving is how long a request is repeated while its partition's leader moves: the client's table of leaders is metadataTTL old at most,
-// and the brokers elect within seconds.
+// moving is how long a request is repeated while its partition's leader moves. The client's table of leaders is at
+// most metadataTTL old, and the brokers elect within seconds.
 const moving = 2 * metadataTTL
 
-// atLeader repeats what asks the leader of a partition while none of the brokers says to be it.
+// atLeader repeats a request to the leader of a partition while no broker is the leader.
 func atLeader(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, moving+requestTimeout)
 	defer cancel()
@@ -43,7 +43,7 @@ func atLeader(ctx context.Context, ask func(context.Context) error) error {
 	}
 }
 
-// NewLog returns a topic as a log. It connects when it is used. A record must not be larger than MaxRecordBytes.
+// NewLog returns a topic as a log. It connects at its first use. A record must not be larger than MaxRecordBytes.
 func NewLog(cluster Cluster, topic string) (bus.Log, error) {
 	if err := cluster.Validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (l *log) Partitions(ctx context.Context) ([]int, error) {
 	return l.topics.get(ctx, l.topic, requestTimeout)
 }
 
-// PartitionOf implements bus.Log. It is where the publisher puts them.
+// PartitionOf implements bus.Log. It uses the publisher's partitioning.
 func (l *log) PartitionOf(ctx context.Context, key []byte) (int, error) {
 	partitions, err := l.Partitions(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (l *log) fetch(ctx context.Context, partition int, from int64) (msgs []bus.
 			return nil, 0, err
 		}
 		if r.Offset < from {
-			continue // a batch begins before what was asked for
+			continue // a batch begins before the requested offset
 		}
 		m, err := l.message(partition, r)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 )
 
-// TestLogFollowsTheLeader moves a partition to another broker after the client has learned where it is.
+// TestLogFollowsTheLeader moves a partition to another broker after the client has learned its leader.
 func TestLogFollowsTheLeader(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "log"))
 	if err != nil {

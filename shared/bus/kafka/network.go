@@ -57,7 +57,7 @@ type trackedConn struct {
 	network *network
 }
 
-// Close forgets the connection.
+// Close closes the connection and removes it from the table.
 func (c *trackedConn) Close() error {
 	c.network.mu.Lock()
 	delete(c.network.conns, c)

@@ -8,7 +8,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// Offsets reads how far a consumer group is in a topic. It is safe for concurrent use.
+// Offsets reads the offsets of a consumer group in a topic. It is safe for concurrent use.
 type Offsets struct {
 	group, topic string
 	client       *kafkago.Client
@@ -16,7 +16,7 @@ type Offsets struct {
 	topics       *topicTable
 }
 
-// NewOffsets returns the offsets of a group. It connects when it is used.
+// NewOffsets returns the offsets of a group. It connects at its first use.
 func NewOffsets(cluster Cluster, group, topic string) (*Offsets, error) {
 	if err := cluster.Validate(); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func NewOffsets(cluster Cluster, group, topic string) (*Offsets, error) {
 	return &Offsets{group: group, topic: topic, client: client, closeClient: closeClient, topics: newTopicTable(client)}, nil
 }
 
-// Committed returns the offset of the next record by partition. A partition of which the group has finished nothing is left out.
+// Committed returns the offset of the next record by partition. It omits a partition without a finished record.
 func (o *Offsets) Committed(ctx context.Context) (map[int]int64, error) {
 	partitions, err := o.topics.get(ctx, o.topic, requestTimeout)
 	if err != nil {
@@ -37,7 +37,7 @@ func (o *Offsets) Committed(ctx context.Context) (map[int]int64, error) {
 	if err == nil {
 		err = res.Error
 	}
-	if errors.Is(err, kafkago.GroupIdNotFound) { // nobody has joined it yet
+	if errors.Is(err, kafkago.GroupIdNotFound) { // the group has had no member yet
 		return nil, nil
 	}
 	if err != nil {

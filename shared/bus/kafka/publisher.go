@@ -14,19 +14,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// PublisherConfig describes a publisher. Zero values take the defaults given.
+// PublisherConfig describes a publisher. Zero values take the given defaults.
 type PublisherConfig struct {
 	// Cluster says how to reach the brokers.
 	Cluster Cluster
-	// MaxRecordBytes is the largest record accepted; MaxRecordBytes, the constant. The topics must take it.
+	// MaxRecordBytes is the largest accepted record. The default is the constant MaxRecordBytes. The topics must
+	// accept it.
 	MaxRecordBytes int
-	// BatchBytes is how much of a partition's queue goes into one request, unless one record alone is larger; 1 MiB.
+	// BatchBytes is the maximum size of a request from a partition's queue, unless one record alone is larger. The
+	// default is 1 MiB.
 	BatchBytes int
-	// RequestTimeout bounds one attempt; 10 s.
+	// RequestTimeout bounds one attempt. The default is 10 s.
 	RequestTimeout time.Duration
-	// RetryDelay is the pause between attempts; 100 ms.
+	// RetryDelay is the pause between attempts. The default is 100 ms.
 	RetryDelay time.Duration
-	// Compression of the record batches; none unless set.
+	// Compression is the compression of the record batches. The default is none.
 	Compression kafkago.Compression
 }
 
@@ -38,10 +40,10 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-// publisher queues records by partition and has one request for each partition under way.
-// What arrives meanwhile goes with the next request: batches grow with the load and nobody
-// waits for one to fill. kafka-go's Writer is not used because it gives a batch up after some
-// attempts and goes on with the next one, which breaks the order of a key.
+// publisher queues records by partition and has one request for each partition under way. Records that arrive
+// meanwhile go with the next request. So batches grow with the load, and no record waits for a full batch.
+// kafka-go's Writer is not used: it drops a batch after some attempts and continues with the next one, which breaks
+// the order of a key.
 type publisher struct {
 	cfg         PublisherConfig
 	client      *kafkago.Client
@@ -57,8 +59,8 @@ type publisher struct {
 	active sync.WaitGroup
 }
 
-// NewPublisher returns a publisher that connects when it is used. Records are acknowledged by
-// all replicas in sync, and keys fall on the partitions that the Java client chooses.
+// NewPublisher returns a publisher that connects at its first use. All replicas in sync acknowledge the records.
+// Keys fall on the partitions that the Java client chooses.
 func NewPublisher(cfg PublisherConfig) (bus.Publisher, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Cluster.Validate(); err != nil {
@@ -104,8 +106,8 @@ func (p *publisher) Publish(ctx context.Context, msgs ...bus.Message) error {
 	return nil
 }
 
-// enqueueAll finds every partition before it queues anything, so that a topic that cannot be
-// looked up leaves nothing half done.
+// enqueueAll finds every partition before it queues a record. So a topic that cannot be found leaves no
+// half-finished call.
 func (p *publisher) enqueueAll(ctx context.Context, msgs []bus.Message) ([]*entry, error) {
 	now := time.Now()
 	entries := make([]*entry, len(msgs))
@@ -138,7 +140,7 @@ func (p *publisher) enqueueAll(ctx context.Context, msgs []bus.Message) ([]*entr
 	return entries, nil
 }
 
-// lookUp waits for a topic until ctx is done: it may be in the making.
+// lookUp waits for a topic until ctx is done: its creation may be under way.
 func (p *publisher) lookUp(ctx context.Context, topic string) ([]int, error) {
 	for {
 		partitions, err := p.topics.get(ctx, topic, p.cfg.RequestTimeout)

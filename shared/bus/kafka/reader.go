@@ -19,16 +19,16 @@ type reader struct {
 	dialer    *kafkago.Dialer
 	starts    *starts
 
-	next    int64 // negative until the first record's place is looked up
-	removed bool  // the record at next is gone, so the oldest one is next
+	next    int64 // negative until the first record's offset is known
+	removed bool  // the record at next was removed, so the oldest one is next
 
 	mu     sync.Mutex
 	conn   *kafkago.Conn
 	closed bool
 }
 
-// fetch makes one request, and another one where the first finds that the place to read from is gone: the oldest record that is
-// left is next then. Any error drops the connection: the next call looks the leader up.
+// fetch makes one request. If the requested offset was removed, it makes another request at the oldest record. Any
+// error drops the connection, and the next call finds the leader.
 func (r *reader) fetch(ctx context.Context) (bus.Fetched, error) {
 	got, err := r.request(ctx)
 	if errors.Is(err, kafkago.OffsetOutOfRange) && len(got.Messages) == 0 && ctx.Err() == nil {
@@ -48,7 +48,7 @@ func (r *reader) request(ctx context.Context) (bus.Fetched, error) {
 		r.drop(conn)
 	}
 	if errors.Is(err, kafkago.OffsetOutOfRange) {
-		r.next, r.removed = kafkago.FirstOffset, true // retention removed what was not read yet
+		r.next, r.removed = kafkago.FirstOffset, true // retention removed unread records
 	}
 	switch {
 	case ctx.Err() != nil && len(got.Messages) == 0:
@@ -127,7 +127,7 @@ func (r *reader) first(conn *kafkago.Conn) (int64, error) {
 	return r.starts.find(r.partition, conn)
 }
 
-// read takes what one request brings. Records that arrived before an error are good.
+// read reads the result of one request. Records that arrived before an error are valid.
 func (r *reader) read(conn *kafkago.Conn) (bus.Fetched, error) {
 	if err := conn.SetDeadline(time.Now().Add(r.cfg.MaxWait + requestTimeout)); err != nil {
 		return bus.Fetched{}, err
@@ -139,19 +139,19 @@ func (r *reader) read(conn *kafkago.Conn) (bus.Fetched, error) {
 	for {
 		m, err := batch.ReadMessage()
 		if err != nil {
-			break // io.EOF at the end; Close tells of any other
+			break // io.EOF at the end; Close returns any other error
 		}
 		got.Messages = append(got.Messages, r.message(m))
 	}
 	err := batch.Close()
 	if errors.Is(err, kafkago.RequestTimedOut) {
-		return got, nil // kafka-go's word for a fetch that brought nothing
+		return got, nil // kafka-go's error for an empty fetch
 	}
 	if n := len(got.Messages); n > 0 {
 		r.next = got.Messages[n-1].Offset + 1
 	}
 	if err == nil {
-		// Beyond the last record when a compacted batch ends with removed ones.
+		// It is beyond the last record when a compacted batch ends with removed ones.
 		r.next = max(r.next, batch.Offset())
 	}
 	return got, err

@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
 )
 
-// TestConformanceOnApacheKafka runs the suite against the real thing. Its smallest session
-// timeout is six seconds, so the cases in which members die take that long.
+// TestConformanceOnApacheKafka runs the suite on Apache Kafka. Its smallest session timeout is six seconds, so
+// cases with dead members take that long.
 func TestConformanceOnApacheKafka(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)

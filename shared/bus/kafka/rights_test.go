@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 )
 
-// TestTopicsThatExistNeedNoRightToMakeThem asks with the rights that a service has where others look after topics.
+// TestTopicsThatExistNeedNoRightToMakeThem calls with the rights of a service that may not make topics.
 func TestTopicsThatExistNeedNoRightToMakeThem(t *testing.T) {
 	right := func(name string) kfake.ACL {
 		return kfake.ACL{

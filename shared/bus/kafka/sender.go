@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// queue holds the records of one partition that wait. It exists while a sender works on it.
+// queue holds the waiting records of one partition. It exists while a sender works on it.
 type queue struct {
 	id      bus.Partition
 	entries []*entry
@@ -46,9 +46,9 @@ func (p *publisher) send(q *queue) {
 	}
 }
 
-// settle makes requests until every record of the batch has its result or nobody waits for
-// it any more. Nothing later of the partition is sent meanwhile. What a broker refuses in a
-// batch is sent again one by one, so that only the records to blame are refused.
+// settle makes requests until every record of the batch has its result or no caller waits for it. Meanwhile it
+// sends no later record of the partition. When a broker refuses a batch, settle sends its records one by one. So
+// only the records at fault are refused.
 func (p *publisher) settle(id bus.Partition, batch []*entry) {
 	for ; len(batch) > 0; batch = awaited(batch) {
 		err := p.produce(id, batch)
@@ -100,7 +100,7 @@ func (p *publisher) next(q *queue) []*entry {
 	return batch
 }
 
-// awaited drops the records whose callers have gone.
+// awaited drops the records of callers that have gone.
 func awaited(entries []*entry) []*entry {
 	gone := func(e *entry) bool { return e.ctx.Err() != nil }
 	if !slices.ContainsFunc(entries, gone) {
@@ -140,8 +140,8 @@ func record(m bus.Message) kafkago.Record {
 	return r
 }
 
-// isRefusal tells the answers that are about the record and that no retry changes. Missing
-// rights are not among them: an operator can grant them, and the records must not be lost.
+// isRefusal reports whether an answer concerns the record and no retry changes it. Missing rights are no refusal:
+// an operator can grant them, and the records must not be lost.
 func isRefusal(err error) bool {
 	for _, e := range []error{
 		kafkago.MessageSizeTooLarge, kafkago.RecordListTooLarge, kafkago.InvalidTopic, kafkago.InvalidRecord,

@@ -15,30 +15,31 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// SourceConfig describes one membership in a consumer group. Zero durations and sizes take
-// the defaults given.
+// SourceConfig describes one membership in a consumer group. Zero durations and sizes take the given defaults.
 type SourceConfig struct {
 	// Cluster says how to reach the brokers.
 	Cluster Cluster
 	// Group is the consumer group.
 	Group string
-	// Topics are consumed; Next waits until all of them exist.
+	// Topics are the topics to consume. Next waits until all of them exist.
 	Topics []string
-	// FromEnd begins a partition of which the group has committed nothing at the end that this member finds when it
-	// first reads it, instead of at the oldest record: for members that only care for what happens from now on. The group is the member's
-	// own and is deleted by Close; that of a member that was killed is left to the broker, which forgets empty groups after a while.
+	// FromEnd changes the start of a partition without a commit. The member begins at the end that it first reads,
+	// not at the oldest record. It is for members that need only new records. The group belongs to the member, and
+	// Close deletes it. The broker forgets the empty group of a killed member after a while.
 	FromEnd bool
-	// SessionTimeout is how long the group waits for a member that has fallen silent; 10 s.
+	// SessionTimeout is how long the group waits for a silent member. The default is 10 s.
 	SessionTimeout time.Duration
-	// Heartbeat is how often the member reports, and so how soon it sees a rebalance; 1 s.
+	// Heartbeat is the interval of the member's heartbeats, and so the delay until it sees a rebalance. The default
+	// is 1 s.
 	Heartbeat time.Duration
-	// RebalanceTimeout is how long a rebalance waits for members to stop their work; 15 s.
+	// RebalanceTimeout is how long a rebalance waits for members to stop their work. The default is 15 s.
 	RebalanceTimeout time.Duration
-	// MaxWait is how long a fetch waits for records; 500 ms.
+	// MaxWait is how long a fetch waits for records. The default is 500 ms.
 	MaxWait time.Duration
-	// FetchBytes is how much a fetch of one partition brings at most, unless one record alone is larger; 1 MiB.
+	// FetchBytes is the maximum size of a fetch of one partition, unless one record alone is larger. The default is
+	// 1 MiB.
 	FetchBytes int
-	// CloseTimeout is how long leaving the group may take before connections are cut; 3 s.
+	// CloseTimeout is the time for leaving the group, before connections are cut. The default is 3 s.
 	CloseTimeout time.Duration
 }
 
@@ -52,8 +53,7 @@ func (c SourceConfig) withDefaults() SourceConfig {
 	return c
 }
 
-// source joins a group through kafka-go's ConsumerGroup. Its Reader would not tell when a
-// partition is revoked.
+// source joins a group through kafka-go's ConsumerGroup. Its Reader does not report a revoked partition.
 type source struct {
 	cfg         SourceConfig
 	net         *network
@@ -68,8 +68,8 @@ type source struct {
 	done    chan struct{}
 }
 
-// NewSource returns a membership that is not joined yet. An invalid configuration is a
-// terminal error; that no broker answers is none.
+// NewSource returns a membership that has not joined yet. An invalid configuration is a terminal error. A missing
+// broker is no error here.
 func NewSource(cfg SourceConfig) (bus.Source, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Cluster.Validate(); err != nil {
@@ -121,7 +121,7 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 	case isConfigError(err):
 		return nil, fault.Terminal("group", "%w", err)
 	case errors.Is(err, kafkago.RebalanceInProgress):
-		return nil, fmt.Errorf("join group: %w: %w", bus.ErrRevoked, err) // others join or leave: it is to be asked again
+		return nil, fmt.Errorf("join group: %w: %w", bus.ErrRevoked, err) // others join or leave: the caller must try again
 	case err != nil:
 		return nil, fmt.Errorf("join group: %w", err)
 	}
@@ -132,8 +132,8 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 	return g, nil
 }
 
-// isConfigError reports whether waiting cannot help. Where rights are missing it may: an operator can grant them, and a broker that has
-// just started may not know them yet.
+// isConfigError reports whether a wait cannot help. With missing rights it may help: an operator can grant them,
+// and a broker that has just started may not know them yet.
 func isConfigError(err error) bool {
 	for _, e := range []error{
 		kafkago.InvalidSessionTimeout, kafkago.InconsistentGroupProtocol, kafkago.InvalidGroupId,
@@ -146,8 +146,7 @@ func isConfigError(err error) bool {
 	return false
 }
 
-// join starts the membership once all topics exist: kafka-go would rejoin without a pause
-// while one is missing.
+// join starts the membership once all topics exist. kafka-go would rejoin without a pause while one is missing.
 func (s *source) join(ctx context.Context) (*kafkago.ConsumerGroup, error) {
 	s.mu.Lock()
 	group, closed := s.group, s.closed
@@ -192,8 +191,8 @@ func (s *source) findTopics(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the group. kafka-go waits for whatever request is under way, which may be a
-// join that takes a whole rebalance; cutting the connections ends that.
+// Close leaves the group. kafka-go waits for the current request, which may be a join that takes a whole rebalance.
+// Cut connections end that wait.
 func (s *source) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -212,7 +211,7 @@ func (s *source) Close() error {
 	}
 	left := make(chan error, 1)
 	go func() { left <- group.Close() }()
-	// Released before the group knows that it is closed, the generation would be joined anew.
+	// A release before the close of the group would make the generation join again.
 	for err := error(nil); !errors.Is(err, kafkago.ErrGroupClosed); {
 		_, err = group.Next(context.Background())
 	}
@@ -234,7 +233,7 @@ func (s *source) Close() error {
 	}
 }
 
-// deleteGroup leaves nothing of a group behind that nobody will join again.
+// deleteGroup deletes a group that no member will join again.
 func (s *source) deleteGroup() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
 	defer cancel()

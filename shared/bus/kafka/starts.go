@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// starts knows where a source begins partitions of which its group has committed nothing. The ends it found are
-// kept over generations: what came after them and was not committed must come again.
+// starts holds the start offsets of partitions without a commit of the group. It keeps the ends it found over
+// generations: later records without a commit must come again.
 type starts struct {
 	fromEnd bool
 	mu      sync.Mutex

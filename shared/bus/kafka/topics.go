@@ -10,8 +10,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// topicTable remembers the partitions of topics for a while: adding partitions is rare, and a
-// key must not move between two looks.
+// topicTable caches the partitions of topics for a while. Adding partitions is rare, and a key must not move
+// between two lookups.
 type topicTable struct {
 	client     *kafkago.Client
 	mu         sync.Mutex
@@ -42,7 +42,7 @@ func (t *topicTable) get(ctx context.Context, topic string, timeout time.Duratio
 		t.partitions[topic], t.until[topic] = found, time.Now().Add(topicTTL)
 		return found, nil
 	case known != nil && !isRefusal(err):
-		return known, nil // the brokers are unavailable; what they said last still holds
+		return known, nil // the brokers are unavailable; their last answer still holds
 	}
 	return nil, err
 }

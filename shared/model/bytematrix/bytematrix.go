@@ -1,21 +1,23 @@
-// Package bytematrix multiplies by matrices of signed bytes, on processors that have instructions for it (AVX-512 VNNI, or AVX2). A
-// vector that comes in is rounded to 127 steps of its largest number; what is summed up is exact, and the same on both.
+// Package bytematrix multiplies by matrices of signed bytes. It needs a processor with AVX-512 VNNI or AVX2. It
+// rounds an input vector to 127 steps of its largest number. The sums are exact, and the same with both sets of
+// instructions.
 package bytematrix
 
 import "fmt"
 
-// layout is how a set of instructions takes a matrix.
+// layout is the form in which a set of instructions takes a matrix.
 type layout struct {
-	// A matrix is multiplied in tiles of so many rows of the other matrix, and so many columns of its own; so many rows of it make a step.
+	// A matrix is multiplied in tiles. A tile has tileRows rows of the other matrix and tileColumns columns of this
+	// one. A step has stepRows rows of this matrix.
 	tileRows, tileColumns, stepRows int
-	// offset makes signed bytes unsigned, where the instruction wants one of its factors unsigned.
+	// offset makes signed bytes unsigned for instructions that need one unsigned factor.
 	offset int
 }
 
 // lanes is how many numbers are rounded at a time.
 const lanes = 16
 
-// Matrix has signed bytes that stand for multiples of a factor of each column. It does not change.
+// Matrix has signed bytes that stand for multiples of a factor of each column. It is immutable.
 type Matrix struct {
 	rows, columns int
 	layout
@@ -24,13 +26,13 @@ type Matrix struct {
 	factors []float32
 }
 
-// Fits reports whether a matrix of that size can be multiplied by here, on this processor.
+// Fits reports whether this package can multiply by a matrix of that size on this processor.
 func Fits(rows, columns int) bool {
 	in, ok := native()
 	return ok && rows > 0 && columns > 0 && rows%lanes == 0 && columns%in.tileColumns == 0
 }
 
-// New takes a matrix, row by row, with a factor for each column. It panics where it does not fit.
+// New takes a matrix, row by row, with a factor for each column. It panics where Fits is false for the size.
 func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	if !Fits(rows, columns) || len(steps) != rows*columns || len(factors) != columns {
 		panic(fmt.Sprintf("bytematrix: %d bytes and %d factors for %d by %d", len(steps), len(factors), rows, columns))
@@ -49,8 +51,8 @@ func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	return m
 }
 
-// Multiply returns the product of a matrix, given row by row, with this one, in numbers that are taken from room, which need not be 0. It
-// panics where a row is not as long as this matrix is high.
+// Multiply returns the product of a matrix, given row by row, with this one. It takes the result's numbers from
+// room, which need not be 0. It panics where a row is not as long as this matrix is high.
 func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 	if len(a)%m.rows != 0 {
 		panic(fmt.Sprintf("bytematrix: %d numbers for rows of %d", len(a), m.rows))
@@ -61,7 +63,7 @@ func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 	return multiply(m, a, room, quantizeToWords, tileOfWords)
 }
 
-// multiply rounds the rows of a to numbers of some size, and multiplies tile by tile.
+// multiply rounds the rows of a to numbers of type N, and multiplies tile by tile.
 func multiply[N int8 | int16](
 	m *Matrix, a []float32, room func(int) []float32,
 	quantize func(to *N, from *float32, n int, by float32, sums *[lanes]int32),

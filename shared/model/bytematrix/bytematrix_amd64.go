@@ -10,7 +10,8 @@ var (
 	hasAVX2 = cpu.X86.HasAVX2
 )
 
-// native is the layout of the best instructions of this processor; none where it has none.
+// native returns the layout of the best instructions of this processor. It returns false where the processor lacks
+// them.
 func native() (layout, bool) {
 	if hasVNNI {
 		return vnni, true
@@ -23,7 +24,8 @@ func native() (layout, bool) {
 //go:noescape
 func largest(from *float32, n int, most *[lanes]float32)
 
-// quantizeToBytes writes numbers times a factor as the nearest bytes, and the sums of those at each sixteenth place.
+// quantizeToBytes writes numbers times a factor as the nearest bytes, and the sums of the bytes at each sixteenth
+// place.
 //
 //go:noescape
 func quantizeToBytes(to *int8, from *float32, n int, by float32, sums *[lanes]int32)
@@ -33,8 +35,8 @@ func quantizeToBytes(to *int8, from *float32, n int, by float32, sums *[lanes]in
 //go:noescape
 func quantizeToWords(to *int16, from *float32, n int, by float32, sums *[lanes]int32)
 
-// tileOfBytes writes 8 rows by 32 columns of a product: rows of out are stride bytes apart, those of steps height numbers; count is how
-// many steps of the packed matrix there are.
+// tileOfBytes writes 8 rows by 32 columns of a product. Rows of out are stride bytes apart, rows of steps height
+// numbers. The argument count is the number of steps of the packed matrix.
 //
 //go:noescape
 func tileOfBytes(out *float32, steps *int8, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int)

@@ -11,7 +11,7 @@ import (
 
 func room(n int) []float32 { return make([]float32, n) }
 
-// TestAProductIsThatOfTheRoundedNumbers holds products against ones that are computed number by number.
+// TestAProductIsThatOfTheRoundedNumbers compares products with products computed number by number.
 func TestAProductIsThatOfTheRoundedNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, size := range [][3]int{{1, 16, 32}, {7, 48, 64}, {8, 384, 96}, {35, 384, 1536}, {9, 1536, 384}} {

@@ -2,7 +2,7 @@ package bytematrix
 
 import "testing"
 
-// LeaveOutVNNI has a test run without AVX-512.
+// LeaveOutVNNI runs a test without AVX-512.
 func LeaveOutVNNI(t *testing.T) {
 	before := hasVNNI
 	hasVNNI = false

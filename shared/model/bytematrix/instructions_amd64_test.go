@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
-// TestAllInstructionsGiveTheSameBits lets decisions be the same on every processor.
+// TestAllInstructionsGiveTheSameBits checks that decisions are the same on every processor.
 func TestAllInstructionsGiveTheSameBits(t *testing.T) {
 	const n, rows, columns = 35, 384, 96
 	if !bytematrix.Fits(rows, columns) {

@@ -9,10 +9,9 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Cached returns e with the vectors of size texts kept in memory, about 4 bytes a
-// dimension each. Texts are known by their SHA-256, so that the cache holds no user's words.
-// Callers get vectors of their own. A size of zero or less means no cache. What several
-// callers miss at the same time is embedded by each of them.
+// Cached returns e with a cache of the vectors of size texts in memory, about 4 bytes a dimension each. The key of
+// a text is its SHA-256, so the cache contains no words of users. Each caller gets its own copy of a vector. A size
+// of zero or less means no cache. A text that several callers miss at the same time is embedded by each of them.
 func Cached(e Embedder, size int) Embedder {
 	if size <= 0 {
 		return e
@@ -26,7 +25,7 @@ type cached struct {
 	vectors *otter.Cache[[sha256.Size]byte, []float32]
 }
 
-// Embed asks the embedder once, for the distinct texts that are not cached.
+// Embed calls the embedder once, for the distinct texts that are not cached.
 func (c *cached) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	missing := map[[sha256.Size]byte][]int{}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errUnavailable = errors.New("server unavailable after SECRETTEXT")
 
-// counting gives a text the vector (its length, 0) and records what it was asked.
+// counting gives a text the vector (its length, 0) and records its calls.
 type counting struct {
 	mu    sync.Mutex
 	asked [][]string
@@ -82,7 +82,7 @@ func TestCachedAsksOnce(t *testing.T) {
 	}
 }
 
-// The cache sheds what is too much a little later, so that some more than its size may be there for a moment.
+// The cache removes surplus texts a little later. It may briefly exceed its size.
 func TestCachedIsBounded(t *testing.T) {
 	c := &counting{}
 	e := embedding.Cached(c, 2)

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Attributes of the spans of Traced; the first three are those of OpenTelemetry's generative AI conventions.
+// Attributes of the spans of Traced. The first three come from OpenTelemetry's generative AI conventions.
 const (
 	attrOperation = attribute.Key("gen_ai.operation.name")
 	attrModel     = attribute.Key("gen_ai.request.model")
@@ -16,8 +16,8 @@ const (
 	attrTexts     = attribute.Key("mneme.embedding.texts")
 )
 
-// Traced returns e with one span per call, "embeddings <model>". It carries model, dimension
-// and the number of texts, never a text.
+// Traced returns e with one span per call, "embeddings <model>". It carries model, dimension and the number of
+// texts, never a text.
 func Traced(e Embedder, tracer trace.Tracer) Embedder {
 	return &traced{Embedder: e, tracer: tracer}
 }
@@ -27,7 +27,7 @@ type traced struct {
 	tracer trace.Tracer
 }
 
-// Embed is the embedder's, in a span.
+// Embed calls the embedder in a span.
 func (t *traced) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, span := t.tracer.Start(ctx, "embeddings "+t.Model(), trace.WithAttributes(
 		attrOperation.String("embeddings"), attrModel.String(t.Model()),
@@ -35,7 +35,7 @@ func (t *traced) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	defer span.End()
 	vectors, err := t.Embedder.Embed(ctx, texts)
 	if err != nil {
-		// The error's text is left out: a model server may repeat its input in it.
+		// The span omits the error's text: a model server may repeat its input in it.
 		span.SetStatus(codes.Error, "embed")
 	}
 	return vectors, err

@@ -1,6 +1,6 @@
-// Package floatmatrix multiplies matrices whose rows may be apart in memory, such as one head's part of the queries of an attention.
-// Libraries take matrices whose rows follow each other, and are slow where a row has a few dozen numbers. This package has code for AVX-512
-// and for AVX2. A library multiplies few rows, and on other processors.
+// Package floatmatrix multiplies matrices with gaps between their rows in memory. An example is one head's part of
+// the queries of an attention. Libraries need rows without gaps, and are slow for rows of a few dozen numbers. This
+// package has code for AVX-512 and for AVX2. A library multiplies few rows, and serves other processors.
 package floatmatrix
 
 import (
@@ -17,13 +17,13 @@ const (
 	rows256     = 6
 )
 
-// Matrix is a view of numbers: Rows rows of Columns numbers each, whose beginnings are Stride numbers apart.
+// Matrix is a view of numbers: Rows rows of Columns numbers each. The starts of two rows are Stride numbers apart.
 type Matrix struct {
 	Numbers               []float32
 	Rows, Columns, Stride int
 }
 
-// Multiply writes the product of two matrices. It panics where they do not go together.
+// Multiply writes the product of two matrices. It panics where their shapes do not match.
 func Multiply(out, a, b Matrix) {
 	if a.Columns != b.Rows || out.Rows != a.Rows || out.Columns != b.Columns {
 		panic(fmt.Sprintf("floatmatrix: %d by %d times %d by %d for %d by %d",
@@ -51,7 +51,7 @@ func multiply512(out, a, b Matrix) {
 	for first := 0; first < out.Columns; first += tileColumns {
 		some := min(tileColumns, out.Columns-first)
 		for row := 0; row < out.Rows; row += rows512 {
-			row = min(row, out.Rows-rows512) // the last tile makes some rows once more
+			row = min(row, out.Rows-rows512) // the last tile computes some rows again
 			tile512(&out.Numbers[row*out.Stride+first], &a.Numbers[row*a.Stride], &b.Numbers[first],
 				out.Stride*4, a.Stride*4, b.Stride*4, a.Columns, 1<<some-1)
 		}
@@ -61,7 +61,7 @@ func multiply512(out, a, b Matrix) {
 // panels are buffers for the columns of a tile.
 var panels = sync.Pool{New: func() any { return new([]float32) }}
 
-// multiply256 copies the columns of each tile, so that they stand together in the cache.
+// multiply256 copies the columns of each tile, so that they are together in the cache.
 func multiply256(out, a, b Matrix) {
 	panel := panels.Get().(*[]float32) //nolint:errcheck // the pool has nothing else
 	defer panels.Put(panel)
@@ -78,7 +78,7 @@ func multiply256(out, a, b Matrix) {
 			copy(packed[r*tileColumns:(r+1)*tileColumns], b.Numbers[r*b.Stride+first:r*b.Stride+first+some])
 		}
 		for row := 0; row < out.Rows; row += rows256 {
-			row = min(row, out.Rows-rows256) // the last tile makes some rows once more
+			row = min(row, out.Rows-rows256) // the last tile computes some rows again
 			to, stride := &out.Numbers[row*out.Stride+first], out.Stride
 			if some < tileColumns {
 				to, stride = &edge[0], tileColumns
@@ -91,7 +91,7 @@ func multiply256(out, a, b Matrix) {
 	}
 }
 
-// joined are the numbers, row behind row.
+// joined are the numbers, row after row.
 func (m Matrix) joined() []float32 {
 	if m.Stride == m.Columns {
 		return m.Numbers[:m.Rows*m.Columns]

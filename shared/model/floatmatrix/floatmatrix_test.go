@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// random has numbers between its rows, too.
+// random also has numbers between its rows.
 func random(r *rand.Rand, rows, columns, between int) Matrix {
 	m := Matrix{Rows: rows, Columns: columns, Stride: columns + between, Numbers: make([]float32, rows*(columns+between)-between)}
 	for i := range m.Numbers {

@@ -9,10 +9,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// Ask puts a question and has the answer read by parse, whose errors are made with structured.Faultf. An answer that parse
-// does not accept is shown to the model once, together with the error; when the second one is no better, the
-// error wraps ErrMalformed. Where errors are of structured.Partly, what was read counts then: of the answer of which more is right, and of
-// the second where that is the same. A second answer without a fault counts unless it has fewer parts than were right in the first.
+// Ask sends a question and reads the answer with parse. The errors of parse come from structured.Faultf. Ask shows
+// the model an answer that parse rejects once, together with the error. When the second answer fails too, the error
+// wraps ErrMalformed.
+//
+// Errors of structured.Partly let Ask return the valid parts of an answer. It takes the answer with more valid
+// parts. For equal numbers it takes the second answer. A second answer without a fault is used unless it has fewer
+// parts than the first has valid parts.
 func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (out T, err error) {
 	ctx, rec := c.recording(ctx, r)
 	defer func() { rec.end(ctx, out, err) }()
@@ -35,7 +38,7 @@ func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer str
 		switch n, counted := parts(second); {
 		case again == nil && (!counted || n >= structured.Right(fault)):
 			return second, nil
-		case again == nil: // nothing is wrong with it, but that it left out what was right
+		case again == nil: // the answer has no fault, but it omits valid parts of the first
 		case structured.IsPartly(again) && structured.Right(again) >= structured.Right(fault):
 			return second, nil
 		default:
@@ -52,10 +55,10 @@ func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer str
 	return none, err
 }
 
-// parted is what an answer is made into, where it has parts that fail alone and that an answer may leave out.
+// parted is the type of an answer with parts. Each part can fail alone, and an answer may omit a part.
 type parted interface{ Parts() int }
 
-// parts is how many parts an answer has; false where it is not made of any.
+// parts returns the number of parts of an answer. It returns false for an answer without parts.
 func parts(out any) (int, bool) {
 	if p, ok := out.(parted); ok {
 		return p.Parts(), true
@@ -66,8 +69,8 @@ func parts(out any) (int, bool) {
 	return 0, false
 }
 
-// AskJSON is Ask for a structured answer: A is the struct that the request's schema was made from, and use turns
-// what fits the schema into the result or says with structured.Faultf what is wrong with it.
+// AskJSON is Ask for a structured answer. A is the struct that the schema of the request comes from. The function
+// use turns an answer that fits the schema into the result, or returns its fault from structured.Faultf.
 func AskJSON[A, T any](ctx context.Context, c *Client, r Request, use func(A) (T, error)) (T, error) {
 	return Ask(ctx, c, r, func(answer string) (T, error) {
 		var a A

@@ -42,12 +42,12 @@ func ask(ctx context.Context, c *llm.Client) (verdict, error) {
 	})
 }
 
-// endless sends more than anybody reads.
+// endless sends more bytes than a client reads.
 func endless(w http.ResponseWriter, _ *http.Request, _ llmtest.Call) {
 	_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"`))
 	for chunk := bytes.Repeat([]byte("again "), 1<<16); ; {
 		if _, err := w.Write(chunk); err != nil {
-			return // the client has had enough
+			return // the client has closed the connection
 		}
 	}
 }
@@ -145,7 +145,8 @@ func TestOnlyErrorsOfAnAnswerAreUnusableAnswers(t *testing.T) {
 	}
 }
 
-// A request that is rejected while the endpoint takes others is at fault itself; where it takes none, its settings are.
+// A rejection is the fault of the request when the endpoint accepts other requests. Otherwise it is the fault of
+// the settings.
 func TestWhoseARejectionIs(t *testing.T) {
 	s := llmtest.New(t)
 	c := s.Client(t)
@@ -205,7 +206,7 @@ func TestOfTwoAnswersThatArePartlyRightTheBetterCounts(t *testing.T) {
 				case v.Score < 0:
 					return verdict{}, fault
 				case v.Score > 0:
-					return v, structured.Partly(fault, int(v.Score)) // the score is how many parts are right
+					return v, structured.Partly(fault, int(v.Score)) // the score is the number of valid parts
 				}
 				return v, nil
 			})
@@ -223,7 +224,7 @@ func TestThoughtsAreNoAnswer(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		step llmtest.Step
-		want string // the word; empty where there is no answer
+		want string // the word; empty for no answer
 	}{
 		"before it":               {llmtest.Text("<think>Maybe " + draft + "?</think>\n" + good), "yes"},
 		"opened by the prompt":    {llmtest.Text("Maybe " + draft + "?\n</think>\n" + good), "yes"},
@@ -263,7 +264,8 @@ func TestAMarkThatAnAnswerTalksOfStays(t *testing.T) {
 	}
 }
 
-// A repair without a fault that leaves out what was right before is not better: what failed is kept and shown, what is left out is lost.
+// A repair without a fault is not better when it omits valid parts of the first answer. The model gets the failed
+// part again, and an omitted part is lost.
 func TestARepairThatLeavesOutWhatWasRightDoesNotCount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		second string

@@ -11,8 +11,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// BenchmarkCall is what the client adds to a call: the same request to the same server on this machine, by plain net/http with the answer
-// decoded, and by the client, which queues, measures, traces, checks the answer against its schema and counts tokens.
+// BenchmarkCall measures the overhead of the client. Both cases send the same request to the same local server. One
+// uses plain net/http and decodes the answer. The other uses the client, which queues, measures, traces, checks the
+// schema and counts tokens.
 func BenchmarkCall(b *testing.B) {
 	s := llmtest.New(b)
 	s.Always(llmtest.Text(good))

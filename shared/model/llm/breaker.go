@@ -12,16 +12,17 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// errLeftAlone says that the endpoint failed so often that it was not asked.
+// errLeftAlone says that the client sent no request, because the endpoint failed too often.
 var errLeftAlone = errors.New("endpoint failed too often in a row and is left alone for a while")
 
-// breaker is what Breaker says; nil lets every attempt pass.
+// breaker implements the Breaker settings. A nil breaker lets every attempt pass.
 type breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
-	inVain  atomic.Int64 // nanoseconds that callers waited until their deadlines since anything came from the endpoint
+	inVain  atomic.Int64 // nanoseconds of vain waits up to callers' deadlines since the last sign of the endpoint
 }
 
-// patience is the part of a role's timeout that has to be waited in vain before callers' own deadlines count as failures.
+// patience divides the timeout of a role. Vain waits up to callers' own deadlines count as failures after that part
+// of the timeout.
 const patience = 10
 
 func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
@@ -44,9 +45,9 @@ func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 	})}
 }
 
-// run makes an attempt, or returns errLeftAlone. ctx is the caller's: an attempt that ends because nobody waits any more says nothing
-// of the endpoint, nor does a deadline that is soon over. Deadlines up to which nothing came add up, so that an endpoint that hangs is
-// left alone although no caller waits for the timeout of its role.
+// run makes an attempt, or returns errLeftAlone. The context is the caller's. An attempt that the caller cancels
+// says nothing about the endpoint, and neither does a short deadline. Deadlines without any answer add up. So an
+// endpoint that hangs trips the breaker, even when no caller waits for the full timeout of its role.
 func (b *breaker) run(ctx context.Context, timeout time.Duration, attempt func(context.Context) error) error {
 	if b == nil {
 		return attempt(ctx)
@@ -73,17 +74,18 @@ func (b *breaker) run(ctx context.Context, timeout time.Duration, attempt func(c
 	return made
 }
 
-// errGivenUp stands for what became of an attempt whose caller went away.
+// errGivenUp replaces the result of an attempt whose caller went away.
 var errGivenUp = errors.New("given up by the caller")
 
-// present reports whether an attempt shows that the endpoint is there.
+// present reports whether an attempt shows that the endpoint is reachable.
 func present(err error) bool {
 	var se *StatusError
 	return err == nil || errors.As(err, new(*answerError)) || errors.As(err, &se) && se.Status < http.StatusInternalServerError &&
 		se.Status != http.StatusRequestTimeout
 }
 
-// saysNothing are the ends of attempts from which nothing follows: somebody who no longer waits, and a limit.
+// saysNothing lists the ends of attempts that say nothing about the endpoint: a caller that stopped waiting, and a
+// limit.
 func saysNothing(err error) bool {
 	var se *StatusError
 	return errors.Is(err, errGivenUp) || errors.As(err, &se) && se.Status == http.StatusTooManyRequests

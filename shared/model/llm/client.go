@@ -14,18 +14,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Deps are what a client works with. Every field may be nil: then nothing is logged, measured or
-// traced, and an HTTP transport is made.
+// Deps are the dependencies of a client. Every field may be nil. Then the client does not log, measure or trace,
+// and makes its own HTTP transport.
 type Deps struct {
 	Logger         *slog.Logger
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
-	// Used is told of the tokens that a tenant's calls used, as the server counts them, those of answers that were not accepted
-	// included; nil for nobody. Calls for no tenant in particular are not told.
+	// Used receives the tokens of a tenant's calls, as the server counts them. It includes rejected answers, and
+	// leaves out calls without a tenant. It may be nil.
 	Used func(ctx context.Context, tenant string, tokens int64)
-	// Allowed reports whether a tenant may ask: where not, calls end with ErrBudget before anything is sent. nil allows everything.
+	// Allowed reports whether a tenant may send requests. If not, a call ends with ErrBudget before it sends
+	// anything. nil allows everything.
 	Allowed func(ctx context.Context, tenant string) bool
-	// Record is told of every question with its answers; nil for nobody. It is called before the answer is handed on, and has to be quick.
+	// Record receives every question with its answers. It may be nil. The client calls it before it returns the
+	// answer, so it must be quick.
 	Record func(ctx context.Context, r Record)
 	// Transport carries the requests. The client closes idle connections only of a transport it made.
 	Transport http.RoundTripper
@@ -36,7 +38,7 @@ type Client struct {
 	cfg      Config
 	endpoint endpoint
 	queue    *fairQueue
-	places   map[Role]*fairQueue // of roles that have a limit of their own
+	places   map[Role]*fairQueue // for roles with a separate limit
 	rate     *tokenRate
 	asked    *pauses
 	breaker  *breaker
@@ -83,7 +85,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	return c, nil
 }
 
-// connect makes the client of the server. Retries are ours: bounded, fair and measured.
+// connect makes the client of the server. This package makes the retries itself: bounded, fair and measured.
 func (c *Client) connect(server *url.URL, transport http.RoundTripper) {
 	if transport == nil {
 		c.owned = newTransport(c.cfg.Concurrency)
@@ -101,14 +103,14 @@ func newTransport(idle int) *http.Transport {
 	return t
 }
 
-// Close drops idle connections. Calls under way are not ended.
+// Close drops idle connections. Calls under way continue.
 func (c *Client) Close() {
 	if c.owned != nil {
 		c.owned.CloseIdleConnections()
 	}
 }
 
-// ModelFor is the model that serves a role; empty when none is configured.
+// ModelFor returns the model for a role. It is empty when none is configured.
 func (c *Client) ModelFor(r Role) string { return c.cfg.ModelFor(r) }
 
 func (c *Client) model(r Role) (string, error) {
@@ -119,10 +121,11 @@ func (c *Client) model(r Role) (string, error) {
 	return m, nil
 }
 
-// quirks are what a model's server turned out not to take.
+// quirks are the request features that the server of a model does not accept.
 type quirks struct {
 	noSchema, noTemperature, noSeed, newTokenLimit bool
-	// loose says that answers do not have the schema's form although the server takes one, so that prompts have to show it, too.
+	// loose says that answers ignore the schema although the server accepts one. The prompts then show the schema
+	// too.
 	loose bool
 }
 
@@ -134,7 +137,7 @@ func (c *Client) quirksOf(model string) quirks {
 	return q
 }
 
-// unlearn takes back which fields were given up since before.
+// unlearn takes back the fields that the client gave up after before.
 func (c *Client) unlearn(model string, before quirks) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +145,8 @@ func (c *Client) unlearn(model string, before quirks) {
 	c.quirks[model] = before
 }
 
-// unfit notes that an answer of a role did not have the form that was asked for: whoever takes schemas does not hold answers to them.
+// unfit records that an answer of a role did not fit its schema. The server accepts schemas but does not enforce
+// them.
 func (c *Client) unfit(r Role) {
 	model := c.cfg.ModelFor(r)
 	c.mu.Lock()
@@ -156,8 +160,8 @@ func (c *Client) unfit(r Role) {
 	c.log.Warn("model server takes a schema and does not hold answers to it, showing it in prompts, too", "model", model)
 }
 
-// learn notes the request field that the endpoint complains about, and reports whether sending again
-// without it is worth while.
+// learn records the request field that the endpoint complains about. It reports whether a second request without
+// the field is useful.
 func (c *Client) learn(model string, used quirks, e *StatusError) bool {
 	after := used
 	var field string

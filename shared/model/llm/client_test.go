@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// A server that takes a schema and does not care for it is shown it, in the repair and from then on.
+// A server that accepts a schema and ignores it gets the schema in the repair prompt, and in every later prompt.
 func TestTheSchemaIsShownWhereAnswersDoNotHaveItsForm(t *testing.T) {
 	s := llmtest.New(t)
 	s.Always(llmtest.Reply(func(c llmtest.Call) string {
@@ -46,7 +46,7 @@ func TestTheSchemaIsShownWhereAnswersDoNotHaveItsForm(t *testing.T) {
 	}
 }
 
-// Servers quote requests in their messages: what is said of a field there is no complaint about it.
+// Servers quote requests in their messages. A field name in a quotation is not a complaint about the field.
 func TestAFieldIsNotGivenUpForAnErrorThatIsNotAboutIt(t *testing.T) {
 	for name, body := range map[string]string{
 		"a validator's": `{"detail":[{"loc":["body","messages"],"msg":"too few","input":{"response_format":1,"temperature":0}}]}`,
@@ -131,7 +131,7 @@ func TestFieldsTheServerDoesNotTakeAreDroppedOnce(t *testing.T) {
 	}
 }
 
-// A key in the environment belongs to OpenAI, not to whatever server is configured here.
+// A key in the environment belongs to OpenAI. The client does not send it to the server configured here.
 func TestEnvironmentOfTheSDKIsNotUsed(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-from-the-environment")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// Role is who asks the model. It selects the model and labels metrics and spans.
+// Role is the task of a request to the model. It selects the model and labels metrics and spans.
 type Role string
 
 // The roles.
@@ -22,8 +22,8 @@ const (
 	RoleGenerator Role = "generator"
 	RoleEmbedding Role = "embedding"
 
-	// The roles of the strategies that have more than one extractor and one manager of their own. They are served by the model of
-	// the one or the other.
+	// The roles of the strategies with more than one extractor and one manager. The model of the extractor or of
+	// the manager serves them.
 	RoleCore         Role = "core"
 	RoleEpisodic     Role = "episodic"
 	RoleSemantic     Role = "semantic"
@@ -35,14 +35,14 @@ const (
 	RoleTopicManager Role = "topic-manager"
 )
 
-// Config says where the model server is and how it is used. Names are relative to the prefix that the
-// service gives them, such as MNEME_LLM_.
+// Config holds the address of the model server and its settings. Names are relative to the prefix that the service
+// gives them, such as MNEME_LLM_.
 type Config struct {
 	// BaseURL is the endpoint up to and without /chat/completions.
 	BaseURL string `env:"BASE_URL" envDefault:"http://127.0.0.1:8000/v1" desc:"base URL of the OpenAI-compatible endpoint, with its version path"`
-	// Key is the API key; empty for a server that wants none.
+	// Key is the API key. It is empty for a server without keys.
 	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty where it wants none"`
-	// Model serves every role that has no model of its own.
+	// Model serves every role without a separate model.
 	Model string `env:"MODEL" desc:"model of the roles that have none of their own"`
 	// EmbeddingModel is the model that embeds.
 	EmbeddingModel string `env:"MODEL_EMBEDDING" desc:"model that embeds, where MNEME_EMBEDDING is endpoint"`
@@ -58,8 +58,9 @@ type Config struct {
 	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once, shared by weight"`
 	// TenantWeights are the tenants' shares of Concurrency while they compete; 1 where not named.
 	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"shares of tenants that compete for places, as tenant:weight; 1 where not named"`
-	// TokensPerMinute is what one tenant's calls may use a minute, prompts and answers, as the server counts; 0 for no limit. What goes
-	// beyond waits, and a call that is under way when the limit is passed is paid for before the next.
+	// TokensPerMinute limits the tokens of one tenant's calls a minute: prompts and answers, as the server counts
+	// them. 0 is no limit. Calls beyond the limit wait. A call that passes the limit finishes, and the tenant's
+	// next call waits for its debt.
 	TokensPerMinute int64 `env:"TENANT_TOKENS_PER_MINUTE" envDefault:"0" desc:"tokens of one tenant a minute, of this process; what goes beyond waits; 0 for no limit"`
 	// Window bounds prompt and answer together, in tokens.
 	Window int64 `env:"WINDOW" envDefault:"32768" desc:"the model's window: prompt and answer together, in tokens; what would not fit is asked in parts"`
@@ -67,34 +68,36 @@ type Config struct {
 	MaxOutputTokens int64 `env:"MAX_OUTPUT_TOKENS" envDefault:"4096" desc:"longest answer, in tokens"`
 	// Temperature is the sampling temperature.
 	Temperature float64 `env:"TEMPERATURE" envDefault:"0" desc:"sampling temperature, 0 to 2"`
-	// Breaker says when an endpoint that fails is left alone.
+	// Breaker sets when the client stops sending to a failing endpoint.
 	Breaker Breaker `envPrefix:"BREAKER_"`
-	// SchemaIn is where the form of an answer is shown: in the field of the request for it, in the prompt, in both, or, as is found out, in
-	// the request until the server does not take it or answers have another form.
+	// SchemaIn is the place of the answer's schema: a field of the request, the prompt, or both. With auto it
+	// starts in the request. It moves when the server rejects the field or answers do not fit the schema.
 	SchemaIn string `env:"SCHEMA" envDefault:"auto" oneof:"auto|request|prompt|both" desc:"where the form of answers is shown: in response_format (request), in the prompt, in both, or as the server turns out to need it (auto)"`
-	// Seed makes servers that heed it repeatable.
+	// Seed makes servers that use it repeatable.
 	Seed int64 `envDefault:"1"`
-	// Body is what every request has beside what OpenAI's API knows, such as a switch for thinking.
+	// Body adds fields to every request that OpenAI's API does not define, such as a switch for thinking.
 	Body Body `env:"EXTRA_BODY" desc:"JSON object of further fields of requests, such as {\"chat_template_kwargs\":{\"enable_thinking\":false}}"`
 }
 
-// Breaker leaves an endpoint alone for a while that failed many times in a row: calls fail at once then, with ErrUnavailable, instead of
-// waiting for their timeouts, and one after the while finds out whether it is back.
+// Breaker stops requests to an endpoint for a while after many failures in a row. Calls then fail at once with
+// ErrUnavailable, without a wait for their timeouts. After the while one call tests whether the endpoint works
+// again.
 type Breaker struct {
-	// Failures are how many attempts have to fail in a row; 0 for a client that always asks. An answer, whatever its worth, and a 4xx
-	// show that the endpoint is there; a 429 shows nothing. A caller's own deadline counts once a tenth of the role's timeout has been
-	// waited without anything of an answer, by one caller or by several in a row.
+	// Failures is the number of attempts in a row that must fail. 0 disables the breaker. Any answer, even a bad
+	// one, and a 4xx show that the endpoint is reachable. A 429 shows nothing. A caller's own deadline counts only
+	// after a tenth of the role's timeout has passed without any answer. One caller or several in a row may spend
+	// that time.
 	// Failures: attempts that fail in a row before the endpoint is left alone; 0 for never.
 	Failures uint32 `envDefault:"10"`
-	// Pause is how long it is left alone.
+	// Pause is the time without requests.
 	// Pause: how long an endpoint that fails is left alone.
 	Pause time.Duration `envDefault:"10s"`
 }
 
-// Body are further fields of a request: a JSON object's. What Mneme sets itself cannot be among them.
+// Body is a JSON object with further fields of a request. It cannot contain the fields that Mneme sets itself.
 type Body map[string]json.RawMessage
 
-// ours are the fields of requests that are Mneme's.
+// ours are the request fields that Mneme sets.
 var ours = []string{"messages", "model", "n", "stream", "response_format", "input"}
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -114,19 +117,19 @@ func (b *Body) UnmarshalText(text []byte) error {
 
 // Retry is exponential back-off with full jitter.
 type Retry struct {
-	// Max is how many times a request is repeated; 0 means never.
+	// Max is the maximum number of repeats of a request. 0 means never.
 	Max int `env:"MAX" envDefault:"4" desc:"how many times a failed request is repeated"`
 	// Base is the upper bound of the first wait; it doubles each time.
 	Base time.Duration `env:"BASE" envDefault:"500ms" desc:"upper bound of the first wait between attempts; doubles each time"`
-	// Cap is the upper bound of every wait of ours.
+	// Cap is the upper bound of every wait that the client chooses.
 	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
-	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
-	// once, with a fault.LaterError, and so do others of the model until the time is over.
+	// MaxServerWait is the longest Retry-After that the client waits for. Beyond it the call fails at once with a
+	// fault.LaterError. Other calls to the model fail the same way until the time is over.
 	// MaxServerWait: longest Retry-After that is waited for; beyond it the call fails, and those to the model until then.
 	MaxServerWait time.Duration `envDefault:"60s"`
 }
 
-// DefaultConfig returns the settings that apply where nothing is set.
+// DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	cfg, err := config.Load[Config](nil)
 	if err != nil {
@@ -135,8 +138,8 @@ func DefaultConfig() Config {
 	return cfg
 }
 
-// Validate reports every setting that is out of range. A missing model is no fault here: it is
-// one only where a client is made.
+// Validate reports every setting that is out of range. It accepts a missing model. NewClient rejects a missing
+// model.
 func (c Config) Validate() error {
 	u, err := url.Parse(c.BaseURL)
 	r := c.Retry
@@ -160,7 +163,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// base is the role whose settings a role has: those of one strategy alone have an extractor's or a manager's.
+// base returns the role that supplies the settings of a role. A role of one strategy uses the settings of the
+// extractor or the manager.
 func base(r Role) Role {
 	switch r {
 	case RoleCore, RoleEpisodic, RoleSemantic, RoleProcedural, RoleFacts, RoleTopics:

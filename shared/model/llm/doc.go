@@ -1,6 +1,6 @@
-// Package llm talks to any OpenAI-compatible endpoint on behalf of the policies: it retries,
-// limits and measures calls, asks for structured answers, and turns every answer that cannot be
-// used into an error of its own kind. An unusable answer is never an empty result.
+// Package llm calls any OpenAI-compatible endpoint for the policies. It retries, limits and measures calls, and
+// requests structured answers. Every unusable answer becomes an error of a separate kind. An unusable answer is
+// never an empty result.
 //
-// The text of conversations is data: see DataBlock for how prompts carry it.
+// The text of conversations is data. See DataBlock for its form in prompts.
 package llm

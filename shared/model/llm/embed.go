@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Embed returns the endpoint's vectors of texts, in order and as they came, one for each text; no text may
-// be blank. dimensions asks for vectors of that length; 0 leaves it to the model.
+// Embed returns the endpoint's vectors of texts unchanged, in order, one for each text. No text may be blank. The
+// argument dimensions requests vectors of that length. 0 leaves the length to the model.
 func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimensions int) ([][]float64, error) {
 	model, err := c.model(RoleEmbedding)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	return out, nil
 }
 
-// inOrder puts the vectors at their index; each must be there once.
+// inOrder sorts the vectors by their index. Each index must occur once.
 func inOrder(data []vector, want int) ([][]float64, error) {
 	if len(data) != want {
 		return nil, &answerError{fmt.Errorf("%w: %d vectors, want %d", ErrMalformed, len(data), want)}

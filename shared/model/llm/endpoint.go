@@ -16,17 +16,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// endpoint is a server with OpenAI's API, of which two calls are needed.
+// endpoint is a server with OpenAI's API. The client uses two of its calls.
 type endpoint struct {
 	base *url.URL
 	key  config.Secret
 	http *http.Client
 }
 
-// fields are those of a request's JSON object.
+// fields are the fields of a request's JSON object.
 type fields map[string]any
 
-// post sends one request and reads the answer; nil where the answer is null. A status other than success is a *StatusError.
+// post sends one request and reads the answer. A null answer gives nil. A status other than success is a
+// *StatusError.
 func post[T any](ctx context.Context, e endpoint, role Role, path string, in fields) (*T, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -63,14 +64,14 @@ func post[T any](ctx context.Context, e endpoint, role Role, path string, in fie
 
 // readStatus reads an answer that is no success.
 func readStatus(res *http.Response, key config.Secret) *StatusError {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what came is enough to tell the fault
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // a partial body is enough to find the fault
 	e := parseStatus(body, key)
 	e.Status = res.StatusCode
 	e.RetryAfter = retryAfter(res.Header, time.Now())
 	return e
 }
 
-// tokens is a count that a server may leave out, or give in another form, which counts as 0.
+// tokens is a count that a server may omit. An unknown form counts as 0.
 type tokens int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -82,7 +83,7 @@ func (t *tokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// usage is what a call cost, as the server counts it.
+// usage is the cost of a call, as the server counts it.
 type usage struct {
 	Prompt     tokens `json:"prompt_tokens"`
 	Completion tokens `json:"completion_tokens"`
@@ -109,16 +110,16 @@ type vectors struct {
 	Usage usage    `json:"usage"`
 }
 
-// vector is one of them, of the text at the index.
+// vector is the vector of the text at the index.
 type vector struct {
 	Index     int     `json:"index"`
 	Embedding numbers `json:"embedding"`
 }
 
-// numbers are a list, or base64 of 32-bit numbers, the lowest byte first, as some servers answer whatever they are asked for.
+// numbers are a list, or base64 of 32-bit little-endian numbers. Some servers always answer with base64.
 type numbers []float64
 
-// UnmarshalJSON implements json.Unmarshaler. Base64 that is none has no numbers.
+// UnmarshalJSON implements json.Unmarshaler. Invalid base64 gives no numbers.
 func (n *numbers) UnmarshalJSON(data []byte) error {
 	var encoded string
 	if json.Unmarshal(data, &encoded) != nil {

@@ -11,43 +11,45 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Errors of a call. All are retryable from the point of view of the data: the turns are fine and
-// must not be dropped.
+// Errors of a call. Each is retryable with the same data: the turns are valid and must not be dropped.
 var (
-	// ErrUnavailable says that the endpoint could not serve the request in the attempts allowed:
-	// it is overloaded, failing, too slow or out of reach.
+	// ErrUnavailable says that the endpoint could not serve the request in the allowed attempts. It is overloaded,
+	// failing, too slow or unreachable.
 	ErrUnavailable = fmt.Errorf("model endpoint %w", fault.ErrUnavailable)
-	// ErrUnauthorized says that the endpoint refuses the key (401, 403, or its quota is used up): the
-	// operator must repair it.
+	// ErrUnauthorized says that the endpoint refuses the key (401, 403, or its quota is used up). The operator must
+	// repair it.
 	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key, its rights and its quota")
-	// ErrNotFound says that the endpoint has no such path or model (404): the operator must repair it.
+	// ErrNotFound says that the endpoint has no such path or model (404). The operator must repair it.
 	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
-	// ErrRejected says that the endpoint rejects the request itself (400 and the like), and others, too, as far as is known: settings are
-	// wrong, which the operator must repair. What it rejects while it takes others is ErrContent, too.
+	// ErrRejected says that the endpoint rejects the request itself (400 and similar), and probably other requests
+	// too. The settings are wrong, and the operator must repair them. A rejection of one request, while the
+	// endpoint accepts others, is ErrContent too.
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
-	// ErrBudget says that the tenant's budget of tokens is used up, so that nothing was asked.
+	// ErrBudget says that the tenant's token budget is used up, so the client sent no request.
 	ErrBudget = fmt.Errorf("tenant's %w", fault.ErrBudget)
 
 	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
 	ErrTruncated error = truncated
 	// ErrRefused says that the model or a content filter refused to answer.
 	ErrRefused error = refused
-	// ErrContent says that the endpoint rejects what the request says, as it takes one that says nothing.
+	// ErrContent says that the endpoint rejects the content of the request, because it accepts a request without
+	// content.
 	ErrContent error = rejected
 	// ErrEmpty says that the answer holds no choice or no text.
 	ErrEmpty error = unusableAnswer("model answer empty")
-	// ErrMalformed says that the answer could not be used, not even after it was shown its fault.
+	// ErrMalformed says that the answer was unusable, even after the model saw its fault.
 	ErrMalformed error = unusableAnswer("model answer malformed")
 )
 
-// unusableAnswer is an error of fault.ErrUnusableAnswer: asking again may help, but where it does not
-// after a few times it never will, so callers bound their retries, and keep the data.
+// unusableAnswer is an error of fault.ErrUnusableAnswer. A few more requests may help, and endless ones do not.
+// Callers therefore bound their retries and keep the data.
 type unusableAnswer string
 
 // Error is the sentence.
 func (e unusableAnswer) Error() string { return string(e) }
 
-// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off, refused or rejected one of fault.ErrAskLess.
+// Is makes every unusableAnswer an error of fault.ErrUnusableAnswer. A truncated, refused or rejected answer is
+// fault.ErrAskLess too.
 func (e unusableAnswer) Is(target error) bool {
 	return target == fault.ErrUnusableAnswer || target == fault.ErrAskLess && (e == truncated || e == refused || e == rejected)
 }
@@ -58,14 +60,14 @@ const (
 	rejected  unusableAnswer = "model endpoint rejects what is said, and takes a request that says nothing"
 )
 
-// StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
-// identifies the fault, because endpoints quote the request in their messages.
+// StatusError is an HTTP status other than success. Endpoints quote the request in their messages, so its text
+// shows only the identifiers of the fault.
 type StatusError struct {
 	// Status is the HTTP status.
 	Status int
 	// Code, Type and Param are the fields of the endpoint's error that look like identifiers.
 	Code, Type, Param string
-	// RetryAfter is how long the endpoint asked to wait; 0 when it did not.
+	// RetryAfter is the wait that the endpoint requested, or 0.
 	RetryAfter time.Duration
 	// message is kept for recognising faults only.
 	message string
@@ -101,10 +103,11 @@ func (e *StatusError) kind() error {
 	}
 }
 
-// filtered are the codes of a 400 for a request that a content filter does not let pass.
+// filtered are the codes of a 400 for a request that a content filter rejects.
 var filtered = []string{"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed"}
 
-// tooLong reports whether the request is too long for the model. Servers say it by a code, by a type, or in words alone.
+// tooLong reports whether the request is too long for the model. Servers report it by a code, a type, or words
+// alone.
 func (e *StatusError) tooLong() bool {
 	if e.Code == "context_length_exceeded" || e.Type == "exceed_context_size_error" || e.Status == http.StatusRequestEntityTooLarge {
 		return true

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// fairQueue bounds how many requests run at once, per tenant and in all. When a place falls free it goes to
-// the waiting tenant that has had the least by its weight, so that a burst of one tenant queues
-// behind itself and not in front of the others. Tenants that neither run nor wait are forgotten.
+// fairQueue bounds the requests that run at once, per tenant and in total. A free place goes to the waiting tenant
+// with the smallest share, relative to its weight. So a burst of one tenant queues behind that tenant only. The
+// queue forgets tenants that neither run nor wait.
 type fairQueue struct {
 	mu        sync.Mutex
 	perTenant int
@@ -20,7 +20,7 @@ type fairQueue struct {
 
 type tenantQueue struct {
 	running int
-	share   float64 // places had, divided by weight
+	share   float64 // places used, divided by weight
 	weight  float64
 	waiting []chan struct{}
 }
@@ -29,7 +29,7 @@ func newFairQueue(perTenant, total int, weights map[string]int) *fairQueue {
 	return &fairQueue{perTenant: perTenant, total: total, weights: weights, tenants: map[string]*tenantQueue{}}
 }
 
-// enter waits for a place and returns how to give it back. A queue that there is not has a place for everybody.
+// enter waits for a place and returns a function that gives it back. A nil queue has a place for every caller.
 func (g *fairQueue) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	if g == nil {
 		return func() {}, nil
@@ -38,7 +38,7 @@ func (g *fairQueue) enter(ctx context.Context, tenant string) (leave func(), err
 	q := g.queue(tenant)
 	turn := make(chan struct{})
 	if len(q.waiting) == 0 {
-		q.share = max(q.share, g.now) // time spent not competing earns nothing
+		q.share = max(q.share, g.now) // time without competition earns no credit
 	}
 	q.waiting = append(q.waiting, turn)
 	g.admit()
@@ -53,12 +53,11 @@ func (g *fairQueue) enter(ctx context.Context, tenant string) (leave func(), err
 	if g.withdraw(tenant, turn) {
 		return nil, context.Cause(ctx)
 	}
-	leave() // the place came at the same moment; the caller no longer wants it
+	leave() // the place came at the same moment, but the caller has stopped waiting
 	return nil, context.Cause(ctx)
 }
 
-// queue returns the tenant's queue. A newcomer starts at the present share: it neither pays for the past nor
-// gains from it.
+// queue returns the tenant's queue. A new tenant starts at the present share: it has no debt and no credit.
 func (g *fairQueue) queue(tenant string) *tenantQueue {
 	q, ok := g.tenants[tenant]
 	if !ok {
@@ -85,7 +84,7 @@ func (g *fairQueue) admit() {
 	}
 }
 
-// next is the queue to serve: the one with the least share. The order among equals does not matter.
+// next is the queue to serve: the one with the smallest share. The order among equals does not matter.
 func (g *fairQueue) next() *tenantQueue {
 	var best *tenantQueue
 	for _, q := range g.tenants {
@@ -109,7 +108,7 @@ func (g *fairQueue) leave(tenant string) {
 	g.admit()
 }
 
-// withdraw takes a waiting caller out of the queue; false when it has been admitted already.
+// withdraw takes a waiting caller out of the queue. It returns false for an admitted caller.
 func (g *fairQueue) withdraw(tenant string, turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// waiting counts callers in the queue; the order of service can only be shown once all of them wait.
+// waitingNow counts callers in the queue. The order of service shows only when all of them wait.
 func (g *fairQueue) waitingNow() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// What calls under way learn at the same time is the ratio that each of them saw, and not its power.
+// Concurrent calls learn the ratio that each of them saw, and not its power.
 func TestConcurrentCallsLearnTheSameLength(t *testing.T) {
 	p := newPromptLength()
 	r := Request{User: string(make([]byte, 4000))} // about 1,000 tokens
@@ -47,7 +47,8 @@ func TestWhatIsAskedForNobodyWaitsForNobody(t *testing.T) {
 	}
 }
 
-// A connection that cannot be made in time is a deadline as well, and the endpoint's fault; a caller that goes away is not.
+// A connection that cannot be made in time is a deadline as well, and the fault of the endpoint. A caller that
+// cancels is not.
 func TestTheBreakerTellsTheEndpointFromTheCaller(t *testing.T) {
 	var unreachable error = &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
 	b := newBreaker(Breaker{Failures: 3, Pause: time.Hour}, slog.New(slog.DiscardHandler))
@@ -68,7 +69,7 @@ func TestTheBreakerTellsTheEndpointFromTheCaller(t *testing.T) {
 	}
 }
 
-// The one call that finds out whether the endpoint is back is not one that waits for its tenant's turn.
+// The call that tests whether the endpoint works again is never a call that waits for its tenant's turn.
 func TestACallThatWaitsDoesNotKeepOthersFromAnEndpointThatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig()
@@ -96,7 +97,7 @@ func TestACallThatWaitsDoesNotKeepOthersFromAnEndpointThatIsBack(t *testing.T) {
 	})
 }
 
-// Who is impatient gives its place up for the time that its turn comes at, but not once it has begun.
+// An impatient caller gives its place up until its turn comes, but not once it has begun.
 func TestWhoIsImpatientComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig()
@@ -128,7 +129,7 @@ func TestWhoIsImpatientComesLater(t *testing.T) {
 	})
 }
 
-// Who waited for a place while others used up the tenant's tokens waits for these, too.
+// A caller waited for a place while other calls used up the tenant's tokens. It also waits for those tokens.
 func TestABacklogDoesNotRunOverTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig()

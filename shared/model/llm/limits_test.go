@@ -88,7 +88,7 @@ func TestARoleRunsNoMoreRequestsAtOnceThanItMay(t *testing.T) {
 	for range 3 {
 		put(llm.RoleManager)
 	}
-	put(llm.RoleFilter) // is not kept waiting by the managers
+	put(llm.RoleFilter) // the managers do not delay it
 	for s.Count(llm.RoleFilter) == 0 || s.Count(llm.RoleManager) == 0 {
 		runtime.Gosched()
 	}
@@ -175,7 +175,7 @@ func TestOnlyWhatShowsThatTheEndpointIsAwayCounts(t *testing.T) {
 	}
 }
 
-// hanging takes requests and answers one of every so many, 0 for none.
+// hanging answers one of every so many requests, or none for 0.
 type hanging struct{ answers, asked int32 }
 
 func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -188,7 +188,7 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// Nobody waits for the role's timeout: what callers waited up to their deadlines adds up, what they gave up themselves does not.
+// No caller waits for the role's timeout. Waits up to a deadline add up. Waits that the caller cancels do not.
 func TestAnEndpointThatHangsIsLeftAloneAlthoughCallersHaveShortDeadlines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		patience time.Duration
@@ -239,7 +239,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A tenant's share of tokens is a minute's: who has used it waits, others do not.
+// A tenant has a share of tokens a minute. A tenant that used it waits, and the others do not.
 func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := llmtest.NewHandler()
@@ -260,7 +260,7 @@ func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
 			}
 			return time.Since(began).Round(time.Second)
 		}
-		// 1000 tokens are used at 10 a second, and the next call comes when less than 600 are left to be worked off.
+		// 1000 tokens are used at 10 a second. The next call comes when less than 600 are left to be worked off.
 		for i, want := range []struct {
 			tenant string
 			wait   time.Duration
@@ -272,7 +272,8 @@ func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
 	})
 }
 
-// A model that an endpoint asks to leave alone for long is not asked by anybody until then; another one is.
+// When an endpoint asks for a long pause of one model, no tenant sends to that model until then. Another model
+// stays in use.
 func TestAnEndpointThatAsksToWaitIsLeftAlone(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleManager, llmtest.RateLimited("120"))

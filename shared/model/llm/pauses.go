@@ -9,19 +9,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// maxLater is the longest that a server's wish to wait is heeded for at a time.
+// maxLater is the longest pause that the client grants a server at a time.
 const maxLater = time.Hour
 
-// errPaused is what is waited for here.
+// errPaused names the awaited condition.
 var errPaused = fmt.Errorf("%w: it asked to wait", ErrUnavailable)
 
-// pauses are the times until which the endpoint asked not to be asked, by model. They hold for all tenants, who have one key here.
+// pauses are the times until which the endpoint requested a pause, by model. They apply to all tenants, who share
+// one key here.
 type pauses struct {
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-// begin notes that a model is to be left alone for a while.
+// begin starts a pause of a model.
 func (p *pauses) begin(model string, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,7 +31,7 @@ func (p *pauses) begin(model string, d time.Duration) {
 	}
 }
 
-// left is how long a model is still to be left alone.
+// left is the remaining pause of a model.
 func (p *pauses) left(model string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +42,8 @@ func (p *pauses) left(model string) time.Duration {
 	return left
 }
 
-// wait returns when the model may be asked. Who would wait for longer than most, or is not that patient, gets a fault.LaterError.
+// wait returns when requests to the model are allowed again. It returns a fault.LaterError to a caller that would
+// wait longer than most, or longer than its patience.
 func (p *pauses) wait(ctx context.Context, model string, most time.Duration) error {
 	for {
 		left := p.left(model)
@@ -57,7 +59,7 @@ func (p *pauses) wait(ctx context.Context, model string, most time.Duration) err
 	}
 }
 
-// sleep waits for a while, or until nobody waits any more.
+// sleep waits for a while, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

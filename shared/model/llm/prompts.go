@@ -19,15 +19,15 @@ import (
 
 // Prompt is a versioned pair of templates, "system" and "user".
 type Prompt struct {
-	// Version is the file's name without its suffix ("filter.v3"), followed by '+' and a digest when it was
-	// overridden, so that what an overridden prompt wrote can be told apart.
+	// Version is the file's name without its suffix ("filter.v3"). An overridden prompt adds '+' and a digest, so
+	// that its results are distinguishable.
 	Version string
 	t       *template.Template
 }
 
-// LoadPrompt reads a prompt file of the form name.vN.tmpl: from the directory override if that is set and has the
-// file, else from builtin. The prompt must define "system" and "user", "user" must carry {{.Data}},
-// "system" must not, and both must render; probe is a sample of the Params that the role will pass.
+// LoadPrompt reads a prompt file of the form name.vN.tmpl. It reads from the directory override, if that is set and
+// has the file, else from builtin. The prompt must define "system" and "user". "user" must carry {{.Data}}, and
+// "system" must not. Both must render with probe, a sample of the role's Params.
 func LoadPrompt(builtin fs.FS, override, file string, probe any) (Prompt, error) {
 	version := strings.TrimSuffix(filepath.Base(file), ".tmpl")
 	text, err := readOverride(override, filepath.Base(file))
@@ -50,13 +50,13 @@ func LoadPrompt(builtin fs.FS, override, file string, probe any) (Prompt, error)
 	return p, p.probe(file, probe)
 }
 
-// readOverride returns nil where nothing overrides the file.
+// readOverride returns nil for a file without an override.
 func readOverride(dir, file string) ([]byte, error) {
 	if dir == "" {
 		return nil, nil
 	}
 	name, _, _ := strings.Cut(file, ".")
-	others, _ := filepath.Glob(filepath.Join(dir, name+".v*.tmpl")) // its one error is of the pattern
+	others, _ := filepath.Glob(filepath.Join(dir, name+".v*.tmpl")) // its only error is about the pattern
 	for _, other := range others {
 		if other = filepath.Base(other); other != file {
 			return nil, fmt.Errorf("prompt directory: has %s, which nothing reads: the built-in prompt is %s; carry what is yours over", other, file)
@@ -75,7 +75,7 @@ func readOverride(dir, file string) ([]byte, error) {
 	return text, nil
 }
 
-// probe finds out at start-up what would otherwise fail at the first call.
+// probe renders the templates at start-up, to find errors before the first call.
 func (p Prompt) probe(file string, params any) error {
 	const mark = "probe-7f3a"
 	system, user, err := p.Render(map[string]string{"probe": mark}, params)
@@ -111,15 +111,15 @@ func (p Prompt) Render(data, params any) (system, user string, err error) {
 	return s.String(), u.String(), nil
 }
 
-// The marks around a data block. JSON as DataBlock writes it escapes '<' and '>', so that no text
-// inside can end the block.
+// The marks around a data block. JSON as DataBlock writes it escapes '<' and '>'. So no text inside can end the
+// block.
 const (
 	DataOpen  = "<data>"
 	DataClose = "</data>"
 )
 
-// DataBlock writes what users said, or what was made of it, as JSON between marks. Prompts say that what is
-// inside is never an instruction.
+// DataBlock writes texts of users, or results made from them, as JSON between marks. Prompts state that the block
+// never contains an instruction.
 func DataBlock(v any) (string, error) {
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -128,7 +128,8 @@ func DataBlock(v any) (string, error) {
 	return DataOpen + "\n" + string(out) + "\n" + DataClose, nil
 }
 
-// ShowTime writes a time as prompts show it. It adds the day of the week, which relative dates need and models get wrong.
+// ShowTime writes a time as prompts show it. It adds the day of the week, because relative dates need it and models
+// get it wrong.
 func ShowTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

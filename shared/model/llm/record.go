@@ -9,57 +9,58 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// Validity says what an answer was worth.
+// Validity says whether an answer was usable.
 type Validity string
 
 // The validities.
 const (
-	ValidFirst    Validity = "first"    // the first answer could be used
-	ValidRepaired Validity = "repaired" // the second could, after the first had been shown its fault
-	ValidPartly   Validity = "partly"   // a part of it could be used
-	Invalid       Validity = "no"       // none could be used, or none came
+	ValidFirst    Validity = "first"    // the first answer was usable
+	ValidRepaired Validity = "repaired" // the second answer was usable, after the model saw the fault of the first
+	ValidPartly   Validity = "partly"   // a part of an answer was usable
+	Invalid       Validity = "no"       // no answer was usable, or no answer came
 )
 
-// Message is one of a call.
+// Message is one message of a call.
 type Message struct {
 	// Role is system, user or assistant.
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// Record is a question to a model with what came of it: what learning from models' decisions needs. It holds what users said.
+// Record is a question to a model with its result. Training on decisions of models uses it. It contains texts of
+// users.
 type Record struct {
-	// Scope is whose data the question is about.
+	// Scope is the owner of the data in the question.
 	Scope memory.Scope `json:"scope"`
 	At    time.Time    `json:"at"`
 	Role  Role         `json:"role"`
-	// Strategy is whose role it is; empty where all share it.
+	// Strategy is the strategy that has the role. It is empty for a role that all share.
 	Strategy string `json:"strategy,omitempty"`
-	// Prompt is the version of the prompt, Model the model that was asked.
+	// Prompt is the version of the prompt. Model is the model that answered.
 	Prompt string `json:"prompt"`
 	Model  string `json:"model"`
-	// Messages are all of the conversation: instructions, data, the answer, and where that was not accepted what is wrong with it and the
-	// second answer.
+	// Messages are the whole conversation: instructions, data and the answer. For a rejected answer its fault and
+	// the second answer follow.
 	Messages []Message `json:"messages"`
 	Valid    Validity  `json:"valid"`
-	// Faults are what was wrong with the answers, in our words.
+	// Faults are the faults of the answers, in words of this package.
 	Faults []string `json:"faults,omitempty"`
 	// Error is the class of the error that the call ended with, such as truncated or timeout.
 	Error string `json:"error,omitempty"`
-	// InputTokens and OutputTokens are as the server counts, Milliseconds is the whole time.
+	// InputTokens and OutputTokens are the server's counts. Milliseconds is the total time.
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	Milliseconds float64 `json:"ms"`
-	// Touch is what was decided, or cited, by ids.
+	// Touch lists the ids that the answer decides on, or cites.
 	memory.Touch
 }
 
-// touching is what an answer is made into, where it has ids.
+// touching is the type of an answer with ids.
 type touching interface {
 	Touched(scope memory.Scope) memory.Touch
 }
 
-// recorder fills a Record; nil where nobody wants it.
+// recorder fills a Record. It is nil where recording is off.
 type recorder struct {
 	client *Client
 	record Record
@@ -79,7 +80,7 @@ func (c *Client) recording(ctx context.Context, r Request) (context.Context, *re
 	return WithUsage(ctx, rec.used), rec
 }
 
-// answered notes an answer, and what is wrong with it.
+// answered records an answer and its fault.
 func (r *recorder) answered(text string, fault error) {
 	if r == nil {
 		return
@@ -98,16 +99,16 @@ func (r *recorder) answered(text string, fault error) {
 	}
 }
 
-// asked notes the question that goes with a fault.
+// asked records the repair question for a fault.
 func (r *recorder) asked(text string) {
 	if r != nil {
 		r.record.Messages = append(r.record.Messages, Message{"user", text})
 	}
 }
 
-// end hands the record over.
+// end passes the record on.
 func (r *recorder) end(ctx context.Context, out any, err error) {
-	if r == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrBudget) { // nobody was asked, or nobody waits
+	if r == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrBudget) { // no request was sent, or the caller left
 		return
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the queue is
-// held while an attempt runs, not while waiting for the next one.
+// try runs attempt until it succeeds, fails for good, or the attempts are used up. It holds a place in the queue
+// only while an attempt runs, not during the wait for the next one.
 func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) (attempts int, err error) {
 	once := func() (struct{}, error) {
 		attempts++
@@ -21,7 +21,7 @@ func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func
 		return struct{}{}, c.again(err)
 	}
 	r := c.cfg.Retry
-	// Full jitter, anything between nothing and twice the interval, spreads callers that failed together.
+	// Full jitter, anything between zero and twice the interval, spreads callers that failed together.
 	wait := &backoff.ExponentialBackOff{InitialInterval: r.Base / 2, MaxInterval: r.Cap / 2, Multiplier: 2, RandomizationFactor: 1}
 	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(r.Max)+1), backoff.WithMaxElapsedTime(0))
 	var ae *answerError
@@ -45,7 +45,8 @@ func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func
 	return attempts, fmt.Errorf("%w after %d attempts: %w", ErrUnavailable, attempts, err)
 }
 
-// again says what becomes of a failed attempt: none follows it, one as soon as the server asked for, or one when it is time.
+// again decides what follows a failed attempt: no further attempt, one after the server's wait, or one after the
+// usual wait.
 func (c *Client) again(err error) error {
 	var se *StatusError
 	switch {
@@ -87,8 +88,9 @@ func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt 
 	})
 }
 
-// enter waits until it is the tenant's and the role's turn, and returns how to give the place back. Who waited for one while others of the
-// tenant used up its tokens, or the endpoint asked to wait, gives it back at once, and waits for that first.
+// enter waits for the tenant's and the role's turn, and returns a function that gives the place back. Meanwhile
+// other calls of the tenant may use up its tokens, or the endpoint may request a pause. Then enter gives the place
+// back at once and waits for that first.
 func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave func(), err error) {
 	model := c.cfg.ModelFor(role)
 	for {
@@ -98,7 +100,7 @@ func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave fun
 		if err := c.rate.wait(ctx, tenant); err != nil {
 			return nil, err
 		}
-		leave, err := c.places[base(role)].enter(ctx, tenant) // before the common one, so that nobody holds that while waiting here
+		leave, err := c.places[base(role)].enter(ctx, tenant) // first, so that a caller that waits here holds no common place
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +119,8 @@ func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave fun
 
 var errTimeout = errors.New("request timed out")
 
-// retryAfter reads how long a server asks to wait: in milliseconds, in seconds or until a date. What cannot be read is 0.
+// retryAfter reads the wait that a server requests: in milliseconds, in seconds or until a date. An unreadable
+// value is 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	for _, given := range []string{h.Get("Retry-After-Ms") + "ms", h.Get("Retry-After") + "s"} {
 		if d, err := time.ParseDuration(given); err == nil {

@@ -20,7 +20,7 @@ var roles = []Role{RoleFilter, RoleExtractor, RoleManager, RoleUtilizer, RoleGen
 // Roles has the settings of roles that differ from the settings of all roles.
 type Roles map[Role]RoleSettings
 
-// RoleSettings are the settings of one role. An unset field stands for the setting of all roles.
+// RoleSettings are the settings of one role. An unset field means the setting of all roles.
 type RoleSettings struct {
 	// Model is the name of the model.
 	Model string `yaml:"model"`
@@ -93,7 +93,7 @@ func (c Config) checkRoles() []error {
 	return errs
 }
 
-// own is a role's own setting, or else the setting of all roles.
+// own returns a role's own setting, or else the setting of all roles.
 func own[V any](value *V, all V) V {
 	if value != nil {
 		return *value
@@ -133,7 +133,7 @@ func (c Config) HasModel() bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return c.ModelFor(r) != "" })
 }
 
-// BodyFor has the further fields of a role's requests.
+// BodyFor returns the further fields of a role's requests.
 func (c Config) BodyFor(r Role) Body {
 	if b := c.Roles[base(r)].Body; b != nil {
 		return b

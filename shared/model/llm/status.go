@@ -9,14 +9,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// maxAnswerBytes bounds what is read of an answer: the longest text and the largest batch of vectors have room.
+// maxAnswerBytes bounds the bytes read of an answer. It leaves room for the longest text and the largest batch of
+// vectors.
 const maxAnswerBytes = 64 << 20
 
 // maxErrorBytes bounds how much of an error's body is read.
 const maxErrorBytes = 64 << 10
 
-// parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, {"detail":...}, and text. Of the message it
-// keeps what the server says, not what it quotes of the request.
+// parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, {"detail":...}, and
+// text. It keeps the server's part of the message, without quotations of the request.
 func parseStatus(body []byte, key config.Secret) *StatusError {
 	var outer struct {
 		Error   json.RawMessage `json:"error"`
@@ -33,7 +34,7 @@ func parseStatus(body []byte, key config.Secret) *StatusError {
 	if json.Unmarshal(body, &outer) != nil {
 		return e
 	}
-	_ = json.Unmarshal(outer.Error, &inner) // a form of its own leaves the fields empty
+	_ = json.Unmarshal(outer.Error, &inner) // an unknown form leaves the fields empty
 	var said string
 	_ = json.Unmarshal(outer.Error, &said)
 	if m := strings.TrimSpace(strings.Join([]string{outer.Message, inner.Message, said, detail(outer.Detail)}, " ")); m != "" {
@@ -44,7 +45,7 @@ func parseStatus(body []byte, key config.Secret) *StatusError {
 	return e
 }
 
-// detail is what validators such as FastAPI's say: a text, or what is wrong and where.
+// detail is the text of validators such as FastAPI's: a text, or a list of faults and their places.
 func detail(raw json.RawMessage) string {
 	var said string
 	if json.Unmarshal(raw, &said) == nil {
@@ -63,7 +64,7 @@ func detail(raw json.RawMessage) string {
 
 var identifierPattern = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
-// identifier lets pass what cannot be a sentence or the key.
+// identifier lets only texts pass that can be neither a sentence nor the key.
 func identifier(s string, key config.Secret) string {
 	if !identifierPattern.MatchString(s) || (key != "" && strings.Contains(s, key.Reveal())) {
 		return ""

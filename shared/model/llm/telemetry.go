@@ -18,7 +18,7 @@ import (
 
 const scopeName = "github.com/mneme-memory/mneme/shared/model/llm"
 
-// Attribute keys beside the GenAI conventions.
+// Attribute keys in addition to the GenAI conventions.
 const (
 	keyRole     = attribute.Key("mneme.llm.role")
 	keyTenant   = attribute.Key("mneme.tenant.id")
@@ -59,7 +59,7 @@ func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
 	return t, nil
 }
 
-// operation is one call as telemetry sees it, its retries included.
+// operation is one call in telemetry, with its retries.
 type operation struct {
 	t       *telemetry
 	tenant  string
@@ -81,7 +81,7 @@ func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr,
 	return ctx, &operation{t: t, tenant: r.Scope.Tenant, name: name, attrs: attrs, span: span, started: time.Now()}
 }
 
-// used records tokens; endpoints that do not count them report none.
+// used records tokens. Endpoints that do not count tokens report none.
 func (o *operation) used(ctx context.Context, input, output int64) {
 	record := func(n int64, kind genaiconv.TokenTypeAttr) {
 		if n > 0 {
@@ -110,7 +110,7 @@ func (o *operation) end(ctx context.Context, attempts int, err error) {
 	o.span.End()
 }
 
-// errorClass is a name of few values for an error.
+// errorClass returns the class of an error: one of a few values.
 func errorClass(err error) string {
 	var se *StatusError
 	switch {
@@ -120,7 +120,7 @@ func errorClass(err error) string {
 		return "timeout"
 	case errors.Is(err, errLeftAlone):
 		return "left_alone"
-	case errors.Is(err, ErrUnavailable): // also where connecting took too long, which is a deadline, too
+	case errors.Is(err, ErrUnavailable): // also a connection that took too long, which is a deadline, too
 		return "unavailable"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "canceled"

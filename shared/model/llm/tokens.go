@@ -10,11 +10,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// errTokens is what is waited for here.
+// errTokens names the awaited condition.
 var errTokens = fmt.Errorf("%w: the tenant has used its tokens of this minute", ErrUnavailable)
 
-// tokenRate holds back a tenant whose calls have used more tokens than a minute's share. What a call uses is known when it is over: it is
-// paid for then, and the next waits until the debt is worked off. Tenants without a debt are not remembered.
+// tokenRate delays a tenant after its calls used more tokens than the share of a minute. The cost of a call is
+// known only at its end. The tenant's next call waits until the debt is worked off. The table forgets tenants
+// without a debt.
 type tokenRate struct {
 	perSecond float64 // 0 for no limit
 	now       func() time.Time
@@ -23,7 +24,7 @@ type tokenRate struct {
 	spent map[string]spent
 }
 
-// spent are tokens, as of a time; they grow less as time goes on.
+// spent is a number of tokens at a time. It falls as time passes.
 type spent struct {
 	tokens float64
 	at     time.Time
@@ -33,7 +34,7 @@ func newTokenRate(perMinute int64) *tokenRate {
 	return &tokenRate{perSecond: float64(perMinute) / 60, now: time.Now, spent: map[string]spent{}}
 }
 
-// use notes what a call has used.
+// use records the tokens of a call.
 func (t *tokenRate) use(tenant string, tokens int64) {
 	if t.perSecond == 0 || tokens <= 0 || tenant == "" {
 		return
@@ -45,7 +46,7 @@ func (t *tokenRate) use(tenant string, tokens int64) {
 	t.spent[tenant] = s
 }
 
-// left is what of a tenant's tokens is not worked off by now.
+// left is the part of a tenant's tokens that is not worked off yet.
 func (t *tokenRate) left(tenant string) spent {
 	s, now := t.spent[tenant], t.now()
 	s.tokens = max(0, s.tokens-t.perSecond*now.Sub(s.at).Seconds())
@@ -56,8 +57,8 @@ func (t *tokenRate) left(tenant string) spent {
 	return s
 }
 
-// over is by how many tokens a tenant has used more than a minute's share; less than 0 where it may ask. What is asked for no tenant in
-// particular, as embeddings are, is nobody's debt.
+// over returns by how many tokens a tenant exceeds the share of a minute. Less than 0 allows a call. Calls without
+// a tenant, such as embeddings, add no debt.
 func (t *tokenRate) over(tenant string) float64 {
 	if t.perSecond == 0 || tenant == "" {
 		return -1
@@ -67,8 +68,8 @@ func (t *tokenRate) over(tenant string) float64 {
 	return t.left(tenant).tokens - t.perSecond*time.Minute.Seconds()
 }
 
-// wait returns when the tenant has used less than a minute's share. It looks again after a wait, because others may have used more. Who
-// is not that patient gets a fault.LaterError.
+// wait returns when the tenant has used less than the share of a minute. It checks again after a wait, because
+// other calls may have used more. An impatient caller gets a fault.LaterError.
 func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 	for {
 		over := t.over(tenant)
@@ -85,7 +86,8 @@ func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 	}
 }
 
-// promptLength guesses how many tokens a prompt has. Tokenizers differ by model, so the guess is held against what the server counts.
+// promptLength guesses the number of tokens of a prompt. Tokenizers differ by model, so the server's counts correct
+// the guess.
 type promptLength struct {
 	mu     sync.Mutex
 	factor map[string]float64 // of the guess, by model
@@ -93,18 +95,19 @@ type promptLength struct {
 
 func newPromptLength() *promptLength { return &promptLength{factor: map[string]float64{}} }
 
-// Bounds of what the server's count may make of a guess, and how fast it grows smaller: one long prompt in a language of many tokens
-// counts for some time.
+// The bounds of the correction factor, and how fast it falls. One long prompt in a language of many tokens has an
+// effect for some time.
 const (
 	leastFactor, mostFactor = 0.5, 4
 	factorDecay             = 0.1
 )
 
-// guess is the prompt's length, in tokens, and the same before it was held against what the server counts, which learn wants.
+// guess returns the length of the prompt in tokens, and the same before the correction. learn needs the second
+// value.
 func (p *promptLength) guess(model string, r Request, rejected *exchange) (tokens int64, raw float64) {
 	n := tokensOf(r.System) + tokensOf(r.User)
 	if r.Schema != nil {
-		n += tokensOf(r.Schema.String()) // some servers put it into the prompt, as the client does for those that take none
+		n += tokensOf(r.Schema.String()) // some servers put it into the prompt, and so does the client for servers without schemas
 	}
 	if rejected != nil {
 		n += tokensOf(rejected.answer) + tokensOf(repairMessage(rejected.fault))
@@ -117,7 +120,7 @@ func (p *promptLength) guess(model string, r Request, rejected *exchange) (token
 	return int64(n), n
 }
 
-// learn holds a raw guess against what the server counted; 0 where it counts nothing.
+// learn compares a raw guess with the server's count. A count of 0 means that the server does not count.
 func (p *promptLength) learn(model string, raw float64, counted int64) {
 	if counted <= 0 || raw <= 0 {
 		return
@@ -132,8 +135,8 @@ func (p *promptLength) learn(model string, raw float64, counted int64) {
 	p.factor[model] = min(mostFactor, max(leastFactor, seen, f+(seen-f)*factorDecay))
 }
 
-// refused makes a factor less sure of itself: of prompts that are not sent nothing is learned, so one odd count must not refuse them
-// for ever.
+// refused moves a factor above 1 closer to 1. A prompt that is not sent teaches nothing, so one odd count must not
+// refuse prompts for ever.
 func (p *promptLength) refused(model string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +145,8 @@ func (p *promptLength) refused(model string) {
 	}
 }
 
-// tokensOf is about how many tokens a text has: one for every four bytes of ASCII, one for every other character.
+// tokensOf estimates the number of tokens of a text: one for every four bytes of ASCII, one for every other
+// character.
 func tokensOf(text string) float64 {
 	runes := utf8.RuneCountInString(text)
 	ascii := 0

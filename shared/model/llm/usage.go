@@ -5,21 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Usage counts what the calls made under one context cost. The zero value is ready; it is safe for concurrent use.
+// Usage counts the cost of the calls made under one context. The zero value is ready. It is safe for concurrent
+// use.
 type Usage struct{ calls, input, output atomic.Int64 }
 
-// Calls is how many answers came, those that had to be repaired included.
+// Calls is the number of answers, including answers that needed a repair.
 func (u *Usage) Calls() int64 { return u.calls.Load() }
 
-// InputTokens is the prompts' length in tokens, as the server counts.
+// InputTokens is the total length of the prompts in tokens, as the server counts.
 func (u *Usage) InputTokens() int64 { return u.input.Load() }
 
-// OutputTokens is the answers' length in tokens, as the server counts.
+// OutputTokens is the total length of the answers in tokens, as the server counts.
 func (u *Usage) OutputTokens() int64 { return u.output.Load() }
 
 type usageKey struct{}
 
-// WithUsage has every call made under the returned context counted in u, beside any counter that ctx carries already.
+// WithUsage returns a context that counts every call in u, in addition to any counter that ctx already has.
 func WithUsage(ctx context.Context, u *Usage) context.Context {
 	outer, _ := ctx.Value(usageKey{}).([]*Usage)
 	return context.WithValue(ctx, usageKey{}, append(outer[:len(outer):len(outer)], u))

@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/floatmatrix"
 )
 
-// attention is scaled dot-product attention of several heads: queries, keys and values of three axes (text, token, the heads' numbers side
-// by side), with as many heads each, and without a mask.
+// attention is scaled dot-product attention of several heads, without a mask. Queries, keys and values have three
+// axes: text, token, and the numbers of all heads in a row. They have the same number of heads.
 func attention(n node, in []tensor) (tensor, error) {
 	heads := int(n.attributes["q_num_heads"].i)
 	for _, t := range in[:3] {

@@ -77,13 +77,13 @@ func TestAttentionRefusesWhatItDoesNotCompute(t *testing.T) {
 	}
 }
 
-// Memory that is used again changes no value that something still takes.
+// Reused memory changes no value that a later node still reads.
 func TestARunsMemoryIsUsedAgainOnlyWhenNothingTakesIt(t *testing.T) {
 	nodes := []node{
 		{op: "Cast", attributes: map[string]attribute{"to": {i: kindFloat}}, inputs: []string{inputIDs}, outputs: []string{"a"}},
 		{op: "Add", inputs: []string{"a", "one"}, outputs: []string{"b"}},
 		{op: "Reshape", inputs: []string{"b", "row"}, outputs: []string{"c"}}, // the same numbers as b's
-		{op: "Add", inputs: []string{"b", "one"}, outputs: []string{"d"}},     // b is taken no more, c is
+		{op: "Add", inputs: []string{"b", "one"}, outputs: []string{"d"}},     // the last read of b, but not of c
 		{op: "Mul", inputs: []string{"d", "d"}, outputs: []string{"e"}},
 		{op: "Add", inputs: []string{"c", "c"}, outputs: []string{"f"}},
 		{op: "Add", inputs: []string{"e", "f"}, outputs: []string{"g"}},
@@ -102,7 +102,7 @@ func TestARunsMemoryIsUsedAgainOnlyWhenNothingTakesIt(t *testing.T) {
 			if err != nil || width != 1 {
 				t.Fatalf("width %d, %v", width, err)
 			}
-			if b, ok := n.idle.Get().(*buffers); ok { // the race detector has pools lose some
+			if b, ok := n.idle.Get().(*buffers); ok { // the race detector makes pools lose some
 				if len(b.taken) != 0 || len(b.free) > 4 {
 					t.Fatalf("the run leaves %+v, want at most what is taken at once", b)
 				}
@@ -117,7 +117,7 @@ func TestARunsMemoryIsUsedAgainOnlyWhenNothingTakesIt(t *testing.T) {
 	}
 }
 
-// Vectors of words that are stored as bytes stay bytes.
+// Vectors of words in bytes stay bytes.
 func TestRowsOfBytesAreTakenAsTheyAre(t *testing.T) {
 	n := Network{
 		nodes: []node{

@@ -2,15 +2,15 @@ package onnx
 
 import "slices"
 
-// buffers are the numbers of a run's tensors, which are used again as soon as nothing takes them any more: a run makes hundreds of tensors,
-// and memory that is new has to be cleared first and found again by the garbage collector.
+// buffers are the numbers of a run's tensors. The run reuses each buffer after its last reader. A run makes
+// hundreds of tensors. New memory costs clearing and garbage collection.
 type buffers struct {
 	free [][]float32
-	// taken counts by its first number how many values have a buffer.
+	// taken counts, by its first number, how many values have a buffer.
 	taken map[*float32]int
 }
 
-// numbers returns so many numbers, which are to be written first.
+// numbers returns size numbers with undefined values. The caller must write them first.
 func (n node) numbers(size int) []float32 {
 	if n.buffers == nil || size == 0 {
 		return make([]float32, size)
@@ -25,7 +25,7 @@ func (n node) numbers(size int) []float32 {
 	var out []float32
 	if best >= 0 {
 		out = b.free[best][:size]
-	} else { // the largest of the small ones gives way, so that there are never more than are taken at once
+	} else { // it replaces the largest of the small ones, so their number never exceeds the number in use
 		out = make([]float32, size)
 		for i, f := range b.free {
 			if best < 0 || cap(f) > cap(b.free[best]) {
@@ -40,7 +40,7 @@ func (n node) numbers(size int) []float32 {
 	return out
 }
 
-// take says that one value more has the numbers.
+// take adds one reader of the numbers.
 func (b *buffers) take(numbers []float32) {
 	if len(numbers) == 0 {
 		return
@@ -50,7 +50,7 @@ func (b *buffers) take(numbers []float32) {
 	}
 }
 
-// leave says that one value less has them. Without a run's memory it does nothing.
+// leave removes one reader of the numbers. Without a run's memory it does nothing.
 func (b *buffers) leave(numbers []float32) {
 	if b == nil || len(numbers) == 0 {
 		return

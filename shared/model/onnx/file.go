@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// contents are what an ONNX file says is computed from what. See onnx.proto of github.com/onnx/onnx for the numbers of fields.
+// contents are the nodes and values in an ONNX file. See onnx.proto of github.com/onnx/onnx for the numbers of
+// fields.
 type contents struct {
 	nodes     []node
 	constants map[string]tensor
@@ -17,7 +18,7 @@ type contents struct {
 	outputs   []valueInfo
 }
 
-// valueInfo is an input or output; dimensions that are not fixed are 0.
+// valueInfo is an input or output. Dimensions that are not fixed are 0.
 type valueInfo struct {
 	name  string
 	shape []int
@@ -27,11 +28,11 @@ type node struct {
 	op, name        string
 	inputs, outputs []string
 	attributes      map[string]attribute
-	// buffers are those of the run, or nil.
+	// buffers are the buffers of the run, or nil.
 	buffers *buffers
 }
 
-// attribute has its number, text, numbers or tensor where its kind has one.
+// attribute has its number, text, numbers or tensor, according to its kind.
 type attribute struct {
 	i      int64
 	f      float32
@@ -40,7 +41,7 @@ type attribute struct {
 	tensor tensor
 }
 
-// field is one of a message: a number, or bytes.
+// field is one field of a message: a number, or bytes.
 type field struct {
 	number protowire.Number
 	value  uint64
@@ -49,7 +50,7 @@ type field struct {
 
 var errWire = errors.New("is no ONNX file")
 
-// each calls what is to be done for each field of a message.
+// each calls do for each field of a message.
 func each(b []byte, do func(field) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -96,7 +97,7 @@ func (f field) varints(to []int64) ([]int64, error) {
 	return to, nil
 }
 
-// readFile reads a file. What is not understood is left to fail where it is needed.
+// readFile reads a file. An unsupported part fails only when a node needs it.
 func readFile(file []byte) (*contents, error) {
 	m := &contents{constants: map[string]tensor{}}
 	err := each(file, func(f field) error {
@@ -174,7 +175,7 @@ func (n *node) read(f field) (err error) {
 	return err
 }
 
-// The kinds of numbers that a tensor of a file may have.
+// The kinds of numbers in a tensor of a file.
 const (
 	kindFloat  = 1
 	kindInt8   = 3

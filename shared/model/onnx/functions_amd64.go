@@ -4,7 +4,8 @@ import "golang.org/x/sys/cpu"
 
 var wide = cpu.X86.HasAVX512F
 
-// exponentials512 writes e to the power of each number less most, and the sums of those at each sixteenth place.
+// exponentials512 writes e to the power of each number less most, and the sums of the results at each sixteenth
+// place.
 //
 //go:noescape
 func exponentials512(to, from *float32, n int, most float32, sums *[16]float32)

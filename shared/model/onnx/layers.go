@@ -93,8 +93,9 @@ func softmaxRow(to, row []float32) {
 	vek32.DivNumber_Inplace(to, sum)
 }
 
-// exponential is e to the power of a number that is at most 0. It is read off a table, as gelu's function is: between two entries, of which
-// there are expSteps to the unit, the line is about 1e-6 of the value off. Below -expEnd it is 0, which is 2e-9 off.
+// exponential is e to the power of a number that is at most 0. It comes from a table, as gelu's function does.
+// There are expSteps entries to the unit. The line between two entries is about 1e-6 of the value off. Below
+// -expEnd it is 0, which is 2e-9 off.
 func exponential(x float32) float32 {
 	at := x*expSteps + expEnd*expSteps
 	switch {
@@ -143,13 +144,14 @@ func layerNormalization(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
-// dequantize makes floats of bytes that stand for multiples of a factor, which is one of the whole tensor or of each index of an axis.
+// dequantize makes floats of bytes that stand for multiples of a factor. The whole tensor has one factor, or each
+// index of an axis has one.
 func dequantize(n node, in []tensor) (tensor, error) {
 	steps, scale := in[0], in[1]
 	if steps.bytes == nil || len(scale.floats) == 0 || len(in) > 2 && in[2].size() > 0 && in[2].shape != nil {
 		return steps, errors.New("is not of bytes with factors around zero")
 	}
-	at, a := 1, int64(1) // the standard's axis where none is given
+	at, a := 1, int64(1) // the standard's default axis
 	if given, ok := n.attributes["axis"]; ok {
 		a = given.i
 	}
@@ -210,7 +212,7 @@ func matMul(of node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
-// multiply writes the product of two matrices, of which the first has so many columns.
+// multiply writes the product of two matrices. The first has inner columns.
 func multiply(out, a, b []float32, inner int) {
 	if len(out) == 0 || inner == 0 {
 		clear(out)

@@ -1,5 +1,5 @@
-// Package onnx runs encoders of text that are ONNX files, in the process and without a library of another language (decision 14): the
-// operators that such models are exported with, on one text at a time.
+// Package onnx runs ONNX files of text encoders, in the process and without a library of another language (decision
+// 14). It has the operators that such models use, and runs one text at a time.
 package onnx
 
 import (
@@ -17,19 +17,19 @@ const (
 	inputTypes = "token_type_ids"
 )
 
-// Network is a model of a file, ready to be run. It does not change, and is safe for concurrent use.
+// Network is a model from a file, ready to run. It is immutable, and safe for concurrent use.
 type Network struct {
 	nodes     []node
 	constants map[string]tensor
 	inputs    []string
 	output    string
-	// last has for each node the values that no later one takes.
+	// last lists for each node the values that no later node reads.
 	last [][]string
 	idle sync.Pool // of *buffers
 }
 
-// Parse reads an ONNX file whose inputs are tokens and one of whose outputs is a vector for each. An error says what about the file is not
-// as it has to be.
+// Parse reads an ONNX file. Its inputs must be tokens, and one of its outputs must be a vector for each token. An
+// error names the fault of the file.
 func Parse(file []byte) (*Network, error) {
 	m, err := readFile(file)
 	if err != nil {
@@ -42,8 +42,8 @@ func Parse(file []byte) (*Network, error) {
 	return m.network(m.outputs[out].name)
 }
 
-// ParseOutputs reads an ONNX file as one network for each of some outputs by name. What is taken as it stands in the file, such as vectors
-// of words, they share; each packs the matrices that it multiplies by.
+// ParseOutputs reads an ONNX file as one network for each named output. The networks share the values that they use
+// unchanged, such as vectors of words. Each network packs the matrices that it multiplies by.
 func ParseOutputs(file []byte, names ...string) ([]*Network, error) {
 	m, err := readFile(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *contents) parts(names ...string) (out []*Network, err error) {
 	return out, nil
 }
 
-// network is what an output takes.
+// network returns the part of the file that an output needs.
 func (m *contents) network(output string) (*Network, error) {
 	n := &Network{constants: maps.Clone(m.constants), output: output}
 	for _, in := range m.inputs {
@@ -83,7 +83,8 @@ func (m *contents) network(output string) (*Network, error) {
 	return n, n.fold()
 }
 
-// fold computes once what hangs on no input, such as weights that are stored as bytes, and forgets the constants that nothing takes then.
+// fold computes once every value that depends on no input, such as weights stored as bytes. It then drops the
+// constants that no node reads.
 func (n *Network) fold() error {
 	left := n.nodes[:0]
 	for _, one := range n.nodes {
@@ -137,8 +138,8 @@ func (n *Network) fold() error {
 	return nil
 }
 
-// onlyRowsOf reports whether bytes with a factor for each row are taken for nothing but single rows, such as the vectors of words: then
-// they can stay bytes, a quarter of the memory.
+// onlyRowsOf reports whether all readers of bytes with a factor for each row read only single rows, such as the
+// vectors of words. Such bytes can stay bytes, which takes a quarter of the memory.
 func (n *Network) onlyRowsOf(of node) bool {
 	if a, ok := of.attributes["axis"]; !ok || a.i != 0 || len(of.inputs) != 2 || of.outputs[0] == n.output {
 		return false
@@ -157,8 +158,8 @@ func (n *Network) onlyRowsOf(of node) bool {
 	return true
 }
 
-// compute runs one node on values that others made, and on constants. A file may claim shapes that its weights do not have: that is an
-// error which names the node.
+// compute runs one node on values of other nodes, and on constants. A file may claim shapes that its weights do not
+// have. That is an error that names the node.
 func (n *Network) compute(one node, values map[string]tensor) (out tensor, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -179,7 +180,7 @@ func (n *Network) compute(one node, values map[string]tensor) (out tensor, err e
 	return out, err
 }
 
-// choose keeps the nodes that the output needs, each after those whose outputs it takes.
+// choose keeps the nodes that the output needs, in order of their dependencies.
 func (n *Network) choose(all []node) error {
 	makes := map[string]int{}
 	for i, one := range all {
@@ -216,8 +217,8 @@ func (n *Network) choose(all []node) error {
 	return need(n.output, 0)
 }
 
-// Run returns the vectors of the tokens of a text, one after the other, each as wide as said. Types are those of the tokens, 0 where there
-// are none.
+// Run returns the vectors of the tokens of a text, one after the other, each of length width. The argument types
+// has the types of the tokens, or is nil for all 0.
 func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err error) {
 	ones := make([]int64, len(ids))
 	for i := range ones {

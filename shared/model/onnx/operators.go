@@ -9,10 +9,10 @@ import (
 	"github.com/viterin/vek/vek32"
 )
 
-// operator computes a node's first output. Inputs that a node leaves out have no shape and no numbers.
+// operator computes a node's first output. An omitted input has no shape and no numbers.
 type operator func(n node, in []tensor) (tensor, error)
 
-// operators are those that encoders of text are exported with.
+// operators are the operators that exports of text encoders use.
 var operators = map[string]operator{
 	"Add": arithmetic(vek32.Add_Into, func(a, b int64) int64 { return a + b }),
 	"Sub": arithmetic(vek32.Sub_Into, func(a, b int64) int64 { return a - b }),
@@ -51,7 +51,7 @@ var errKind = errors.New("is given other kinds of numbers than it takes")
 
 func quotient(a, b int64) int64 {
 	if b == 0 {
-		return 0 // what the standard leaves undefined
+		return 0 // the standard leaves this undefined
 	}
 	return a / b
 }
@@ -65,10 +65,11 @@ func power(out, a, b []float32) []float32 {
 	return out
 }
 
-// leastRepeated is how long a second operand is at least that is repeated as a whole: shorter ones are written out some times first.
+// leastRepeated is the minimum length of a second operand that is repeated as a whole. A shorter operand is first
+// written several times.
 const leastRepeated = 256
 
-// arithmetic is an operator on two tensors that are brought to one shape.
+// arithmetic is an operator on two tensors after both get one shape.
 func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b int64) int64) operator {
 	return func(of node, in []tensor) (tensor, error) {
 		a, b := in[0], in[1]
@@ -95,7 +96,7 @@ func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b i
 	}
 }
 
-// kindErr is an error about shapes, or where there is none, about kinds.
+// kindErr returns an error about shapes, or else an error about kinds.
 func kindErr(err error) error {
 	if err == nil {
 		return errKind
@@ -103,7 +104,7 @@ func kindErr(err error) error {
 	return err
 }
 
-// aligned is spread, but leaves a tensor as it is that has only to be repeated as a whole, such as a bias.
+// aligned is spread, but it leaves a tensor unchanged that only needs a repeat as a whole, such as a bias.
 func (t tensor) aligned(shape []int) tensor {
 	if n := len(shape) - len(t.shape); n >= 0 && slices.Equal(shape[n:], t.shape) {
 		return t
@@ -113,8 +114,8 @@ func (t tensor) aligned(shape []int) tensor {
 
 const noOperand = "an operand is empty"
 
-// combine computes with pairs; the second slice is repeated as often as it takes. Nothing cannot be repeated: it panics, as other
-// malformed operands do.
+// combine computes with pairs. It repeats the second slice as often as necessary. It panics on an empty second
+// slice, as other malformed operands do.
 func combine[T, R any](a, b []T, f func(a, b T) R) []R {
 	if len(a) > 0 && len(b) == 0 {
 		panic(noOperand)
@@ -145,7 +146,7 @@ func comparison(holds func(a, b float64) bool) operator {
 	}
 }
 
-// doubles are the numbers, whatever their kind.
+// doubles returns the numbers of any kind.
 func (t tensor) doubles() []float64 {
 	out := make([]float64, t.size())
 	for i := range out {
@@ -204,9 +205,9 @@ func gelu(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
-// Half of an encoder's time beside its products would go by on the error function, so that it is read off a table; between two entries,
-// of which there are geluSteps to the unit, the line is less than 1e-6 off. From geluEnd on the function is its argument, and 0 from
-// -geluEnd down.
+// The error function would take half of an encoder's time outside its products, so a table replaces it. The table
+// has geluSteps entries to the unit. The line between two entries is less than 1e-6 off. From geluEnd on the
+// function is its argument, and 0 from -geluEnd down.
 const (
 	geluEnd   = 6
 	geluSteps = 1024

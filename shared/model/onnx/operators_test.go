@@ -19,7 +19,8 @@ func attr(name string, i int64, list ...int64) node {
 	return node{attributes: map[string]attribute{name: {i: i, ints: list}}}
 }
 
-// Operators that the models of the other tests do not have, or not in all ways, by examples of the ONNX specification's kind.
+// Operators that the models of the other tests lack, or lack in some forms. The examples are similar to the ONNX
+// specification.
 func TestOperators(t *testing.T) {
 	six := floatsOf([]int{2, 3}, 1, 2, 3, 4, 5, 6)
 	for name, tt := range map[string]struct {
@@ -163,7 +164,7 @@ func TestSoftmaxIsThatOfTheDefinition(t *testing.T) {
 	})
 }
 
-// Where the processor multiplies by bytes, what comes in is rounded to 127 steps: a product is off by some hundredths at most.
+// A processor that multiplies by bytes rounds the input to 127 steps. A product is off by some hundredths at most.
 func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const rows, columns = 64, 96
@@ -205,7 +206,7 @@ func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
 	}
 }
 
-// What else takes weights than products, such as a table's rows, takes them as floats.
+// Other readers of weights than products, such as lookups of rows, take the weights as floats.
 func TestWeightsThatAreLookedUpKeepTheirFloats(t *testing.T) {
 	const size = 32
 	weights := tensor{shape: []int{size, size}, floats: make([]float32, size*size)}

@@ -35,10 +35,10 @@ func constantOfShape(n node, in []tensor) (tensor, error) {
 	return value.picked(shape, make([]int, product(shape))), nil
 }
 
-// maxNumbers bounds what an operator makes of a few numbers of a file: far more than any activation has.
+// maxNumbers bounds the result of an operator on a few numbers of a file. It is far more than any activation has.
 const maxNumbers = 1 << 26
 
-// holdable refuses a shape that no network needs, which would take all memory.
+// holdable refuses a shape that no network needs, and that would take all memory.
 func holdable(shape []int) error {
 	n := 1
 	for _, d := range shape {
@@ -91,7 +91,7 @@ func shapeOf(n node, in []tensor) (tensor, error) {
 	return scalarsOf(out...), nil
 }
 
-// bounded is a place between 0 and a length, from the end where it is negative.
+// bounded returns an index between 0 and a length. A negative index counts from the end.
 func bounded(at int64, length int) int {
 	if at < 0 {
 		at += int64(length)
@@ -117,7 +117,7 @@ func reshape(n node, in []tensor) (tensor, error) {
 	return in[0].shaped(shape)
 }
 
-// axes are those of a node, which are an input or, in older files, an attribute.
+// axes returns the axes of a node. They are an input or, in older files, an attribute.
 func axes(n node, in []tensor) []int64 {
 	if len(in) > 1 && in[1].ints != nil {
 		return in[1].ints
@@ -306,7 +306,7 @@ func concat(n node, in []tensor) (tensor, error) {
 	return out, err
 }
 
-// cumulate sums whole numbers up along an axis, as encoders do that count positions from the mask.
+// cumulate sums whole numbers along an axis. Some encoders count positions from the mask this way.
 func cumulate(_ node, in []tensor) (tensor, error) {
 	t := in[0]
 	if !t.isInt() || len(in) < 2 {

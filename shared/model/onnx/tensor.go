@@ -7,17 +7,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
-// tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0), or bytes, which only
-// DequantizeLinear takes, and with factors Gather. It is a value: what an operator is given it never changes.
+// tensor is an array of numbers in row-major order. The numbers are floats, ints or bytes. An int also stands for
+// true (1) and false (0). Only DequantizeLinear reads bytes, and Gather reads bytes with factors. A tensor is a
+// value: an operator never changes its inputs.
 type tensor struct {
 	shape  []int
 	floats []float32
 	ints   []int64
 	bytes  []int8
-	// factors has what bytes are multiples of, by index of the first axis.
+	// factors has the factor of the bytes, by index of the first axis.
 	factors []float32
-	// matrix has the same numbers, of two axes, where the processor multiplies by bytes; then floats are missing if nothing else takes
-	// them.
+	// matrix has the same numbers, of two axes, where the processor multiplies by bytes. Then floats are missing if
+	// no other node reads them.
 	matrix *bytematrix.Matrix
 }
 
@@ -42,7 +43,7 @@ func (t tensor) shaped(shape []int) (tensor, error) {
 	return t, nil
 }
 
-// axis is a place in a shape, from the end where it is negative.
+// axis is an index into a shape. A negative index counts from the end.
 func axis(at int64, of int) (int, error) {
 	if at < 0 {
 		at += int64(of)
@@ -81,7 +82,7 @@ func steps(shape []int) []int {
 	return out
 }
 
-// strided returns the numbers that are a start and some steps along the axes of a shape away.
+// strided returns the numbers at start plus steps along the axes of a shape.
 func (t tensor) strided(shape, by []int, start int) tensor {
 	if t.isInt() {
 		return tensor{shape: shape, ints: stride(t.ints, shape, by, start)}
@@ -119,7 +120,7 @@ func stride[T any](from []T, shape, by []int, start int) []T {
 	}
 }
 
-// common is the shape that two can be brought to, as numpy does.
+// common is the common shape of two shapes, as in numpy.
 func common(a, b []int) ([]int, error) {
 	out := make([]int, max(len(a), len(b)))
 	for i := range out {
@@ -142,7 +143,7 @@ func common(a, b []int) ([]int, error) {
 	return out, nil
 }
 
-// spread repeats a tensor to a shape that common made of its own.
+// spread repeats a tensor to the shape from common.
 func (t tensor) spread(shape []int) tensor {
 	if slices.Equal(t.shape, shape) {
 		return t

@@ -12,20 +12,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Tokenizer makes tokens of texts. What looks like a special token in a text is text: nobody can write one. It is safe for concurrent use.
+// Tokenizer makes tokens of texts. It treats a special token in a text as plain text, so a text cannot contain one.
+// It is safe for concurrent use.
 type Tokenizer struct {
 	vocabulary map[string]int64
 	unknown    int64
-	// inner begins the pieces that go on a word; a word of more than longest letters is unknown.
+	// inner begins the later pieces of a word. A word of more than longest letters is unknown.
 	inner   string
 	longest int
-	// before and after stand around each text.
+	// before and after are the tokens around each text.
 	before, after []int64
 
 	clean, ideographs, accents, lower bool
 }
 
-// tokenizerFile is tokenizer.json, as far as it is understood.
+// tokenizerFile is the supported part of tokenizer.json.
 type tokenizerFile struct {
 	Model struct {
 		Type    string           `json:"type"`
@@ -60,7 +61,7 @@ type tokenizerFile struct {
 	} `json:"post_processor"`
 }
 
-// Parse reads tokenizer.json. A tokenizer of another kind is an error that names it.
+// Parse reads tokenizer.json. A tokenizer of another kind gives an error that names it.
 func Parse(file []byte) (*Tokenizer, error) {
 	var f tokenizerFile
 	if err := json.Unmarshal(file, &f); err != nil {
@@ -93,7 +94,7 @@ func Parse(file []byte) (*Tokenizer, error) {
 	return w, w.surround(f)
 }
 
-// surround reads what stands around a text.
+// surround reads the tokens around a text.
 func (w *Tokenizer) surround(f tokenizerFile) error {
 	p := f.PostProcessor
 	switch {
@@ -120,16 +121,17 @@ func (w *Tokenizer) surround(f tokenizerFile) error {
 	return nil
 }
 
-// Around are the tokens that stand before and after each text.
+// Around returns the tokens before and after each text.
 func (w *Tokenizer) Around() (before, after []int64) { return w.before, w.after }
 
-// Tokens returns the tokens of a text, at most so many with what stands around it, and whether it had more.
+// Tokens returns the tokens of a text with the tokens around it, in total at most the given number. It also reports
+// whether it cut the text.
 func (w *Tokenizer) Tokens(text string, most int) (ids []int64, cut bool) {
 	ids, cut = w.Pieces(text, most-len(w.before)-len(w.after))
 	return slices.Concat(w.before, ids, w.after), cut
 }
 
-// Pieces returns the tokens of a text alone, at most so many, and whether it had more.
+// Pieces returns the tokens of a text alone, at most the given number. It also reports whether it cut the text.
 func (w *Tokenizer) Pieces(text string, most int) (ids []int64, cut bool) {
 	for _, word := range w.words(text) {
 		ids = append(ids, w.pieces(word)...)
@@ -218,7 +220,7 @@ func isPunctuation(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) || unicode.IsPunct(r)
 }
 
-// isIdeograph has the ranges that BERT takes for Chinese characters, which are words of their own.
+// isIdeograph has the ranges that BERT treats as Chinese characters. Each such character is a word.
 func isIdeograph(r rune) bool {
 	for _, of := range [...][2]rune{
 		{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF},

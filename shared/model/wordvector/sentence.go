@@ -13,18 +13,18 @@ var shippedSentences []byte
 
 const sentenceMagic = "MSV1"
 
-// Sentences has what each word of the shipped [Table] adds to the vector of a text. These vectors are fitted so that their sums point
-// where a sentence encoder puts the texts (distill_sentences.py), so texts are near that are about like things; those of the Table are of
-// the words alone, and words are near that mean alike. A word that tells much of what a text is about has a longer vector. It is safe for
-// concurrent use.
+// Sentences has the contribution of each word of the shipped [Table] to the vector of a text. The sums of these
+// vectors approximate the vectors of a sentence encoder (distill_sentences.py). So texts about similar subjects are
+// near. The vectors of the Table describe single words, so words of similar meaning are near. A word that tells
+// much about the subject of a text has a longer vector. It is safe for concurrent use.
 type Sentences struct {
 	dimension int
 	numbers   []int8
-	// factors has what makes each row as long as its word counts, 1 on average.
+	// factors scales each row to the weight of its word, 1 on average.
 	factors []float32
 }
 
-// ShippedSentences returns the table of this package, which is made once, and shared.
+// ShippedSentences returns the shared table of this package. The first call makes it.
 func ShippedSentences() *Sentences { return sentences() }
 
 var sentences = sync.OnceValue(func() *Sentences {
@@ -35,7 +35,8 @@ var sentences = sync.OnceValue(func() *Sentences {
 	return s
 })
 
-// ParseSentences reads what so many words add; distill_sentences.py says how it is written. What is not that is an ErrFormat.
+// ParseSentences reads the contributions of that number of words. See distill_sentences.py for the format. It
+// returns ErrFormat for other bytes.
 func ParseSentences(raw []byte, words int) (*Sentences, error) {
 	const header = len(sentenceMagic) + 8
 	if len(raw) < header || string(raw[:len(sentenceMagic)]) != sentenceMagic {
@@ -67,7 +68,8 @@ func (s *Sentences) row(word int32) []int8 {
 // Dimension is the length of the vectors.
 func (s *Sentences) Dimension() int { return s.dimension }
 
-// Add adds what a word of the shipped Table, by its number, says of a text, times weight, to sum, which has Dimension numbers.
+// Add adds the contribution of a word of the shipped Table, by its number, times weight, to sum. The slice sum has
+// Dimension numbers.
 func (s *Sentences) Add(sum []float32, word int32, weight float32) {
 	weight *= s.factors[word]
 	for i, x := range s.row(word) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// direction is the sum of what the words of a text add.
+// direction is the sum of the contributions of a text's words.
 func direction(t *testing.T, said string) []float32 {
 	t.Helper()
 	table, s := wordvector.Shipped(), wordvector.ShippedSentences()

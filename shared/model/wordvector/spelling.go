@@ -5,12 +5,13 @@ import (
 	"math"
 )
 
-// longestSpelling bounds how many characters of a term are looked at.
+// longestSpelling bounds the characters read of a term.
 const longestSpelling = 32
 
-// Spell adds a vector of a term that has none of its own, times weight, to sum: made of its parts of three and four characters, of all of a
-// short one, and of how it begins, so that words are near that are written alike, as those of one family are (the subword n-grams of
-// Bojanowski et al., 2017, hashed as by Weinberger et al., 2009, and not learned). It has length 1.
+// Spell adds a vector for a term outside the table, times weight, to sum. Its sources are the parts of three and
+// four characters, a short term as a whole, and the beginning of the term. So words with similar spelling are near,
+// such as words of one family. The method is subword n-grams (Bojanowski et al., 2017), hashed (Weinberger et al.,
+// 2009) and not learned. The vector has length 1.
 func Spell(sum []float32, term string, weight float32) {
 	r := []rune(term)
 	r = r[:min(len(r), longestSpelling)]
@@ -50,5 +51,6 @@ func Spell(sum []float32, term string, weight float32) {
 	}
 }
 
-// placesPerPart is in how many numbers of the vector a part is seen, so that parts that share one are told apart by the others.
+// placesPerPart is the number of places of the vector that a part changes. Two parts that share one place differ in
+// the others.
 const placesPerPart = 3

@@ -1,5 +1,6 @@
-// Package wordvector has static vectors of English words: words of like meaning have vectors of like direction. They are distilled from
-// a sentence encoder by distill_words.py (see docs/word-vectors-model-card.md), and need neither that encoder nor any model server.
+// Package wordvector has static vectors of English words. Words of similar meaning have vectors of similar
+// direction. distill_words.py distils them from a sentence encoder (see docs/word-vectors-model-card.md). They need
+// neither that encoder nor any model server.
 package wordvector
 
 import (
@@ -26,11 +27,11 @@ type Table struct {
 	dimension int
 	rows      map[string]int32
 	numbers   []int8
-	// inverse has what makes each row a unit vector.
+	// inverse scales each row to a unit vector.
 	inverse []float32
 }
 
-// Shipped returns the table of this package, which is made once, and shared.
+// Shipped returns the shared table of this package. The first call makes it.
 func Shipped() *Table { return table() }
 
 var table = sync.OnceValue(func() *Table {
@@ -41,7 +42,7 @@ var table = sync.OnceValue(func() *Table {
 	return t
 })
 
-// Parse reads a table; distill_words.py says how it is written. What is not one is an ErrFormat.
+// Parse reads a table. See distill_words.py for the format. It returns ErrFormat for other bytes.
 func Parse(raw []byte) (*Table, error) {
 	const header = len(magic) + 8
 	if len(raw) < header || string(raw[:len(magic)]) != magic {
@@ -95,7 +96,8 @@ func (t *Table) Dimension() int { return t.dimension }
 // Len is how many words the table has.
 func (t *Table) Len() int { return len(t.inverse) }
 
-// Find returns the number of a word in lower case, in its own form or, where the table has only that, without a usual ending.
+// Find returns the number of a word in lower case. It looks for the word itself, and then for the word without a
+// usual ending.
 func (t *Table) Find(word string) (int32, bool) {
 	if i, ok := t.rows[word]; ok {
 		return i, true

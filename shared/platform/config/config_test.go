@@ -169,7 +169,7 @@ func TestMarkdownKeepsCellsWhole(t *testing.T) {
 	}
 }
 
-// What Values prints, Load reads back: a printed configuration can be used again.
+// Load reads the output of Values back, so a printed configuration is usable again.
 func TestValuesReadBack(t *testing.T) {
 	word := rapid.StringMatching(`[a-z]{1,8}`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,11 +12,11 @@ import (
 type Row struct {
 	// Name is the environment variable.
 	Name string
-	// Type says what values it takes: "duration", "list of string", "json | text".
+	// Type is the type of the value: "duration", "list of string", "json | text".
 	Type string
-	// Default is the value where the variable is unset; empty where there is none.
+	// Default is the value of an unset variable. It is empty for a setting without a default.
 	Default string
-	// Description says what it means and its unit.
+	// Description is the meaning and the unit.
 	Description string
 	// Secret settings are never printed.
 	Secret bool
@@ -24,8 +24,7 @@ type Row struct {
 	Required bool
 }
 
-// Describe lists the settings of T, a struct, in declaration order; a variable that is used in two
-// places is listed once.
+// Describe lists the settings of T, a struct, in declaration order. It lists a variable with two uses once.
 func Describe[T any]() []Row {
 	var cfg T
 	var rows []Row
@@ -50,12 +49,12 @@ func (f field) row() Row {
 type Value struct {
 	// Name is the environment variable.
 	Name string
-	// Text is the value as Load would read it; secrets are hidden.
+	// Text is the value in the syntax of Load. Secrets are hidden.
 	Text string
 }
 
-// Values lists what a loaded configuration holds, in declaration order; a variable that is used in two places is listed once. cfg is a
-// struct.
+// Values lists the settings of a loaded configuration, in declaration order. It lists a variable with two uses
+// once. The argument cfg is a struct.
 func Values[T any](cfg T) []Value {
 	var values []Value
 	walk(reflect.ValueOf(&cfg).Elem(), "", func(f field) {

@@ -47,8 +47,8 @@ func (f field) secret() bool {
 	return t == reflect.TypeFor[Secret]()
 }
 
-// walk calls visit for every setting in declaration order, constant for every field that has a default and no variable, and leave for
-// every struct after its fields, inner structs first.
+// walk calls visit for every setting in declaration order. It calls constant for every field with a default and no
+// variable. It calls leave for every struct after its fields, inner structs first.
 func walk(
 	v reflect.Value, prefix string, visit, constant func(field), leave func(v reflect.Value, prefix string),
 ) {
@@ -73,7 +73,7 @@ func walk(
 	leave(v, prefix)
 }
 
-// typeName says in a reader's words what values a setting takes.
+// typeName returns the type of a setting's values, in words for users.
 func (f field) typeName() string {
 	if choices := f.oneOf(); choices != nil {
 		return strings.Join(choices, " | ")
@@ -111,7 +111,7 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// expected says what would have been right, for an error.
+// expected returns the description of a correct value, for an error.
 func (f field) expected() string {
 	if choices := f.oneOf(); choices != nil {
 		return "one of " + strings.Join(choices, ", ")

@@ -14,10 +14,9 @@ import (
 // Environ is the environment of the process as a map.
 func Environ() map[string]string { return env.ToMap(os.Environ()) }
 
-// Load reads the settings of T, a struct, from environ. A field with an envDefault and no env is a constant: it gets its default, and
-// only tests change it. Its error lists every problem, wraps
-// ErrInvalid and is terminal. Variables that T does not have are left alone, because services share
-// an environment; see Unrecognized.
+// Load reads the settings of T, a struct, from environ. A field with an envDefault and no env is a constant: it
+// gets its default, and only tests change it. The error lists every problem, wraps ErrInvalid and is terminal. Load
+// ignores variables that T does not have, because services share an environment. See Unrecognized.
 func Load[T any](environ map[string]string) (T, error) {
 	var cfg T
 	var problems []error
@@ -37,8 +36,8 @@ func Load[T any](environ map[string]string) (T, error) {
 	return cfg, invalid(problems)
 }
 
-// within reports whether one of the addresses lies in the struct: validating what could not be
-// read would only repeat the complaint.
+// within reports whether one of the addresses lies in the struct. Validation of an unreadable value would only
+// repeat the error.
 func within(v reflect.Value, addresses []uintptr) bool {
 	start := v.Addr().Pointer()
 	return slices.ContainsFunc(addresses, func(a uintptr) bool {
@@ -46,8 +45,8 @@ func within(v reflect.Value, addresses []uintptr) bool {
 	})
 }
 
-// validate calls the struct's own Validate. The struct does not know its prefix, so problems that
-// name a variable without it get it here.
+// validate calls the Validate method of a struct. The struct does not know its prefix, so validate adds it to the
+// names in problems.
 func validate(v reflect.Value, prefix string) []error {
 	checked, ok := v.Addr().Interface().(interface{ Validate() error })
 	if !ok {
@@ -62,7 +61,7 @@ func validate(v reflect.Value, prefix string) []error {
 	return problems
 }
 
-// flatten takes joined errors apart, so that each problem has its line.
+// flatten splits joined errors, so that each problem has a line.
 func flatten(err error) []error {
 	if err == nil {
 		return nil
@@ -78,11 +77,11 @@ func flatten(err error) []error {
 	return flat
 }
 
-// load has the library read this one field, alone in a struct of its own: its errors name the
-// field of the struct, which says nothing where two nested structs have fields of one name.
+// load reads this one field with the library, in a separate struct. The library's errors name the field of the
+// struct, which is ambiguous for two nested structs with equal field names.
 func (f field) load(environ map[string]string) error {
 	if environ == nil {
-		environ = map[string]string{} // the library would read the process's own for nil
+		environ = map[string]string{} // for nil the library would read the environment of the process
 	}
 	single := f.tag
 	single.Offset, single.Index, single.Anonymous, single.PkgPath = 0, nil, false, ""
@@ -97,7 +96,7 @@ func (f field) load(environ map[string]string) error {
 	return nil
 }
 
-// prefix is what the enclosing structs put before the field's own name.
+// prefix is the prefix of the field's name from the enclosing structs.
 func (f field) prefix() string {
 	own, _, _ := strings.Cut(f.tag.Tag.Get("env"), ",")
 	return strings.TrimSuffix(f.name, own)

@@ -7,7 +7,7 @@ import (
 
 // Section is the settings of one service, for the reference documentation.
 type Section struct {
-	// Title is the heading, Text what stands below it; text may be empty.
+	// Title is the heading. Text is the paragraph below it and may be empty.
 	Title, Text string
 	// Rows are the settings.
 	Rows []Row
@@ -48,7 +48,7 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
 }
 
-// Table writes rows for a terminal: name and default on one line, the meaning indented below.
+// Table writes rows for a terminal: name and default on one line, and the meaning indented below.
 func Table(rows []Row) string {
 	var b strings.Builder
 	for _, r := range rows {

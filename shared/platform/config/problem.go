@@ -8,20 +8,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// ErrInvalid is wrapped by every error of Load; such an error is terminal as well.
+// ErrInvalid is wrapped by every error of Load. Such an error is terminal as well.
 var ErrInvalid = errors.New("invalid configuration")
 
-// Problem is one setting that cannot be used.
+// Problem is one unusable setting.
 type Problem struct {
 	// Name is the environment variable.
 	Name string
-	// Value is what it was set to, as it may be shown; empty where it is not set.
+	// Value is the set value in a printable form. It is empty for an unset variable.
 	Value string
-	// Expected says what would have been right.
+	// Expected describes a correct value.
 	Expected string
 }
 
-// Error names the variable, what it holds and what it should hold.
+// Error names the variable, its value and the expected value.
 func (p *Problem) Error() string {
 	if p.Value == "" {
 		return fmt.Sprintf("%s is not set, expected %s", p.Name, p.Expected)
@@ -29,9 +29,9 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s is %q, expected %s", p.Name, p.Value, p.Expected)
 }
 
-// Require is for Validate methods: nil where ok, else a Problem. The value is printed with
-// fmt.Sprint, which keeps a Secret hidden. Join several with errors.Join; name them as the env tag does,
-// Load adds the prefix of the enclosing structs.
+// Require is for Validate methods. It returns nil where ok, else a Problem. fmt.Sprint prints the value and keeps a
+// Secret hidden. Join several with errors.Join. Use the names in the env tags: Load adds the prefix of the
+// enclosing structs.
 func Require(ok bool, name string, value any, expected string) error {
 	if ok {
 		return nil
@@ -39,7 +39,7 @@ func Require(ok bool, name string, value any, expected string) error {
 	return &Problem{Name: name, Value: fmt.Sprint(value), Expected: expected}
 }
 
-// invalid joins problems; that of a variable that is used in two places is told once.
+// invalid joins problems. It reports the problem of a variable with two uses once.
 func invalid(problems []error) error {
 	if len(problems) == 0 {
 		return nil

@@ -8,12 +8,12 @@ import (
 
 const hidden = "***"
 
-// Secret is a setting that must not be seen: however it is printed, logged or marshalled, three
-// stars come out. Keep it in exported fields: fmt cannot call methods of unexported ones. An empty
-// secret prints as empty, so that one sees that it is not set.
+// Secret is a setting that must stay hidden. Printing, logging and marshalling give three stars. Keep it in
+// exported fields, because fmt cannot call methods of unexported ones. An empty secret prints as empty, so an unset
+// secret is visible.
 type Secret string
 
-// Reveal returns the secret itself; call it only where it is handed to the other side.
+// Reveal returns the secret itself. Call it only where the secret is sent to the other side.
 func (s Secret) Reveal() string { return string(s) }
 
 // String hides the secret.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes, written as a whole number with an optional unit: 512, 64KiB, 4MiB,
-// 1GiB, or the decimal kB, MB, GB.
+// Size is a number of bytes. Its text is a whole number with an optional unit: 512, 64KiB, 4MiB, 1GiB, or the
+// decimal kB, MB, GB.
 type Size int64
 
 // Units from largest to smallest, so that String finds the shortest exact form.
@@ -19,7 +19,7 @@ var sizeUnits = [...]struct {
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1},
 }
 
-// UnmarshalText reads a size; units are case-insensitive.
+// UnmarshalText reads a size. Units are case-insensitive.
 func (s *Size) UnmarshalText(text []byte) error {
 	in := strings.TrimSpace(string(text))
 	digits := strings.TrimRight(in, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
@@ -57,5 +57,5 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the form that UnmarshalText reads.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -12,7 +12,7 @@ type port struct {
 	Number int `env:"MNEME_TEST_PORT" envDefault:"80" desc:"a port"`
 }
 
-// Validate implements what Load asks.
+// Validate is the method that Load calls.
 func (p port) Validate() error {
 	return config.Require(p.Number > 0, "MNEME_TEST_PORT", p.Number, "more than zero")
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Prefix is what the names of the project's own variables begin with.
+// Prefix begins the names of the project's own variables.
 const Prefix = "MNEME_"
 
-// nearby is how many characters a typing mistake may have wrong.
+// nearby is the maximum number of wrong characters in a typing mistake.
 const nearby = 2
 
-// Typo is a variable that nobody reads and that looks like a misspelt one.
+// Typo is a variable that no setting uses and that resembles a known one.
 type Typo struct {
 	// Name is the variable that is set.
 	Name string
@@ -25,9 +25,9 @@ type Typo struct {
 // String is a sentence for a warning.
 func (t Typo) String() string { return t.Name + " is not known, did you mean " + t.Meant + "?" }
 
-// Unrecognized lists, by name, the project's variables in environ that are not among known but
-// nearly the same as one of them. Others are passed over: services share an environment, and
-// Kubernetes puts MNEME_..._SERVICE_HOST and the like there for every service of that name.
+// Unrecognized lists, by name, the project's unknown variables in environ that nearly equal a known name. It
+// ignores other variables. Services share an environment, and Kubernetes adds MNEME_..._SERVICE_HOST and similar
+// variables for every service of that name.
 func Unrecognized(environ map[string]string, known []Row) []Typo {
 	names := make(map[string]bool, len(known))
 	for _, row := range known {

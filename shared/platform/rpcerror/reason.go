@@ -6,7 +6,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Reasons tell programs errors apart that have the same code.
+// Reasons let programs distinguish errors that have the same code.
 const (
 	ReasonSuperseded   = "memory_superseded"
 	ReasonRetracted    = "memory_retracted"
@@ -29,7 +29,7 @@ func Reasons() []string {
 	}
 }
 
-// reasonHeader carries the reason beside an error.
+// reasonHeader is the header that carries the reason of an error.
 const reasonHeader = "Mneme-Reason"
 
 // Because makes an error of a code with a reason, which may be empty.
@@ -41,7 +41,7 @@ func Because(code connect.Code, reason string, err error) *connect.Error {
 	return out
 }
 
-// Reason returns the reason of an error, here and at the caller; empty where there is none.
+// Reason returns the reason of an error, here and at the caller. It is empty for an error without a reason.
 func Reason(err error) string {
 	var known *connect.Error
 	if !errors.As(err, &known) {

@@ -1,4 +1,4 @@
-// Package rpcerror maps the project's errors to RPC codes. It is the one place that knows both.
+// Package rpcerror maps the project's errors to RPC codes. It is the only place that knows both.
 package rpcerror
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// From returns err as a connect error. Bad input says which field. Only what a retry is known to help is unavailable; anything unknown is
-// an internal error, because a bug that asks for a retry is retried for ever. Causes that name internals are not shown to callers: Logged
-// says them to operators.
+// From returns err as a connect error. Bad input names the field. Only an error that a retry can repair is
+// unavailable. An unknown error is an internal error, because callers would retry an unavailable bug for ever.
+// Callers do not see causes that name internals. Logged logs them for operators.
 func From(err error) error {
 	var known *connect.Error
 	switch {
@@ -46,7 +46,7 @@ func From(err error) error {
 	return connect.NewError(connect.CodeInternal, errors.New("an internal error: trying again does not help, the service's log has the cause"))
 }
 
-// Logged is From that logs the cause where callers are not shown it; what names the operation.
+// Logged is From with a log line for causes that callers do not see. The log line names the operation.
 func Logged(ctx context.Context, log *slog.Logger, what string, err error) error {
 	out := From(err)
 	if code := connect.CodeOf(out); err != nil && (code == connect.CodeUnavailable || code == connect.CodeInternal) {
@@ -55,7 +55,7 @@ func Logged(ctx context.Context, log *slog.Logger, what string, err error) error
 	return out
 }
 
-// retryableCodes are the answers of servers that can be reached but cannot serve at the moment.
+// retryableCodes are the codes of reachable servers that cannot serve at the moment.
 var retryableCodes = []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.Aborted, codes.DeadlineExceeded}
 
 // redisStates begin the answers of a Redis server that is starting, failing over, or without memory.

@@ -10,18 +10,18 @@ import (
 type App struct {
 	// Handler serves every path but the runner's own (/healthz, /readyz, /metrics); nil serves none.
 	Handler http.Handler
-	// Background runs from when the routes are open until the service ends.
+	// Background runs from the opening of the routes until the service ends.
 	Background []Task
-	// Close frees what build made, the last first. It runs whatever happened before.
+	// Close frees the resources from build, the last first. It always runs.
 	Close []Step
 }
 
-// Task is work that goes on for as long as the service runs.
+// Task is work that continues as long as the service runs.
 type Task struct {
 	// Name is shown in logs and errors.
 	Name string
-	// Run returns when ctx ends. Returning nil earlier means that there is nothing left to do;
-	// returning an error, or panicking, ends the service.
+	// Run returns when ctx ends. It may return nil earlier when it has no more work. An error or a panic ends the
+	// service.
 	Run func(ctx context.Context) error
 }
 
@@ -29,15 +29,15 @@ type Task struct {
 type Step struct {
 	// Name is shown in logs and errors.
 	Name string
-	// Run is given up on when ctx ends, so that one that hangs does not keep the others from running.
+	// Run is abandoned when ctx ends. So a step that hangs does not keep the others from running.
 	Run func(ctx context.Context) error
 }
 
-// NeedError says which dependency a build is waiting for.
+// NeedError names the dependency that a build waits for.
 type NeedError struct {
 	// Dependency is its public name, such as "weaviate".
 	Dependency string
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -47,8 +47,8 @@ func (e *NeedError) Error() string { return fmt.Sprintf("%s: %v", e.Dependency, 
 // Unwrap returns the cause, so that a terminal error stays terminal.
 func (e *NeedError) Unwrap() error { return e.Err }
 
-// Need names the dependency that an error of build comes from, for /readyz to show while the build
-// is retried; nil stays nil.
+// Need names the dependency that caused an error of build. /readyz shows it during the retries of the build. nil
+// stays nil.
 func Need(dependency string, err error) error {
 	if err == nil {
 		return nil

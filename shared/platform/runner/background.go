@@ -14,7 +14,7 @@ import (
 // taskGroup runs the background tasks of a service.
 type taskGroup struct {
 	cancel context.CancelFunc
-	failed chan error // room for every task, so that none blocks
+	failed chan error // room for every task, so no task blocks
 	done   chan struct{}
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ func startTaskGroup(ctx context.Context, tasks []Task) *taskGroup {
 	return c
 }
 
-// guarded runs a task; a panic becomes an error, so that the rest of the service still ends in order.
+// guarded runs a task. A panic becomes an error, so the rest of the service still ends in order.
 func guarded(ctx context.Context, task Task) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -60,8 +60,7 @@ func (c *taskGroup) count(name string, n int) {
 	}
 }
 
-// stop cancels the tasks and waits for them until ctx ends; it returns what they failed with and
-// has not been received yet.
+// stop cancels the tasks and waits for them until ctx ends. It returns the errors that were not received before.
 func (c *taskGroup) stop(ctx context.Context) error {
 	c.cancel()
 	select {

@@ -10,35 +10,37 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// AddrVariable is the variable of the listening address; most services give it a Default.
+// AddrVariable is the variable of the listening address. Most services give it a Default.
 const AddrVariable = "MNEME_HTTP_ADDR"
 
-// MetricsAddrVariable is the variable of the address of /metrics; a service that the world reaches gives it a Default.
+// MetricsAddrVariable is the variable of the address of /metrics. A service with a public address gives it a
+// Default.
 const MetricsAddrVariable = "MNEME_METRICS_ADDR"
 
-// Base is the configuration that every service has beside its own.
+// Base is the configuration that every service has in addition to its settings.
 type Base struct {
-	// Addr is where the one HTTP server listens.
+	// Addr is the listening address of the HTTP server.
 	Addr string `env:"MNEME_HTTP_ADDR" envDefault:"127.0.0.1:0" desc:"host:port of the HTTP server (RPC, /healthz, /readyz, /metrics); port 0 takes a free one"`
-	// MetricsAddr is where /metrics is served, where it is not to be by the one that all can reach; empty for that.
+	// MetricsAddr is a separate address for /metrics, for services with a public main address. It is empty for no
+	// separate address.
 	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of an HTTP server for /metrics alone, which MNEME_HTTP_ADDR does not serve then; port 0 takes a free one; empty for none"`
 	// MaxBody bounds a request.
 	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
-	// HeaderTimeout bounds how long a client may take to send the headers.
+	// HeaderTimeout is the maximum time for a client to send the headers.
 	HeaderTimeout time.Duration `envDefault:"5s"`
-	// BodyTimeout bounds how long a client may take to send a body, from the end of its headers.
+	// BodyTimeout is the maximum time for a client to send a body, from the end of its headers.
 	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time a client may take to send a request's body; answers and streams may take longer"`
-	// DrainDelay is waited between losing readiness and refusing connections.
+	// DrainDelay is the wait between the loss of readiness and refused connections.
 	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between /readyz failing and the server closing, for load balancers to notice"`
 	// StopTimeout bounds each stage of the end.
 	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of shutting down: open requests, background work, closing, telemetry"`
 	// RetryMax is the longest pause between two attempts to start.
 	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between attempts to start while a dependency is down; the first is 0.25 s, then growing"`
-	// Telemetry is about traces, metrics and logs.
+	// Telemetry configures traces, metrics and logs.
 	Telemetry telemetry.Config
 }
 
-// Validate checks what the types do not.
+// Validate checks the rules that types cannot express.
 func (b Base) Validate() error {
 	return errors.Join(
 		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),

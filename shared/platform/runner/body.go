@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// lingerTimeout is how long a client may take to send what a handler has left unread of a body. net/http reads some of that, so that the
-// client gets to read the answer; beyond that the connection is closed.
+// lingerTimeout is the maximum time for a client to send the unread rest of a body. net/http reads some of that
+// rest, so that the client can read the answer. Beyond it the connection is closed.
 const lingerTimeout = time.Second
 
-// timeBodies bounds how long a request's body may take to arrive, counted from the end of its headers. A late body fails with an error
-// that wraps os.ErrDeadlineExceeded where the handler reads it. What the handler does afterwards, and what it answers, may take any time.
+// timeBodies bounds the time for a request's body to arrive, from the end of its headers. A late body fails in the
+// handler's read with an error that wraps os.ErrDeadlineExceeded. The handler's later work and its answer may take
+// any time.
 func timeBodies(limit time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -25,19 +26,20 @@ func timeBodies(limit time.Duration, next http.Handler) http.Handler {
 		}
 		body.until(body.deadline)
 		defer body.leave()
-		r = r.WithContext(r.Context()) // a copy: net/http wants the body that it gave back in its own
+		r = r.WithContext(r.Context()) // a copy: net/http expects its original body in its own request
 		r.Body = body
 		next.ServeHTTP(w, r)
 	})
 }
 
-// timedBody is a body that has to arrive in time. The deadline is the connection's for HTTP/1, the stream's for HTTP/2. It is taken back
-// once the body has arrived: what waits for the client's next bytes then would take it for the client's end, and cancel the handler.
+// timedBody is a body with a deadline. The deadline belongs to the connection in HTTP/1, and to the stream in
+// HTTP/2. It is removed once the body has arrived. Otherwise the background read for the client's next bytes would
+// take it for the client's end, and cancel the handler.
 type timedBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	deadline time.Time
-	shared   bool // the connection carries other requests, too
+	shared   bool // the connection also carries other requests
 	once     sync.Once
 }
 
@@ -50,7 +52,7 @@ func (t *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It may read what is left of the body, in time.
+// Close implements io.Closer. It may read the rest of the body, in time.
 func (t *timedBody) Close() error {
 	err := t.ReadCloser.Close()
 	t.arrived()
@@ -59,8 +61,8 @@ func (t *timedBody) Close() error {
 
 func (t *timedBody) arrived() { t.once.Do(func() { t.until(time.Time{}) }) }
 
-// leave ends the body's time when its handler has returned: the connection is net/http's again, which is to read the rest of it shortly,
-// and sets a deadline of its own for the next request. An HTTP/2 stream ends with its handler.
+// leave removes the body's deadline when its handler has returned. Then net/http controls the connection: it reads
+// the rest shortly, and sets a new deadline for the next request. An HTTP/2 stream ends with its handler.
 func (t *timedBody) leave() {
 	t.once.Do(func() {
 		if end := time.Now().Add(lingerTimeout); !t.shared && end.Before(t.deadline) {
@@ -70,5 +72,5 @@ func (t *timedBody) leave() {
 }
 
 func (t *timedBody) until(deadline time.Time) {
-	_ = t.control.SetReadDeadline(deadline) // fails only where the connection is closed, as reading will
+	_ = t.control.SetReadDeadline(deadline) // it fails only on a closed connection, and so will the read
 }

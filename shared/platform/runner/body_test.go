@@ -14,10 +14,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// briefly is a time for bodies that a test can wait for.
+// briefly is a body timeout that a test can wait for.
 var briefly = map[string]string{"MNEME_HTTP_BODY_TIMEOUT": "50ms"}
 
-// protocols are those that services speak.
+// protocols are the protocols of the services.
 var protocols = map[string]func(*http.Protocols){
 	"HTTP/1.1":           func(p *http.Protocols) { p.SetHTTP1(true) },
 	"HTTP/2 without TLS": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
@@ -32,7 +32,7 @@ func clientOf(t *testing.T, protocol func(*http.Protocols)) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// slow are handlers that take until release is closed, whatever they do with the body, and answer with how their context is then.
+// slow are handlers that wait for release, with any use of the body. They answer with the state of their context.
 func slow(release <-chan struct{}, entered chan<- struct{}) http.Handler {
 	wait := func(w http.ResponseWriter, r *http.Request) {
 		entered <- struct{}{}
@@ -68,7 +68,7 @@ func readOrTimeout(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beLate sends a body that never ends and awaits that it is cut off, and with it the end of the time of all bodies before.
+// beLate sends a body that never ends and waits until it is cut off. So the time of all bodies before is over too.
 func beLate(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	body, end := io.Pipe()

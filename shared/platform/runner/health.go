@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// health answers /healthz and /readyz. A service is ready from when it is built until it ends: what it depends on is asked for while it is
-// built, and no longer. A store that all replicas share, and that is away for a while, would take all of them out of their Service
-// at once, and with them what they can do without it and every error that says what is the matter.
+// health answers /healthz and /readyz. A service is ready from the end of its build until it ends. Readiness
+// includes the dependencies only during the build. An outage of a store that all replicas share must not make all
+// replicas unready at once. They can still serve calls that do not need the store, and report the error of other
+// calls.
 type health struct {
 	mu      sync.Mutex
-	missing string // why the service is not ready; empty when it is
+	missing string // the reason for an unready service; empty when it is ready
 }
 
 // ready makes the service ready.
 func (h *health) ready() { h.lack("") }
 
-// lack makes the service not ready; what is public.
+// lack makes the service not ready. The argument is public.
 func (h *health) lack(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,5 +49,5 @@ func reply(w http.ResponseWriter, status int, body healthReply) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the prober has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(body) // the prober may have gone
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// TestMain also is the main of a service, for the tests that need a process of their own.
+// TestMain also is the main of a service, for tests that need a separate process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MNEME_TEST_CHILD") != "" {
 		runner.Main(stubborn())
@@ -90,7 +90,7 @@ func launch(t *testing.T, s runner.Service, environ map[string]string) *instance
 	return i
 }
 
-// get returns status and body; status 0 means that nobody answered.
+// get returns status and body. Status 0 means no answer.
 func (i *instance) get(path string) (int, string) {
 	i.t.Helper()
 	resp, err := i.client.Get(i.url + path)
@@ -105,7 +105,7 @@ func (i *instance) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// failing is what /readyz names.
+// failing is the dependency that /readyz names.
 func (i *instance) failing() []string {
 	_, body := i.get("/readyz")
 	var reply struct{ Failing []string }
@@ -120,13 +120,13 @@ func (i *instance) awaitStatus(path string, want int) {
 	await(i.t, func() bool { status, _ := i.get(path); return status == want })
 }
 
-// end asks the service to end and returns how it did.
+// end asks the service to end and returns the result.
 func (i *instance) end() error {
 	i.cancel()
 	return <-i.result
 }
 
-// await polls until ok, for long enough that only a real fault fails.
+// await polls until ok. Its limit is so long that only a real fault fails.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -17,15 +17,15 @@ import (
 // Exit codes of Execute.
 const (
 	ExitOK     = 0 // ended as asked
-	ExitFailed = 1 // something went wrong while running
-	ExitUsage  = 2 // wrong arguments or configuration: starting again will not help
+	ExitFailed = 1 // an error while running
+	ExitUsage  = 2 // wrong arguments or configuration; a restart will not help
 )
 
-// Main is the whole of a service's main function. The first SIGINT or SIGTERM ends the service in
-// order, the second at once, with ExitFailed.
+// Main is the complete main function of a service. The first SIGINT or SIGTERM ends the service in order. The
+// second ends it at once, with ExitFailed.
 func Main(s Service) {
 	ctx, end := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // room for both: the second must not be lost while the first is handled
+	signals := make(chan os.Signal, 2) // room for both, so the second is not lost during the work for the first
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
@@ -36,8 +36,7 @@ func Main(s Service) {
 	os.Exit(Execute(ctx, s, os.Args[1:], os.Stdout, Options{}))
 }
 
-// Execute does what the command line of a service asks for, and returns the exit code. What goes
-// wrong is written to o.Stderr, once.
+// Execute runs the command line of a service and returns the exit code. It writes an error to o.Stderr, once.
 func Execute(ctx context.Context, s Service, args []string, stdout io.Writer, o Options) int {
 	o = o.filled()
 	flags := flag.NewFlagSet(s.name, flag.ContinueOnError)
@@ -101,8 +100,7 @@ func (s Service) help(w io.Writer, flags *flag.FlagSet) {
 	_, _ = fmt.Fprintf(w, "\nEnvironment:\n%s", config.Table(s.rows))
 }
 
-// printConfig writes NAME=value lines that can be used as an environment file once the secrets are
-// filled in.
+// printConfig writes NAME=value lines. With the secrets filled in, they are an environment file.
 func (s Service) printConfig(stdout io.Writer, o Options) int {
 	l, err := s.load(o.Environ)
 	if err != nil {

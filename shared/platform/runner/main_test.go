@@ -110,7 +110,7 @@ func TestSettingsAreThoseOfTheServiceThenTheBase(t *testing.T) {
 	}
 }
 
-// stubborn ends only after two signals: its background task hears the first and goes on.
+// stubborn ends only after two signals: its background task ignores the first.
 func stubborn() runner.Service {
 	return runner.Define("stubborn", "Goes on.", func(context.Context, own, *telemetry.Telemetry) (*runner.App, error) {
 		return &runner.App{
@@ -127,7 +127,7 @@ func stubborn() runner.Service {
 	})
 }
 
-// child starts this test binary as a service and waits until it says it has started.
+// child starts this test binary as a service and waits for its start message.
 func child(t *testing.T, mood string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -171,7 +171,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	stdout.Scan() // the first one has been heard
+	stdout.Scan() // the first signal has arrived
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Options are what a service is run with.
+// Options are the inputs of a run.
 type Options struct {
-	// Environ holds the settings; nil means the environment of the process.
+	// Environ has the settings. nil means the environment of the process.
 	Environ map[string]string
-	// Stderr takes the log lines; nil means standard error.
+	// Stderr takes the log lines. nil means standard error.
 	Stderr io.Writer
-	// OnListen, where set, gets the address once the server listens, before the service is built.
+	// OnListen, if set, gets the address once the server listens, before the build of the service.
 	OnListen func(addr string)
 }
 
@@ -35,9 +35,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Run runs a service until ctx ends, and then ends it in order. It returns nil when everything
-// ended as asked; else what went wrong, which it has not logged. A wrong configuration gives an
-// error that wraps config.ErrInvalid.
+// Run runs a service until ctx ends, and then ends it in order. It returns nil after an orderly end, else the
+// error, which it has not logged. A wrong configuration gives an error that wraps config.ErrInvalid.
 func Run(ctx context.Context, s Service, o Options) error {
 	o = o.filled()
 	l, err := s.load(o.Environ)
@@ -83,7 +82,7 @@ func (p *process) run(ctx context.Context, o Options) error {
 	if err != nil {
 		app = &App{}
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			err = nil // asked to end while still waiting for something
+			err = nil // a request to end came during the wait for a dependency
 		}
 		return errors.Join(err, p.stop(ctx, app, startTaskGroup(ctx, nil)))
 	}
@@ -99,7 +98,7 @@ func (p *process) run(ctx context.Context, o Options) error {
 	return errors.Join(err, p.stop(ctx, app, tasks))
 }
 
-// buildUntilThere builds the service, again and again while what it needs is not there.
+// buildUntilThere builds the service. It repeats the build while a dependency is missing.
 func (p *process) buildUntilThere(ctx context.Context) (*App, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = min(250*time.Millisecond, p.base.RetryMax), p.base.RetryMax
@@ -126,7 +125,7 @@ func (p *process) buildUntilThere(ctx context.Context) (*App, error) {
 	return app, nil
 }
 
-// missing is what may be said in public of an error of build.
+// missing is the public part of an error of build.
 func missing(err error) string {
 	var need *NeedError
 	if errors.As(err, &need) {
@@ -135,7 +134,7 @@ func missing(err error) string {
 	return "startup"
 }
 
-// stop ends everything in order; a stage that fails or hangs does not keep the next from running.
+// stop ends everything in order. A stage that fails or hangs does not keep the next from running.
 func (p *process) stop(ctx context.Context, app *App, tasks *taskGroup) error {
 	p.health.lack("shutdown")
 	p.server.drain()
@@ -161,8 +160,8 @@ func (p *process) bounded(ctx context.Context, stage func(context.Context) error
 	return within(ctx, stage)
 }
 
-// within runs a step and gives up on it when ctx ends, even if it ignores that: the process is about to end, so what is left behind goes
-// with it. A step that begins when ctx has ended still has a moment.
+// within runs a step and abandons it when ctx ends, even if the step ignores ctx: the process ends soon. A step
+// that begins after the end of ctx still gets a short time.
 func within(ctx context.Context, step func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- step(ctx) }()
@@ -172,17 +171,17 @@ func within(ctx context.Context, step func(context.Context) error) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-done: // it noticed too, and knows better what was left
+	case err := <-done: // the step also saw the end of ctx, and its error has more detail
 		return err
 	case <-time.After(graceAfterTimeout):
 		return fmt.Errorf("given up on: %w", ctx.Err())
 	}
 }
 
-// graceAfterTimeout is for a stage to say what it was waiting for.
+// graceAfterTimeout is the time for a stage to report its cause.
 const graceAfterTimeout = 100 * time.Millisecond
 
-// stage is a context for one stage of the end: the service's own has ended already.
+// stage is a context for one stage of the end. The context of the service has ended already.
 func (p *process) stage(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.base.StopTimeout)
 }

@@ -258,9 +258,9 @@ func TestStagesThatHangAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestClosingHasTheTimeOfOneStage has two steps hang: together they may take no longer than one alone.
+// TestClosingHasTheTimeOfOneStage runs two steps that hang. Together they take no longer than one alone.
 func TestClosingHasTheTimeOfOneStage(t *testing.T) {
-	var first, second time.Time // when the steps were given up
+	var first, second time.Time // the times of their abandonment
 	hang := func(given *time.Time) func(context.Context) error {
 		return func(ctx context.Context) error { *given, _ = ctx.Deadline(); <-ctx.Done(); return ctx.Err() }
 	}

@@ -17,15 +17,15 @@ import (
 
 const idleTimeout = 2 * time.Minute
 
-// starting is what is answered before the service can, as RFC 9457 describes it.
+// starting is the answer before the service is ready, in the form of RFC 9457.
 const starting = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the service is starting","code":"unavailable"}`
 
-// server is the service's one HTTP server. From the start it answers for health and metrics; the
-// service's own routes answer 503 until they are opened. Metrics may have a server of their own.
+// server is the service's one HTTP server. It answers health and metrics from the start. The routes of the service
+// answer 503 until they are opened. Metrics may have a separate server.
 type server struct {
 	http    *http.Server
 	addr    string
-	metrics *http.Server // nil where http serves them
+	metrics *http.Server // nil if the main server serves them
 	routes  atomic.Pointer[http.Handler]
 	ending  atomic.Bool
 	failed  chan error
@@ -40,7 +40,7 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 	s := &server{addr: listener.Addr().String(), failed: make(chan error, 2)}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true) // gRPC clients speak HTTP/2 without TLS to us
+	protocols.SetUnencryptedHTTP2(true) // gRPC clients speak HTTP/2 without TLS
 	serve := func(on net.Listener, handler http.Handler) *http.Server {
 		out := &http.Server{
 			Handler:           timeBodies(base.BodyTimeout, handler),
@@ -71,7 +71,7 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 	return s, nil
 }
 
-// take takes a port, which a variable names.
+// take opens a port. The argument variable names its setting.
 func take(ctx context.Context, addr, variable string) (net.Listener, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", addr)
@@ -81,8 +81,8 @@ func take(ctx context.Context, addr, variable string) (net.Listener, error) {
 	return listener, nil
 }
 
-// mux serves health and metrics at their own paths, and the service's routes at all others, as they come: http.ServeMux alone would
-// redirect what holds "..", or an empty segment, before the service sees it.
+// mux serves health and metrics at their paths, and the service's routes at all other paths, unchanged.
+// http.ServeMux alone would redirect a path with "..", or with an empty segment, before the service gets it.
 func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handler {
 	own := http.NewServeMux()
 	own.HandleFunc("GET /healthz", h.serveAlive)
@@ -93,24 +93,25 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 	routes := bounded(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.ending.Load() {
-			w.Header().Set("Connection", "close") // in HTTP/2 it has net/http send GOAWAY instead
+			w.Header().Set("Connection", "close") // in HTTP/2 net/http then sends GOAWAY
 		}
 		if _, pattern := own.Handler(r); strings.HasSuffix(pattern, " "+r.URL.Path) {
 			own.ServeHTTP(w, r)
 			return
 		}
-		routes.ServeHTTP(w, r) // other methods of these paths, too: the service refuses them in its own form
+		routes.ServeHTTP(w, r) // also for other methods of these paths: the service refuses them in its own form
 	})
 }
 
-// bounded bounds request bodies, in bytes. A body whose declared length is over the limit fails at its first read, before it arrives.
+// bounded bounds request bodies, in bytes. A body with a declared length over the limit fails at its first read,
+// before it arrives.
 func bounded(next http.Handler, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(r.Context()) // a copy: the server keeps the body that it made
+		r = r.WithContext(r.Context()) // a copy: the server keeps its body
 		if r.ContentLength > limit {
 			r.Body = tooLarge(limit)
 			if r.ProtoMajor == 1 {
-				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+				w.Header().Set("Connection", "close") // the body stays unread; in HTTP/2 it would end other calls of the connection
 			}
 		} else {
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -119,7 +120,7 @@ func bounded(next http.Handler, limit int64) http.Handler {
 	})
 }
 
-// tooLarge is a body over a limit, in bytes, which is not read.
+// tooLarge is a body over a limit, in bytes. It is not read.
 type tooLarge int64
 
 // Read implements io.Reader.
@@ -134,7 +135,7 @@ func (s *server) serveRoutes(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, starting) // the client has gone
+		_, _ = io.WriteString(w, starting) // the client may have gone
 		return
 	}
 	(*routes).ServeHTTP(w, r)
@@ -148,11 +149,11 @@ func (s *server) open(routes http.Handler) {
 	s.routes.Store(&routes)
 }
 
-// drain has every answer end its connection. Load balancers withdraw an endpoint from new connections only: those that clients keep would
-// be cut off when the server stops, perhaps under a request that is on its way.
+// drain makes every answer end its connection. Load balancers withdraw an endpoint from new connections only. The
+// kept connections of clients would be cut when the server stops, perhaps during a request.
 func (s *server) drain() { s.ending.Store(true) }
 
-// stop takes no more requests and lets the open ones finish until ctx ends; then it cuts them off.
+// stop takes no more requests and lets the open ones finish until ctx ends. Then it cuts them off.
 func (s *server) stop(ctx context.Context) error {
 	var metrics error
 	if s.metrics != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Service is a service as a value: what it is called, what can be set, and how it is built.
+// Service is a service as a value: its name, its settings, and its build function.
 type Service struct {
 	name, summary string
 	rows          []config.Row
@@ -24,7 +24,7 @@ type loaded struct {
 	build  func(ctx context.Context, tel *telemetry.Telemetry) (*App, error)
 }
 
-// settings is what is read for a service with configuration C.
+// settings are the settings of a service with configuration C.
 type settings[C any] struct {
 	Service C
 	Base    Base
@@ -38,12 +38,12 @@ func Default(variable, value string) Option {
 	return func(defaults map[string]string) { defaults[variable] = value }
 }
 
-// Define makes a service. name is its name in telemetry and logs, summary one sentence for people,
-// C a configuration struct as package config describes.
+// Define makes a service. The argument name is its name in telemetry and logs, summary is one sentence for users. C
+// is a configuration struct in the form of package config.
 //
-// build makes the App. Its ctx ends when the service is asked to end. When it returns a terminal
-// error (package fault) the service ends with it; any other error means that a dependency is not
-// there yet: build is called again after a while, and must have freed what it had made. See Need.
+// The function build makes the App. Its ctx ends when the service is asked to end. A terminal error (package fault)
+// ends the service. Any other error means a missing dependency: build is called again after a while. It must free
+// its resources before it returns an error. See Need.
 func Define[C any](name, summary string,
 	build func(ctx context.Context, cfg C, tel *telemetry.Telemetry) (*App, error), options ...Option,
 ) Service {
@@ -73,10 +73,10 @@ func Define[C any](name, summary string,
 // Name is the service's name.
 func (s Service) Name() string { return s.name }
 
-// Summary says in a sentence what the service does.
+// Summary describes the service in a sentence.
 func (s Service) Summary() string { return s.summary }
 
-// Settings describes everything that can be set, the service's own first.
+// Settings describes all settings, the service's own first.
 func (s Service) Settings() []config.Row { return slices.Clone(s.rows) }
 
 func withDefaults(rows []config.Row, defaults map[string]string) []config.Row {
@@ -88,7 +88,7 @@ func withDefaults(rows []config.Row, defaults map[string]string) []config.Row {
 	return rows
 }
 
-// withMissing adds the defaults for what environ leaves unset or empty.
+// withMissing adds the defaults of variables that are unset or empty in environ.
 func withMissing(environ, defaults map[string]string) map[string]string {
 	merged := maps.Clone(environ)
 	if merged == nil {
@@ -102,7 +102,7 @@ func withMissing(environ, defaults map[string]string) map[string]string {
 	return merged
 }
 
-// knows catches a Default for a variable that the service does not read.
+// knows rejects a Default for a variable that the service does not read.
 func knows(rows []config.Row, defaults map[string]string) error {
 	for name := range defaults {
 		if !slices.ContainsFunc(rows, func(r config.Row) bool { return r.Name == name }) {

@@ -2,8 +2,8 @@ package runner
 
 import "runtime/debug"
 
-// Version is the version of the running binary as the Go toolchain recorded it: a module version,
-// else the revision it was built from, else "devel".
+// Version is the version of the running binary, as the Go toolchain recorded it: a module version, else the source
+// revision, else "devel".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -9,21 +9,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// Config is what an operator can set about telemetry.
+// Config has the telemetry settings for operators.
 type Config struct {
-	// Endpoint is where OTLP/HTTP goes; empty exports nothing.
+	// Endpoint is the base URL for OTLP/HTTP. Empty exports nothing.
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"base URL of an OTLP/HTTP collector for traces, metrics and logs, such as http://127.0.0.1:4318; empty exports nothing"`
 	// Headers are sent with each export, as "name=value,name=value".
 	Headers config.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers of every export, as name=value,name=value"`
-	// SampleRatio is the share of the traces begun here that are kept.
+	// SampleRatio is the share of kept traces among the traces that begin here.
 	SampleRatio float64 `env:"MNEME_TELEMETRY_SAMPLE_RATIO" envDefault:"1" desc:"share of the traces that begin in this service which are kept, 0 to 1; a trace begun elsewhere keeps the decision made there"`
 	// LogLevel is the least severe level that is logged.
 	LogLevel string `env:"MNEME_LOG_LEVEL" envDefault:"info" oneof:"debug|info|warn|error" desc:"least severe level that is logged"`
-	// LogFormat is how lines on standard error look.
+	// LogFormat is the form of lines on standard error.
 	LogFormat string `env:"MNEME_LOG_FORMAT" envDefault:"json" oneof:"json|text" desc:"form of the log lines on standard error"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the rules that types cannot express.
 func (c Config) Validate() error {
 	_, headersErr := c.headers()
 	return errors.Join(
@@ -40,7 +40,7 @@ func isHTTP(endpoint string) bool {
 
 var errHeaders = errors.New("headers are not name=value pairs")
 
-// headers reads the OTEL_EXPORTER_OTLP_HEADERS form: values are percent-encoded.
+// headers reads the OTEL_EXPORTER_OTLP_HEADERS form. Values are percent-encoded.
 func (c Config) headers() (map[string]string, error) {
 	headers := make(map[string]string)
 	if c.Headers == "" {

@@ -23,7 +23,7 @@ const (
 	complainEvery = time.Minute
 )
 
-// exporters send to one collector; all three share a connection pool.
+// exporters send to one collector. All three share a connection pool.
 type exporters struct {
 	traces  sdktrace.SpanExporter
 	metrics metric.Exporter
@@ -62,8 +62,8 @@ func newExporters(ctx context.Context, cfg Config, log *slog.Logger) (*exporters
 	return e, nil
 }
 
-// complainer logs export errors, at most one a minute: the SDK would hand each to a
-// process-global handler. log must not export, or a complaint would cause the next one.
+// complainer logs export errors, at most one a minute. The SDK would pass each to a process-global handler. The
+// argument log must not export, or a log line would cause the next one.
 func complainer(log *slog.Logger, signal string) func(error) {
 	seldom := &rate.Sometimes{Interval: complainEvery}
 	return func(err error) {
@@ -76,7 +76,7 @@ func complainer(log *slog.Logger, signal string) func(error) {
 	}
 }
 
-// The tolerant exporters drop a batch that could not be sent, and say so now and then.
+// The tolerant exporters drop a batch after a failed export, and log that now and then.
 
 type tolerantSpans struct {
 	sdktrace.SpanExporter

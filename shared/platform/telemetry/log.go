@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewLogger makes the logger of a process that has no Telemetry (yet): lines on w only. Lines
-// written with a context that has a span carry its trace_id and span_id.
+// NewLogger makes the logger of a process without a Telemetry: lines on w only. A line whose context has a span
+// carries its trace_id and span_id.
 func NewLogger(cfg Config, w io.Writer) *slog.Logger {
 	return slog.New(stderrHandler(cfg, w))
 }
@@ -22,8 +22,8 @@ func stderrHandler(cfg Config, w io.Writer) slog.Handler {
 	return correlated{root: slog.NewJSONHandler(w, options)}
 }
 
-// correlated adds trace_id and span_id from the context. They belong at the top level of a line,
-// so groups and attributes opened by With are put on only after them, when a record comes.
+// correlated adds trace_id and span_id from the context. They belong at the top level of a line. So groups and
+// attributes from With are added only after them, when a record comes.
 type correlated struct {
 	root slog.Handler
 	with []func(slog.Handler) slog.Handler
@@ -63,7 +63,7 @@ func (h correlated) and(apply func(slog.Handler) slog.Handler) slog.Handler {
 	return correlated{root: h.root, with: append(append(with, h.with...), apply)}
 }
 
-// atLeast drops records below a level; the bridge to OTLP logs has no level of its own.
+// atLeast drops records below a level. The bridge to OTLP logs has no level setting.
 type atLeast struct {
 	slog.Handler
 	level slog.Level

@@ -6,12 +6,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Metric is the name of an instrument. Its methods make the instrument with the unit and
-// description that belong to the name. Prometheus shows the name with underscores, its unit
-// (_seconds) and _total for counters.
+// Metric is the name of an instrument. Its methods make the instrument with the unit and description of the name.
+// Prometheus shows the name with underscores, its unit (_seconds) and _total for counters.
 type Metric string
 
-// Metrics of forming memory. Those of the bus and of models stand in packages bus and llm.
+// Metrics of forming memory. Packages bus and llm define their own.
 const (
 	MetricTurns    Metric = "mneme.filter.turns"
 	MetricStepTime Metric = "mneme.formation.step.duration"
@@ -38,7 +37,7 @@ const (
 	MetricRerankDegraded Metric = "mneme.rerank.degraded"
 )
 
-// Metrics of what stands before the services.
+// Metrics of the RPC layer and of the gateway.
 const (
 	MetricRefused Metric = "mneme.rpc.refused"
 
@@ -96,10 +95,10 @@ func Metrics() []Metric {
 // Unit is the unit in UCUM notation: "s", "1", "{message}"; empty for a name not listed here.
 func (m Metric) Unit() string { return meanings()[m].unit }
 
-// Description says what is measured and by which attributes it is split.
+// Description describes the measured value and its attributes.
 func (m Metric) Description() string { return meanings()[m].text }
 
-// Counter makes a counter of whole things.
+// Counter makes a counter of whole numbers.
 func (m Metric) Counter(meter metric.Meter) (metric.Int64Counter, error) {
 	c, err := meter.Int64Counter(string(m), metric.WithUnit(m.Unit()), metric.WithDescription(m.Description()))
 	return c, m.wrap(err)

@@ -2,8 +2,8 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Attributes of memory; the namespace is ours, below the one of generative AI. Adapters (bus, bank, window, llm) follow
-// OpenTelemetry's semantic conventions for their systems and hold those names themselves.
+// Attributes of memory. The namespace is Mneme's, below the namespace of generative AI. Adapters (bus, bank,
+// window, llm) follow OpenTelemetry's semantic conventions for their systems and define those names themselves.
 const (
 	AttrChange     = attribute.Key("gen_ai.memory.change")          // ADD, UPDATE, ...
 	AttrMemoryID   = attribute.Key("gen_ai.memory.id")              // of a link's memory
@@ -11,12 +11,12 @@ const (
 	AttrCandidates = attribute.Key("gen_ai.memory.candidate.count") // retrieved
 	AttrCited      = attribute.Key("gen_ai.memory.cited.count")     // shown in a profile
 	AttrAbstained  = attribute.Key("gen_ai.memory.abstained")       // bool
-	AttrDegraded   = attribute.Key("gen_ai.memory.degraded")        // what a recall had to do without
+	AttrDegraded   = attribute.Key("gen_ai.memory.degraded")        // the missing parts of a recall
 	AttrStep       = attribute.Key("gen_ai.memory.operation")       // Extract, Relate, ...
 )
 
-// Attributes of whom and what the work is for. Ids only; session ids are for spans and logs, on
-// metrics they would be without bound.
+// Attributes for the owner and the session of the work. They are ids only. Session ids are for spans and logs: on
+// metrics they would be unbounded.
 const (
 	AttrTenant  = attribute.Key("mneme.tenant.id")
 	AttrSession = attribute.Key("mneme.session.id")

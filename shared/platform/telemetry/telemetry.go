@@ -27,16 +27,16 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Telemetry is what a service observes itself with. Its fields are never nil and may be replaced
-// in tests, for example Tracer by one that records.
+// Telemetry is a service's tracing, metrics and logging. Its fields are never nil. Tests may replace them, for
+// example Tracer by one that records.
 type Telemetry struct {
-	// Tracer makes tracers; sampling is decided by the parent, else by the configured ratio.
+	// Tracer makes tracers. The parent decides sampling, else the configured ratio.
 	Tracer trace.TracerProvider
-	// Meter makes meters; what they count is exposed at Metrics, and exported where asked for.
+	// Meter makes meters. Metrics exposes their values, and an export is optional.
 	Meter metric.MeterProvider
 	// Propagator carries the trace context and baggage over the bus and over HTTP.
 	Propagator propagation.TextMapPropagator
-	// Log writes to standard error and, where asked for, to the collector.
+	// Log writes to standard error and, if configured, to the collector.
 	Log *slog.Logger
 	// Metrics serves the Prometheus exposition.
 	Metrics http.Handler
@@ -45,8 +45,8 @@ type Telemetry struct {
 	release  func()
 }
 
-// New builds the telemetry of one service. It does not wait for the collector, which may be unavailable
-// now or later. The caller ends it with Shutdown.
+// New builds the telemetry of one service. It does not wait for the collector, which may be unavailable now or
+// later. The caller ends it with Shutdown.
 func New(ctx context.Context, serviceName, version string, cfg Config, stderr io.Writer) (*Telemetry, error) {
 	t := &Telemetry{
 		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
@@ -106,8 +106,8 @@ func (t *Telemetry) startMetrics(about *resource.Resource, out *exporters) error
 	return nil
 }
 
-// secondsView gives durations buckets from half a millisecond to a minute; the SDK's own are
-// meant for milliseconds.
+// secondsView gives durations buckets from half a millisecond to a minute. The default buckets of the SDK are for
+// milliseconds.
 func secondsView() sdkmetric.View {
 	return sdkmetric.NewView(
 		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram, Unit: "s"},
@@ -133,8 +133,8 @@ func (t *Telemetry) onShutdown(f func(context.Context) error) {
 	t.shutdown = append(t.shutdown, f)
 }
 
-// Shutdown sends what is still waiting and frees everything; it ends no later than ctx. Logging
-// afterwards still reaches standard error. A second call does nothing.
+// Shutdown sends the waiting data and frees everything. It ends no later than ctx. Logging afterwards still reaches
+// standard error. A second call does nothing.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	steps := t.shutdown
 	t.shutdown = nil
@@ -155,7 +155,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Discard is telemetry that records nothing; for tests.
+// Discard is a telemetry that records nothing, for tests.
 func Discard() *Telemetry {
 	return &Telemetry{
 		Tracer:     tracenoop.NewTracerProvider(),

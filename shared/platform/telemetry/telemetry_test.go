@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collector counts what reaches an OTLP endpoint, by path.
+// collector counts the requests to an OTLP endpoint, by path.
 type collector struct {
 	mu     sync.Mutex
 	bodies map[string]string

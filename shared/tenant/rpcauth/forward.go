@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// credential is the caller's key, or the services' secret with the tenant that it is shown for. It is a struct so that a printed context
-// shows its type alone.
+// credential is the caller's key, or the services' secret with the tenant that it is sent for. It is a struct, so a
+// printed context shows only its type.
 type credential struct{ key, tenant string }
 
 // String hides the key.
@@ -25,9 +25,9 @@ func withCredential(ctx context.Context, c credential) context.Context {
 	return context.WithValue(ctx, credentialKey{}, c)
 }
 
-// Forward returns the client side: a call made while serving an authenticated call carries
-// that caller's Authorization header. A header that the call has already stays, and a call made
-// outside of any is sent as it is, for the other side to refuse. On servers it does nothing.
+// Forward returns the client side of authentication. A call made while serving an authenticated call carries that
+// caller's Authorization header. An existing header of the call stays. A call outside any served call is sent
+// unchanged, and the other side refuses it. On servers Forward does nothing.
 func Forward() connect.Interceptor { return forward{} }
 
 type forward struct{}

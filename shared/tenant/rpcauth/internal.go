@@ -19,19 +19,20 @@ var (
 	errKeyInside = errors.New("this service takes calls of other services only: send calls with an API key to the gateway")
 )
 
-// Directory knows tenants by their id; *tenant.Registry is one.
+// Directory finds tenants by their id; *tenant.Registry is one.
 type Directory interface {
-	// Lookup returns the tenant of an id, or a terminal error; a retryable one where that cannot be told at the moment.
+	// Lookup returns the tenant of an id, or a terminal error. The error is retryable when the answer is not known
+	// at the moment.
 	Lookup(id string) (tenant.Tenant, error)
 }
 
-// Inside is what services are told of each other.
+// Inside holds the settings for calls between services.
 type Inside struct {
-	// Secret is what services show each other; empty where there is none, and every call needs a tenant's key.
+	// Secret is the secret that services send each other. Without a secret every call needs a tenant's key.
 	Secret config.Secret
-	// Keys says whether calls with a tenant's key are taken although there is a secret.
+	// Keys says whether a service with a secret also accepts calls with a tenant's key.
 	Keys bool
-	// Tenants are those that a service may call for.
+	// Tenants are the tenants that a service may call for.
 	Tenants Directory
 }
 
@@ -56,8 +57,8 @@ func (i Inside) tenant(header http.Header) (tenant.Tenant, error) {
 	return t, nil
 }
 
-// Internal returns the client side of calls between services: a call carries the secret, and the tenant of its context
-// (tenant.FromContext). A call without a tenant is refused before it is sent.
+// Internal returns the client side of calls between services. A call carries the secret, and the tenant of its
+// context (tenant.FromContext). A unary call without a tenant is refused before it is sent.
 func Internal(secret config.Secret) connect.Interceptor { return internal{secret} }
 
 type internal struct{ secret config.Secret }

@@ -177,7 +177,7 @@ func inText(_, _ http.Header, text string) string       { return text }
 func inTrailer(_, trailer http.Header, _ string) string { return trailer.Get("Grpc-Status") }
 func inHeader(header, _ http.Header, _ string) string   { return header.Get("Grpc-Status") }
 
-// unread fails the test when somebody reads it.
+// unread fails the test on any read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {

@@ -1,7 +1,6 @@
-// Package rpcauth authenticates calls by API key: `Authorization: Bearer KEY`. The server
-// side puts the tenant into the context, the client side passes the caller's own key on
-// to the next service, so that no service needs a key of its own to act for a tenant. Services that trust each other show a secret
-// instead, and name the tenant.
+// Package rpcauth authenticates calls by API key: `Authorization: Bearer KEY`. The server side puts the tenant into
+// the context. The client side passes the caller's key on to the next service. So a service needs no separate key
+// to act for a tenant. Services that trust each other show a secret instead, and name the tenant.
 package rpcauth
 
 import (
@@ -21,7 +20,7 @@ const (
 	scheme     = "Bearer"
 )
 
-// The reasons for refusal. None repeats what was sent: it may be a key with a typing error.
+// The reasons for refusal. They never repeat the sent key, because it may be a key with a typing error.
 var (
 	errMissing = errors.New("the Authorization header is missing, want `Authorization: Bearer KEY` with the API key of your tenant")
 	errSeveral = errors.New("there are several Authorization headers, want one `Authorization: Bearer KEY`")
@@ -29,18 +28,18 @@ var (
 	errUnknown = errors.New("the API key is not known: check that it is complete and has not been revoked")
 )
 
-// Authenticator knows whose an API key is; *tenant.Registry is one. It returns
-// tenant.ErrUnknownKey for a key that is nobody's, tenant.ErrSuspended where its tenant is suspended. The text of any other error is
-// shown to the caller, who is asked to try again.
+// Authenticator finds the tenant of an API key; *tenant.Registry is one. It returns tenant.ErrUnknownKey for an
+// unknown key, and tenant.ErrSuspended for a suspended tenant. The caller sees the text of any other error, with a
+// request to try again.
 type Authenticator interface {
 	// Authenticate returns the tenant that holds the key.
 	Authenticate(key string) (tenant.Tenant, error)
 }
 
-// Require returns the server side: a handler before connect's own. The context of what it lets through carries the tenant
-// (tenant.FromContext). A call without a known key, or the secret of a service inside and the tenant that it calls for, is refused as
-// unauthenticated, in the protocol of the caller, before a byte of its body is read. refused, where it is not nil, is told the code of
-// every call that is not let through.
+// Require returns the server side: a handler before connect's own. The context of an accepted call carries the
+// tenant (tenant.FromContext). A call needs a known key, or the secret of a service inside and a tenant. Other
+// calls are refused as unauthenticated, in the protocol of the caller, before a byte of the body is read. The
+// function refused, if not nil, gets the code of every refused call.
 func Require(auth Authenticator, inside Inside, next http.Handler, refused func(context.Context, connect.Code)) http.Handler {
 	errs := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +56,7 @@ func Require(auth Authenticator, inside Inside, next http.Handler, refused func(
 			w.Header().Set("WWW-Authenticate", scheme) // as a header in gRPC, too: it is not allowed among trailers
 		}
 		if r.ProtoMajor == 1 && r.Body != http.NoBody {
-			w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+			w.Header().Set("Connection", "close") // the body stays unread; in HTTP/2 it would end other calls of the connection
 		}
 		_ = errs.Write(w, r, err) // the caller has gone
 	})

@@ -27,11 +27,12 @@ const (
 	stream  = "/test.Stream/Rerank"
 )
 
-// reranker answers with the tenant of the call as the weights' version. With a next service, it asks that.
+// reranker answers with the tenant of the call as the weights' version. With a next service, it forwards the call
+// to that.
 type reranker struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 	next mnemev1connect.RerankerServiceClient
-	// nextStream is asked by stream calls.
+	// nextStream serves forwarded stream calls.
 	nextStream *connect.Client[mnemev1.RerankRequest, mnemev1.RerankResponse]
 }
 
@@ -70,7 +71,7 @@ func (r reranker) stream(ctx context.Context, req *connect.Request[mnemev1.Reran
 	return errors.Join(err, answers.Err(), answers.Close())
 }
 
-// unavailable is an authenticator whose store cannot be reached.
+// unavailable is an authenticator with an unreachable store.
 type unavailable struct{}
 
 func (unavailable) Authenticate(string) (tenant.Tenant, error) {

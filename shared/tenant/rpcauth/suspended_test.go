@@ -48,7 +48,7 @@ func TestAKeyOfAnotherTenantThanIsNamedIsRefused(t *testing.T) {
 	}
 }
 
-// untold is a directory that cannot tell whether there is a tenant.
+// untold is a directory that cannot answer.
 type untold struct{}
 
 func (untold) Lookup(id string) (tenant.Tenant, error) {

@@ -1,11 +1,10 @@
-// Package prefix tracks which records of a partition are finished, and how far they are
-// finished without a gap.
+// Package prefix tracks the finished records of a partition, and the end of its finished prefix.
 package prefix
 
 import "sort"
 
-// Tracker holds the admitted records of one partition from the first unfinished one on. The
-// zero value is ready. It is not safe for concurrent use.
+// Tracker holds the admitted records of one partition from the first unfinished one on. The zero value is ready. It
+// is not safe for concurrent use.
 type Tracker struct {
 	entries []entry
 	head    int
@@ -20,8 +19,8 @@ type entry struct {
 	done   bool
 }
 
-// Add admits a record. Offsets must rise; gaps are fine (compaction and transactions leave
-// some). It reports false, and admits nothing, when the offset does not rise.
+// Add admits a record. Offsets must rise. Gaps are allowed, because compaction and transactions leave them. It
+// returns false, and admits nothing, when the offset does not rise.
 func (t *Tracker) Add(offset int64, size int) bool {
 	if n := len(t.entries); n > t.head && offset <= t.entries[n-1].offset {
 		return false
@@ -46,8 +45,8 @@ func (t *Tracker) Done(offset int64) bool {
 	return true
 }
 
-// advance drops the finished records at the front. Moving the rest only when half of the
-// slice is free keeps its cost constant per record.
+// advance drops the finished records at the front. It moves the rest only when half of the slice is free, which
+// keeps its cost constant per record.
 func (t *Tracker) advance() {
 	for t.head < len(t.entries) && t.entries[t.head].done {
 		t.bytes -= t.entries[t.head].size
@@ -60,8 +59,8 @@ func (t *Tracker) advance() {
 	}
 }
 
-// Next returns the offset after the finished prefix: what may be committed. It reports false
-// while no record has entered the prefix.
+// Next returns the offset after the finished prefix, for a commit. It returns false while no record has entered the
+// prefix.
 func (t *Tracker) Next() (int64, bool) { return t.next, t.moved }
 
 // Len returns how many admitted records are not part of the finished prefix.

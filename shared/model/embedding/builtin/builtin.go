@@ -1,7 +1,6 @@
-// Package builtin is the embedder that needs no model: signed feature hashing of words, word
-// pairs, character n-grams and a small list of concepts. It is deterministic, equal on
-// every machine, and fast enough to be called for every turn. It knows nothing of meaning
-// beyond its word lists: a real embedding model recalls paraphrases better.
+// Package builtin is an embedder without a model. It uses signed feature hashing of words, word pairs, character
+// n-grams and a small list of concepts. It is deterministic, equal on every machine, and fast enough for every
+// turn. It knows the meaning of words only from its word lists. A real embedding model recalls paraphrases better.
 package builtin
 
 import (
@@ -40,8 +39,8 @@ func (e *Embedder) Dimension() int { return Dimension }
 // Model implements embedding.Embedder.
 func (e *Embedder) Model() string { return Model }
 
-// Embed implements embedding.Embedder. A text without letters and digits gives the zero
-// vector. It fails only when ctx is done.
+// Embed implements embedding.Embedder. A text without letters and digits gives the zero vector. Embed fails only
+// when ctx is done.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -69,8 +68,8 @@ func (e *Embedder) embed(text string) []float32 {
 	return s.unit()
 }
 
-// terms returns the distinct words in order of first appearance, and the places in it of
-// the words that count, in order of the text.
+// terms returns the distinct words in order of first appearance. It also returns the indexes of the words that
+// count, in order of the text.
 func (e *Embedder) terms(words []token) (terms []term, order []int) {
 	places := make(map[string]int, len(words))
 	order = make([]int, 0, len(words))
@@ -107,8 +106,8 @@ func (e *Embedder) term(w token) term {
 	return term{stem: english.Stem(w.text, true), weight: weight}
 }
 
-// addTerm adds a word with its grams and concepts. The square root of the count damps
-// repetition and, unlike a logarithm, is exact on every machine.
+// addTerm adds a word with its grams and concepts. The square root of the count damps repetition. Unlike a
+// logarithm, it is exact on every machine.
 func (e *Embedder) addTerm(s *sums, t term) {
 	weight := float64(t.weight * math.Sqrt(float64(t.count)))
 	s.add(xxhash.Sum64String(t.stem)^kindWord, float64(weight*wordWeight))
@@ -125,7 +124,7 @@ func (e *Embedder) addTerm(s *sums, t term) {
 	}
 }
 
-// addPairs adds the pairs of neighbouring words, stop words left out.
+// addPairs adds the pairs of neighbouring words, without stop words.
 func addPairs(s *sums, terms []term, order []int) {
 	counts := make(map[uint64]int, len(order))
 	for i := 1; i < len(order); i++ {

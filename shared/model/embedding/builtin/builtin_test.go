@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// golden is the hash of the vectors of goldenTexts. When it changes, every stored vector is
-// out of date: raise the version in builtin.Model with it.
+// golden is the hash of the vectors of goldenTexts. When it changes, every stored vector is out of date. Raise the
+// version in builtin.Model with it.
 const golden = "6dc3f553f341c81f3278c2a6be1ed2f10d2f18dbe461a6c18b16cf03e9468951"
 
 var goldenTexts = []string{
@@ -116,7 +116,7 @@ func TestZeroVector(t *testing.T) {
 	}
 }
 
-// One text's vector depends neither on its neighbours in the batch nor on what came before.
+// The vector of a text depends neither on its neighbours in the batch nor on earlier texts.
 func TestDeterministic(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		texts := rapid.SliceOfN(rapid.StringN(0, 200, 400), 1, 5).Draw(r, "texts")

@@ -13,7 +13,7 @@ var wordList string
 //go:embed concepts.txt
 var conceptList string
 
-// lexicon is what the embedder knows about words. It is read-only once made.
+// lexicon is the embedder's information about words. It is read-only after its creation.
 type lexicon struct {
 	stop, common map[string]struct{}
 	// concepts maps a stem to the names of its concepts.
@@ -45,7 +45,7 @@ func (l *lexicon) add(stem, concept string) {
 	l.concepts[stem] = append(l.concepts[stem], concept)
 }
 
-// weight is how much a word counts by its class.
+// weight returns the weight of a word by its class.
 func (l *lexicon) weight(word string) float64 {
 	if _, ok := l.stop[word]; ok {
 		return stopWeight

@@ -6,9 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// A triple is a sentence, another way to say it (or to ask for it), and a sentence about
-// something else. The first list was at hand while the word lists were written, the second was not
-// used for choosing anything.
+// A triple is a sentence, a paraphrase of it (or a question for it), and a sentence about another subject. The
+// first list was at hand while the word lists were written. The second list was not used for any choice.
 type triple struct{ sentence, paraphrase, other string }
 
 var triples = map[string][]triple{

@@ -10,9 +10,9 @@ import (
 // token is a word or number of a text.
 type token struct {
 	text string
-	// number says that it holds a digit: it is not stemmed.
+	// number says that it contains a digit. A number is not stemmed.
 	number bool
-	// unspaced says that it is of a script written without spaces, so that it is no word but a run.
+	// unspaced says that its script is written without spaces. Such a token is a run of characters and no word.
 	unspaced bool
 }
 
@@ -33,7 +33,7 @@ func tokens(text string) []token {
 	return out
 }
 
-// fold lowers the case and takes Latin, Greek and Cyrillic accents off; ASCII is the fast path.
+// fold lowers the case and removes Latin, Greek and Cyrillic accents. ASCII is the fast path.
 func fold(text string) string {
 	ascii := true
 	for i := 0; i < len(text) && ascii; i++ {
@@ -61,8 +61,8 @@ func wordRune(r rune) bool {
 	return r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// scan returns the end of the token that begins at start. Signs inside numbers and dates
-// (7:30, 3.5, 2023-05-01, 1,000) and apostrophes inside words belong to it.
+// scan returns the end of the token that begins at start. Signs inside numbers and dates (7:30, 3.5, 2023-05-01,
+// 1,000) and apostrophes inside words belong to it.
 func scan(runes []rune, start int) int {
 	end := start + 1
 	for end < len(runes) {
@@ -77,7 +77,7 @@ func scan(runes []rune, start int) int {
 	return end
 }
 
-// joins reports whether sign holds before and after together.
+// joins reports whether sign joins before and after into one token.
 func joins(before, sign, after rune) bool {
 	switch sign {
 	case '.', ',', ':', '-', '/':
@@ -94,8 +94,8 @@ func unspaced(r rune) bool {
 		unicode.Myanmar)
 }
 
-// classify makes tokens of a scanned stretch: a number with signs also gives its parts, so
-// that "2023-05-01" and "2023" have something in common.
+// classify makes tokens of a scanned stretch. A number with signs also gives its parts, so that "2023-05-01" and
+// "2023" share a token.
 func classify(runes []rune) []token {
 	text := string(runes)
 	if unspaced(runes[0]) {
@@ -116,7 +116,7 @@ func classify(runes []rune) []token {
 	return out
 }
 
-// bare takes an English ending after an apostrophe off: "ana's" is "ana", "didn't" is "didn".
+// bare removes an English ending after an apostrophe: "ana's" is "ana", "didn't" is "didn".
 func bare(word string) string {
 	at := strings.LastIndexByte(word, '\'')
 	if at < 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Weights of the kinds of features, chosen by hand: on sentences of our own, and by looking at how
-// public dialogues are ordered.
+// Weights of the kinds of features. They are chosen by hand, on sentences written for it and on the order of public
+// dialogues.
 const (
 	stopWeight    = 0.05
 	commonWeight  = 0.5
@@ -22,7 +22,7 @@ const (
 	maxGram       = 5
 )
 
-// Kinds of features: the same letters as a word and as a gram are different features.
+// Kinds of features. The same letters as a word and as a gram are different features.
 const (
 	kindWord    uint64 = 0x9e3779b97f4a7c15
 	kindBigram  uint64 = 0x3c6ef372fe94f82b
@@ -37,12 +37,12 @@ type term struct {
 	count  int
 }
 
-// sums gathers the weighted features of one text. Additions are made in the order of the
-// text and never fused with products, so that every machine gets the same bits.
+// sums collects the weighted features of one text. Additions follow the order of the text and are never fused with
+// products. So every machine gets the same bits.
 type sums [Dimension]float64
 
-// add puts a feature into two places with signs of its own. Two features rarely meet in both,
-// which halves what a collision does.
+// add puts a feature into two places, each with a separate sign. Two features rarely meet in both places, which
+// halves the effect of a collision.
 func (s *sums) add(hash uint64, weight float64) {
 	hash = mix(hash)
 	weight = float64(weight * (1 / math.Sqrt2))
@@ -58,7 +58,7 @@ func (s *sums) put(half uint32, weight float64) {
 	s[half%Dimension] += weight
 }
 
-// unit returns the sums at length one, or zeros where there is nothing.
+// unit returns the sums at length one, or zeros for an empty text.
 func (s *sums) unit() []float32 {
 	out := make([]float32, Dimension)
 	var square float64
@@ -75,8 +75,8 @@ func (s *sums) unit() []float32 {
 	return out
 }
 
-// grams adds the character n-grams of a word with its boundaries marked, together weighing
-// weight whatever their number.
+// grams adds the character n-grams of a word with its boundaries marked. Their total weight is weight, whatever
+// their number.
 func (s *sums) grams(word string, weight float64) {
 	padded := "<" + word + ">"
 	starts := make([]int, 0, 64)

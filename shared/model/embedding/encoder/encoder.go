@@ -1,5 +1,6 @@
-// Package encoder embeds texts in the process, by a sentence encoder from a local folder in the layout of sentence-transformers: an ONNX
-// model, a WordPiece tokenizer, the mean of the tokens' vectors, or the first, for the sentence's (decision 14). Nothing is downloaded.
+// Package encoder embeds texts in the process, with a sentence encoder from a local folder in the layout of
+// sentence-transformers. The folder has an ONNX model and a WordPiece tokenizer. The sentence's vector is the mean
+// of the tokens' vectors, or the first one (decision 14). The package downloads nothing.
 package encoder
 
 import (
@@ -26,14 +27,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/wordpiece"
 )
 
-// Encoder embeds by a model in the process. It is safe for concurrent use.
+// Encoder embeds with a model in the process. It is safe for concurrent use.
 type Encoder struct {
 	network   *onnx.Network
 	tokenizer *wordpiece.Tokenizer
 	dimension int
-	// most is how many tokens a text may have.
+	// most is the maximum number of tokens of a text.
 	most int
-	// first says that a sentence's vector is that of its first token, not the mean.
+	// first says that the vector of a sentence is the vector of its first token, not the mean.
 	first bool
 	model string
 	log   *slog.Logger
@@ -42,8 +43,8 @@ type Encoder struct {
 
 var _ embedding.Embedder = (*Encoder)(nil)
 
-// Open reads the folder of a model, and embeds a word by it to see that it can be run. What is missing, or not supported, is a terminal
-// error that names the file.
+// Open reads the folder of a model, and embeds a word to check that the model runs. For a missing or unsupported
+// part it returns a terminal error that names the file.
 func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if folder == "" {
 		return nil, fault.Terminal("folder", "is not set, want the folder of a model: model.onnx, tokenizer.json, config.json")
@@ -91,7 +92,7 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	return e, nil
 }
 
-// first reads the first of some files of a folder that is there.
+// first reads the first existing file of a list of names in a folder.
 func first(folder string, names ...string) (data []byte, at string, err error) {
 	for _, name := range names {
 		at = filepath.Join(folder, filepath.FromSlash(name))
@@ -105,7 +106,7 @@ func first(folder string, names ...string) (data []byte, at string, err error) {
 	return data, at, nil
 }
 
-// setting reads a JSON file of the folder; one that is not there leaves what is read as it is.
+// setting reads a JSON file of the folder. A missing file leaves into unchanged.
 func setting(folder, name string, into any) error {
 	at := filepath.Join(folder, filepath.FromSlash(name))
 	data, err := os.ReadFile(at)
@@ -121,7 +122,7 @@ func setting(folder, name string, into any) error {
 	return nil
 }
 
-// longest is how many tokens a text may have: the least of what the files of a folder say.
+// longest returns the maximum number of tokens of a text: the smallest limit in the files of a folder.
 func longest(folder string) (int, error) {
 	var model struct {
 		Positions int `json:"max_position_embeddings"`
@@ -142,7 +143,8 @@ func longest(folder string) (int, error) {
 		"or max_seq_length in sentence_bert_config.json", folder)
 }
 
-// firstPooled says whether a sentence's vector is that of its first token, rather than the mean of all; other ways are refused.
+// firstPooled says whether the vector of a sentence is the vector of its first token, rather than the mean of all.
+// It refuses other ways.
 func firstPooled(folder string) (bool, error) {
 	const mean, first = "pooling_mode_mean_tokens", "pooling_mode_cls_token"
 	pooling := map[string]any{}
@@ -172,14 +174,14 @@ func firstPooled(folder string) (bool, error) {
 // Dimension implements embedding.Embedder.
 func (e *Encoder) Dimension() int { return e.dimension }
 
-// Model implements embedding.Embedder: it is made of what is in the files, wherever they are.
+// Model implements embedding.Embedder. The value depends on the contents of the files, not on their folder.
 func (e *Encoder) Model() string { return e.model }
 
-// Longest is how many tokens a text may have; the rest of a longer one is left out.
+// Longest is the maximum number of tokens of a text. The encoder cuts a longer text.
 func (e *Encoder) Longest() int { return e.most }
 
-// Embed implements embedding.Embedder. Of a text that is longer than the model's maximum the beginning is embedded; the first such text
-// is logged, as its length alone.
+// Embed implements embedding.Embedder. It embeds only the beginning of a text beyond the model's maximum. It logs
+// the length of the first such text, and not the text.
 func (e *Encoder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	group, ctx := errgroup.WithContext(ctx)

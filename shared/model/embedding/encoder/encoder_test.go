@@ -54,7 +54,7 @@ func embed(t testing.TB, e *encoder.Encoder, texts ...string) [][]float32 {
 	return out
 }
 
-// plainly is BERT written down plainly, with the weights of a model in their order.
+// plainly is BERT in plain code, with the weights of a model in their order.
 type plainly struct {
 	weights [][]float32
 	width   int
@@ -101,7 +101,7 @@ func (p *plainly) normalised(a, b [][]float64) [][]float64 {
 	return y
 }
 
-// attend mixes the values of tokens by how their keys suit the queries, for each head.
+// attend mixes the values of tokens by the match of their keys with the queries, for each head.
 func (p *plainly) attend(x [][]float64, heads int) [][]float64 {
 	q, k, v := p.linear(x, p.width), p.linear(x, p.width), p.linear(x, p.width)
 	out, d := make([][]float64, len(x)), p.width/heads
@@ -126,7 +126,7 @@ func (p *plainly) attend(x [][]float64, heads int) [][]float64 {
 	return out
 }
 
-// embedded is the vector of a text of some tokens, the mean of the first so many.
+// embedded is the vector of a text of some tokens: the mean of the first pooled tokens.
 func embedded(m onnxtest.Model, ids []int, pooled int) []float64 {
 	s := m.Shape
 	p := &plainly{weights: m.Weights, width: s.Width}
@@ -183,7 +183,7 @@ func TestTheModelIsComputedAsItIsWritten(t *testing.T) {
 	}
 }
 
-// near fails unless a vector is another, but for rounding.
+// near fails unless two vectors are equal within rounding.
 func near(t *testing.T, text string, got []float32, want []float64) {
 	t.Helper()
 	for k := range want {

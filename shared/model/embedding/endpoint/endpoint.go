@@ -14,21 +14,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// ErrDimension says that the endpoint's vectors do not have the length they must have: its model was
-// changed, or the configuration is for another one. The operator must repair it; no data is at fault.
+// ErrDimension says that the endpoint's vectors have the wrong length. Its model was changed, or the configuration
+// is for another one. The operator must repair it. No data is at fault.
 var ErrDimension = errors.New("embedding dimension differs from the one in use")
 
 // Options are the settings of an embedder.
 type Options struct {
-	// Dimension is the length of the vectors; 0 has it found out by one call at start.
+	// Dimension is the length of the vectors. With 0 one call at start determines it.
 	Dimension int `env:"DIMENSION" envDefault:"0" desc:"length of the vectors; 0 finds it out by one call at start"`
-	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten theirs.
+	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten their
+	// vectors.
 	RequestDimension bool `env:"REQUEST_DIMENSION" envDefault:"false" desc:"ask for vectors of that length; not every model takes it"`
 	// Batch is how many texts are sent in one call.
 	Batch int `envDefault:"64"`
 }
 
-// DefaultOptions returns the settings that apply where nothing is set.
+// DefaultOptions returns the default settings.
 func DefaultOptions() Options { return Options{Batch: 64} }
 
 // Validate reports every setting that is out of range.
@@ -49,9 +50,9 @@ type Embedder struct {
 
 var _ embedding.Embedder = (*Embedder)(nil)
 
-// New makes an embedder over a client, whose limit per tenant bounds all of its calls: the port does not
-// say on whose behalf a text is embedded, so give the embedder a client of its own. The client stays the
-// caller's to close. Unless the dimension is given, ctx bounds the call that finds it out.
+// New makes an embedder over a client. The client's limit per tenant bounds all of its calls, because the port has
+// no tenant. So give the embedder a separate client. The caller closes the client. Unless the dimension is given,
+// ctx bounds the call that determines it.
 func New(ctx context.Context, client *llm.Client, opts Options) (*Embedder, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("embedding endpoint: %w", err)
@@ -74,13 +75,14 @@ func New(ctx context.Context, client *llm.Client, opts Options) (*Embedder, erro
 // Dimension is the length of the vectors.
 func (e *Embedder) Dimension() int { return e.dimension }
 
-// Model is the model's name and the dimension, since models that shorten their vectors make others then.
+// Model is the model's name and the dimension. Models that shorten their vectors make different vectors for each
+// dimension.
 func (e *Embedder) Model() string {
 	return fmt.Sprintf("%s/%d", e.client.ModelFor(llm.RoleEmbedding), e.dimension)
 }
 
-// Embed returns one unit vector per text, in order; blank texts are not sent and give the zero vector. It fails as
-// a whole: with ErrDimension, or with an error of package llm.
+// Embed returns one unit vector per text, in order. It does not send blank texts and gives them the zero vector. It
+// fails as a whole: with ErrDimension, or with an error of package llm.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var wanted []int
@@ -124,8 +126,7 @@ func (e *Embedder) embed(ctx context.Context, texts []string, batch []int, out [
 	return nil
 }
 
-// normalise scales a vector to length one. A vector without direction is useless for a text that
-// says something.
+// normalise scales a vector to length one. A vector without direction is useless for a text with content.
 func normalise(v []float64) ([]float32, error) {
 	var sum float64
 	for _, x := range v {

@@ -55,10 +55,10 @@ func (c Call) message(role string) string {
 	return ""
 }
 
-// IsRepair reports whether the call shows the model an answer of its own.
+// IsRepair reports whether the call shows the model its previous answer.
 func (c Call) IsRepair() bool { return len(c.Messages) > 2 }
 
-// Data is the JSON inside the data block of the first user message; empty where there is none.
+// Data is the JSON inside the data block of the first user message, or empty.
 func (c Call) Data() []byte {
 	_, after, ok := strings.Cut(c.User(), llm.DataOpen)
 	if !ok {

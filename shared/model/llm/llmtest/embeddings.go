@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Vector is the fake model's embedding of a text: a hashed bag of words, so that texts with words in common
-// are near to each other. It is not normalised, as some endpoints' are not.
+// Vector is the fake model's embedding of a text: a hashed bag of words. Texts with common words are near to each
+// other. It is not normalised, like the vectors of some endpoints.
 func Vector(text string, dimension int) []float32 {
 	v := make([]float32, dimension)
 	for _, w := range words(text) {

@@ -9,11 +9,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// Answer is what the fake model answers to a chat.
+// Answer returns the fake model's answer to a chat.
 func Answer(c Call) string { return fakeAnswer(c) }
 
-// fakeAnswer is the answer to a chat from the data block, by role. It understands nothing: it keeps what is said by those
-// who say something, and finds again what has words in common with the question.
+// fakeAnswer returns the answer to a chat from the data block, by role. It has no language model. It keeps
+// statements of speakers, and finds texts that share words with the question.
 func fakeAnswer(c Call) string {
 	data := c.Data()
 	switch c.Role {
@@ -82,7 +82,7 @@ func think(data []byte, f func(conversation) any) string {
 	return string(out)
 }
 
-// filter finds a turn salient that says something: four words or more, and no question.
+// filter marks a turn as salient if it has four words or more and is not a question.
 func filter(in conversation) any {
 	scores := []any{}
 	for _, t := range in.Turns {
@@ -124,7 +124,7 @@ func kindOf(text string) string {
 	return "fact"
 }
 
-// decide adds what is not there word for word.
+// decide adds each text that is not stored word for word.
 func decide(in conversation) any {
 	contents := map[string]string{}
 	for _, m := range in.Memories {
@@ -151,7 +151,8 @@ func decide(in conversation) any {
 	return map[string]any{"operations": operations, "retire": []string{}}
 }
 
-// goesOn reports whether a text goes on with what is known: the fake model then updates the first memory that it is shown for it.
+// goesOn reports whether a text continues a known memory. The fake model then updates the first memory in its
+// prompt.
 func goesOn(text string) bool { return strings.Contains(text, "On second thought") }
 
 // profile lists the memories by kind, then working memory.
@@ -176,7 +177,7 @@ func profile(in conversation) any {
 	return map[string]any{"nothing": len(sections) == 0, "sections": sections}
 }
 
-// empty are words that say nothing about what a question is after.
+// empty are words that say nothing about the subject of a question.
 var empty = [...]string{"the", "and", "did", "for", "you", "how", "was", "what", "which", "when", "where", "who", "are",
 	"does", "has", "had", "with", "said"}
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// agentView is the data that deltamem's agent is shown.
+// agentView is the data in the prompt of deltamem's agent.
 type agentView struct {
 	Turns []struct {
 		ID, Speaker, Text string
@@ -19,14 +19,15 @@ type agentView struct {
 	AtOnce int `json:"queries_at_once"`
 }
 
-// searchWords are words of what may be known already.
+// searchWords are words of facts that memory may already contain.
 const searchWords = `live lives moved work job quit started sister brother dog cat like love likes loves allergic married called name
 favourite drink drive play plan longer anymore changed actually bake`
 
-// maxAgentQuery is how long a query of the agent's is, in bytes.
+// maxAgentQuery is the maximum length of an agent's query, in bytes.
 const maxAgentQuery = 400
 
-// act searches once for the turns that have a word of what may be known already, and then adds each turn that is not there word for word.
+// act searches once for the turns that have one of the searchWords. It then adds each turn that is not stored word
+// for word.
 func act(data []byte) string {
 	var in agentView
 	if json.Unmarshal(data, &in) != nil {
@@ -46,7 +47,7 @@ func act(data []byte) string {
 	return string(out)
 }
 
-// queries are the turns to search for, several in one query where there are more than it may make.
+// queries are the turns to search for. One query holds several turns where there are more turns than queries.
 func (in agentView) queries() []string {
 	var said []string
 	for _, t := range in.Turns {

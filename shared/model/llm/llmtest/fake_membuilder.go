@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// builder has the fields that the data of membuilder's roles have.
+// builder has the fields in the data of membuilder's roles.
 type builder struct {
 	Core struct {
 		Text    string
@@ -23,7 +23,7 @@ type builder struct {
 	}
 }
 
-// build answers membuilder's roles: each keeps the turns that have a word of its own, word for word and once.
+// build answers membuilder's roles. Each role keeps the turns that have one of its words, word for word and once.
 func build(role llm.Role, data []byte) string {
 	var in builder
 	if json.Unmarshal(data, &in) != nil {
@@ -45,7 +45,7 @@ func build(role llm.Role, data []byte) string {
 	return string(out)
 }
 
-// roleWords are what makes a turn a role's.
+// roleWords are the words that assign a turn to a role.
 var roleWords = map[llm.Role]string{
 	llm.RoleCore:       "live lives work name love like hate called allergic",
 	llm.RoleEpisodic:   "yesterday today tomorrow last next week month got moved met",
@@ -58,7 +58,8 @@ func cued(role llm.Role, text string) bool {
 		slices.ContainsFunc(words(text), func(w string) bool { return slices.Contains(strings.Fields(known), w) })
 }
 
-// block appends what users say that is not in the block; where that is nearly full it keeps the newer half.
+// block appends the statements of users that are not in the block. When the block is nearly full it keeps the newer
+// half.
 func (in builder) block() any {
 	out := map[string]any{"operation": "NONE", "content": "", "old_text": "", "new_text": "", "sources": []string{}}
 	var lines, sources []string
@@ -79,7 +80,7 @@ func (in builder) block() any {
 	return out
 }
 
-// shorter drops the oldest lines, and cuts the last one where it alone is too long.
+// shorter drops the oldest lines. It cuts the last line if that line alone is too long.
 func shorter(text string, below int) string {
 	for len([]rune(text)) >= below {
 		_, rest, ok := strings.Cut(text, "\n")

@@ -20,7 +20,7 @@ func facts(in conversation) any {
 	return map[string]any{"nothing": len(list) == 0, "facts": list}
 }
 
-// manageFacts inserts what is not there word for word.
+// manageFacts inserts each fact that is not stored word for word.
 func manageFacts(in conversation) any {
 	contents := map[string]string{}
 	for _, m := range in.Memories {

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// Obedient is a model that does what it reads: whatever it is told but by the trusted texts, it notes down as a fact without saying who
-// said it, deletes what it is shown for it, or writes it in the place of that.
+// Obedient is a model that follows every instruction outside the trusted texts. It records a claim as a fact
+// without its speaker. It deletes the entries it is shown, or writes the claim in the place of one.
 func Obedient(trusted ...string) Step {
 	return func(w http.ResponseWriter, _ *http.Request, c Call) {
 		var in, out map[string]any
@@ -44,12 +44,12 @@ func list(of map[string]any, field string) []map[string]any {
 
 func field(of map[string]any, name string) string { s, _ := of[name].(string); return s }
 
-// trusts reports whether a text says what may be said.
+// trusts reports whether a text contains only trusted statements.
 func (o obedient) trusts(said string) bool {
 	return slices.ContainsFunc(o.trusted, func(t string) bool { return strings.Contains(said, t) })
 }
 
-// claims are the texts that an obedient reader takes for what is to be noted.
+// claimOf returns the text that an obedient reader takes for the claim to record.
 func claimOf(said string) string {
 	for _, mark := range []string{" said: ", " says that ", " claims that ", ": \"", ": “", ": „", ": «", "：“", "\n\n"} {
 		if _, after, ok := strings.Cut(said, mark); ok && strings.TrimSpace(after) != "" {
@@ -59,7 +59,7 @@ func claimOf(said string) string {
 	return strings.Trim(strings.TrimSpace(said), "\"“”„«»")
 }
 
-// change has an answer obey.
+// change makes an answer obey.
 func (o obedient) change(role llm.Role, answer map[string]any) {
 	for _, name := range []string{"memories", "facts"} {
 		for _, m := range list(answer, name) {
@@ -100,7 +100,7 @@ func (o obedient) change(role llm.Role, answer map[string]any) {
 	}
 }
 
-// decide has one decision on a candidate obey: what is near to it goes, each entry once.
+// decide makes one decision on a candidate obey. It deletes the near entries, each entry once.
 func (o obedient) decide(role llm.Role, op map[string]any, candidates map[string]map[string]any, used map[any]bool) {
 	id := field(op, "candidate")
 	if role == llm.RoleFactManager {
@@ -130,7 +130,7 @@ func (o obedient) decide(role llm.Role, op map[string]any, candidates map[string
 	}
 }
 
-// write has an operation that is made of turns obey: it takes the place of a memory that was shown.
+// write makes an operation on turns obey. The operation replaces a memory from the prompt.
 func (o obedient) write(role llm.Role, op map[string]any, turns map[string]string, memories []map[string]any, used map[any]bool) {
 	sources, _ := op["sources"].([]any)
 	for _, s := range sources {

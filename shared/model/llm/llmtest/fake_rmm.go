@@ -20,7 +20,7 @@ func topics(in conversation) any {
 	return map[string]any{"nothing": len(list) == 0, "topics": list}
 }
 
-// mergeTopics adds what is not there word for word; the rest is merged without a change.
+// mergeTopics adds each topic that is not stored word for word. It merges the rest without a change.
 func mergeTopics(in conversation) any {
 	contents := map[string]string{}
 	for _, m := range in.Memories {

@@ -24,7 +24,7 @@ var (
 	start = time.Date(2024, 5, 6, 9, 0, 0, 0, time.UTC)
 )
 
-// policy is everything that a model decides.
+// policy holds all decisions of a model.
 type policy struct {
 	filter    *formationllm.Filter
 	former    *salimory.LLM

@@ -1,7 +1,6 @@
-// Package llmtest is a scripted OpenAI-compatible endpoint. Left alone it answers every role of
-// Mneme with a small deterministic fake model, good enough to form and recall memories from plain
-// conversations; a script makes it misbehave call by call. It is a plain http.Handler, so that it can
-// also stand in for a model server outside tests.
+// Package llmtest is a scripted OpenAI-compatible endpoint. By default it answers every role of Mneme with a small
+// deterministic fake model. The fake model can form and recall memories from plain conversations. A script makes it
+// misbehave call by call. It is a plain http.Handler, so it can also replace a model server outside tests.
 package llmtest
 
 import (
@@ -31,8 +30,8 @@ type Option func(*Handler)
 // WithDimension sets the length of embeddings; 64 by default.
 func WithDimension(n int) Option { return func(h *Handler) { h.dimension = n } }
 
-// WithRefusedFields has requests that carry one of these fields answered with status 400 naming it, as
-// servers do that do not know response_format, temperature, seed or max_tokens.
+// WithRefusedFields answers requests that carry one of these fields with status 400 and the name of the field.
+// Servers without support for response_format, temperature, seed or max_tokens do the same.
 func WithRefusedFields(fields ...string) Option {
 	return func(h *Handler) {
 		for _, f := range fields {
@@ -50,7 +49,7 @@ func NewHandler(opts ...Option) *Handler {
 	return h
 }
 
-// Script appends what the next calls of a role do, one step a call; then the default holds again.
+// Script appends the steps for the next calls of a role, one step a call. After them the default applies again.
 func (h *Handler) Script(role llm.Role, steps ...Step) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Paced answers as the fake model does, after as long as a model would take: base, and perToken for every token of the answer. It is for
-// benchmarks; no test waits on it.
+// Paced answers like the fake model after the latency of a real model: base, plus perToken for every token of the
+// answer. It is for benchmarks. No test waits on it.
 func Paced(base, perToken time.Duration) Step {
 	return func(w http.ResponseWriter, r *http.Request, c Call) {
 		answer := fakeAnswer(c)

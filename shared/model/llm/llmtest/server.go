@@ -9,11 +9,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// TB is what New needs of a testing.TB; naming it keeps package testing out of programs.
+// TB is the part of testing.TB that New needs. It keeps package testing out of programs.
 type TB interface {
 	// Helper marks the caller as a helper of the test.
 	Helper()
-	// Cleanup registers what runs when the test is over.
+	// Cleanup registers a function to call when the test is over.
 	Cleanup(func())
 	// Fatalf fails the test and ends it.
 	Fatalf(format string, args ...any)
@@ -28,7 +28,7 @@ type Server struct {
 	done chan struct{}
 }
 
-// New starts a server that is stopped when the test ends.
+// New starts a server that stops when the test ends.
 func New(t TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := Start(opts...)
@@ -39,7 +39,7 @@ func New(t TB, opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server; the caller stops it.
+// Start starts a server. The caller stops it.
 func Start(opts ...Option) (*Server, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func Start(opts ...Option) (*Server, error) {
 
 // Stop cuts every connection and frees the port.
 func (s *Server) Stop() {
-	_ = s.http.Close() // the listener is ours alone; nothing is left to do about an error
+	_ = s.http.Close() // the listener belongs to this server, so an error needs no action
 	<-s.done
 }
 
@@ -69,7 +69,7 @@ func (s *Server) Config() llm.Config {
 	return cfg
 }
 
-// Client is a client of this server that is closed when the test ends.
+// Client is a client of this server that closes when the test ends.
 func (s *Server) Client(t TB) *llm.Client {
 	t.Helper()
 	c, err := llm.NewClient(s.Config(), llm.Deps{})

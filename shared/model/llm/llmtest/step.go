@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Step is what the endpoint does with one call.
+// Step is the action of the endpoint on one call.
 type Step func(w http.ResponseWriter, r *http.Request, c Call)
 
 // FakeModel answers as the built-in model does.
@@ -24,7 +24,7 @@ func Altered(change func(answer string) string) Step {
 // Text answers a chat with this text.
 func Text(text string) Step { return Altered(func(string) string { return text }) }
 
-// Reply answers a chat with what f makes of the call.
+// Reply answers a chat with the result of f for the call.
 func Reply(f func(Call) string) Step {
 	return func(w http.ResponseWriter, _ *http.Request, c Call) { writeChoice(w, c, f(c), "stop", "") }
 }
@@ -68,7 +68,7 @@ func NoChoices() Step {
 func Body(json string) Step {
 	return func(w http.ResponseWriter, _ *http.Request, _ Call) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(json)) // a client that left does not matter
+		_, _ = w.Write([]byte(json)) // the client may have left
 	}
 }
 
@@ -111,7 +111,7 @@ func Hold(release <-chan struct{}, then Step) Step {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that left does not matter
+	_ = json.NewEncoder(w).Encode(v) // the client may have left
 }
 
 func writeError(w http.ResponseWriter, status int, param, code, message string) {
@@ -120,7 +120,7 @@ func writeError(w http.ResponseWriter, status int, param, code, message string) 
 	}})
 }
 
-// writeChoice writes a completion; a token is taken for four bytes.
+// writeChoice writes a completion. It counts four bytes as a token.
 func writeChoice(w http.ResponseWriter, c Call, text, finish, refusal string) {
 	message := map[string]any{"role": "assistant", "content": text}
 	if refusal != "" {
@@ -134,7 +134,7 @@ func writeChoice(w http.ResponseWriter, c Call, text, finish, refusal string) {
 	})
 }
 
-// answer does what the fake model would, for chats and embeddings.
+// answer gives the answer of the fake model, for chats and embeddings.
 func (c Call) answer(w http.ResponseWriter, change func(string) string) {
 	if c.Role == "embedding" || c.Input != nil {
 		writeEmbeddings(w, c)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Decode reads an answer into out, a pointer to a struct, and holds it against the schema. An answer that is
-// not JSON as a whole is searched for the balanced object that fits, because models wrap theirs in prose or code fences; one that fits but
-// for things that stand apart (Item) counts where no other fits. Which of several that differ is meant nobody knows: it may be a draft, or
-// what a user said. Errors quote nothing of the answer.
+// Decode reads an answer into out, a pointer to a struct, and checks it against the schema. Models wrap JSON in
+// prose or code fences. So Decode searches an answer that is not JSON as a whole for the balanced object that fits.
+// If no object fits fully, an object with faults only in an Item counts. Several different objects that fit are an
+// error, because one may be a draft or a quotation of a user. Errors quote nothing of the answer.
 func Decode(schema Schema, answer string, out any) error {
 	candidates := [][]byte{[]byte(strings.TrimSpace(answer))}
 	if !json.Valid(candidates[0]) {
@@ -45,8 +45,8 @@ func Decode(schema Schema, answer string, out any) error {
 	return first
 }
 
-// fit returns the data as it fits the schema, encoded anew, because a duplicate key or a key in another case would reach encoding/json's
-// struct decoder differently from what was checked.
+// fit returns the part of the data that fits the schema, encoded anew. Otherwise encoding/json's struct decoder
+// would read a duplicate key or a key in another case differently from the checked value.
 func fit(schema Schema, data []byte, strict bool) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -59,8 +59,8 @@ func fit(schema Schema, data []byte, strict bool) (json.RawMessage, error) {
 	return mustJSON(v), nil
 }
 
-// maxSearch bounds how many bytes are scanned for objects, since every opening brace may cost
-// a pass over the rest of the answer.
+// maxSearch bounds the bytes scanned for objects, because every opening brace may cost a pass over the rest of the
+// answer.
 const maxSearch = 1 << 20
 
 // objects returns the outermost JSON objects in s, in order.

@@ -22,7 +22,7 @@ const good = `{"word":"yes","score":0.5,"tags":[]}`
 func TestDecodeFindsTheObjectThatFits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
-		want   string // the word; empty where the answer must be rejected
+		want   string // the word; empty for a rejected answer
 	}{
 		"plain":                   {good, "yes"},
 		"fenced":                  {"```json\n" + good + "\n```", "yes"},
@@ -49,7 +49,7 @@ func TestDecodeFindsTheObjectThatFits(t *testing.T) {
 	}
 }
 
-// Many opening braces must not cost a pass over the answer each.
+// Many opening braces do not cost a pass over the answer each.
 func TestDecodeIsBounded(t *testing.T) {
 	var v verdict
 	if err := structured.Decode(verdictSchema, strings.Repeat("{", 1<<20), &v); err == nil {
@@ -57,7 +57,7 @@ func TestDecodeIsBounded(t *testing.T) {
 	}
 }
 
-// What is accepted holds to the schema; what is not quotes nothing of the answer.
+// An accepted answer fits the schema. The error of a rejected answer quotes nothing of it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		good, "x " + good + " y", `{"word":"yes"}`, `{"word":{"a":1},"score":1}`, `{{{}`, `{"a":"\"}"}`, "```json\n" + good, `null`,

@@ -6,14 +6,14 @@ import (
 	"regexp"
 )
 
-// fault is what the model is told about its answer, in words of ours that quote nothing.
+// fault is the feedback to the model about its answer, in words of this package that quote nothing.
 type fault struct{ text string }
 
-// Error is what the model is told.
+// Error is the feedback to the model.
 func (f *fault) Error() string { return f.text }
 
-// Faultf says what is wrong with an answer. The model reads it in the repair round and operators in
-// logs, so it must not quote what the model wrote; Alias makes an id fit to be quoted.
+// Faultf describes the fault of an answer. The model reads it in the repair round, and operators read it in logs.
+// So it must not quote the answer. Alias makes an id safe to quote.
 func Faultf(format string, args ...any) error {
 	return &fault{fmt.Sprintf(format, args...)}
 }
@@ -24,17 +24,18 @@ type partly struct {
 	right int
 }
 
-// Unwrap is the fault.
+// Unwrap returns the fault.
 func (p partly) Unwrap() error { return p.error }
 
-// Partly marks a fault that concerns only a part of an answer: what was read of the rest is returned beside it, together with what is
-// missing, and may be used when the model, shown the fault, did no better. right is how many parts of the answer are right.
+// Partly marks a fault of only a part of an answer. A caller returns it together with the valid parts. Those may be
+// used when the model saw the fault and its second answer was not better. The argument right is the number of valid
+// parts.
 func Partly(fault error, right int) error { return partly{fault, right} }
 
 // IsPartly reports whether an error was made by Partly.
 func IsPartly(err error) bool { return errors.As(err, new(partly)) }
 
-// Right is how many parts of an answer are right by the fault that was found in it: none where it was not made by Partly.
+// Right returns the number of valid parts of an answer with this fault. It is 0 for a fault not made by Partly.
 func Right(fault error) int {
 	var p partly
 	errors.As(fault, &p)
@@ -43,7 +44,7 @@ func Right(fault error) int {
 
 var aliasPattern = regexp.MustCompile(`^[a-z][0-9]{1,5}$`)
 
-// Alias returns id for a message when it looks like one of ours, else a placeholder.
+// Alias returns id for a message when it looks like an id of this program, else a placeholder.
 func Alias(id string) string {
 	if aliasPattern.MatchString(id) {
 		return id

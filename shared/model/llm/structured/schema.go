@@ -1,5 +1,5 @@
-// Package structured describes answers that a model gives as JSON, and reads them: strictly where it can, and
-// out of prose and code fences where it must. What does not fit is an error that quotes nothing of the answer.
+// Package structured describes the JSON answers of a model and reads them. It reads strictly where possible. It
+// also finds JSON in prose and code fences. An answer that does not fit gives an error that quotes nothing of it.
 package structured
 
 import (
@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Schema describes a structured answer: what is sent to the endpoint, and what the answer is held
-// against whether the endpoint enforced it or not.
+// Schema describes a structured answer. The client sends it to the endpoint, and checks the answer against it even
+// if the endpoint enforces it.
 type Schema struct {
 	// Name identifies the schema to the endpoint: letters, digits and '_'.
 	Name string
 	root *node
 }
 
-// node is the subset of JSON Schema that strict structured output understands.
+// node is the subset of JSON Schema that strict structured output supports.
 type node struct {
 	kind     string // object, array, string, number, integer, boolean
 	desc     string
@@ -31,16 +31,17 @@ type node struct {
 	apart    bool // of an object: it embeds Item
 }
 
-// Item is embedded by what an answer lists where a fault of one thing concerns that alone: what of such a thing fits is read, and Misfit
-// says that the rest does not. It is no field of the schema.
+// Item is embedded by list elements of an answer that can fail alone. The decoder keeps the valid part of such an
+// element, and Misfit returns the fault of the rest. It is no field of the schema.
 type Item struct {
 	Fault string `json:"$fault,omitempty"`
 }
 
-// faultField is the name of Item.Fault in what is decoded; a model cannot set it, as the schema does not know it.
+// faultField is the name of Item.Fault in decoded data. A model cannot set it, because the schema has no such
+// field.
 const faultField = "$fault"
 
-// Misfit is what of the thing does not fit the schema, nil where all of it does.
+// Misfit returns the fault of the element, or nil where all of it fits the schema.
 func (i Item) Misfit() error {
 	if i.Fault == "" {
 		return nil
@@ -53,10 +54,10 @@ type fieldNode struct {
 	node *node
 }
 
-// SchemaOf derives a schema from the struct type T. Tags: json names the field, and with omitempty an answer
-// may leave it out; desc describes it; enum lists the values allowed, divided by '|'. The fields of an embedded struct count as
-// the struct's own, but for Item. It panics
-// where T holds a type that has no place in an answer, which is a mistake in the program.
+// SchemaOf derives a schema from the struct type T. The tag json names the field, and with omitempty an answer may
+// omit it. The tag desc describes it. The tag enum lists the allowed values, separated by '|'. Fields of an
+// embedded struct count as the struct's own, except Item. SchemaOf panics where T has a type that cannot be part of
+// an answer: that is a mistake in the program.
 func SchemaOf[T any](name string) Schema {
 	return Schema{Name: name, root: nodeOf(reflect.TypeFor[T]())}
 }
@@ -105,8 +106,8 @@ func objectOf(t reflect.Type) *node {
 	return n
 }
 
-// MarshalJSON writes the schema as strict structured output wants it: every field required and no
-// others allowed.
+// MarshalJSON writes the schema in the form for strict structured output: every field required and no others
+// allowed.
 func (s Schema) MarshalJSON() ([]byte, error) { return s.root.MarshalJSON() }
 
 // String is the schema as JSON, for prompts.
@@ -134,7 +135,7 @@ func (n *node) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// mustJSON encodes what cannot fail to encode.
+// mustJSON encodes a value that cannot fail to encode.
 func mustJSON(v any) []byte {
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -143,8 +144,9 @@ func mustJSON(v any) []byte {
 	return out
 }
 
-// fit holds a decoded value against the schema and returns what the schema knows of it. Fields that it does not know are left out:
-// models like to explain themselves. Of what stands apart what fits is returned, with the first fault in it, unless it is to be strict.
+// fit checks a decoded value against the schema and returns the known part of it. It drops unknown fields, because
+// models add explanations. For an element with Item it returns the valid part and its first fault, unless strict is
+// set.
 func (n *node) fit(path string, v any, strict bool) (any, error) {
 	switch n.kind {
 	case "object":
@@ -169,7 +171,7 @@ func (n *node) fit(path string, v any, strict bool) (any, error) {
 		}
 	default:
 		f, ok := v.(float64)
-		if s, quoted := v.(string); quoted && !strict { // what it says is plain
+		if s, quoted := v.(string); quoted && !strict { // its meaning is clear
 			if read, err := strconv.ParseFloat(s, 64); err == nil {
 				v, f, ok = read, read, true
 			}
@@ -196,7 +198,7 @@ func (n *node) fitArray(path string, v any, strict bool) (any, error) {
 	return out, nil
 }
 
-// fitObject returns what fits, and the first fault.
+// fitObject returns the valid fields and the first fault.
 func (n *node) fitObject(path string, v any, strict bool) (out map[string]any, first error) {
 	out = make(map[string]any, len(n.fields))
 	object, ok := v.(map[string]any)

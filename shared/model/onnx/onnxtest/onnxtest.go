@@ -13,23 +13,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Shape is what a model of BERT's kind is made of.
+// Shape has the sizes of a BERT model.
 type Shape struct {
-	// Vocabulary is how many tokens there are, Positions how many a text may have.
+	// Vocabulary is the number of tokens. Positions is the maximum number of tokens of a text.
 	Vocabulary, Positions int
-	// Layers of Width numbers a token, Heads and Inner numbers.
+	// There are Layers layers. A token has Width numbers. Each layer has Heads heads and Inner inner numbers.
 	Layers, Width, Heads, Inner int
 	// Decomposed has normalisation in single steps, as older exports do.
 	Decomposed bool
 }
 
-// Tiny is the smallest that does everything; MiniLM has the size of all-MiniLM-L6-v2.
+// Tiny is the smallest model that uses every feature. MiniLM has the size of all-MiniLM-L6-v2.
 var (
 	Tiny   = Shape{Vocabulary: len(Words), Positions: 12, Layers: 2, Width: 8, Heads: 2, Inner: 16}
 	MiniLM = Shape{Vocabulary: 30522, Positions: 512, Layers: 6, Width: 384, Heads: 12, Inner: 1536}
 )
 
-// Words are the tokens of the vocabulary, in order; what a larger one has beyond them no text has.
+// Words are the tokens of the vocabulary, in order. Further tokens of a larger vocabulary are in no text.
 var Words = []string{
 	"[PAD]", "[UNK]", "[CLS]", "[SEP]", "tea", "green", "drink", "##s", "ana", "the", "cafe", "like", "##ing", ",", ".", "茶", "a", "b", "c",
 }
@@ -92,7 +92,7 @@ func Write(folder string, s Shape, seed uint64) (Model, error) {
 	return m, os.WriteFile(filepath.Join(folder, "model.onnx"), m.File, 0o600)
 }
 
-// builder writes the graph of a model. The numbers of fields are those of onnx.proto.
+// builder writes the graph of a model. Field numbers come from onnx.proto.
 type builder struct {
 	Model
 	nodes, constants []byte
@@ -163,7 +163,8 @@ func (b *builder) weights(mean, spread float64, shape ...int) string {
 // attributes are numbers, or lists of them, by name.
 type attributes map[string][]int64
 
-// node adds a node and returns the name of its output; lists are attributes of several numbers, or of one whose name ends in "s".
+// node adds a node and returns the name of its output. An attribute is a list if it has several numbers, or if its
+// name ends in "s".
 func (b *builder) node(op string, with attributes, inputs ...string) string {
 	out := b.name()
 	b.named(out, op, with, inputs...)
@@ -191,7 +192,7 @@ func (b *builder) named(out, op string, with attributes, inputs ...string) {
 	b.nodes = message(b.nodes, 1, n)
 }
 
-// declared is an input or output; dimensions are numbers, or names where they vary.
+// declared is an input or output. Dimensions are numbers, or names where they vary.
 func declared(name string, kind int64, dimensions ...any) []byte {
 	var shape []byte
 	for _, d := range dimensions {
@@ -244,7 +245,7 @@ func New(s Shape, seed uint64) Model {
 	return b.Model
 }
 
-// embedded are the vectors of tokens, their positions and types.
+// embedded adds the vectors of tokens, of their positions and of their types.
 func (b *builder) embedded() string {
 	s := b.Shape
 	words, positions, types := b.weights(
