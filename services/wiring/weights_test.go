@@ -56,8 +56,8 @@ func TestWeightsSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*wiring.Weights){
-		"no traces":   func(w *wiring.Weights) { w.Traces = 0 },
-		"no TTL":      func(w *wiring.Weights) { w.TraceTTL = 0 },
+		"no traces": func(w *wiring.Weights) { w.Traces = 0 },
+		"no TTL":    func(w *wiring.Weights) { w.TraceTTL = 0 },
 	} {
 		bad := good
 		change(&bad)
