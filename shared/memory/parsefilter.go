@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -116,23 +115,7 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 			return nil, fault.Terminal(at, "is not a test, want one of equals, in, exists, range and contains")
 		}
 	}
-	if c.Field == "id" {
-		c.Equals = lowerID(c.Equals)
-		for i, v := range c.In {
-			c.In[i] = lowerID(v)
-		}
-	}
 	return c, nil
-}
-
-// lowerID returns a UUID as memories have it; what is none stays.
-func lowerID(v any) any {
-	if s, ok := v.(string); ok {
-		if id, err := uuid.Parse(s); err == nil && len(s) == len(id.String()) {
-			return id.String()
-		}
-	}
-	return v
 }
 
 func readRange(at string, operand any) (*Range, error) {
