@@ -155,8 +155,8 @@ func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	return metadata, CheckMetadata(field, metadata)
 }
 
-// ParseJSON reads one JSON value. A number that a double does not hold exactly is a terminal error that names the field: callers send
-// it as text.
+// ParseJSON reads one JSON value. Errors are terminal and name the field: for text that CheckJSONText refuses, and for a number that a
+// double does not hold exactly, which callers send as text.
 func ParseJSON(field string, raw []byte) (any, error) {
 	from := json.NewDecoder(bytes.NewReader(raw))
 	from.UseNumber()
@@ -166,6 +166,9 @@ func ParseJSON(field string, raw []byte) (any, error) {
 	}
 	if from.More() {
 		return nil, fault.Terminal(field, "is more than one JSON value")
+	}
+	if err := CheckJSONText(field, raw); err != nil {
+		return nil, err
 	}
 	return exact(field, value)
 }

@@ -304,7 +304,6 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 		"a null id":        {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
 		"no time":          {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
 		"another case":     {turn(`"role":"user","Text":"a"`), "turns[1].Text"},
-		"twice":            {turn(`"role":"user","text":"a","text":"b"`), "turns[1].text"},
 		"an unknown field": {turn(`"role":"user","text":"a","tenant":"beta"`), "turns[1].tenant"},
 		"an unknown one":   {`{"turns":[{"role":"user","text":"a"}],"user_id":"ben"}`, "user_id"},
 		"no object at all": {`[]`, "body"},
