@@ -199,7 +199,7 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 
 // Decoders drop the first value of a key that comes twice: nobody can tell which value its sender meant.
 func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
-	const ines = "/v1/tenants/self/users/ines"
+	const ines, rpc = "/v1/tenants/self/users/ines", "/mneme.v1."
 	url := start(t)
 	for name, c := range map[string]struct{ method, path, body, field string }{
 		"REST":           {"POST", ines + "/recall", `{"query":"q","query":"r"}`, "query"},
@@ -216,6 +216,8 @@ func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add_memory","arguments":{"messages":[],"messages":[]}}}`,
 			"params.arguments.messages",
 		},
+		"RPC":           {"POST", rpc + "UtilizerService/Recall", `{"userId":"ines","userId":"ana"}`, "userId"},
+		"RPC, metadata": {"POST", rpc + "MemoryService/AddMemory", `{"turn":{"metadata":{"k":1,"k":2}}}`, "turn.metadata.k"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
 		if err != nil {

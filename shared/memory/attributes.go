@@ -197,7 +197,7 @@ func exact(field string, value any) (_ any, first error) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			var err error
-			v[key], err = exact(field+"."+key, v[key])
+			v[key], err = exact(strings.TrimPrefix(field+"."+key, "."), v[key])
 			note(err)
 		}
 	}
