@@ -68,11 +68,11 @@ func saying(session string, t memory.Turn) string {
 	return string(redisstore.Digest(t.ID, session, t.Text))
 }
 
-// Reused returns the place of the first of turns whose id was accepted for another session or text, as far back as answers are kept, and
-// -1 where there is none. The token is for NoteTurns.
+// Reused returns the places of turns whose id was accepted for another session or text, as far back as answers are kept. The token is for
+// NoteTurns.
 func (s *Store) Reused(
 	ctx context.Context, scope memory.Scope, session string, turns []memory.Turn,
-) (place int, token redisstore.Token, err error) {
+) (places []int, token redisstore.Token, err error) {
 	sets, asked := s.dates(acceptedSets, scope), make([]any, 0, 2*len(turns))
 	for _, t := range turns {
 		asked = append(asked, member(owned, t.ID), member(said, saying(session, t)))
@@ -86,7 +86,7 @@ func (s *Store) Reused(
 		}
 	})
 	if err != nil {
-		return -1, "", err
+		return nil, "", err
 	}
 	for i := range turns {
 		known, same := false, false
@@ -94,10 +94,10 @@ func (s *Store) Reused(
 			known, same = known || f.Val()[2*i], same || f.Val()[2*i+1]
 		}
 		if known && !same {
-			return i, redisstore.TokenOf(read), nil
+			places = append(places, i)
 		}
 	}
-	return -1, redisstore.TokenOf(read), nil
+	return places, redisstore.TokenOf(read), nil
 }
 
 // Knows reports whether something of a user was accepted, as far back as answers are kept.
