@@ -347,6 +347,7 @@ func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
 		"a blank caption": {`"role":"user","text":"a","caption":" "`, "caption", "is empty, want 1 to 4096 bytes"},
 		"a long speaker":  {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker", "is 129 bytes long, want at most 128"},
+		"two lines":       {`"role":"user","text":"a","speaker":"Ana\nBen"`, "speaker", "contains a control or invisible character"},
 		"a time to come":  {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time", "is in the year 2026, want between 1970-01-01 and one day from now"},
 		"a time before":   {`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`, "time", "is in the year 1969, want between 1970-01-01 and one day from now"},
 	} {
