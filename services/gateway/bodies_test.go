@@ -196,3 +196,40 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Decoders drop the first value of a key that comes twice: nobody can tell which value its sender meant.
+func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
+	const ines, rpc = "/v1/tenants/self/users/ines", "/mneme.v1."
+	url := start(t)
+	for name, c := range map[string]struct{ method, path, body, field string }{
+		"REST":           {"POST", ines + "/recall", `{"query":"q","query":"r"}`, "query"},
+		"REST, turn":     {"POST", ines + "/sessions/s/turns", `{"turns":[{"role":"user","text":"a","text":"b"}]}`, "turns[0].text"},
+		"REST, metadata": {"POST", ines + "/sessions/s/turns", `{"turns":[{"metadata":{"k":1,"k":2}}]}`, "turns[0].metadata.k"},
+		"REST, filter":   {"POST", ines + "/recall", `{"query":"q","filter":{"field":"kind","field":"id","exists":true}}`, "filter.field"},
+		"REST, query":    {"GET", ines + `/memories?filter={"field":"kind","field":"id","exists":true}`, "", "filter.field"},
+		"REST, item":     {"POST", ines + "/sessions/s/items", `{"items":[{"v":1,"w":{"v":2,"v":3}}]}`, "items[0].w.v"},
+		"REST, lines":    {"POST", ines + "/import", "{\"header\":{\"a\":1}}\n{\"turn\":{\"b\":1,\"b\":2}}\n", "turn.b"},
+		"mem0":           {"POST", "/v3/memories/add/", `{"messages":"m","user_id":"ines","user_id":"ana"}`, "user_id"},
+		"mem0, filters":  {"POST", "/v3/memories/search/", `{"query":"q","filters":{"user_id":"ines","user_id":"ana"}}`, "filters.user_id"},
+		"MCP": {
+			"POST", "/mcp",
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add_memory","arguments":{"messages":[],"messages":[]}}}`,
+			"params.arguments.messages",
+		},
+		"RPC":           {"POST", rpc + "UtilizerService/Recall", `{"userId":"ines","userId":"ana"}`, "userId"},
+		"RPC, metadata": {"POST", rpc + "MemoryService/AddMemory", `{"turn":{"metadata":{"k":1,"k":2}}}`, "turn.metadata.k"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{
+			"Authorization": {"Bearer " + key}, "Content-Type": {mediaOf(name)}, "Accept": {"application/json, text/event-stream"},
+			"Idempotency-Key": {"k"},
+		}
+		status, body := send(t, req)
+		if status != http.StatusBadRequest || !strings.Contains(body, c.field+": is there twice") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+}

@@ -153,7 +153,7 @@ func TestWhatCannotBeWrittenSaysWhichFieldIsWrong(t *testing.T) {
 		"kind":         func(q *mnemev1.AddMemoryRequest) { q.Kind = 99 },
 		"turn":         func(q *mnemev1.AddMemoryRequest) { q.Turn = nil },
 		"turn.turn_id": func(q *mnemev1.AddMemoryRequest) { q.Turn.TurnId = strings.Repeat("x", 129) },
-		"turn.speaker": func(q *mnemev1.AddMemoryRequest) { q.Turn.Speaker = "" },
+		"turn.speaker": func(q *mnemev1.AddMemoryRequest) { q.Turn.Speaker = "Ana\u2028Ben" },
 		"turn.role":    func(q *mnemev1.AddMemoryRequest) { q.Turn.Role = mnemev1.Role_ROLE_UNSPECIFIED },
 		"turn.text":    func(q *mnemev1.AddMemoryRequest) { q.Turn.Text = strings.Repeat("x", 32<<10+1) },
 		"turn.caption": func(q *mnemev1.AddMemoryRequest) { q.Turn.Caption = strings.Repeat("x", 4<<10+1) },

@@ -9,14 +9,16 @@ import (
 )
 
 func attributesFrom(p *mnemev1.Turn) memory.Attributes {
-	a := memory.Attributes{AgentID: p.GetAgentId(), AppID: p.GetAppId(), RunID: p.GetRunId(), AliasOf: p.GetAliasOf()}
+	a := memory.Attributes{
+		AgentID: p.GetAgentId(), AppID: p.GetAppId(), RunID: p.GetRunId(), AliasOf: memory.CanonicalID(p.GetAliasOf()),
+	}
 	if len(p.GetMetadata().GetFields()) > 0 {
 		a.Metadata = p.GetMetadata().AsMap()
 	}
 	return a
 }
 
-// structOf converts metadata that memory.CheckMetadata has accepted.
+// structOf converts metadata, which memory.CheckMetadata has accepted.
 func structOf(metadata map[string]any) *structpb.Struct {
 	if len(metadata) == 0 {
 		return nil
@@ -28,8 +30,7 @@ func structOf(metadata map[string]any) *structpb.Struct {
 	return s
 }
 
-// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning
-// with `filter`.
+// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning with `filter`.
 func FilterFrom(p *mnemev1.Filter) (memory.Filter, error) {
 	if p == nil {
 		return memory.Filter{}, nil
@@ -73,7 +74,7 @@ func filtersFrom(p *mnemev1.Filters, depth int) ([]memory.Filter, error) {
 	return out, nil
 }
 
-// conditionFrom converts a condition. A null value is a missing test, which Validate reports.
+// conditionFrom converts a condition; UUIDs in upper case become lower case. Validate refuses a null value as a missing test.
 func conditionFrom(p *mnemev1.Condition) *memory.Condition {
 	c := &memory.Condition{Field: p.GetField()}
 	switch test := p.GetTest().(type) {
@@ -91,7 +92,20 @@ func conditionFrom(p *mnemev1.Condition) *memory.Condition {
 	case *mnemev1.Condition_Contains:
 		c.Contains = test.Contains.AsInterface()
 	}
+	if c.Field == "id" {
+		c.Equals = canonicalID(c.Equals)
+		for i, value := range c.In {
+			c.In[i] = canonicalID(value)
+		}
+	}
 	return c
+}
+
+func canonicalID(value any) any {
+	if id, ok := value.(string); ok {
+		return memory.CanonicalID(id)
+	}
+	return value
 }
 
 // FilterToProto converts a valid filter; the zero filter gives nil.

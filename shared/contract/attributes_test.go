@@ -2,10 +2,12 @@ package contract_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -35,6 +37,29 @@ func TestFiltersRoundTrip(t *testing.T) {
 	}
 	if got, err := contract.FilterFrom(nil); err != nil || !got.IsZero() || contract.FilterToProto(got) != nil {
 		t.Errorf("no filter is %+v, %v", got, err)
+	}
+}
+
+// Programs may send the id of a memory in upper case, as at other doors.
+func TestAFilterFindsAnIDInUpperCase(t *testing.T) {
+	const upper = "6FA459EA-EE8A-3CA4-894E-DB77E160355E"
+	text := structpb.NewStringValue(upper)
+	for name, c := range map[string]*mnemev1.Condition{
+		"equals": {Field: "id", Test: &mnemev1.Condition_Equals{Equals: text}},
+		"in": {Field: "id", Test: &mnemev1.Condition_In{In: &structpb.ListValue{
+			Values: []*structpb.Value{structpb.NewStringValue("x"), text},
+		}}},
+	} {
+		f, err := contract.FilterFrom(&mnemev1.Filter{Filter: &mnemev1.Filter_Condition{Condition: c}})
+		if err != nil || !f.Match(memory.Memory{ID: strings.ToLower(upper)}) {
+			t.Errorf("%s: got %+v, %v", name, f, err)
+		}
+		turn, err := contract.TurnFrom(&mnemev1.Turn{
+			TurnId: "t1", Speaker: "Ana", Role: mnemev1.Role_ROLE_USER, Text: "Olá", Time: timestamppb.New(now), AliasOf: upper,
+		}, "s1", now)
+		if err != nil || !f.Match(memory.Memory{ID: "m1", Attributes: turn.Attributes}) {
+			t.Errorf("%s, an alias: got %+v, %v", name, turn, err)
+		}
 	}
 }
 

@@ -61,6 +61,8 @@ func TestSessionEventRefusals(t *testing.T) {
 		"dots for a session":  {func(e *mnemev1.SessionEvent) { e.SessionId = ".." }, "session_id"},
 		"hidden turn id":      {turn(func(t *mnemev1.Turn) { t.TurnId = "t\u202e1" }), "turn.turn_id"},
 		"no turn id":          {turn(func(t *mnemev1.Turn) { t.TurnId = "" }), "turn.turn_id"},
+		"speaker of 2 lines":  {turn(func(t *mnemev1.Turn) { t.Speaker = "Ana\nBen: I" }), "turn.speaker"},
+		"hidden in speaker":   {turn(func(t *mnemev1.Turn) { t.Speaker = "A\u200bna" }), "turn.speaker"},
 		"no speaker":          {turn(func(t *mnemev1.Turn) { t.Speaker = "" }), "turn.speaker"},
 		"no role":             {turn(func(t *mnemev1.Turn) { t.Role = 0 }), "turn.role"},
 		"unknown role":        {turn(func(t *mnemev1.Turn) { t.Role = 99 }), "turn.role"},

@@ -25,8 +25,8 @@ type SessionEvent struct {
 }
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
-// terminal and name the field. The ids of a turn and of its attributes are checked as new ones (memory.ValidNewID); those of a session's
-// end and of an erasure may be any that an older version accepted.
+// terminal and name the field. It checks the speaker of a turn, and the ids of the turn and its attributes, as new ones
+// (memory.ValidNewID); those of a session's end and of an erasure may be any that an older version accepted.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
@@ -114,6 +114,9 @@ func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn,
 		return t, err
 	}
 	if err := memory.ValidNewID("turn.turn_id", t.ID, memory.MaxIDBytes); err != nil {
+		return t, err
+	}
+	if err := memory.ValidNewID("turn.speaker", t.Speaker, memory.MaxIDBytes); err != nil {
 		return t, err
 	}
 	return t, t.Attributes.ValidateNew("turn.")

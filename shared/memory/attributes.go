@@ -16,24 +16,24 @@ import (
 
 // Limits of metadata.
 const (
-	// MaxMetadataBytes is the maximum size of metadata as JSON, in bytes.
+	// MaxMetadataBytes is the most bytes that metadata has as JSON.
 	MaxMetadataBytes = 2 << 10
-	// MaxMetadataDepth is the maximum number of levels of metadata. An object of plain values has one level.
+	// MaxMetadataDepth is the most levels that metadata has; an object of plain values has one.
 	MaxMetadataDepth = 5
-	// MaxMetadataKeyBytes is the maximum size of a key of metadata, in bytes.
+	// MaxMetadataKeyBytes is the most bytes that a key of metadata has.
 	MaxMetadataKeyBytes = 128
 )
 
-// Attributes are values that callers attach to turns. Memories carry the attributes of their source turns. The
-// metadata of a turn or a memory must not be changed in place: copies share it.
+// Attributes are what callers attach to turns. Memories carry those of the turns that they are made from. Nobody changes the metadata of
+// a turn or a memory in place: copies share it.
 type Attributes struct {
 	// Metadata is a JSON object of nil, bool, float64, string, []any and map[string]any, as CheckMetadata accepts it.
 	Metadata map[string]any `json:"metadata,omitempty"`
-	// AgentID, AppID and RunID are the agent, application and run that the turn belongs to, or empty.
+	// AgentID, AppID and RunID are the agent, application and run that the turn belongs to; empty for none.
 	AgentID string `json:"agent_id,omitempty"`
 	AppID   string `json:"app_id,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
-	// AliasOf is another identifier of a memory, from a request to update it, or empty.
+	// AliasOf is another identifier of a memory, which a request to update it gives; empty for none.
 	AliasOf string `json:"alias_of,omitempty"`
 }
 
@@ -72,7 +72,7 @@ func CheckMetadata(field string, metadata map[string]any) error {
 	return nil
 }
 
-// checkValue checks a value at a level. Lists and objects are at most MaxMetadataDepth levels deep.
+// checkValue checks a value at a level: lists and objects stand at most MaxMetadataDepth levels deep.
 func checkValue(field string, value any, level int) error {
 	switch v := value.(type) {
 	case nil, bool:
@@ -128,8 +128,7 @@ func checkMetadataText(field, s string) error {
 	return nil
 }
 
-// metadataBytes is the length of the canonical JSON: sorted keys, no white space, and no escapes that JSON does not
-// require.
+// metadataBytes is the length of the canonical JSON: keys sorted, no white space, no character escaped that JSON takes as it is.
 func metadataBytes(metadata map[string]any) int {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
@@ -140,8 +139,8 @@ func metadataBytes(metadata map[string]any) int {
 	return out.Len() - 1 // without the line feed
 }
 
-// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field. An object
-// that breaks a rule is returned with the error, and CheckMetadata refuses it again.
+// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field. An object that breaks a rule comes
+// back with the error, and CheckMetadata refuses it again.
 func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	value, err := ParseJSON(field, raw)
 	metadata, ok := value.(map[string]any)
@@ -156,8 +155,8 @@ func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	return metadata, CheckMetadata(field, metadata)
 }
 
-// ParseJSON reads one JSON value. A number that a double does not hold exactly is a terminal error that names the
-// field. Callers send such a number as text.
+// ParseJSON reads one JSON value. Errors are terminal and name the field: for text that CheckJSONText refuses, and for a number that a
+// double does not hold exactly, which callers send as text.
 func ParseJSON(field string, raw []byte) (any, error) {
 	from := json.NewDecoder(bytes.NewReader(raw))
 	from.UseNumber()
@@ -168,11 +167,14 @@ func ParseJSON(field string, raw []byte) (any, error) {
 	if from.More() {
 		return nil, fault.Terminal(field, "is more than one JSON value")
 	}
+	if err := CheckJSONText(field, raw); err != nil {
+		return nil, err
+	}
 	return exact(field, value)
 }
 
-// exact replaces the numbers of a decoded JSON value with doubles. A number that no double holds exactly stays
-// unchanged. The error concerns the first such number.
+// exact has doubles in the place of the numbers of a decoded JSON value; one that no double holds exactly stays as it is. The error is that
+// of the first.
 func exact(field string, value any) (_ any, first error) {
 	note := func(err error) {
 		if first == nil {
@@ -195,7 +197,7 @@ func exact(field string, value any) (_ any, first error) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			var err error
-			v[key], err = exact(field+"."+key, v[key])
+			v[key], err = exact(strings.TrimPrefix(field+"."+key, "."), v[key])
 			note(err)
 		}
 	}
@@ -210,7 +212,7 @@ func inexact(field string) error {
 // maxNumberBytes is longer than every number that a double holds exactly.
 const maxNumberBytes = 400
 
-// exactNumber returns a number as a double. The shortest decimal form of the double is the original number.
+// exactNumber is a number as a double, whose shortest decimal form is the number as it was written.
 func exactNumber(field string, n json.Number) (float64, error) {
 	f, err := n.Float64()
 	if err != nil || len(n) > maxNumberBytes {
@@ -247,8 +249,8 @@ func jsonType(value any) string {
 	return "an object"
 }
 
-// Attribute gives the new entries of operations the attributes of their source turns. Plan adds the attributes of
-// the replaced entries.
+// Attribute gives the new entries of operations the attributes of the turns that the operations come from. Plan adds those of the entries
+// that they take the place of.
 func Attribute(ops []Operation, turns []Turn) {
 	ordered := slices.Clone(turns)
 	slices.SortStableFunc(ordered, func(a, b Turn) int { return a.Time.Compare(b.Time) })
@@ -265,8 +267,8 @@ func Attribute(ops []Operation, turns []Turn) {
 	}
 }
 
-// overlaid returns a with the newer attributes on top: key by key of the metadata, field by field of the rest. If
-// both exceed the size limit together, older keys are dropped, the last in order of name first.
+// overlaid is a with the newer attributes in front: key by key of the metadata, field by field of the rest. Where both are longer than
+// metadata may be, older keys are left out, the last in order of name first.
 func (a Attributes) overlaid(newer Attributes) Attributes {
 	out := newer
 	for to, older := range map[*string]string{
@@ -296,7 +298,7 @@ func (a Attributes) overlaid(newer Attributes) Attributes {
 	return out
 }
 
-// settled returns a without the keys of metadata with a null value. Such a key means that the key was removed.
+// settled is a without the keys of metadata whose value is null: they say that there is no such key any more.
 func (a Attributes) settled() Attributes {
 	null := func(_ string, value any) bool { return value == nil }
 	for _, value := range a.Metadata {

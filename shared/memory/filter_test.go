@@ -77,18 +77,6 @@ func TestFilterMatch(t *testing.T) {
 	}
 }
 
-func TestAnIDInUpperCaseIsFound(t *testing.T) {
-	m := memory.Memory{ID: "6fa459ea-ee8a-3ca4-894e-db77e160355e"}
-	for _, filter := range []string{
-		`{"field":"id","equals":"6FA459EA-EE8A-3CA4-894E-DB77E160355E"}`, `{"field":"id","in":["x","6FA459EA-EE8A-3CA4-894E-DB77E160355E"]}`,
-	} {
-		f, err := memory.ParseFilter([]byte(filter))
-		if err != nil || !f.Match(m) {
-			t.Errorf("%s: %v", filter, err)
-		}
-	}
-}
-
 func TestFiltersThatAreRefused(t *testing.T) {
 	many := `{"or":[` + strings.Repeat(`{"field":"kind","exists":true},`, memory.MaxConditions) + `{"field":"kind","exists":true}]}`
 	deep := strings.Repeat(`{"not":`, memory.MaxFilterDepth) + `{"field":"kind","exists":true}` + strings.Repeat(`}`, memory.MaxFilterDepth)

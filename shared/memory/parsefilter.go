@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// ParseFilter reads a filter in JSON and checks it. The forms are {"and": [...]}, {"or": [...]}, {"not": {...}},
-// and a condition. An example of a condition is {"field": "metadata.colour", "equals": "red"}, with one of equals,
-// in, exists, range and contains. Empty input gives the zero filter. Errors are terminal and name the part,
-// beginning with `filter`.
+// ParseFilter reads a filter in JSON and checks it: {"and": [...]}, {"or": [...]}, {"not": {...}}, or a condition
+// {"field": "metadata.colour", "equals": "red"} with one of equals, in, exists, range and contains. No bytes are the zero
+// filter. Errors are terminal and name the part, beginning with `filter`.
 func ParseFilter(raw []byte) (Filter, error) {
 	if len(raw) == 0 {
 		return Filter{}, nil
@@ -117,23 +115,7 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 			return nil, fault.Terminal(at, "is not a test, want one of equals, in, exists, range and contains")
 		}
 	}
-	if c.Field == "id" {
-		c.Equals = lowerID(c.Equals)
-		for i, v := range c.In {
-			c.In[i] = lowerID(v)
-		}
-	}
 	return c, nil
-}
-
-// lowerID returns a UUID in the form of memory ids. It returns other values unchanged.
-func lowerID(v any) any {
-	if s, ok := v.(string); ok {
-		if id, err := uuid.Parse(s); err == nil && len(s) == len(id.String()) {
-			return id.String()
-		}
-	}
-	return v
 }
 
 func readRange(at string, operand any) (*Range, error) {
@@ -166,7 +148,7 @@ func keysOf(object map[string]any) string {
 	return strings.Join(keys[:min(len(keys), 5)], ", ")
 }
 
-// shown returns the part of a wrong name that an error shows.
+// shown is as much of a wrong name as an error shows.
 func shown(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxShownRole)], "?")
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // MaxBody bounds the body of a request at every door, in bytes. The process may bound it more closely (MNEME_HTTP_MAX_BODY).
@@ -48,9 +50,6 @@ func tooLarge(limit int64) Problem {
 	}
 }
 
-// maxDepth is how deep the JSON of a body may be nested.
-const maxDepth = 64
-
 // fieldAtFault begins the message of an error of the services behind the gateway that names a field.
 var fieldAtFault = regexp.MustCompile(`^([a-z][a-z_.\[\]0-9]*): (.+)$`)
 
@@ -62,8 +61,7 @@ func splitField(message string) (field, rest string) {
 	return "", message
 }
 
-// ReadBody reads a body that is to be one JSON value: valid UTF-8, not nested too deep. An empty body is returned as it is. Its errors are
-// problems.
+// ReadBody reads a body of one JSON value, and checks it with CheckJSON. It returns an empty body as it is. Its errors are problems.
 func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := ReadAll(r)
 	if err != nil {
@@ -87,7 +85,7 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// CheckJSON returns a problem where a body is not empty and no single JSON value of characters in UTF-8 of bounded depth.
+// CheckJSON returns a problem for a body that is neither empty nor one JSON value in UTF-8, and for one that CheckText refuses.
 func CheckJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
@@ -95,32 +93,24 @@ func CheckJSON(body []byte) error {
 	if !utf8.Valid(body) {
 		return Malformed("", "the body is not valid UTF-8")
 	}
-	if deep(body) {
-		return Malformed("", "the body is nested too deep")
+	if err := CheckText(body); err != nil { // before json.Valid, which does not bound the depth as closely
+		return err
 	}
 	if !json.Valid(body) {
 		return Malformed("", "the body is not valid JSON")
 	}
-	return CheckEscapes(body)
+	return nil
 }
 
-// deep reports whether brackets outside of strings are nested deeper than maxDepth, whether or not they make JSON.
-func deep(body []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
+// CheckText returns a problem for a body of JSON, or of lines of JSON, that memory.CheckJSONText refuses.
+func CheckText(body []byte) error {
+	err := memory.CheckJSONText("", body)
+	if err == nil {
+		return nil
 	}
-	return false
+	p := ProblemOf(err)
+	if p.Field == "" {
+		p.Detail = "the body " + p.Detail
+	}
+	return Malformed(p.Field, p.Detail)
 }

@@ -23,12 +23,14 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
 		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "system", "content": "x"},
 		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
+		{"role": "user", "content": "x", "name": "Ana\r\nBen"},
 		{"role": "user", "content": "I moved to Faro."},
 	}})
 	out := structure[leftOut](t, res)
 	want := []string{
 		"messages[1].content is 32769 bytes long, want at most 32768", `messages[2].role is "system", want user or assistant`,
 		"messages[3].content is empty, want 1 to 32768 bytes", "messages[4].name is 129 bytes long, want at most 128",
+		"messages[5].name contains a control or invisible character",
 	}
 	if len(out.LeftOut) != len(want) || len(out.TurnIDs) != 2 {
 		t.Fatalf("got %+v", out)

@@ -150,13 +150,14 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 		got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "infer": infer, "messages": []any{
 			object{"role": "user", "content": "I live in Braga."}, object{"role": "assistant", "content": long}, object{"role": "narrator", "content": "x"},
 			object{"role": "user", "content": " "}, object{"role": "user", "content": object{"type": "image_url"}},
-			object{"role": "user", "content": "I moved to Faro."},
+			object{"role": "user", "content": "I moved.", "name": "Ana\nBen"}, object{"role": "user", "content": "I moved to Faro."},
 		}}).object()
 		said, _ := got["message"].(string)
 		list, _ := got["left_out"].([]any)
 		want := []struct{ field, detail string }{
 			{"messages[1].content", "is 32769 bytes long, want at most 32768"}, {"messages[2].role", "is none of user, assistant, system and tool"},
 			{"messages[3].content", "is empty, want 1 to 32768 bytes"}, {"messages[4].content.type", "is not text"},
+			{"messages[5].name", "contains a control or invisible character"},
 		}
 		for i, w := range want {
 			if len(list) != len(want) {

@@ -115,7 +115,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	if t.Speaker == "" {
 		t.Speaker = role
 	}
-	return t, true, accepted(memory.ValidText(at+".name", t.Speaker, memory.MaxIDBytes))
+	return t, true, accepted(memory.ValidNewID(at+".name", t.Speaker, memory.MaxIDBytes))
 }
 
 // contentOf is the text of a message: as it is, or in parts.

@@ -174,9 +174,6 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 		if !ok {
 			return invalid(inBody, within(place, shown(name)), "is not known here")
 		}
-		if slices.Contains(seen, name) {
-			return invalid(inBody, within(place, name), "is there twice")
-		}
 		seen = append(seen, name)
 		if err := c.value(of, within(place, name)); err != nil {
 			return err

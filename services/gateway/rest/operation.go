@@ -188,7 +188,7 @@ func (a *API) readBody(r *http.Request, want *huma.RequestBody) error {
 	var body []byte
 	if media == linesType {
 		if body, err = door.ReadAll(r); err == nil {
-			err = door.CheckEscapes(body)
+			err = door.CheckText(body)
 		}
 	} else {
 		body, err = door.ReadBody(r)

@@ -177,9 +177,9 @@ func (a *API) turns() {
 		},
 		description: "Takes what was said in a session, in order. When the answer is 202, every turn is acknowledged by all " +
 			"in-sync replicas of the bus. When it is 207, some turns are left out, because a value of theirs is not accepted: a text that is " +
-			"too long or empty, another role, an id with a character that does not show. The others are acknowledged. The answer has one " +
-			"result for each turn. Repeat what was left out, once repaired, in a new request. When it is 400, nothing is accepted. A turn " +
-			"that is put in again has no effect; one with the id of another turn, of the last 24 hours, refuses the request. " +
+			"too long or empty, another role, an id or a speaker with a character that does not show, or an id of another turn of the last " +
+			"24 hours. The others are acknowledged. The answer has one result for each turn. Repeat what was left out, once repaired, in a " +
+			"new request. When it is 400 or 409, nothing is accepted. A turn that is put in again has no effect. " +
 			"With `idle_after_seconds`, nobody has to close the session.",
 	}, a.putTurns)
 	register(a, operation{

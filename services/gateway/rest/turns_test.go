@@ -91,22 +91,35 @@ func TestASessionMayEndWhenItIsIdle(t *testing.T) {
 	}
 }
 
-// The words of a turn that comes with an id of another one would become nothing: it is refused, and nothing of its batch is taken.
-func TestATurnWithAnIDOfAnotherIsRefused(t *testing.T) {
+// The words of a turn that comes with an id of another one would become nothing: it is left out, and the others are accepted.
+func TestATurnWithAnIDOfAnotherIsLeftOut(t *testing.T) {
 	g := open(t)
 	put := func(path, turns, key string) answer {
 		return g.call(http.MethodPost, path+"/turns", `{"turns":[`+turns+`]}`, "Idempotency-Key: "+key)
 	}
 	const one, other = `{"id":"t1","role":"user","text":"I live in Porto."}`, `{"id":"t1","role":"user","text":"I live in Faro."}`
+	const hello, blank = `{"role":"user","text":"Hello."}`, `{"role":"user","text":" "}`
 	put(session, one, "k1").expect(t, 202, nil)
 	put(session, one, "k2").expect(t, 202, nil) // put in again: it has no effect
-	refused := map[string]any{"code": "turn_id_used", "errors.0.field": "turns[1].id"}
-	put(session, `{"role":"user","text":"Hello."},`+other, "k3").expect(t, 409, refused)
-	put(self+"/users/ines/sessions/another", `{"role":"user","text":"Hello."},`+one, "k4").expect(t, 409, refused)
-	if len(g.out.msgs) != 2 {
-		t.Errorf("%d turns are published, want the first twice", len(g.out.msgs))
+	put(session, other+","+hello+","+blank, "k3").expect(t, 207, map[string]any{
+		"results.0.status": "left_out", "results.0.problem.code": "turn_id_used", "results.0.problem.field": "turns[0].id",
+		"results.1.status": "accepted", "results.2.problem.code": "invalid",
+	})
+	put(self+"/users/ines/sessions/another", hello+","+one, "k4").expect(t, 207, map[string]any{
+		"results.0.status": "accepted", "results.1.problem.code": "turn_id_used", "results.1.turn_id": "t1",
+	})
+	refused := map[string]any{"code": "turn_id_used", "errors.0.field": "turns[0].id"}
+	put(session, other, "k5").expect(t, 409, refused)
+	put(session, other+","+blank, "k6").expect(t, 409, refused)
+	put(session, blank+","+other, "k7").expect(t, 400, map[string]any{"code": "invalid", "errors.1.field": "turns[1].id"})
+	var texts []string
+	for _, e := range events(t, g.out.msgs) {
+		texts = append(texts, e.Turn.Text)
 	}
-	put(self+"/users/ben/sessions/s", other, "k5").expect(t, 202, nil)
+	if want := []string{"I live in Porto.", "I live in Porto.", "Hello.", "Hello."}; !slices.Equal(texts, want) {
+		t.Errorf("published are %q, want %q", texts, want)
+	}
+	put(self+"/users/ben/sessions/s", other, "k8").expect(t, 202, nil)
 }
 
 func TestARepeatedBatchIsPublishedOnce(t *testing.T) {
@@ -304,7 +317,6 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 		"a null id":        {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
 		"no time":          {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
 		"another case":     {turn(`"role":"user","Text":"a"`), "turns[1].Text"},
-		"twice":            {turn(`"role":"user","text":"a","text":"b"`), "turns[1].text"},
 		"an unknown field": {turn(`"role":"user","text":"a","tenant":"beta"`), "turns[1].tenant"},
 		"an unknown one":   {`{"turns":[{"role":"user","text":"a"}],"user_id":"ben"}`, "user_id"},
 		"no object at all": {`[]`, "body"},
@@ -335,6 +347,7 @@ func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
 		"a blank caption": {`"role":"user","text":"a","caption":" "`, "caption", "is empty, want 1 to 4096 bytes"},
 		"a long speaker":  {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker", "is 129 bytes long, want at most 128"},
+		"two lines":       {`"role":"user","text":"a","speaker":"Ana\nBen"`, "speaker", "contains a control or invisible character"},
 		"a time to come":  {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time", "is in the year 2026, want between 1970-01-01 and one day from now"},
 		"a time before":   {`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`, "time", "is in the year 1969, want between 1970-01-01 and one day from now"},
 	} {

@@ -36,7 +36,10 @@ type ordered struct {
 // New is the door; door.Guard stands before it and refuses compressed requests. Each request is one message: its body is read before the
 // call, so that one that is too large or too late is refused as at other doors.
 func New(services upstream.Services) http.Handler {
-	o := connect.WithHandlerOptions(connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)))
+	o := connect.WithHandlerOptions(
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)),
+		connect.WithCodec(jsonCodec{"json"}), connect.WithCodec(jsonCodec{"json; charset=utf-8"}), // as Connect names its own
+	)
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(services.Recall, o))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(services.Memories, o))

@@ -3,8 +3,10 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"strings"
 	"testing"
 
@@ -146,5 +148,46 @@ func TestWriteProblem(t *testing.T) {
 	rpc.WriteProblem(w, r, door.Problem{Status: 401, Code: door.CodeUnauthenticated, Detail: "no key"})
 	if w.Code != 401 || !strings.Contains(w.Body.String(), `"unauthenticated"`) || !strings.Contains(w.Body.String(), "no key") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A number in JSON that no double holds would be stored as another number.
+func TestANumberThatNoDoubleHoldsIsRefused(t *testing.T) {
+	url, client := open(t, &behind{}, anybody)
+	const recall = mnemev1connect.UtilizerServiceRecallProcedure
+	body := func(n string) string {
+		return `{"userId":"ines","query":"q","new":1,"filter":{"condition":{"field":"metadata.a","equals":` + n + `}}}`
+	}
+	envelope := func(s string) string { return "\x00\x00\x00\x00" + string(rune(len(s))) + s }
+	for number, refused := range map[string]bool{
+		"9007199254740993": true, "0.1234567890123456789": true, "1e400": true, "9007199254740992": false, "1e300": false, "-0.1": false,
+	} {
+		for media, text := range map[string]string{
+			"application/json": body(number), "application/json; charset=utf-8": body(number), "application/grpc-web+json": envelope(body(number)),
+			"": "?connect=v1&encoding=json&message=" + neturl.QueryEscape(body(number)),
+		} {
+			method, to, in := http.MethodPost, url+recall, text
+			if media == "" {
+				method, to, in = http.MethodGet, url+recall+text, ""
+			}
+			req, err := http.NewRequestWithContext(t.Context(), method, to, strings.NewReader(in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if media != "" {
+				req.Header.Set("Content-Type", media)
+			}
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			told := string(got) + res.Header.Get("Grpc-Message")
+			if strings.Contains(told, "filter.condition.equals: is a number that a double does not hold exactly") != refused ||
+				strings.Contains(told, "what ines told") == refused {
+				t.Errorf("%s, %q: %d %s", number, media, res.StatusCode, told)
+			}
+		}
 	}
 }

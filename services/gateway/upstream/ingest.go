@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,9 +46,8 @@ type Ingester struct {
 
 // Accepted is told what is on its way, so that it can be told from what never was; *idempotency.Store is one.
 type Accepted interface {
-	// Reused returns the place of the first of turns whose id was accepted for another session or text, -1 where there is none, and the
-	// token for NoteTurns.
-	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) (int, redisstore.Token, error)
+	// Reused returns the places of turns whose id was accepted for another session or text, and the token for NoteTurns.
+	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) ([]int, redisstore.Token, error)
 	// NoteTurns notes that turns of a session were accepted, with what they say, unless the user was erased since the token.
 	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
@@ -60,7 +60,7 @@ type LeftOut struct {
 	Problem door.Problem
 }
 
-// NoneAccepted is the error where every turn of a request breaks the contract.
+// NoneAccepted is the error of a request without a turn that can be accepted.
 type NoneAccepted []LeftOut
 
 // Error implements error.
@@ -69,10 +69,10 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 // Unwrap returns the problem of the first turn.
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
-// Turns publishes turns of a session in their order. When it returns no error, every turn is acknowledged by the bus but those that it
-// returns: a turn that breaks the contract is left out, and the others are published. Its error says that nothing was published: the
-// request itself is wrong, over a quota, or no turn of it can be accepted (NoneAccepted). A turn that is put in again, with the same id,
-// has no effect on memory; it counts against the quota. It needs access.Ingest.
+// Turns publishes turns of a session in their order. When it returns no error, the bus has acknowledged every turn but those that it
+// returns. It leaves out a turn that breaks the contract, or whose id was lately given to another turn, and publishes the others. After an
+// error nothing is published: the request itself is wrong, is over a quota, or has no turn that can be accepted (NoneAccepted). A turn that
+// is put in again, with the same id, has no effect on memory; it counts against the quota. It needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]LeftOut, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
@@ -105,13 +105,22 @@ func (i *Ingester) TurnsUntilIdle(
 		}
 		left = append(left, LeftOut{n, p})
 	}
+	kept, used, note := i.unused(ctx, scope, session, kept)
+	left = append(left, used...)
+	slices.SortFunc(left, func(a, b LeftOut) int { return a.Turn - b.Turn })
 	if len(kept.turns) == 0 {
 		return nil, NoneAccepted(left)
 	}
-	return left, i.accept(ctx, scope, session, kept)
+	if err := i.publishTurns(ctx, kept.msgs); err != nil {
+		return nil, err
+	}
+	if err := note(); err != nil && !errors.Is(err, redisstore.ErrErased) && i.Log != nil {
+		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
+	}
+	return left, nil
 }
 
-// batch are turns that are to be published, with their messages and their places in the request.
+// batch is a list of turns to publish, with their messages and their places in the request.
 type batch struct {
 	turns  []memory.Turn
 	msgs   []bus.Message
@@ -159,38 +168,29 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 	})
 }
 
-// accept publishes turns, and notes that they were accepted.
-func (i *Ingester) accept(ctx context.Context, scope memory.Scope, session string, b batch) error {
-	note, err := i.unused(ctx, scope, session, b)
+// unused leaves out the turns whose id was lately given to another turn: their words would become nothing. Where the lookup fails, all turns
+// pass: the user's writer finds such a turn, and puts it to the dead letters. note notes the kept turns, once they are published.
+func (i *Ingester) unused(
+	ctx context.Context, scope memory.Scope, session string, b batch,
+) (kept batch, used []LeftOut, note func() error) {
+	if i.Accepted == nil || len(b.turns) == 0 {
+		return b, nil, func() error { return nil }
+	}
+	places, token, err := i.Accepted.Reused(ctx, scope, session, b.turns)
 	if err != nil {
-		return err
+		return b, nil, func() error { return err }
 	}
-	if err := i.publishTurns(ctx, b.msgs); err != nil {
-		return err
+	for n, t := range b.turns {
+		if !slices.Contains(places, n) {
+			kept.add(b.places[n], t, b.msgs[n])
+			continue
+		}
+		used = append(used, LeftOut{b.places[n], door.Problem{
+			Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
+			Detail: "is that of a turn with another session or text, want one of its own",
+		}})
 	}
-	if err := note(); err != nil && !errors.Is(err, redisstore.ErrErased) && i.Log != nil {
-		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
-	}
-	return nil
-}
-
-// unused refuses turns whose id was lately given to something else: nothing would become of their words. What cannot be looked up passes:
-// the user's writer finds it, and puts it to the dead letters. note notes the turns once they are published.
-func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, b batch) (note func() error, err error) {
-	if i.Accepted == nil {
-		return func() error { return nil }, nil
-	}
-	n, token, err := i.Accepted.Reused(ctx, scope, session, b.turns)
-	if err != nil {
-		return func() error { return err }, nil
-	}
-	if n < 0 {
-		return func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, b.turns) }, nil
-	}
-	return nil, door.Problem{
-		Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
-		Detail: "is that of a turn with another session or text, want one of its own",
-	}
+	return kept, used, func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, kept.turns) }
 }
 
 // publishTurns publishes turns within the quota of who puts them in.

@@ -10,11 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Ids of accepted objects are kept for a while. They distinguish a turn, a session or an erasure in transit from one
-// that never existed. The services behind the gateway know neither. A set per user and day holds a few bytes of the
-// hash of each id.
+// Ids of what was accepted are kept for a while, so that a turn, a session or an erasure that is on its way can be told from one that never
+// was: the services behind know neither. A set for each user and day holds a few bytes of the hash of each id.
 
-// Accepted is a kind of accepted object.
+// Accepted is a kind of what was accepted.
 type Accepted string
 
 // The kinds.
@@ -23,13 +22,14 @@ const (
 	Session Accepted = "session"
 	Erasure Accepted = "erasure"
 
-	// owned is the kind of a turn id recorded together with said, a hash of the text.
+	// owned is the id of a turn that is known together with said, a hash of its text.
 	owned Accepted = "turn-id"
 	said  Accepted = "turn-said"
 )
 
-// Kinds of sets. An erasure of the user renames the first to the second and removes the answers in it. It also
-// removes the third. The last holds the erasures.
+// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the third; the last holds
+// the
+// erasures themselves.
 const (
 	answersSets  = "answers"
 	erasingSets  = "erasing"
@@ -37,12 +37,11 @@ const (
 	erasureSets  = "erasures"
 )
 
-// memberBytes is the number of stored hash bytes. Two ids of a user and a day with the same bytes count as equal,
-// which needs billions of ids.
+// memberBytes is how much of a hash is kept. Two ids of a user and a day that share it are taken for each other, which would need billions.
 const memberBytes = 8
 
-// NoteTurns records that turns of a session were accepted, with hashes of their texts. token is the token of Reused.
-// If the user was erased since then, nothing is recorded.
+// NoteTurns notes that turns of a session were accepted, with what they say. token is that of Reused; where the user was erased since,
+// nothing is noted.
 func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error {
 	args := []any{string(token), (s.o.Keep + redisstore.Day).Milliseconds(), member(Session, session)}
 	for _, t := range turns {
@@ -55,7 +54,7 @@ func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisst
 	return err
 }
 
-// NoteErasure records that an erasure of a user was accepted.
+// NoteErasure notes that an erasure of a user was accepted.
 func (s *Store) NoteErasure(ctx context.Context, scope memory.Scope, id string) error {
 	set := s.dates(erasureSets, scope)[0]
 	return s.Pipelined(ctx, "note an erasure", func(ctx context.Context, p goredis.Pipeliner) {
@@ -64,16 +63,16 @@ func (s *Store) NoteErasure(ctx context.Context, scope memory.Scope, id string) 
 	})
 }
 
-// saying distinguishes a turn from another turn with its id.
+// saying tells a turn from another one with its id.
 func saying(session string, t memory.Turn) string {
 	return string(redisstore.Digest(t.ID, session, t.Text))
 }
 
-// Reused returns the index of the first turn with an id that was accepted for another session or text. It covers the
-// time for which answers are kept, and returns -1 without such a turn. The token is for NoteTurns.
+// Reused returns the places of turns whose id was accepted for another session or text, as far back as answers are kept. The token is for
+// NoteTurns.
 func (s *Store) Reused(
 	ctx context.Context, scope memory.Scope, session string, turns []memory.Turn,
-) (place int, token redisstore.Token, err error) {
+) (places []int, token redisstore.Token, err error) {
 	sets, asked := s.dates(acceptedSets, scope), make([]any, 0, 2*len(turns))
 	for _, t := range turns {
 		asked = append(asked, member(owned, t.ID), member(said, saying(session, t)))
@@ -87,7 +86,7 @@ func (s *Store) Reused(
 		}
 	})
 	if err != nil {
-		return -1, "", err
+		return nil, "", err
 	}
 	for i := range turns {
 		known, same := false, false
@@ -95,13 +94,13 @@ func (s *Store) Reused(
 			known, same = known || f.Val()[2*i], same || f.Val()[2*i+1]
 		}
 		if known && !same {
-			return i, redisstore.TokenOf(read), nil
+			places = append(places, i)
 		}
 	}
-	return -1, redisstore.TokenOf(read), nil
+	return places, redisstore.TokenOf(read), nil
 }
 
-// Knows reports whether an object of a user was accepted, within the time for which answers are kept.
+// Knows reports whether something of a user was accepted, as far back as answers are kept.
 func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id string) (bool, error) {
 	sets := s.dates(acceptedSets, scope)
 	if kind == Erasure {
@@ -124,7 +123,7 @@ func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id
 	return false, nil
 }
 
-// dates returns the sets of a kind for all kept days, today's first.
+// dates are the sets of a kind of all days that are kept, today's first.
 func (s *Store) dates(kind string, scope memory.Scope) []string {
 	out := redisstore.Dates(s.o.Now(), s.o.Keep)
 	for i, date := range out {
@@ -133,7 +132,7 @@ func (s *Store) dates(kind string, scope memory.Scope) []string {
 	return out
 }
 
-// key returns the key of a user's data.
+// key names what is kept of a user.
 func (s *Store) key(kind string, scope memory.Scope) string {
 	user := base64.RawURLEncoding.EncodeToString(redisstore.Digest(scope.Tenant, scope.User))
 	return s.Key(scope.Tenant, kind+":"+user)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -209,23 +210,23 @@ func TestTurnsWhoseIDWasUsedAreFound(t *testing.T) {
 	turn := func(id, text string) memory.Turn { return memory.Turn{ID: id, Text: text} }
 	note(t, store, ines, "s", turn("t1", "one"), turn("t2", "two"))
 	at = at.Add(2 * time.Minute) // another day
-	reused := func(scope memory.Scope, session string, want int, turns ...memory.Turn) {
+	reused := func(scope memory.Scope, session string, want []int, turns ...memory.Turn) {
 		t.Helper()
-		if got, _, err := store.Reused(t.Context(), scope, session, turns); err != nil || got != want {
-			t.Errorf("%v in %s: %d, %v, want %d", turns, session, got, err, want)
+		if got, _, err := store.Reused(t.Context(), scope, session, turns); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v in %s: %v, %v, want %v", turns, session, got, err, want)
 		}
 	}
-	reused(ines, "s", -1, turn("t1", "one"), turn("t2", "two"), turn("t3", "three"))
-	reused(ines, "s", 1, turn("t1", "one"), turn("t2", "other"))
-	reused(ines, "s2", 0, turn("t1", "one"))
-	reused(memory.Scope{Tenant: "acme", User: "ben"}, "s", -1, turn("t1", "other"))
+	reused(ines, "s", nil, turn("t1", "one"), turn("t2", "two"), turn("t3", "three"))
+	reused(ines, "s", []int{1}, turn("t1", "one"), turn("t2", "other"))
+	reused(ines, "s2", []int{0, 2}, turn("t1", "one"), turn("t3", "three"), turn("t2", "two"))
+	reused(memory.Scope{Tenant: "acme", User: "ben"}, "s", nil, turn("t1", "other"))
 	if known, err := store.Knows(t.Context(), ines, idempotency.Session, "s"); err != nil || !known {
 		t.Errorf("the session is known: %t, %v", known, err)
 	}
 	if err := store.Erase(t.Context(), ines, ""); err != nil {
 		t.Fatal(err)
 	}
-	reused(ines, "s", -1, turn("t1", "other"))
+	reused(ines, "s", nil, turn("t1", "other"))
 	redis.Close()
 	if _, _, err := store.Reused(t.Context(), ines, "s", []memory.Turn{turn("t1", "one")}); err == nil {
 		t.Error("without Redis it says that it knows")

@@ -1,0 +1,37 @@
+package rpc
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// jsonCodec is Connect's codec of JSON, which also refuses what protojson changes silently: a number that a double does not hold exactly.
+type jsonCodec struct{ name string }
+
+// Name implements connect.Codec.
+func (c jsonCodec) Name() string { return c.name }
+
+// Marshal implements connect.Codec.
+func (jsonCodec) Marshal(message any) ([]byte, error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is no message", message)
+	}
+	return protojson.Marshal(m)
+}
+
+// Unmarshal implements connect.Codec. It skips unknown fields, which newer clients may send.
+func (jsonCodec) Unmarshal(text []byte, message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is no message", message)
+	}
+	if _, err := memory.ParseJSON("", text); err != nil {
+		return err
+	}
+	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, m)
+}
