@@ -103,7 +103,7 @@ test-lab-rest:
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./shared/store/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run mem0's clients, MCP clients, an API tester, and the frameworks of integrations/ (Python, Node)
@@ -129,7 +129,7 @@ $(TRL): integrations/trl/requirements.txt
 
 .PHONY: test-trl
 test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trainer (Python 3; downloads about 2 GB, takes 6 GB the first time)
-	$(GO) build -o $(BIN)/trainer ./evaluation/trainer/cmd/trainer
+	$(GO) build -o $(BIN)/trainer ./lab/cmd/trainer
 	integrations/trl/run.sh $(CURDIR)/$(TRL)/bin/python $(CURDIR)/$(BIN)/trainer
 
 .PHONY: test-images
@@ -212,7 +212,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./... ./lab/...
 	$(TOOLS)/staticcheck ./... ./lab/...
 	$(TOOLS)/revive -config revive.toml ./... ./lab/...
-	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
+	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./lab/distributed
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf breaking --against proto/released.binpb
 

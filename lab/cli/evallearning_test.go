@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/lab/cli"
+	"github.com/mneme-memory/mneme/lab/practice"
 	"github.com/mneme-memory/mneme/local/command"
 )
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -30,7 +31,7 @@ func TestJobsRunTheCommandLine(t *testing.T) {
 			t.Errorf("%s runs %q", component, args)
 		}
 		var out, complaints bytes.Buffer
-		if code := cli.Execute(t.Context(), append(args, "--help"), &out, &complaints); code != cli.ExitOK {
+		if code := cli.Execute(t.Context(), append(args, "--help"), &out, &complaints); code != command.ExitOK {
 			t.Errorf("%s: the command line says %q to %q", component, complaints.String(), args)
 		}
 	}

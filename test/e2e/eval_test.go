@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/test/harness"
@@ -170,7 +171,7 @@ func evaluate(t *testing.T, file string) evaluated {
 func execute(t *testing.T, r *evaluated, flags ...string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), append([]string{"eval", "recall", "--json"}, flags...), &out, &errOut); code != cli.ExitOK {
+	if code := cli.Execute(t.Context(), append([]string{"eval", "recall", "--json"}, flags...), &out, &errOut); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errOut.String())
 	}
 	if err := json.Unmarshal(out.Bytes(), r); err != nil {

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/command"
 )
 
 // TestMigrate creates the topics and other resources of services in the shared system, twice. The second run sets
@@ -30,7 +31,7 @@ func TestMigrate(t *testing.T) {
 	defer namespaces.Close()
 	for retention, days := range map[string]int{"72h": 3, "120h": 5} {
 		var out, errOut bytes.Buffer
-		if code := cli.Execute(t.Context(), []string{"migrate", "--temporal-retention", retention}, &out, &errOut); code != cli.ExitOK {
+		if code := cli.Execute(t.Context(), []string{"migrate", "--temporal-retention", retention}, &out, &errOut); code != command.ExitOK {
 			t.Fatalf("exit code %d: %s", code, errOut.String())
 		}
 		for _, want := range []string{"kafka: topics", "weaviate: collections Migrated*", "temporal: namespace migrated"} {
@@ -62,7 +63,7 @@ func TestMigrateTellsWhatIsWrong(t *testing.T) {
 		"want 24h0m0s or more": {"--skip", "kafka,weaviate", "--temporal-retention", "1h"},
 	} {
 		var out, errOut bytes.Buffer
-		if code := cli.Execute(t.Context(), append([]string{"migrate"}, args...), &out, &errOut); code != cli.ExitUsage {
+		if code := cli.Execute(t.Context(), append([]string{"migrate"}, args...), &out, &errOut); code != command.ExitUsage {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 		if !strings.Contains(errOut.String(), wrong) {
