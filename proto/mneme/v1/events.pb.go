@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: mneme/v1/events.proto
 
-// Package mneme.v1 holds every contract of Mneme: the events on the bus and the
-// RPCs of its services. Identifiers are UTF-8 text; limits are counted in bytes.
+// Package mneme.v1 holds every contract of Mneme: the events on the bus and the RPCs of its services. Identifiers
+// are UTF-8 text. Limits are counted in bytes.
 
 package mnemev1
 
@@ -26,11 +26,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SaliencyMode is what a tenant has the filter do.
+// SaliencyMode is a tenant's mode of the filter.
 type SaliencyMode int32
 
 const (
-	// Not said: the filter is of a version that only knew the gate.
+	// Unspecified: the filter is of a version with the gate only.
 	SaliencyMode_SALIENCY_MODE_UNSPECIFIED SaliencyMode = 0
 	// Turns below the threshold are dropped.
 	SaliencyMode_SALIENCY_MODE_GATE SaliencyMode = 1
@@ -83,17 +83,18 @@ func (SaliencyMode) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
-// CitationSource is whose word it is that an answer rests on what it cites.
+// CitationSource names the component that cited the memories of an answer.
 type CitationSource int32
 
 const (
-	// Not said: the utilizer is of a version that did not tell. Nothing is learned from it.
+	// Unspecified: the utilizer is of a version without this field. Nothing is learned from it.
 	CitationSource_CITATION_SOURCE_UNSPECIFIED CitationSource = 0
-	// The generator without a model. It quotes what was ranked first, so that learning from it would confirm the ranker: nothing is.
+	// The generator without a model. It quotes the memories ranked first, so learning from it would confirm the ranker.
+	// Nothing is learned from it.
 	CitationSource_CITATION_SOURCE_EMBEDDED CitationSource = 1
 	// A model that answered.
 	CitationSource_CITATION_SOURCE_MODEL CitationSource = 2
-	// The caller, of an answer of its own (ReportCitations).
+	// The caller, for an answer that the caller made (ReportCitations).
 	CitationSource_CITATION_SOURCE_CALLER CitationSource = 3
 )
 
@@ -140,24 +141,25 @@ func (CitationSource) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
-// SessionEvent is what an assistant publishes on `mneme.session-events`. The
-// record key is `tenant_id/user_id`, so the events of one user stay in order.
+// SessionEvent is the event that an assistant publishes on `mneme.session-events`. The record key is
+// `tenant_id/user_id`, so the events of one user stay in order.
 type SessionEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
 	SchemaVersion uint32 `protobuf:"varint,1,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
 	// Identifier of this event, unique within the tenant and stable over resends; 1 to 128 bytes.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// The tenant the event belongs to; lower-case letters, digits and '-', 1 to 63 bytes. Must be known to the service.
+	// The tenant that the event belongs to: lower-case letters, digits and '-', 1 to 63 bytes. The service must know
+	// it.
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The end user whose memory the event feeds; 1 to 256 bytes. In a turn every character of it shows, and it is neither . nor ..
+	// The end user of the memory; 1 to 256 bytes. With a turn, it has only visible characters, and is neither . nor ..
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The conversation; 1 to 128 bytes, of a turn as of user_id. Empty for user_erased.
+	// The conversation; 1 to 128 bytes. With a turn, the rules of user_id apply. Empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Closes the session when no further event of it comes for so long, 1 second to 1 day. It holds until an event brings another value;
-	// absent in all events of a session, only session_closed closes it.
+	// Closes the session after this time without a further event, 1 second to 1 day. It applies until an event brings
+	// another value. If it is absent in all events of a session, only session_closed closes the session.
 	IdleAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=idle_after,json=idleAfter,proto3" json:"idle_after,omitempty"`
-	// What happened.
+	// The content of the event.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -290,7 +292,7 @@ type SessionEvent_SessionClosed struct {
 }
 
 type SessionEvent_UserErased struct {
-	// Everything of the user that came before this event is erased; what comes after it is new.
+	// The erasure of all data of the user from before this event. Later data is new.
 	UserErased *UserErased `protobuf:"bytes,12,opt,name=user_erased,json=userErased,proto3,oneof"`
 }
 
@@ -300,10 +302,10 @@ func (*SessionEvent_SessionClosed) isSessionEvent_Event() {}
 
 func (*SessionEvent_UserErased) isSessionEvent_Event() {}
 
-// UserErased asks for the erasure of a user. The event's id is the id of the erasure.
+// UserErased requests the erasure of a user. The event's id is the id of the erasure.
 type UserErased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was asked for; between 1970-01-01 and one day from now.
+	// The time of the request, between 1970-01-01 and one day from now.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -346,11 +348,11 @@ func (x *UserErased) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// SessionClosed says that no further turn of the session is expected. A turn that
-// arrives later all the same is kept, and consolidated when the user is idle.
+// SessionClosed says that no further turn of the session is expected. A later turn is still kept, and consolidated
+// when the user is idle.
 type SessionClosed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the session ended; between 1970-01-01 and one day from now.
+	// The end of the session, between 1970-01-01 and one day from now.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -393,8 +395,8 @@ func (x *SessionClosed) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// SalientEvent is what the saliency filter publishes on `mneme.salient-turns`: exactly
-// one per session event, with the same key, identifiers and order.
+// SalientEvent is the event that the saliency filter publishes on `mneme.salient-turns`. There is exactly one per
+// session event, with the same key, identifiers and order.
 type SalientEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
@@ -409,7 +411,7 @@ type SalientEvent struct {
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The idle time of the session event, passed on; 1 second to 1 day.
 	IdleAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=idle_after,json=idleAfter,proto3" json:"idle_after,omitempty"`
-	// What the filter made of the event.
+	// The filter's result for the event.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -574,7 +576,7 @@ type SalientTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The utterance.
 	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// Why it passed.
+	// The decision that it passed.
 	Decision      *SaliencyDecision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -624,17 +626,18 @@ func (x *SalientTurn) GetDecision() *SaliencyDecision {
 	return nil
 }
 
-// DroppedTurn is a turn that did not pass: no memory is made of it. The decision is kept for attribution, what was said is not.
+// DroppedTurn is a turn that did not pass. No memory is made of it. The decision is stored for attribution, and the
+// text is not.
 type DroppedTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn's identifier.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// When it was uttered.
+	// The time of the utterance.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// Why it was dropped.
+	// The decision that it was dropped.
 	Decision *SaliencyDecision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
-	// What was said, as context for who forms the other turns of its session; nobody keeps it longer than until these are formed. Absent
-	// where a filter of an older version dropped it.
+	// The utterance, as context for the other turns of its session. No service keeps it after these turns have formed
+	// memories. It is absent from a filter of an older version.
 	Turn          *Turn `protobuf:"bytes,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -703,16 +706,16 @@ type SaliencyDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Confidence that the turn is worth remembering, 0 to 1.
 	Score float64 `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`
-	// The threshold that the score was held against, 0 to 1.
+	// The minimum score of a salient turn, 0 to 1.
 	Threshold float64 `protobuf:"fixed64,2,opt,name=threshold,proto3" json:"threshold,omitempty"`
 	// Name and version of the policy that decided.
 	PolicyVersion string `protobuf:"bytes,3,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
-	// When it was decided: the first decision on a turn id stands.
+	// The time of the decision. The first decision on a turn id counts.
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
-	// Whether the turn is worth remembering. A turn that passed may not be, where the filter only marks; where nobody rated it, it counts as
-	// if it were. Where this is not said, a turn that passed is worth it, and one that was dropped is not.
+	// Whether the turn is worth remembering. A filter that only marks also passes turns that are not. An unrated turn
+	// counts as worth it. If this field is absent, a turn that passed counts as worth it, and a dropped one does not.
 	Salient *bool `protobuf:"varint,5,opt,name=salient,proto3,oneof" json:"salient,omitempty"`
-	// What the decision was for.
+	// The mode of the filter at the decision.
 	Mode          SaliencyMode `protobuf:"varint,6,opt,name=mode,proto3,enum=mneme.v1.SaliencyMode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -790,25 +793,24 @@ func (x *SaliencyDecision) GetMode() SaliencyMode {
 	return SaliencyMode_SALIENCY_MODE_UNSPECIFIED
 }
 
-// MemoryChange is announced on `mneme.memory-changes`, keyed as the session events, after
-// the bank has been written.
+// MemoryChange is announced on `mneme.memory-changes`, with the key of session events, after a write to the bank.
 type MemoryChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
 	SchemaVersion uint32 `protobuf:"varint,1,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
-	// Identifier of the change, derived from the operation: equal for equal changes.
+	// Identifier of the change, derived from the operation. It is equal for equal changes.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// The tenant.
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	// The end user.
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// What was done.
+	// The kind of the operation.
 	Operation Operation `protobuf:"varint,5,opt,name=operation,proto3,enum=mneme.v1.Operation" json:"operation,omitempty"`
-	// The entry that was written, retracted or released; empty for OPERATION_ERASE.
+	// The entry that was written, retracted or released. It is empty for OPERATION_ERASE.
 	MemoryId string `protobuf:"bytes,6,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// The entries that the operation closed (superseded or retracted).
 	ClosedIds []string `protobuf:"bytes,7,rep,name=closed_ids,json=closedIds,proto3" json:"closed_ids,omitempty"`
-	// When the bank was written.
+	// The time of the write to the bank.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -900,12 +902,13 @@ func (x *MemoryChange) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Feedback says, on `mneme.feedback`, which of the shown memories an answer cited.
+// Feedback is published on `mneme.feedback`. It lists the shown memories that an answer cited.
 type Feedback struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
 	SchemaVersion uint32 `protobuf:"varint,1,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
-	// Identifier of the feedback, unique within the tenant; 1 to 128 bytes. One that was learned from has no effect when it is repeated.
+	// Identifier of the feedback, unique within the tenant; 1 to 128 bytes. A repeated feedback has no effect after it
+	// was learned from.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// The tenant.
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
@@ -913,13 +916,13 @@ type Feedback struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The recall that showed the memories (RecallResponse.recall_id).
 	RecallId string `protobuf:"bytes,5,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
-	// Every memory that was shown, in the order shown; at most 100.
+	// Every shown memory, in the order shown; at most 100.
 	ShownIds []string `protobuf:"bytes,6,rep,name=shown_ids,json=shownIds,proto3" json:"shown_ids,omitempty"`
-	// The ones that were cited; a subset of shown_ids.
+	// The cited ones; a subset of shown_ids.
 	CitedIds []string `protobuf:"bytes,7,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`
-	// When the citations were reported.
+	// The time of the report of the citations.
 	Time *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
-	// Who cited.
+	// The component that cited.
 	Source        CitationSource `protobuf:"varint,9,opt,name=source,proto3,enum=mneme.v1.CitationSource" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1018,34 +1021,34 @@ func (x *Feedback) GetSource() CitationSource {
 	return CitationSource_CITATION_SOURCE_UNSPECIFIED
 }
 
-// DeadLetter is a record that can never be processed as it is, on `mneme.dead-letters`.
+// DeadLetter is a record on `mneme.dead-letters` that can never be processed unchanged.
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
 	SchemaVersion uint32 `protobuf:"varint,1,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
-	// Identifier, derived from the origin: equal for equal records.
+	// Identifier, derived from the origin. It is equal for equal records.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// What is wrong, naming the field and what was expected.
+	// The fault, with the field and the expected value.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The field at fault, as in this file (`turn.text`); empty when the whole record is.
+	// The field at fault, as in this file (`turn.text`). It is empty when the whole record is at fault.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The handler that gave up.
 	Handler string `protobuf:"bytes,5,opt,name=handler,proto3" json:"handler,omitempty"`
-	// Topic the record came from; a replay goes back there.
+	// Topic that the record came from. A replay returns it there.
 	Topic string `protobuf:"bytes,6,opt,name=topic,proto3" json:"topic,omitempty"`
 	// Partition the record came from.
 	Partition int32 `protobuf:"varint,7,opt,name=partition,proto3" json:"partition,omitempty"`
 	// Offset the record came from.
 	Offset int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
-	// The record's key, as it was.
+	// The original key of the record.
 	Key []byte `protobuf:"bytes,9,opt,name=key,proto3" json:"key,omitempty"`
-	// The record's value, as it was.
+	// The original value of the record.
 	Value []byte `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
-	// The record's headers, as they were.
+	// The original headers of the record.
 	Headers []*Header `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty"`
-	// When the handler gave up.
+	// The time when the handler gave up.
 	Time *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=time,proto3" json:"time,omitempty"`
-	// How often the record was tried.
+	// The number of attempts on the record.
 	Attempts      int32 `protobuf:"varint,13,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,11 +23,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Role is who speaks in a turn.
+// Role is the role of the speaker of a turn.
 type Role int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Role_ROLE_UNSPECIFIED Role = 0
 	// The end user, or another person in the conversation.
 	Role_ROLE_USER Role = 1
@@ -76,17 +76,17 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{0}
 }
 
-// Kind is what a memory is about.
+// Kind is the subject of a memory.
 type Kind int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Kind_KIND_UNSPECIFIED Kind = 0
 	// A stable attribute: a name, a home, a job, a relation.
 	Kind_KIND_FACT Kind = 1
 	// A like, a dislike, a wish.
 	Kind_KIND_PREFERENCE Kind = 2
-	// Something that happened, or will, at a time.
+	// A past or future event with a time.
 	Kind_KIND_EPISODIC Kind = 3
 	// Knowledge about the world or other people.
 	Kind_KIND_SEMANTIC Kind = 4
@@ -141,19 +141,19 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{1}
 }
 
-// Status is whether a memory holds.
+// Status says whether a memory holds.
 type Status int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Status_STATUS_UNSPECIFIED Status = 0
 	// It holds.
 	Status_STATUS_ACTIVE Status = 1
-	// A later version took its place.
+	// A later version replaced it.
 	Status_STATUS_SUPERSEDED Status = 2
 	// It was contradicted, or deleted on request.
 	Status_STATUS_RETRACTED Status = 3
-	// It looks like an attack on the memory: kept, and out of every recall until it is released.
+	// It looks like an attack on the memory. It is kept, but no recall uses it until it is released.
 	Status_STATUS_QUARANTINED Status = 4
 )
 
@@ -202,11 +202,11 @@ func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
-// Operation is what a decision does to the bank.
+// Operation is the effect of a decision on the bank.
 type Operation int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Operation_OPERATION_UNSPECIFIED Operation = 0
 	// A new entry.
 	Operation_OPERATION_ADD Operation = 1
@@ -216,9 +216,9 @@ const (
 	Operation_OPERATION_MERGE Operation = 3
 	// An entry is retracted.
 	Operation_OPERATION_DELETE Operation = 4
-	// Nothing.
+	// No change.
 	Operation_OPERATION_NONE Operation = 5
-	// Everything of the user was erased; no entry is named.
+	// All data of the user was erased. No entry is named.
 	Operation_OPERATION_ERASE Operation = 6
 	// Text is added to the core block.
 	Operation_OPERATION_APPEND Operation = 7
@@ -291,7 +291,7 @@ func (Operation) EnumDescriptor() ([]byte, []int) {
 type Precision int32
 
 const (
-	// Not said: the time is not known.
+	// Unspecified: the time is not known.
 	Precision_PRECISION_UNSPECIFIED Precision = 0
 	// To the day.
 	Precision_PRECISION_DAY Precision = 1
@@ -347,28 +347,30 @@ func (Precision) EnumDescriptor() ([]byte, []int) {
 // Turn is one utterance of a session.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique within the user and stable over resends; 1 to 128 bytes. Every character of it shows, and it is neither . nor ..
+	// Identifier, unique within the user and stable over resends; 1 to 128 bytes. It has only visible characters, and
+	// is neither . nor ..
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Name of the speaker; 1 to 128 bytes.
 	Speaker string `protobuf:"bytes,2,opt,name=speaker,proto3" json:"speaker,omitempty"`
-	// Who the speaker is.
+	// The role of the speaker.
 	Role Role `protobuf:"varint,3,opt,name=role,proto3,enum=mneme.v1.Role" json:"role,omitempty"`
-	// What was said; valid UTF-8, 1 to 32,768 bytes and not only white space.
+	// The utterance; valid UTF-8, 1 to 32,768 bytes and not only white space.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	// When it was said; between 1970-01-01 and one day from now.
+	// The time of the utterance, between 1970-01-01 and one day from now.
 	Time *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
 	// Description of an attached image; at most 4,096 bytes.
 	Caption string `protobuf:"bytes,6,opt,name=caption,proto3" json:"caption,omitempty"`
-	// Metadata of the caller: at most 2,048 bytes of JSON, 5 levels deep, keys of 1 to 128 bytes. The memories made from the turn carry it,
-	// without keys whose value is null: such a key removes the key from a new version.
+	// Metadata of the caller: at most 2,048 bytes of JSON, 5 levels deep, keys of 1 to 128 bytes. The memories made
+	// from the turn carry it, without keys with a null value. Such a key removes the key from a new version.
 	Metadata *structpb.Struct `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// The agent that the turn belongs to; at most 128 bytes, empty for none.
+	// The agent of the turn; at most 128 bytes, or empty.
 	AgentId string `protobuf:"bytes,8,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// The application that the turn belongs to; at most 128 bytes, empty for none.
+	// The application of the turn; at most 128 bytes, or empty.
 	AppId string `protobuf:"bytes,9,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// The run that the turn belongs to; at most 128 bytes, empty for none.
+	// The run of the turn; at most 128 bytes, or empty.
 	RunId string `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Another identifier of the new version that UpdateMemory writes; at most 128 bytes, empty for none. Everywhere else it must be empty.
+	// Another identifier of the new version that UpdateMemory writes; at most 128 bytes, or empty. It must be empty in
+	// every other call.
 	AliasOf       string `protobuf:"bytes,11,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -481,16 +483,16 @@ func (x *Turn) GetAliasOf() string {
 	return ""
 }
 
-// EventTime is when something happened, as exactly as the speaker said it.
+// EventTime is the time of an event, with the precision of the speaker.
 type EventTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Start of the day, month or year, in UTC.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// How exact it is.
+	// The precision.
 	Precision Precision `protobuf:"varint,2,opt,name=precision,proto3,enum=mneme.v1.Precision" json:"precision,omitempty"`
 	// The speaker's own words ("last week").
 	Expression string `protobuf:"bytes,3,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Start of the last day, month or year of a range; not set where it is a single one.
+	// Start of the last day, month or year of a range. It is not set for a single one.
 	End           *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -559,7 +561,7 @@ type CoreLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A quotation of the first of the memories.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// Memories that the line rests on.
+	// Memories that support the line.
 	MemoryIds     []string `protobuf:"bytes,2,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -609,22 +611,23 @@ func (x *CoreLine) GetMemoryIds() []string {
 	return nil
 }
 
-// CoreBlock is the one block of a user that is always in view: what constrains the user and stands, or what the strategy writes.
+// CoreBlock is the one block of a user that is always in view. It has the lasting constraints of the user, or the
+// text that the strategy writes.
 type CoreBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text, at most 5,000 characters.
 	Content string `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
-	// 0 where nobody has written it, then 1 more with each change.
+	// 0 before the first write, then 1 more with each change.
 	Version uint32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// When this version was written.
+	// The time of this version.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// Turns that this version was made from.
+	// Source turns of this version.
 	SourceTurnIds []string `protobuf:"bytes,4,rep,name=source_turn_ids,json=sourceTurnIds,proto3" json:"source_turn_ids,omitempty"`
 	// Session of those turns.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Name and version of the policy that decided.
 	PolicyVersion string `protobuf:"bytes,6,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
-	// The lines of the text with their evidence, at most 60 words; none where the strategy writes the block.
+	// The lines of the text with their evidence, at most 60 words. They are empty where the strategy writes the block.
 	Lines         []*CoreLine `protobuf:"bytes,7,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -714,29 +717,29 @@ type Memory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier, derived from tenant, user, source turns and operation index (UUID, version 5).
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What it is about.
+	// The subject.
 	Kind Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=mneme.v1.Kind" json:"kind,omitempty"`
-	// A statement that stands alone: in the third person, or in the words of speaker where that is set.
+	// A statement that is complete by itself: in the third person, or in the words of speaker where that is set.
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
 	// Topic, one or two words.
 	Topic string `protobuf:"bytes,4,opt,name=topic,proto3" json:"topic,omitempty"`
 	// Search words.
 	Keywords []string `protobuf:"bytes,5,rep,name=keywords,proto3" json:"keywords,omitempty"`
-	// When it happened.
+	// The time of the event.
 	EventTime *EventTime `protobuf:"bytes,6,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
-	// When it was written.
+	// The time of the write.
 	RecordedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=recorded_at,json=recordedAt,proto3" json:"recorded_at,omitempty"`
-	// From when it holds.
+	// The time from which it holds.
 	ValidFrom *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=valid_from,json=validFrom,proto3" json:"valid_from,omitempty"`
-	// Until when it held; absent while it holds.
+	// The time until which it held. It is absent while it holds.
 	ValidTo *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=valid_to,json=validTo,proto3" json:"valid_to,omitempty"`
 	// Whether it holds.
 	Status Status `protobuf:"varint,10,opt,name=status,proto3,enum=mneme.v1.Status" json:"status,omitempty"`
-	// 1 for a new entry; one more than the newest predecessor's otherwise.
+	// 1 for a new entry, otherwise one more than the newest predecessor's.
 	Version uint32 `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
-	// The entries that this one took the place of.
+	// The entries that this one replaced.
 	PredecessorIds []string `protobuf:"bytes,12,rep,name=predecessor_ids,json=predecessorIds,proto3" json:"predecessor_ids,omitempty"`
-	// The turns that it was made from; at least one.
+	// The source turns, at least one.
 	SourceTurnIds []string `protobuf:"bytes,13,rep,name=source_turn_ids,json=sourceTurnIds,proto3" json:"source_turn_ids,omitempty"`
 	// The session of those turns.
 	SessionId string `protobuf:"bytes,14,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -746,25 +749,27 @@ type Memory struct {
 	PolicyVersion string `protobuf:"bytes,16,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	// The operation that wrote it.
 	OperationId string `protobuf:"bytes,17,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
-	// The trace that wrote it (32 hexadecimal digits); empty when not traced.
+	// The trace that wrote it (32 hexadecimal digits), or empty.
 	TraceId string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// The raw dialogue that the content sums up, where the strategy keeps it with the entry; at most 2,048 bytes.
+	// The raw dialogue behind the content, for a strategy that stores it; at most 2,048 bytes.
 	Value string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
-	// Why the entry was quarantined, in one word: order, frame or encoded. It stays when the entry is released.
+	// The reason of the quarantine, in one word: order, frame or encoded. It stays when the entry is released.
 	Quarantine string `protobuf:"bytes,20,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
-	// Who said the content, where it is a quotation; empty where it is told in the third person.
+	// The speaker of the content, for a quotation. It is empty for a text in the third person.
 	Speaker string `protobuf:"bytes,21,opt,name=speaker,proto3" json:"speaker,omitempty"`
-	// Entries that this one may have changed without it being sure enough to close them. All of them hold; this one is the newer.
+	// Entries that this one may have changed, without enough certainty to close them. All of them hold. This one is the
+	// newer.
 	LinkedIds []string `protobuf:"bytes,22,rep,name=linked_ids,json=linkedIds,proto3" json:"linked_ids,omitempty"`
-	// Metadata of the turns that it was made from: of two values of a key the newer turn's; a new version keeps its predecessors' keys.
+	// Metadata of the source turns. Of two values of a key the newer turn's counts. A new version keeps its
+	// predecessors' keys.
 	Metadata *structpb.Struct `protobuf:"bytes,23,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// The agent that the turns belong to; empty for none.
+	// The agent of the turns, or empty.
 	AgentId string `protobuf:"bytes,24,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// The application that the turns belong to; empty for none.
+	// The application of the turns, or empty.
 	AppId string `protobuf:"bytes,25,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// The run that the turns belong to; empty for none.
+	// The run of the turns, or empty.
 	RunId string `protobuf:"bytes,26,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Another identifier of the entry, which UpdateMemory gave it or a version before; empty for none.
+	// Another identifier of the entry, from UpdateMemory on it or on an earlier version, or empty.
 	AliasOf       string `protobuf:"bytes,27,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -992,7 +997,7 @@ func (x *Memory) GetAliasOf() string {
 // Filter chooses memories.
 type Filter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What a memory has to be.
+	// The rule that a memory must match.
 	//
 	// Types that are valid to be assigned to Filter:
 	//
@@ -1083,12 +1088,12 @@ type isFilter_Filter interface {
 }
 
 type Filter_And struct {
-	// Every filter of the list matches; at least one.
+	// Every filter of the list matches. The list has at least one.
 	And *Filters `protobuf:"bytes,1,opt,name=and,proto3,oneof"`
 }
 
 type Filter_Or struct {
-	// At least one filter of the list matches; at least one.
+	// At least one filter of the list matches. The list has at least one.
 	Or *Filters `protobuf:"bytes,2,opt,name=or,proto3,oneof"`
 }
 
@@ -1098,7 +1103,7 @@ type Filter_Not struct {
 }
 
 type Filter_Condition struct {
-	// The condition holds.
+	// The condition is true.
 	Condition *Condition `protobuf:"bytes,4,opt,name=condition,proto3,oneof"`
 }
 
@@ -1156,11 +1161,12 @@ func (x *Filters) GetFilters() []*Filter {
 	return nil
 }
 
-// Condition tests one field of a memory. A field that a memory lacks fulfils no test but `exists: false`.
+// Condition tests one field of a memory. A memory without the field passes only the test `exists: false`.
 type Condition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field: metadata.KEY (a dot reaches into an object), agent_id, app_id, run_id, session_id, kind, topic, speaker, keywords, id
-	// (the memory's own, and its alias_of), recorded_at, valid_from or event_time. Dates are RFC 3339 text, compared to the microsecond.
+	// The field: metadata.KEY (a dot reaches into an object), agent_id, app_id, run_id, session_id, kind, topic,
+	// speaker, keywords, id (the memory's own, and its alias_of), recorded_at, valid_from or event_time. Dates are RFC
+	// 3339 text, compared to the microsecond.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
 	// The test.
 	//
@@ -1290,7 +1296,7 @@ type Condition_Range struct {
 }
 
 type Condition_Contains struct {
-	// The field is a list that has the value as an item, or a text that contains the value as a part, upper and lower case alike.
+	// The field is a list with this item, or a text with this part. It ignores case.
 	Contains *structpb.Value `protobuf:"bytes,6,opt,name=contains,proto3,oneof"`
 }
 
@@ -1304,7 +1310,8 @@ func (*Condition_Range) isCondition_Test() {}
 
 func (*Condition_Contains) isCondition_Test() {}
 
-// Range holds bounds: at least one. Bounds are all numbers, or all dates as RFC 3339 text; a value of another type is out of bounds.
+// Range has at least one bound. The bounds are all numbers, or all dates as RFC 3339 text. A value of another type
+// is out of bounds.
 type Range struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Greater than.

@@ -22,17 +22,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// TurnState is what became of a turn.
+// TurnState is the state of a turn.
 type TurnState int32
 
 const (
-	// Not said.
+	// Unspecified.
 	TurnState_TURN_STATE_UNSPECIFIED TurnState = 0
-	// Nothing is known of it: it is on its way, was never put in, or was refused (dead letters).
+	// No result is known: the turn is on its way, was never sent, or was refused (dead letters).
 	TurnState_TURN_STATE_PENDING TurnState = 1
 	// The saliency filter dropped it.
 	TurnState_TURN_STATE_DROPPED TurnState = 2
-	// It is kept as dialogue, and no memory was made of it.
+	// It is stored as dialogue, and no memory was made of it.
 	TurnState_TURN_STATE_KEPT TurnState = 3
 	// Memories were made of it.
 	TurnState_TURN_STATE_REMEMBERED TurnState = 4
@@ -83,11 +83,11 @@ func (TurnState) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{0}
 }
 
-// FormationState is how far a session's memories are.
+// FormationState is the progress of a session's memories.
 type FormationState int32
 
 const (
-	// Not said.
+	// Unspecified.
 	FormationState_FORMATION_STATE_UNSPECIFIED FormationState = 0
 	// The session is not closed, or not all of it has been consolidated.
 	FormationState_FORMATION_STATE_PENDING FormationState = 1
@@ -136,17 +136,17 @@ func (FormationState) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
 }
 
-// ErasureState is how far an erasure is.
+// ErasureState is the progress of an erasure.
 type ErasureState int32
 
 const (
-	// Not said.
+	// Unspecified.
 	ErasureState_ERASURE_STATE_UNSPECIFIED ErasureState = 0
-	// It waits for what the user said before, or is not known: erasures are forgotten with the retention of workflows.
+	// It waits for earlier events of the user, or is not known: erasures are forgotten with the retention of workflows.
 	ErasureState_ERASURE_STATE_PENDING ErasureState = 1
-	// The bank is erased; other stores are being erased and scanned.
+	// The bank is erased. Other stores are being erased and scanned.
 	ErasureState_ERASURE_STATE_RUNNING ErasureState = 2
-	// A scan of the stores found nothing that came before the request.
+	// A scan of the stores found no data from before the request.
 	ErasureState_ERASURE_STATE_DONE ErasureState = 3
 )
 
@@ -193,25 +193,25 @@ func (ErasureState) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{2}
 }
 
-// Stage is where on its way into an answer something can be lost, in order.
+// Stage is a stage that can lose an item on its way into an answer, in order.
 type Stage int32
 
 const (
-	// Not said.
+	// Unspecified.
 	Stage_STAGE_UNSPECIFIED Stage = 0
-	// No turn that tells it is known, or it is still on its way.
+	// No known turn contains it, or the turn is still on its way.
 	Stage_STAGE_NOT_INGESTED Stage = 1
 	// The saliency filter dropped the turn.
 	Stage_STAGE_DROPPED_BY_FILTER Stage = 2
-	// No memory was made from the turn, or none that says it.
+	// No memory was made from the turn, or no memory that contains it.
 	Stage_STAGE_NOT_EXTRACTED Stage = 3
-	// The memories that say it no longer hold: superseded, or retracted.
+	// The memories that contain it no longer hold: superseded, or retracted.
 	Stage_STAGE_LOST_IN_UPDATE Stage = 4
-	// The search of the bank did not bring it up.
+	// The search of the bank did not find it.
 	Stage_STAGE_NOT_RETRIEVED Stage = 5
-	// The reranker put others first.
+	// The reranker ranked other memories higher.
 	Stage_STAGE_CUT_BY_RERANKER Stage = 6
-	// It had no place in the profile.
+	// It is not in the profile.
 	Stage_STAGE_LEFT_OUT_OF_PROFILE Stage = 7
 	// It was in the profile, and the answer does not use it.
 	Stage_STAGE_GENERATOR Stage = 8
@@ -283,21 +283,22 @@ type RecallRequest struct {
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// Candidates fetched from the bank, 1 to 200; 0 means 20.
 	Candidates uint32 `protobuf:"varint,3,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. What a user asks an assistant is shown up to two
-	// constraints and two preferences more, behind them and from five memories on (fewer before), and of all these none that it hardly needs.
+	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. A user's request to an assistant
+	// also shows up to two constraints and two preferences after them, from five memories on (fewer before). It omits
+	// every memory that it hardly needs.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
 	// Word budget of the profile, 20 to 10,000; 0 means 400.
 	WordBudget uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
-	// The time that the query asks about: what held then is recalled, superseded memories included. Not set means now, unless the
-	// query itself speaks of the past.
+	// The time that the query asks about. A recall uses the memories that held then, superseded ones included. Not set
+	// means now, unless the query itself is about the past.
 	AsOf *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	// Leaves the memories in order of retrieval: the reranker is not asked.
+	// Leaves the memories in order of retrieval, without the reranker.
 	RetrievalOrder bool `protobuf:"varint,7,opt,name=retrieval_order,json=retrievalOrder,proto3" json:"retrieval_order,omitempty"`
-	// The last turns of the running conversation, oldest first, at most 20; the query itself may be the last of them. They tell what a query
-	// means that says little itself: "and for her?", "the second one". They are neither stored nor logged, become no memories, and nothing
-	// cites them; a turn that is among them is not shown once more from working memory.
+	// The last turns of the running conversation, oldest first, at most 20. The query itself may be the last of them.
+	// They explain a short query: "and for her?", "the second one". They are neither stored nor logged, become no
+	// memories, and are not cited. A turn among them is not shown again from working memory.
 	Messages []*Message `protobuf:"bytes,8,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Only memories, turns of working memory and core lines that match it are shown.
+	// Only matching memories, turns of working memory and core lines are shown.
 	Filter        *Filter `protobuf:"bytes,9,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,9 +400,9 @@ func (x *RecallRequest) GetFilter() *Filter {
 // Message is a turn of the running conversation, in the shape of chat completions.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who says it: user, assistant or tool.
+	// The role: user, assistant or tool.
 	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	// What is said; valid UTF-8, 1 to 4,096 bytes and not only white space.
+	// The text; valid UTF-8, 1 to 4,096 bytes and not only white space.
 	Content       string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -458,9 +459,11 @@ type CitedMemory struct {
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// The memory.
 	Memory *Memory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The reranker's score; comparable within one response only. 0 where the reranker gave the memory no place.
+	// The reranker's score. It is comparable within one response only. It is 0 for a memory without a place from the
+	// reranker.
 	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
-	// Whether it is shown to explore: it was drawn by chance among those that would not be shown, so that citations can tell of it, too.
+	// Whether it is shown for exploration. It was drawn at random among memories that would not be shown, so that it
+	// can be cited too.
 	Explored      bool `protobuf:"varint,4,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -529,7 +532,8 @@ type ProfileSection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name: core, constraints, preferences, recent or timeline.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its lines, with citations; what rests on recent turns, or on a core block that the strategy writes, has none.
+	// Its lines, with citations. Lines from recent turns, or from a core block that the strategy writes, have no
+	// citations.
 	Lines         []string `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -584,23 +588,25 @@ type RecallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of this recall, for ReportCitations.
 	RecallId string `protobuf:"bytes,1,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
-	// The profile as text. What people said cannot end its quotation or form a tag: in it, a backslash stands before \ " “ ”, and < > are
-	// \u003c \u003e; speakers' names have no quotation marks, brackets or colons. The lines of `sections` are the same; `cited` is as it was told.
+	// The profile as text. Quoted texts cannot end their quotation or form a tag: a backslash precedes \ " “ ”, and < >
+	// are \u003c \u003e. Speakers' names have no quotation marks, brackets or colons. The lines of `sections` are the
+	// same. `cited` has the original texts.
 	Profile string `protobuf:"bytes,2,opt,name=profile,proto3" json:"profile,omitempty"`
 	// The profile in parts.
 	Sections []*ProfileSection `protobuf:"bytes,3,rep,name=sections,proto3" json:"sections,omitempty"`
 	// The memories that the profile cites.
 	Cited []*CitedMemory `protobuf:"bytes,4,rep,name=cited,proto3" json:"cited,omitempty"`
-	// What was not available, as constants such as window_unavailable; empty when all was.
+	// The unavailable parts, as constants such as window_unavailable. It is empty when every part was available.
 	Degraded []string `protobuf:"bytes,5,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	// The trace of this recall (32 hexadecimal digits).
 	TraceId string `protobuf:"bytes,6,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// Time the service took, in milliseconds.
 	LatencyMs float64 `protobuf:"fixed64,7,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// Version of the weights that ordered the memories; empty where the reranker did not.
+	// Version of the weights that ordered the memories. It is empty when the reranker did not order them.
 	WeightsVersion string `protobuf:"bytes,8,opt,name=weights_version,json=weightsVersion,proto3" json:"weights_version,omitempty"`
-	// Whether the memories were chosen among what a search found, and not among all that the user remembers: the index of that was not ready
-	// in time, as at a first recall, the user remembers too much for one, or retrieval_order was asked for.
+	// Whether the memories were chosen among the results of a search, and not among all memories of the user. That
+	// happens when the user's index was not ready in time, as at a first recall. It also happens when the user has too
+	// many memories for an index, or for retrieval_order.
 	Searched      bool `protobuf:"varint,9,opt,name=searched,proto3" json:"searched,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -702,7 +708,7 @@ func (x *RecallResponse) GetSearched() bool {
 // AnswerRequest asks for an answer.
 type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The recall that the answer is made from.
+	// The recall for the answer.
 	Recall        *RecallRequest `protobuf:"bytes,1,opt,name=recall,proto3" json:"recall,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -748,15 +754,15 @@ func (x *AnswerRequest) GetRecall() *RecallRequest {
 // AnswerResponse is an answer.
 type AnswerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answer, with citations [i]; with none where no memory helps.
+	// The answer, with citations [i]. It has no citations where no memory helps.
 	Answer string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
-	// Whether the answer is that memory does not tell.
+	// Whether the answer reports no knowledge in memory.
 	Abstained bool `protobuf:"varint,2,opt,name=abstained,proto3" json:"abstained,omitempty"`
 	// The identifiers of the memories that the answer cites.
 	CitedIds []string `protobuf:"bytes,3,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`
-	// The recall it was made from.
+	// The recall behind the answer.
 	Recall *RecallResponse `protobuf:"bytes,4,opt,name=recall,proto3" json:"recall,omitempty"`
-	// What it cost.
+	// The cost of the answer.
 	Cost          *AnswerCost `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -827,20 +833,20 @@ func (x *AnswerResponse) GetCost() *AnswerCost {
 	return nil
 }
 
-// AnswerCost is what an answer cost. Without a model it is time alone.
+// AnswerCost is the cost of an answer. Without a model it is time alone.
 type AnswerCost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Calls of models that were answered, those that had to be repaired included.
+	// Answered calls of models, including answers that needed a repair.
 	ModelCalls int64 `protobuf:"varint,1,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	// Tokens of their prompts, as their servers count.
 	InputTokens int64 `protobuf:"varint,2,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Tokens of their answers.
 	OutputTokens int64 `protobuf:"varint,3,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Time until the profile was there, in milliseconds.
+	// Time until the profile was ready, in milliseconds.
 	RecallMs float64 `protobuf:"fixed64,4,opt,name=recall_ms,json=recallMs,proto3" json:"recall_ms,omitempty"`
-	// Time from then until the answer was there, in milliseconds.
+	// Time from then until the answer was ready, in milliseconds.
 	GenerateMs float64 `protobuf:"fixed64,5,opt,name=generate_ms,json=generateMs,proto3" json:"generate_ms,omitempty"`
-	// Time of recall_ms in which the profile was written, in milliseconds.
+	// Part of recall_ms for writing the profile, in milliseconds.
 	ProfileMs     float64 `protobuf:"fixed64,6,opt,name=profile_ms,json=profileMs,proto3" json:"profile_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -925,9 +931,9 @@ type ReportCitationsRequest struct {
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// RecallResponse.recall_id.
 	RecallId string `protobuf:"bytes,2,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
-	// Every memory that was shown, in order; 1 to 100.
+	// Every shown memory, in order; 1 to 100.
 	ShownIds []string `protobuf:"bytes,3,rep,name=shown_ids,json=shownIds,proto3" json:"shown_ids,omitempty"`
-	// The ones cited; a subset of shown_ids, may be empty.
+	// The cited ones; a subset of shown_ids, may be empty.
 	CitedIds      []string `protobuf:"bytes,4,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -991,7 +997,7 @@ func (x *ReportCitationsRequest) GetCitedIds() []string {
 	return nil
 }
 
-// ReportCitationsResponse says that the report was taken.
+// ReportCitationsResponse confirms the report.
 type ReportCitationsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1065,10 +1071,10 @@ func (*CountMemoriesRequest) Descriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
 }
 
-// CountMemoriesResponse says how many there are.
+// CountMemoriesResponse has the number of entries.
 type CountMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Entries of all users that hold or are in quarantine; versions before and what was retracted do not count.
+	// Entries of all users that hold or are in quarantine. Earlier versions and retracted entries do not count.
 	Memories      int64 `protobuf:"varint,1,opt,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1116,13 +1122,13 @@ type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Entries of these states only; none means all.
+	// Entries of these states only. An empty list means all.
 	Statuses []Status `protobuf:"varint,2,rep,packed,name=statuses,proto3,enum=mneme.v1.Status" json:"statuses,omitempty"`
 	// Entries at most, 1 to 1,000; 0 means 100.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// ListMemoriesResponse.next_page_token of the page before; empty for the first.
+	// ListMemoriesResponse.next_page_token of the page before. It is empty for the first.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Entries that match it only.
+	// Matching entries only.
 	Filter *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Asks for ListMemoriesResponse.total.
 	WithTotal     bool `protobuf:"varint,6,opt,name=with_total,json=withTotal,proto3" json:"with_total,omitempty"`
@@ -1207,9 +1213,9 @@ type ListMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries.
 	Memories []*Memory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
-	// Token of the next page; empty on the last.
+	// Token of the next page. It is empty on the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// How many entries have the states and match the filter, on all pages; 0 unless asked for.
+	// How many entries have the states and match the filter, on all pages. It is 0 unless requested.
 	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1326,7 +1332,7 @@ type GetMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entry.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The turns it was made from, as far as they are kept.
+	// The source turns, if they are still stored.
 	Sources       []*Turn `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1379,7 +1385,7 @@ func (x *GetMemoryResponse) GetSources() []*Turn {
 // GetMemoryHistoryRequest asks for an entry's versions.
 type GetMemoryHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The end user; empty means whichever user of the tenant has the entry, and is refused where several have its id.
+	// The end user. Empty means the user of the tenant who has the entry. It is refused if several users have its id.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Any version.
 	MemoryId      string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
@@ -1693,11 +1699,11 @@ type AddMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The turn that tells it: its text is the entry's content. With a turn id that was used before, nothing is added.
+	// The turn with the new entry: its text is the entry's content. A turn id that was used before adds nothing.
 	Turn *Turn `protobuf:"bytes,2,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The session of the turn.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// What the entry is about; not set means a fact.
+	// The kind of the entry. Not set means a fact.
 	Kind          Kind `protobuf:"varint,4,opt,name=kind,proto3,enum=mneme.v1.Kind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1812,9 +1818,10 @@ type UpdateMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The entry, which holds.
+	// The entry. It must hold.
 	MemoryId string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
-	// The turn that tells the new version: its text is the content. A repeated request with the same turn id writes nothing more.
+	// The turn with the new version: its text is the content. A repeated request with the same turn id writes nothing
+	// more.
 	Turn          *Turn `protobuf:"bytes,3,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1917,16 +1924,16 @@ func (x *UpdateMemoryResponse) GetMemory() *Memory {
 	return nil
 }
 
-// TurnStatus is what became of one turn.
+// TurnStatus is the state of one turn with its results.
 type TurnStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// What became of it.
+	// The state.
 	State TurnState `protobuf:"varint,2,opt,name=state,proto3,enum=mneme.v1.TurnState" json:"state,omitempty"`
 	// The memories made of it, in every state.
 	MemoryIds []string `protobuf:"bytes,3,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
-	// The filter's decision, where one is known.
+	// The filter's decision, if known.
 	Saliency      *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1990,7 +1997,7 @@ func (x *TurnStatus) GetSaliency() *SaliencyDecision {
 	return nil
 }
 
-// GetTurnsRequest asks what became of turns.
+// GetTurnsRequest asks for the states of turns.
 type GetTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
@@ -2045,7 +2052,7 @@ func (x *GetTurnsRequest) GetTurnIds() []string {
 	return nil
 }
 
-// GetTurnsResponse says what became of turns.
+// GetTurnsResponse has the states of turns.
 type GetTurnsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the request.
@@ -2183,7 +2190,7 @@ func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
 	return nil
 }
 
-// GetSessionRequest asks how far a session is.
+// GetSessionRequest asks for the progress of a session.
 type GetSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
@@ -2238,16 +2245,16 @@ func (x *GetSessionRequest) GetSessionId() string {
 	return ""
 }
 
-// GetSessionResponse says how far a session is.
+// GetSessionResponse has the progress of a session.
 type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How far it is.
+	// The progress.
 	State FormationState `protobuf:"varint,1,opt,name=state,proto3,enum=mneme.v1.FormationState" json:"state,omitempty"`
-	// When its memories were written last; absent while nothing was.
+	// The last write of its memories. It is absent before the first.
 	FormedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=formed_at,json=formedAt,proto3" json:"formed_at,omitempty"`
 	// Salient turns consolidated.
 	Turns uint32 `protobuf:"varint,3,opt,name=turns,proto3" json:"turns,omitempty"`
-	// Operations applied, NONE not counted.
+	// Operations applied, without NONE.
 	Operations    uint32 `protobuf:"varint,4,opt,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2311,21 +2318,21 @@ func (x *GetSessionResponse) GetOperations() uint32 {
 	return 0
 }
 
-// RerankCandidate is a memory to order. It carries no text: what the reranker learns from is numbers.
+// RerankCandidate is a memory to order. It carries no text: the reranker learns from numbers.
 type RerankCandidate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The memory's identifier.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
-	// The retrieval score; comparable within one request.
+	// The retrieval score. It is comparable within one request.
 	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
-	// Features of query and candidate, as RerankRequest.feature_set orders them; finite.
+	// Features of query and candidate, in the order of RerankRequest.feature_set. They are finite.
 	Features []float32 `protobuf:"fixed32,4,rep,packed,name=features,proto3" json:"features,omitempty"`
-	// The candidate's embedding, projected and encoded as package ranking does; empty where it is not known.
+	// The candidate's embedding, projected and encoded as in package ranking. It is empty if unknown.
 	Vector []byte `protobuf:"bytes,5,opt,name=vector,proto3" json:"vector,omitempty"`
-	// Cosine of the embeddings of query and candidate, -1 to 1; 0 where one is not known.
+	// Cosine of the embeddings of query and candidate, -1 to 1. It is 0 if one is unknown.
 	Cosine float32 `protobuf:"fixed32,6,opt,name=cosine,proto3" json:"cosine,omitempty"`
-	// Which others share its session, where places are to be spread over sessions: those with the same number. 0 for one that competes with
-	// all others alike.
+	// The group of candidates of one session, for spreading places over sessions. Candidates of one session have the
+	// same number. 0 is for a candidate that competes with all others alike.
 	Group         uint32 `protobuf:"varint,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2412,13 +2419,13 @@ type RerankRequest struct {
 	Candidates []*RerankCandidate `protobuf:"bytes,3,rep,name=candidates,proto3" json:"candidates,omitempty"`
 	// How many to return; 1 to 100.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
-	// Identifier of the recall, under which the decision is kept until its citations come; 1 to 128 bytes.
+	// Identifier of the recall; 1 to 128 bytes. The decision is kept under it until its citations come.
 	RecallId string `protobuf:"bytes,5,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
-	// Name and version of the features. An order by others than the weights are for is refused.
+	// Name and version of the features. If the weights are for other features, the request is refused.
 	FeatureSet string `protobuf:"bytes,6,opt,name=feature_set,json=featureSet,proto3" json:"feature_set,omitempty"`
-	// The query's embedding, projected and encoded as the candidates' are; may be empty.
+	// The query's embedding, projected and encoded as the candidates' are. It may be empty.
 	QueryVector []byte `protobuf:"bytes,7,opt,name=query_vector,json=queryVector,proto3" json:"query_vector,omitempty"`
-	// Keeps no trace of the decision: it is asked for a diagnosis, and nothing is to be learned from it.
+	// Keeps no trace of the decision. It is for a diagnosis, and nothing is learned from it.
 	Untraced      bool `protobuf:"varint,8,opt,name=untraced,proto3" json:"untraced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2508,9 +2515,9 @@ type RankedMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The memory's identifier.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
-	// The reranker's score; comparable within one response.
+	// The reranker's score. It is comparable within one response.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	// Whether the place was given to it to explore: it was drawn by chance among those that would not be shown.
+	// Whether it has the place for exploration. It was drawn at random among memories that would not be shown.
 	Explored      bool `protobuf:"varint,3,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2574,7 +2581,7 @@ type RerankResponse struct {
 	Ranked []*RankedMemory `protobuf:"bytes,1,rep,name=ranked,proto3" json:"ranked,omitempty"`
 	// Version of the weights used, "prior/N" or "learned/N".
 	WeightsVersion string `protobuf:"bytes,2,opt,name=weights_version,json=weightsVersion,proto3" json:"weights_version,omitempty"`
-	// Whether the whole order was drawn to explore, and not by score alone.
+	// Whether the whole order was drawn for exploration, and not by score alone.
 	Explored      bool `protobuf:"varint,3,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2634,15 +2641,15 @@ func (x *RerankResponse) GetExplored() bool {
 // WeightsVersion is a version of a tenant's weights.
 type WeightsVersion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its number; 0 is the shared prior.
+	// Its number. 0 is the shared prior.
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// When it was made.
+	// The time of its creation.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// How many reports of citations it has learned from in all.
+	// The total number of citation reports that it has learned from.
 	Learned uint64 `protobuf:"varint,3,opt,name=learned,proto3" json:"learned,omitempty"`
-	// How far it is from the shared prior (Euclidean norm).
+	// Its distance from the shared prior (Euclidean norm).
 	Distance float64 `protobuf:"fixed64,4,opt,name=distance,proto3" json:"distance,omitempty"`
-	// The version that it was rolled back to; absent where it was learned.
+	// The version that it was rolled back to. It is absent for a learned version.
 	RolledBackTo  *uint64 `protobuf:"varint,5,opt,name=rolled_back_to,json=rolledBackTo,proto3,oneof" json:"rolled_back_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2750,10 +2757,10 @@ func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
-// ListWeightsResponse has the versions that are kept.
+// ListWeightsResponse has the stored versions.
 type ListWeightsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The versions, newest first; the first is in use. The shared prior is always there.
+	// The versions, newest first. The first is in use. The shared prior is always in the list.
 	Versions []*WeightsVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
 	// Name and version of the features.
 	FeatureSet string `protobuf:"bytes,2,opt,name=feature_set,json=featureSet,proto3" json:"feature_set,omitempty"`
@@ -2881,7 +2888,7 @@ func (x *FeatureWeight) GetPrior() float64 {
 // RollbackWeightsRequest asks for an earlier version of the tenant's weights.
 type RollbackWeightsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version; 0 is the shared prior.
+	// The version. 0 is the shared prior.
 	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2924,7 +2931,7 @@ func (x *RollbackWeightsRequest) GetVersion() uint64 {
 	return 0
 }
 
-// RollbackWeightsResponse has the version that is in use now: a new one with the weights of the one asked for.
+// RollbackWeightsResponse has the version in use now: a new one with the weights of the requested version.
 type RollbackWeightsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new version.
@@ -2975,9 +2982,10 @@ type EraseUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Identifier of the request, 1 to 128 bytes; empty means a new one. A request that is repeated while the
-	// erasure of its identifier runs, or after it is done, is that erasure and erases nothing more. One that is repeated before, or when
-	// that erasure is forgotten (see ERASURE_STATE_PENDING), takes its own place among the user's events: what was said until then goes, too.
+	// Identifier of the request, 1 to 128 bytes. Empty means a new one. A request with the identifier of a running or
+	// finished erasure is that erasure, and erases nothing more. A request repeated earlier, or after that erasure is
+	// forgotten (see ERASURE_STATE_PENDING), takes a new place among the user's events. It then erases all data up to
+	// that place.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3027,7 +3035,7 @@ func (x *EraseUserRequest) GetRequestId() string {
 	return ""
 }
 
-// EraseUserResponse says that the erasure will be done.
+// EraseUserResponse confirms that the erasure will be done.
 type EraseUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the erasure, for GetErasure.
@@ -3128,18 +3136,19 @@ func (x *GetErasureRequest) GetErasureId() string {
 	return ""
 }
 
-// GetErasureResponse says how far an erasure is.
+// GetErasureResponse has the progress of an erasure.
 type GetErasureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How far it is.
+	// The progress.
 	State ErasureState `protobuf:"varint,1,opt,name=state,proto3,enum=mneme.v1.ErasureState" json:"state,omitempty"`
-	// When it was done; absent before.
+	// The time of its end. It is absent before.
 	DoneAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=done_at,json=doneAt,proto3" json:"done_at,omitempty"`
-	// How often the stores have been erased and scanned: so far while the erasure runs, in all when it is done.
+	// The number of rounds of erasing and scanning the stores: so far for a running erasure, in total for a finished
+	// one.
 	Rounds uint32 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	// The stores that the last scan of a running erasure found something in.
+	// The stores in which the last scan of a running erasure found data.
 	Remaining []*StoreRemainder `protobuf:"bytes,4,rep,name=remaining,proto3" json:"remaining,omitempty"`
-	// When a running erasure had emptied the bank; absent in other states.
+	// The time when a running erasure had emptied the bank. It is absent in other states.
 	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3210,16 +3219,17 @@ func (x *GetErasureResponse) GetStartedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// StoreRemainder is what a store still holds of a user whose erasure runs.
+// StoreRemainder is the remaining data of a user in a store during an erasure.
 type StoreRemainder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The store ("workflow histories").
 	Store string `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
 	// How many objects; at least 1 where the store could not be erased or counted.
 	Count uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// Since when scans have found something in the store.
+	// The time since which scans have found data in the store.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
-	// Class of the last error of a store that could not be erased or counted ("unavailable"); empty where it could.
+	// Class of the last error of a store that could not be erased or counted ("unavailable"). It is empty without an
+	// error.
 	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3378,15 +3388,15 @@ func (x *ListErasuresResponse) GetMore() bool {
 // RunningErasure is an erasure that has emptied the bank and is not yet proved.
 type RunningErasure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The end user; empty for an erasure that an earlier version began.
+	// The end user. It is empty for an erasure that an earlier version began.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Identifier of the erasure, for GetErasure; empty where user_id is.
+	// Identifier of the erasure, for GetErasure. It is empty with an empty user_id.
 	ErasureId string `protobuf:"bytes,2,opt,name=erasure_id,json=erasureId,proto3" json:"erasure_id,omitempty"`
-	// When it had emptied the bank.
+	// The time when it had emptied the bank.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// How often the stores have been erased and scanned so far.
+	// The number of rounds of erasing and scanning the stores so far.
 	Rounds uint32 `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	// The stores that the last scan found something in.
+	// The stores in which the last scan found data.
 	Remaining     []*StoreRemainder `protobuf:"bytes,5,rep,name=remaining,proto3" json:"remaining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3457,7 +3467,7 @@ func (x *RunningErasure) GetRemaining() []*StoreRemainder {
 	return nil
 }
 
-// ScanUserRequest asks what is kept of a user.
+// ScanUserRequest asks for the stored data of a user.
 type ScanUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
@@ -3503,12 +3513,12 @@ func (x *ScanUserRequest) GetUserId() string {
 	return ""
 }
 
-// StoreCount is how much a store keeps of a user.
+// StoreCount is the amount of data of a user in a store.
 type StoreCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The store ("memories", "dead letters").
 	Store string `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
-	// How many objects.
+	// The number of objects.
 	Count         uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3558,15 +3568,15 @@ func (x *StoreCount) GetCount() uint64 {
 	return 0
 }
 
-// TransportTopic is a topic that carries what users say or what is done with it. Its records are not erased one by one: they
-// leave with the topic's retention.
+// TransportTopic is a topic that carries data of users. Its records are not erased one by one. They leave with the
+// topic's retention.
 type TransportTopic struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The topic's name.
 	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	// Whether its records hold texts of users; else they hold identifiers only.
+	// Whether its records have texts of users. Otherwise they have identifiers only.
 	Texts bool `protobuf:"varint,2,opt,name=texts,proto3" json:"texts,omitempty"`
-	// How long the topic keeps records, in milliseconds; -1 means for ever, 0 that the brokers did not tell.
+	// How long the topic keeps records, in milliseconds. -1 means for ever, 0 means that the brokers did not report it.
 	RetentionMs   int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3623,12 +3633,12 @@ func (x *TransportTopic) GetRetentionMs() int64 {
 	return 0
 }
 
-// ScanUserResponse is what is kept of a user.
+// ScanUserResponse is the amount of stored data of a user.
 type ScanUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Every store, those with nothing included.
+	// Every store, empty ones included.
 	Counts []*StoreCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
-	// Where records of the user may remain for a while, although no service reads them again.
+	// Topics in which records of the user may remain for a while, although no service reads them again.
 	Transport     []*TransportTopic `protobuf:"bytes,2,rep,name=transport,proto3" json:"transport,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3727,7 +3737,7 @@ func (x *ExportUserRequest) GetUserId() string {
 // ExportUserResponse is a part of the export.
 type ExportUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The next bytes of the JSON lines; parts do not end with lines.
+	// The next bytes of the JSON lines. A part may end inside a line.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3770,7 +3780,7 @@ func (x *ExportUserResponse) GetData() []byte {
 	return nil
 }
 
-// BankCounts says how much a bank holds.
+// BankCounts has the numbers of objects in a bank.
 type BankCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Entries of every state.
@@ -3843,7 +3853,7 @@ func (x *BankCounts) GetCore() uint64 {
 	return 0
 }
 
-// ImportUserRequest is a page of what is imported.
+// ImportUserRequest is a page of an import.
 type ImportUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
@@ -3854,7 +3864,7 @@ type ImportUserRequest struct {
 	Lines []byte `protobuf:"bytes,3,opt,name=lines,proto3" json:"lines,omitempty"`
 	// Number of the first of these lines in the export, for messages.
 	FirstLine uint64 `protobuf:"varint,4,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
-	// ImportUserResponse.so_far of the page before; absent in the first.
+	// ImportUserResponse.so_far of the page before. It is absent in the first.
 	SoFar         *BankCounts `protobuf:"bytes,5,opt,name=so_far,json=soFar,proto3" json:"so_far,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3925,14 +3935,14 @@ func (x *ImportUserRequest) GetSoFar() *BankCounts {
 	return nil
 }
 
-// ImportUserResponse says what was imported.
+// ImportUserResponse is the result of an import.
 type ImportUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the bank holds now.
+	// The contents of the bank now.
 	SoFar *BankCounts `protobuf:"bytes,1,opt,name=so_far,json=soFar,proto3" json:"so_far,omitempty"`
-	// Whether vectors were made anew, because the export comes from another embedding model.
+	// Whether the vectors were made again, because the export comes from another embedding model.
 	EmbeddedAnew bool `protobuf:"varint,2,opt,name=embedded_anew,json=embeddedAnew,proto3" json:"embedded_anew,omitempty"`
-	// Whether that is all that the header speaks of: there is no further page.
+	// Whether everything in the header is imported: there is no further page.
 	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4038,7 +4048,7 @@ func (x *GetCoreRequest) GetUserId() string {
 // GetCoreResponse has the core block.
 type GetCoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The newest version; version 0 where there is none.
+	// The newest version. It is version 0 before the first write.
 	Core          *CoreBlock `protobuf:"bytes,1,opt,name=core,proto3" json:"core,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4081,17 +4091,17 @@ func (x *GetCoreResponse) GetCore() *CoreBlock {
 	return nil
 }
 
-// WhyRequest asks why something was not remembered.
+// WhyRequest asks why an item was not remembered.
 type WhyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The query.
 	Recall *RecallRequest `protobuf:"bytes,1,opt,name=recall,proto3" json:"recall,omitempty"`
-	// Turns that tell what was expected; at most 100.
+	// Turns that contain the expected item; at most 100.
 	ExpectTurnIds []string `protobuf:"bytes,2,rep,name=expect_turn_ids,json=expectTurnIds,proto3" json:"expect_turn_ids,omitempty"`
-	// What was expected in words, where the turns are not known; at most 4,096 bytes. All of its words that carry content are looked for.
+	// The expected item in words, for unknown turns; at most 4,096 bytes. The search uses all of its content words.
 	ExpectText string `protobuf:"bytes,3,opt,name=expect_text,json=expectText,proto3" json:"expect_text,omitempty"`
-	// RecallResponse.recall_id of the recall that is asked about; at most 128 bytes. What was left to chance in it is then drawn alike. Empty
-	// means a recall of its own.
+	// RecallResponse.recall_id of the recall in question; at most 128 bytes. Its random choices are then the same.
+	// Empty means a new recall.
 	RecallId      string `protobuf:"bytes,4,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4155,20 +4165,20 @@ func (x *WhyRequest) GetRecallId() string {
 	return ""
 }
 
-// Finding is what became of one thing expected.
+// Finding is the result for one expected item.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn, where turns were expected or the text was found in one.
+	// The turn, for expected turns or for a turn that contains the text.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The earliest stage at which it was lost.
+	// The earliest stage that lost it.
 	Stage Stage `protobuf:"varint,2,opt,name=stage,proto3,enum=mneme.v1.Stage" json:"stage,omitempty"`
-	// Why, for people: what the stage decided, with its figures. It holds no text of the user.
+	// The reason in words: the decision of the stage with its figures. It has no text of the user.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The memories made from the turn, in every state.
 	MemoryIds []string `protobuf:"bytes,4,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
-	// Place in order of retrieval, from 1; 0 where it was not retrieved.
+	// Place in order of retrieval, from 1. It is 0 for a memory that was not retrieved.
 	Retrieved uint32 `protobuf:"varint,5,opt,name=retrieved,proto3" json:"retrieved,omitempty"`
-	// Place in the reranker's order, from 1; 0 where it has none.
+	// Place in the reranker's order, from 1. It is 0 without a place.
 	Ranked        uint32 `protobuf:"varint,6,opt,name=ranked,proto3" json:"ranked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4246,22 +4256,22 @@ func (x *Finding) GetRanked() uint32 {
 	return 0
 }
 
-// CandidateView is a candidate as the query saw it.
+// CandidateView is a candidate of the query.
 type CandidateView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The memory.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
-	// The turns that it was made from.
+	// The source turns.
 	TurnIds []string `protobuf:"bytes,2,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
 	// Place in order of retrieval, from 1.
 	Retrieved uint32 `protobuf:"varint,3,opt,name=retrieved,proto3" json:"retrieved,omitempty"`
-	// Place in the reranker's order, from 1; 0 where it was cut.
+	// Place in the reranker's order, from 1. It is 0 if it was cut.
 	Ranked uint32 `protobuf:"varint,4,opt,name=ranked,proto3" json:"ranked,omitempty"`
 	// The reranker's score.
 	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	// Whether the profile cites it.
 	Shown bool `protobuf:"varint,6,opt,name=shown,proto3" json:"shown,omitempty"`
-	// Whether its place was given to it to explore: it was drawn by chance among those that would not be shown.
+	// Whether it has its place for exploration. It was drawn at random among memories that would not be shown.
 	Explored      bool `protobuf:"varint,7,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4346,18 +4356,18 @@ func (x *CandidateView) GetExplored() bool {
 	return false
 }
 
-// WhyResponse says what became of what was expected.
+// WhyResponse has the results for the expected items.
 type WhyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The earliest stage over all that was expected; STAGE_UNSPECIFIED where nothing was.
+	// The earliest stage over all expected items. It is STAGE_UNSPECIFIED without an expected item.
 	Stage Stage `protobuf:"varint,1,opt,name=stage,proto3,enum=mneme.v1.Stage" json:"stage,omitempty"`
-	// One finding for each thing expected.
+	// One finding for each expected item.
 	Findings []*Finding `protobuf:"bytes,2,rep,name=findings,proto3" json:"findings,omitempty"`
 	// The candidates, in order of retrieval.
 	Candidates []*CandidateView `protobuf:"bytes,3,rep,name=candidates,proto3" json:"candidates,omitempty"`
 	// The recall and the answer.
 	Answer *AnswerResponse `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`
-	// The core block that the profile was written from, with its version and evidence; unset where there was none.
+	// The core block in the profile, with its version and evidence. It is unset if there was no block.
 	Core          *CoreBlock `protobuf:"bytes,5,opt,name=core,proto3" json:"core,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,20 +21,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// BeginRequest chooses a life and how its memory is formed.
+// BeginRequest chooses a life and the way its memory forms.
 type BeginRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chooses the person; every value is one of its own.
+	// Chooses the person. Every value is another person.
 	Seed uint64 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
-	// How many sessions the life has; 1 to 200.
+	// The number of sessions of the life; 1 to 200.
 	Sessions uint32 `protobuf:"varint,2,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	// Whose prompts are asked: salimory, membuilder, memory-r2, rmm or deltamem.
+	// The strategy of the prompts: salimory, membuilder, memory-r2, rmm or deltamem.
 	Strategy string `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// Who talks: mixed, assistant or friends; empty means mixed.
+	// The speakers: mixed, assistant or friends. Empty means mixed.
 	Form string `protobuf:"bytes,4,opt,name=form,proto3" json:"form,omitempty"`
-	// Which half of the words is used: train or heldout; empty means train.
+	// The half of the words: train or heldout. Empty means train.
 	Split string `protobuf:"bytes,5,opt,name=split,proto3" json:"split,omitempty"`
-	// Who says which turns are worth keeping: llm asks the model, embedded the trained filter, off keeps all; empty means llm.
+	// The filter of the turns: llm asks the model, embedded uses the trained filter, off keeps all. Empty means llm.
 	Filter        string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -115,9 +115,9 @@ func (x *BeginRequest) GetFilter() string {
 // BeginResponse is an episode at its beginning.
 type BeginResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The episode: opaque, and of this server's version.
+	// The episode: opaque, and bound to this server's version.
 	Episode []byte `protobuf:"bytes,1,opt,name=episode,proto3" json:"episode,omitempty"`
-	// What the model is asked.
+	// The first requests to the model.
 	Pending       []*PendingRequest `protobuf:"bytes,2,rep,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,17 +170,17 @@ func (x *BeginResponse) GetPending() []*PendingRequest {
 // PendingRequest is a question to the model, as the llm policy asks it.
 type PendingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names it within its episode.
+	// Its name within its episode.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The session that is formed.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The role that asks, such as extractor.
+	// The role of the request, such as extractor.
 	Role string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	// The version of the prompt.
 	PromptVersion string `protobuf:"bytes,4,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
-	// The conversation: instructions, data, and where an answer was not accepted, that answer and what is wrong with it.
+	// The conversation: instructions and data. After a rejected answer, that answer and its fault follow.
 	Messages []*ChatMessage `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
-	// The JSON schema that the answer is held against; empty for none.
+	// The JSON schema for the answer, or empty.
 	Schema        string `protobuf:"bytes,6,opt,name=schema,proto3" json:"schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,7 +258,7 @@ func (x *PendingRequest) GetSchema() string {
 	return ""
 }
 
-// ChatMessage is one of a conversation.
+// ChatMessage is one message of a conversation.
 type ChatMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// system, user or assistant.
@@ -316,7 +316,7 @@ func (x *ChatMessage) GetContent() string {
 // Answer is a completion of the model.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// PendingRequest.id of what it answers.
+	// PendingRequest.id of the request that it answers.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The completion.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -368,7 +368,7 @@ func (x *Answer) GetText() string {
 	return ""
 }
 
-// StepRequest answers what is pending.
+// StepRequest has the answers to the pending requests.
 type StepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The episode.
@@ -428,7 +428,7 @@ type StepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The episode, at most 10 MB.
 	Episode []byte `protobuf:"bytes,1,opt,name=episode,proto3" json:"episode,omitempty"`
-	// What the model is asked next; nothing where the episode is over.
+	// The next requests to the model. They are empty at the end of the episode.
 	Pending       []*PendingRequest `protobuf:"bytes,2,rep,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -478,12 +478,12 @@ func (x *StepResponse) GetPending() []*PendingRequest {
 	return nil
 }
 
-// ForkRequest asks for episodes that begin where one stands.
+// ForkRequest asks for copies of an episode.
 type ForkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The episode.
 	Episode []byte `protobuf:"bytes,1,opt,name=episode,proto3" json:"episode,omitempty"`
-	// How many; 1 to 256, and 0 means 1. The same call returns the same episodes.
+	// The number of copies; 1 to 256, and 0 means 1. The same call returns the same episodes.
 	Count         uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -536,7 +536,7 @@ func (x *ForkRequest) GetCount() uint32 {
 // ForkResponse has the episodes.
 type ForkResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Each differs from the others and from the one that they began in. What is pending, with its ids, is the same.
+	// Each differs from the others and from the original. The pending requests, with their ids, are the same.
 	Episodes      [][]byte `protobuf:"bytes,1,rep,name=episodes,proto3" json:"episodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -579,10 +579,10 @@ func (x *ForkResponse) GetEpisodes() [][]byte {
 	return nil
 }
 
-// EndRequest asks what an episode came to.
+// EndRequest asks for the measures of an episode.
 type EndRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The episode; nothing may be pending.
+	// The episode. It may have no pending request.
 	Episode       []byte `protobuf:"bytes,1,opt,name=episode,proto3" json:"episode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -628,7 +628,8 @@ func (x *EndRequest) GetEpisode() []byte {
 // EndResponse has the measures.
 type EndResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name, as `mneme-lab eval training` reports them, such as answered: the share of questions at the end that the memory answers.
+	// By name, as `mneme-lab eval training` reports them, such as answered: the share of final questions that the
+	// memory answers.
 	Measures      map[string]float64 `protobuf:"bytes,1,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -678,11 +679,11 @@ type ScoreRequest struct {
 	Episode []byte `protobuf:"bytes,1,opt,name=episode,proto3" json:"episode,omitempty"`
 	// Their session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The role whose answers Score.valid is about; empty means all that are pending.
+	// The role for Score.valid. Empty means all pending roles.
 	Role string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
-	// 1 to 256; their completions are at most 10 MB together.
+	// 1 to 256 rollouts. Their completions are at most 10 MB together.
 	Rollouts []*Rollout `protobuf:"bytes,4,rep,name=rollouts,proto3" json:"rollouts,omitempty"`
-	// transition, dense or outcome; empty means transition.
+	// transition, dense or outcome. Empty means transition.
 	Reward        string `protobuf:"bytes,5,opt,name=reward,proto3" json:"reward,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -756,8 +757,9 @@ func (x *ScoreRequest) GetReward() string {
 // Rollout is one draw of the model's answers.
 type Rollout struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One answer to each pending request, and where they are known already, to what the session asks afterwards. What of that is not here is
-	// answered by a plain stand-in that adds what is new; a repair that is not here failed.
+	// One answer to each pending request. It may also have answers to later requests of the session, if they are known
+	// already. A plain stand-in that adds new facts answers the missing later requests. A missing repair counts as
+	// failed.
 	Answers       []*Answer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -846,14 +848,14 @@ func (x *ScoreResponse) GetScores() []*Score {
 	return nil
 }
 
-// Score is what a rollout is worth.
+// Score is the value of a rollout.
 type Score struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The reward; unset where the session has none, because nothing is asked about it.
+	// The reward. It is unset for a session without questions.
 	Reward *float64 `protobuf:"fixed64,1,opt,name=reward,proto3,oneof" json:"reward,omitempty"`
-	// What it is made of, by name. Of all rewards format: 1 where every pending request's first answer could be used.
+	// Its parts, by name. All rewards have format: 1 if the first answer to every pending request was usable.
 	Parts map[string]float64 `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// Whether the role's first answers could be used as they were. One that has to be repaired could not.
+	// Whether the first answers of the role were usable unchanged. An answer that needs a repair is not.
 	Valid         bool `protobuf:"varint,3,opt,name=valid,proto3" json:"valid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -910,14 +912,14 @@ func (x *Score) GetValid() bool {
 	return false
 }
 
-// EpisodeState is what an episode's bytes hold.
+// EpisodeState is the content of an episode's bytes.
 type EpisodeState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How it began.
+	// Its beginning.
 	Begin *BeginRequest `protobuf:"bytes,1,opt,name=begin,proto3" json:"begin,omitempty"`
-	// The prompts that its requests were made by. Another version's episodes are refused.
+	// The prompts of its requests. Episodes of another version are refused.
 	Prompts string `protobuf:"bytes,2,opt,name=prompts,proto3" json:"prompts,omitempty"`
-	// The numbers of the forks that it came through.
+	// The numbers of the forks that led to it.
 	Forks []uint32 `protobuf:"varint,3,rep,packed,name=forks,proto3" json:"forks,omitempty"`
 	// The answers so far, in the order of the steps.
 	History       []*Answer `protobuf:"bytes,4,rep,name=history,proto3" json:"history,omitempty"`

@@ -114,9 +114,9 @@ const (
 type UtilizerServiceClient interface {
 	// Recall returns a profile for a query, with the memories it cites.
 	Recall(context.Context, *connect.Request[v1.RecallRequest]) (*connect.Response[v1.RecallResponse], error)
-	// Answer recalls and has the generator answer from the profile, with citations.
+	// Answer makes a recall and lets the generator answer from the profile, with citations.
 	Answer(context.Context, *connect.Request[v1.AnswerRequest]) (*connect.Response[v1.AnswerResponse], error)
-	// ReportCitations says which of the memories of a recall the caller's own answer used.
+	// ReportCitations reports the memories of a recall that the caller's own answer used.
 	ReportCitations(context.Context, *connect.Request[v1.ReportCitationsRequest]) (*connect.Response[v1.ReportCitationsResponse], error)
 }
 
@@ -179,9 +179,9 @@ func (c *utilizerServiceClient) ReportCitations(ctx context.Context, req *connec
 type UtilizerServiceHandler interface {
 	// Recall returns a profile for a query, with the memories it cites.
 	Recall(context.Context, *connect.Request[v1.RecallRequest]) (*connect.Response[v1.RecallResponse], error)
-	// Answer recalls and has the generator answer from the profile, with citations.
+	// Answer makes a recall and lets the generator answer from the profile, with citations.
 	Answer(context.Context, *connect.Request[v1.AnswerRequest]) (*connect.Response[v1.AnswerResponse], error)
-	// ReportCitations says which of the memories of a recall the caller's own answer used.
+	// ReportCitations reports the memories of a recall that the caller's own answer used.
 	ReportCitations(context.Context, *connect.Request[v1.ReportCitationsRequest]) (*connect.Response[v1.ReportCitationsResponse], error)
 }
 
@@ -248,19 +248,20 @@ type MemoryServiceClient interface {
 	GetMemory(context.Context, *connect.Request[v1.GetMemoryRequest]) (*connect.Response[v1.GetMemoryResponse], error)
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
-	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
-	// A quarantined entry is removed by it.
+	// DeleteMemory retracts an entry. Recall no longer uses it, and its history stays. A superseded entry is history,
+	// and refused. A quarantined entry is removed.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
-	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
-	// was removed is refused.
+	// ReleaseMemory ends the quarantine of an entry. Recall uses it from then on. An entry outside quarantine stays
+	// unchanged. A removed entry is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
-	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
-	// that it is made from is written with it. What looks like an attack on the memory is written into quarantine.
+	// AddMemory writes an entry unchanged, without a comparison with stored memories. It is for callers who have made
+	// that decision themselves. It also writes the source turn. An entry that looks like an attack on the memory goes
+	// into quarantine.
 	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
-	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
-	// not hold is refused.
+	// UpdateMemory writes a new version of an entry that holds, in the caller's words. The old version is superseded.
+	// An entry that does not hold is refused.
 	UpdateMemory(context.Context, *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error)
-	// GetTurns says what became of turns.
+	// GetTurns returns the states of turns.
 	GetTurns(context.Context, *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
@@ -450,19 +451,20 @@ type MemoryServiceHandler interface {
 	GetMemory(context.Context, *connect.Request[v1.GetMemoryRequest]) (*connect.Response[v1.GetMemoryResponse], error)
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
-	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
-	// A quarantined entry is removed by it.
+	// DeleteMemory retracts an entry. Recall no longer uses it, and its history stays. A superseded entry is history,
+	// and refused. A quarantined entry is removed.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
-	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
-	// was removed is refused.
+	// ReleaseMemory ends the quarantine of an entry. Recall uses it from then on. An entry outside quarantine stays
+	// unchanged. A removed entry is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
-	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
-	// that it is made from is written with it. What looks like an attack on the memory is written into quarantine.
+	// AddMemory writes an entry unchanged, without a comparison with stored memories. It is for callers who have made
+	// that decision themselves. It also writes the source turn. An entry that looks like an attack on the memory goes
+	// into quarantine.
 	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
-	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
-	// not hold is refused.
+	// UpdateMemory writes a new version of an entry that holds, in the caller's words. The old version is superseded.
+	// An entry that does not hold is refused.
 	UpdateMemory(context.Context, *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error)
-	// GetTurns says what became of turns.
+	// GetTurns returns the states of turns.
 	GetTurns(context.Context, *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
@@ -646,20 +648,20 @@ func (UnimplementedMemoryServiceHandler) GetCore(context.Context, *connect.Reque
 
 // UserDataServiceClient is a client for the mneme.v1.UserDataService service.
 type UserDataServiceClient interface {
-	// EraseUser asks for the erasure of everything that is kept of a user. It is accepted when the call returns, and done in the
-	// order of the user's events: what was said before is erased, what is said after is new.
+	// EraseUser requests the erasure of all data of a user. The request is accepted when the call returns. The erasure
+	// follows the order of the user's events: it erases earlier data, and later data is new.
 	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
-	// GetErasure says how far an erasure is.
+	// GetErasure returns the progress of an erasure.
 	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
-	// ListErasures returns the running erasures of the tenant, the oldest first, and what they wait for. Erasures that wait for the
-	// user's writer are not among them.
+	// ListErasures returns the running erasures of the tenant, the oldest first, and the stores that they wait for. It
+	// omits erasures that wait for the user's writer.
 	ListErasures(context.Context, *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error)
-	// ScanUser counts what is kept of a user, in every store.
+	// ScanUser counts the stored data of a user, in every store.
 	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
 	// ExportUser returns a user's bank as JSON lines.
 	ExportUser(context.Context, *connect.Request[v1.ExportUserRequest]) (*connect.ServerStreamForClient[v1.ExportUserResponse], error)
-	// ImportUser writes a page of what ExportUser returned. The bank must be empty before the first page, hold what the pages before
-	// wrote before any other, and nobody else may write it meanwhile.
+	// ImportUser writes a page of an export from ExportUser. The bank must be empty before the first page. Before each
+	// later page it must hold exactly the earlier pages. No other writer may write it meanwhile.
 	ImportUser(context.Context, *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error)
 }
 
@@ -759,20 +761,20 @@ func (c *userDataServiceClient) ImportUser(ctx context.Context, req *connect.Req
 
 // UserDataServiceHandler is an implementation of the mneme.v1.UserDataService service.
 type UserDataServiceHandler interface {
-	// EraseUser asks for the erasure of everything that is kept of a user. It is accepted when the call returns, and done in the
-	// order of the user's events: what was said before is erased, what is said after is new.
+	// EraseUser requests the erasure of all data of a user. The request is accepted when the call returns. The erasure
+	// follows the order of the user's events: it erases earlier data, and later data is new.
 	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
-	// GetErasure says how far an erasure is.
+	// GetErasure returns the progress of an erasure.
 	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
-	// ListErasures returns the running erasures of the tenant, the oldest first, and what they wait for. Erasures that wait for the
-	// user's writer are not among them.
+	// ListErasures returns the running erasures of the tenant, the oldest first, and the stores that they wait for. It
+	// omits erasures that wait for the user's writer.
 	ListErasures(context.Context, *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error)
-	// ScanUser counts what is kept of a user, in every store.
+	// ScanUser counts the stored data of a user, in every store.
 	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
 	// ExportUser returns a user's bank as JSON lines.
 	ExportUser(context.Context, *connect.Request[v1.ExportUserRequest], *connect.ServerStream[v1.ExportUserResponse]) error
-	// ImportUser writes a page of what ExportUser returned. The bank must be empty before the first page, hold what the pages before
-	// wrote before any other, and nobody else may write it meanwhile.
+	// ImportUser writes a page of an export from ExportUser. The bank must be empty before the first page. Before each
+	// later page it must hold exactly the earlier pages. No other writer may write it meanwhile.
 	ImportUser(context.Context, *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error)
 }
 
@@ -876,7 +878,8 @@ type RerankerServiceClient interface {
 	Rerank(context.Context, *connect.Request[v1.RerankRequest]) (*connect.Response[v1.RerankResponse], error)
 	// ListWeights returns the versions of the tenant's weights.
 	ListWeights(context.Context, *connect.Request[v1.ListWeightsRequest]) (*connect.Response[v1.ListWeightsResponse], error)
-	// RollbackWeights takes the tenant's weights back to an earlier version, and forgets what has been learned but not applied.
+	// RollbackWeights returns the tenant's weights to an earlier version, and discards learning that was not applied
+	// yet.
 	RollbackWeights(context.Context, *connect.Request[v1.RollbackWeightsRequest]) (*connect.Response[v1.RollbackWeightsResponse], error)
 }
 
@@ -941,7 +944,8 @@ type RerankerServiceHandler interface {
 	Rerank(context.Context, *connect.Request[v1.RerankRequest]) (*connect.Response[v1.RerankResponse], error)
 	// ListWeights returns the versions of the tenant's weights.
 	ListWeights(context.Context, *connect.Request[v1.ListWeightsRequest]) (*connect.Response[v1.ListWeightsResponse], error)
-	// RollbackWeights takes the tenant's weights back to an earlier version, and forgets what has been learned but not applied.
+	// RollbackWeights returns the tenant's weights to an earlier version, and discards learning that was not applied
+	// yet.
 	RollbackWeights(context.Context, *connect.Request[v1.RollbackWeightsRequest]) (*connect.Response[v1.RollbackWeightsResponse], error)
 }
 
@@ -1002,7 +1006,7 @@ func (UnimplementedRerankerServiceHandler) RollbackWeights(context.Context, *con
 
 // DiagnosisServiceClient is a client for the mneme.v1.DiagnosisService service.
 type DiagnosisServiceClient interface {
-	// Why recalls and names, for what was expected, the earliest stage at which it was lost. Nothing is learned from it.
+	// Why makes a recall and names the earliest stage that lost each expected item. Nothing is learned from it.
 	Why(context.Context, *connect.Request[v1.WhyRequest]) (*connect.Response[v1.WhyResponse], error)
 }
 
@@ -1038,7 +1042,7 @@ func (c *diagnosisServiceClient) Why(ctx context.Context, req *connect.Request[v
 
 // DiagnosisServiceHandler is an implementation of the mneme.v1.DiagnosisService service.
 type DiagnosisServiceHandler interface {
-	// Why recalls and names, for what was expected, the earliest stage at which it was lost. Nothing is learned from it.
+	// Why makes a recall and names the earliest stage that lost each expected item. Nothing is learned from it.
 	Why(context.Context, *connect.Request[v1.WhyRequest]) (*connect.Response[v1.WhyResponse], error)
 }
 

@@ -49,14 +49,14 @@ const (
 
 // EpisodeServiceClient is a client for the mneme.v1.EpisodeService service.
 type EpisodeServiceClient interface {
-	// Begin begins a life, and returns what the model is asked first.
+	// Begin begins a life, and returns the first requests to the model.
 	Begin(context.Context, *connect.Request[v1.BeginRequest]) (*connect.Response[v1.BeginResponse], error)
-	// Step takes the model's answers to all that is pending, and returns what it is asked next: of the same session, such as a repair or the
-	// manager after the extractor, or of the next one.
+	// Step takes the model's answers to all pending requests, and returns the next ones. They belong to the same
+	// session, such as a repair or the manager after the extractor, or to the next session.
 	Step(context.Context, *connect.Request[v1.StepRequest]) (*connect.Response[v1.StepResponse], error)
-	// Fork returns episodes that stand where one does, and go their own ways.
+	// Fork returns copies of an episode in its present state. They continue independently.
 	Fork(context.Context, *connect.Request[v1.ForkRequest]) (*connect.Response[v1.ForkResponse], error)
-	// End measures an episode that is over: nothing is pending.
+	// End measures a finished episode, without pending requests.
 	End(context.Context, *connect.Request[v1.EndRequest]) (*connect.Response[v1.EndResponse], error)
 }
 
@@ -132,14 +132,14 @@ func (c *episodeServiceClient) End(ctx context.Context, req *connect.Request[v1.
 
 // EpisodeServiceHandler is an implementation of the mneme.v1.EpisodeService service.
 type EpisodeServiceHandler interface {
-	// Begin begins a life, and returns what the model is asked first.
+	// Begin begins a life, and returns the first requests to the model.
 	Begin(context.Context, *connect.Request[v1.BeginRequest]) (*connect.Response[v1.BeginResponse], error)
-	// Step takes the model's answers to all that is pending, and returns what it is asked next: of the same session, such as a repair or the
-	// manager after the extractor, or of the next one.
+	// Step takes the model's answers to all pending requests, and returns the next ones. They belong to the same
+	// session, such as a repair or the manager after the extractor, or to the next session.
 	Step(context.Context, *connect.Request[v1.StepRequest]) (*connect.Response[v1.StepResponse], error)
-	// Fork returns episodes that stand where one does, and go their own ways.
+	// Fork returns copies of an episode in its present state. They continue independently.
 	Fork(context.Context, *connect.Request[v1.ForkRequest]) (*connect.Response[v1.ForkResponse], error)
-	// End measures an episode that is over: nothing is pending.
+	// End measures a finished episode, without pending requests.
 	End(context.Context, *connect.Request[v1.EndRequest]) (*connect.Response[v1.EndResponse], error)
 }
 
@@ -215,7 +215,7 @@ func (UnimplementedEpisodeServiceHandler) End(context.Context, *connect.Request[
 
 // RewardServiceClient is a client for the mneme.v1.RewardService service.
 type RewardServiceClient interface {
-	// Score forms the session by each rollout from the same state, and rewards what it comes to.
+	// Score forms the session by each rollout from the same state, and rewards the result.
 	Score(context.Context, *connect.Request[v1.ScoreRequest]) (*connect.Response[v1.ScoreResponse], error)
 }
 
@@ -252,7 +252,7 @@ func (c *rewardServiceClient) Score(ctx context.Context, req *connect.Request[v1
 
 // RewardServiceHandler is an implementation of the mneme.v1.RewardService service.
 type RewardServiceHandler interface {
-	// Score forms the session by each rollout from the same state, and rewards what it comes to.
+	// Score forms the session by each rollout from the same state, and rewards the result.
 	Score(context.Context, *connect.Request[v1.ScoreRequest]) (*connect.Response[v1.ScoreResponse], error)
 }
 
