@@ -88,11 +88,12 @@ func TestWeaknessesAreFound(t *testing.T) {
 		failures string
 		advice   string
 	}{
-		"away":             {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
-		"overloaded":       {step: llmtest.RateLimited("3600"), failures: "rate limited", advice: "MNEME_LLM_ROLES"},
-		"a login page":     {step: llmtest.Body("<html>Log in</html>"), failures: "no completions", advice: "MNEME_LLM_BASE_URL"},
-		"no key":           {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
-		"no such model":    {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path", advice: "the model of filter in MNEME_LLM_ROLES"},
+		"away":         {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
+		"overloaded":   {step: llmtest.RateLimited("3600"), failures: "rate limited", advice: "MNEME_LLM_ROLES"},
+		"a login page": {step: llmtest.Body("<html>Log in</html>"), failures: "no completions", advice: "MNEME_LLM_BASE_URL"},
+		"no key":       {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
+		"no such model": {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path",
+			advice: "the model of filter in MNEME_LLM_ROLES"},
 		"small window":     {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
 		"cut off":          {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
 		"refuses":          {step: llmtest.Refusal(), failures: "refused", advice: "model itself refuses"},

@@ -122,7 +122,8 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if n := kept(t, store.Addr()); n == 0 {
 		t.Error("nothing is kept of a training that nobody came for")
 	}
-	if code, said := policy(t.Context(), append(to, "--seed", "3", "--cancel")...); code != command.ExitOK || !strings.Contains(said, "is over") {
+	if code, said := policy(t.Context(), append(to, "--seed", "3", "--cancel")...); code != command.ExitOK ||
+		!strings.Contains(said, "is over") {
 		t.Errorf("a training that is over is cancelled with %d: %s", code, said)
 	}
 	if n := kept(t, store.Addr()); n != 0 {

@@ -158,7 +158,8 @@ func (c *cli) awaitErased(ctx context.Context, s *session, user, id string, name
 			id, waitsFor(last), cause)
 	}
 	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
-		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last), command.Printable(user), id)
+		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last),
+		command.Printable(user), id)
 }
 
 // waitsFor describes the reason of an erasure's wait.

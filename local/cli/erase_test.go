@@ -204,7 +204,8 @@ func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
 func TestTheHelpOfEraseNamesWhatIsErased(t *testing.T) {
 	_, out, _ := run(t, "erase", "--help")
 	for _, want := range []string{
-		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions", "calls of models", "traces of recalls",
+		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions", "calls of models",
+		"traces of recalls",
 		"deliveries of webhooks", "dead letters", "workflow histories",
 	} {
 		if !strings.Contains(strings.ReplaceAll(out, "\n", " "), want) {
@@ -278,7 +279,8 @@ func TestExportAndImportOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, append([]string{"import", file}, at...)...)
-	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out, "embedded anew") {
+	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out,
+		"embedded anew") {
 		t.Errorf("exit code %d, %q, %q, imported %q", code, out, errOut, d.imported)
 	}
 }
@@ -328,7 +330,8 @@ func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
 			"user_id", false},
 		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), command.ExitFailed, "not empty",
 			false},
-		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), command.ExitUnreachable, "try again", false},
+		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), command.ExitUnreachable,
+			"try again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{refusal: c.refusal})...)...)

@@ -191,7 +191,8 @@ func (c *cli) printKeys(tenantID string, all []access.Key) error {
 			expires += " (over)"
 		}
 		t.AppendRow(table.Row{
-			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes), at(k.CreatedAt, ""), expires, at(k.LastUsedAt, "never"),
+			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes), at(k.CreatedAt, ""),
+			expires, at(k.LastUsedAt, "never"),
 		})
 	}
 	t.Render()

@@ -66,7 +66,8 @@ func (c *cli) printWindow(turns []*mnemev1.Turn) {
 	t.SetColumnConfigs([]table.ColumnConfig{{Name: "turn", WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	for _, turn := range turns {
 		t.AppendRow(table.Row{
-			turn.GetTime().AsTime().Format("2006-01-02 15:04"), command.Printable(turn.GetSpeaker()), command.Printable(turn.GetText()), command.Printable(turn.GetTurnId()),
+			turn.GetTime().AsTime().Format("2006-01-02 15:04"), command.Printable(turn.GetSpeaker()),
+			command.Printable(turn.GetText()), command.Printable(turn.GetTurnId()),
 		})
 	}
 	t.Render()

@@ -202,7 +202,8 @@ func (c *cli) printTenants(o *operator, made []tenant.Tenant) error {
 			state = "suspended"
 		}
 		t.AppendRow(table.Row{
-			command.Printable(s.ID), command.Printable(s.Name), command.Printable(string(s.Strategy)), command.Printable(string(s.Policy)), command.Printable(string(s.Saliency)),
+			command.Printable(s.ID), command.Printable(s.Name), command.Printable(string(s.Strategy)),
+			command.Printable(string(s.Policy)), command.Printable(string(s.Saliency)),
 			command.Printable(string(s.Explore)), s.From, state,
 		})
 	}

@@ -44,8 +44,10 @@ func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 		"user: I have a dog.", "Bea: I live in Bern now.",
 	}
 	named := []string{"Ana: I live in Graz.", "Ana: I have a dog.", "Ana: I like tea.", "Mallory: I live in Oslo.", "Mallory: I like rain."}
-	relatives := []string{"user: I live in Graz.", "user: My brother Tom is an architect.", "user: He now lives in Rome.", "user: My sister lives in Lyon."}
-	german := []string{"user: Ich wohne in Graz.", "user: Mein Bruder Tom ist Architekt.", "user: Er wohnt jetzt in Rom.", "Mallory: Ich wohne in Oslo."}
+	relatives := []string{"user: I live in Graz.", "user: My brother Tom is an architect.", "user: He now lives in Rome.",
+		"user: My sister lives in Lyon."}
+	german := []string{"user: Ich wohne in Graz.", "user: Mein Bruder Tom ist Architekt.", "user: Er wohnt jetzt in Rom.",
+		"Mallory: Ich wohne in Oslo."}
 	moved := []string{
 		"user: I live in Lisbon.", "user: My brother moved to Oslo.", "user: He now lives in Oslo.", "user: Mum: I moved to Oslo.",
 		"user: My therapist now lives in Oslo.", "user: @mallory: I live in Oslo.",
@@ -71,7 +73,8 @@ func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 	} {
 		r := newRecaller(t)
 		heard(t, r, tc.turns...)
-		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: guest.User, Query: tc.query, Candidates: 20, Memories: 10, WordBudget: 250})
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: guest.User, Query: tc.query, Candidates: 20, Memories: 10,
+			WordBudget: 250})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,8 @@ func AsksAboutUser(question string) bool {
 // asksOneself reports whether a question has a verb of the first person of a language that leaves the pronoun out: "¿Dónde vivo?"
 func asksOneself(words []Word) bool {
 	return len(words) > 1 && slices.ContainsFunc(readers(), func(r reader) bool {
-		return askingSet()[r.language][foldAccents(words[0].Lower)] && slices.ContainsFunc(words[1:], func(w Word) bool { return r.verbs[w.Lower] })
+		return askingSet()[r.language][foldAccents(words[0].Lower)] && slices.ContainsFunc(words[1:],
+			func(w Word) bool { return r.verbs[w.Lower] })
 	})
 }
 

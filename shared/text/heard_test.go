@@ -32,11 +32,13 @@ func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 		"**Mallory**: I live in Oslo now.", "Mallory,I live in Oslo now.", "name,text\nMallory,I live in Oslo now.",
 		"2026-03-12\tMallory\tI live in Oslo now.", "| Mallory | I live in Oslo now. |", "- name: Mallory\n  text: I live in Oslo now.",
 		"Kofi Mensah: I live in Oslo.", "Papa : j'habite à Oslo.", "Mein Chef: ich wohne in Oslo.", "My landlord: I moved to Oslo.",
-		"The doctor: I moved to Oslo.", "Text from my sister: I moved to Oslo.", "WhatsApp from Tom: I moved to Oslo.", "jdoe_77: I live in Oslo.",
+		"The doctor: I moved to Oslo.", "Text from my sister: I moved to Oslo.", "WhatsApp from Tom: I moved to Oslo.",
+		"jdoe_77: I live in Oslo.",
 		"As my mother put it: I moved to Oslo.", "Mon 10:15 Tom: I live in Oslo", "Tom (via Slack): I live in Oslo.", "Tom - I live in Oslo",
 		"Tom <tom@x.org>: I live in Oslo.", "\"Tom\";\"I live in Oslo\"", "- **Tom** — I live in Oslo", "Tom wrote on Monday:\n\nI live in Oslo.",
 		"March 12, 2026 10:15 Tom: I live in Oslo", "Here is a letter by my aunt:\nI live in Oslo.",
-		"🦊 Mallory 🦊: I live in Oslo now.", "12.03.26, 10:15 - Mallory: Ich wohne jetzt in Oslo.", "Mallory — Today at 10:15\nI live in Oslo now.",
+		"🦊 Mallory 🦊: I live in Oslo now.", "12.03.26, 10:15 - Mallory: Ich wohne jetzt in Oslo.",
+		"Mallory — Today at 10:15\nI live in Oslo now.",
 		"Mallory  10:15 AM\nI live in Oslo now.", "[10:15] M: I live in Oslo now.", "<m> I live in Oslo now.",
 		"[12/03/2026, 10:15:02] Xoch: I live in Oslo now.\n[12/03/2026, 10:16:02] Ana: Great!",
 		"12/3/26, 10:15 PM - Mum: I live in Oslo now.", "Me: hi\nHer: I moved to Oslo. I am allergic to cats.",
@@ -135,8 +137,10 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 	const short, times = 8 << 10, 4
 	for _, unit := range []string{
-		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’", "Xo: I a\n", "Mallory: I am\n", "X: ",
-		"@a: ", "|a", "a,b", "10:15 ", "[1] ", "\t", "\n", "-", "🦊", "she said but I ", "She said \"I am so ok now\", ", "Dear Ines,\n", "Yours,\n", "Hi Ines. ",
+		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’", "Xo: I a\n",
+		"Mallory: I am\n", "X: ",
+		"@a: ", "|a", "a,b", "10:15 ", "[1] ", "\t", "\n", "-", "🦊", "she said but I ", "She said \"I am so ok now\", ",
+		"Dear Ines,\n", "Yours,\n", "Hi Ines. ",
 		"name: Tom\n", "I ", "my ex ", "of mine ", "，", "： ", "。user", " that", "a b c: ",
 	} {
 		read := func(n int) time.Duration {

@@ -65,13 +65,15 @@ const (
 
 var (
 	// origin opens a label of what somebody else said; group 1 is who.
-	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,5}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote|quoted|reply|answer|comment` +
-		`|post|posted|copied|pasted|sent|nachricht|mail|brief|zitat|mensaje|carta|cita|message|lettre|citation|mensagem|messaggio|lettera|bericht)[ ]` +
+	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,5}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote` +
+		`|quoted|reply|answer|comment|post|posted|copied|pasted|sent|nachricht|mail|brief|zitat|mensaje|carta|cita` +
+		`|message|lettre|citation|mensagem|messaggio|lettera|bericht)[ ]` +
 		`(?:from|by|of|von|vom|de|del|da|do|di|van)|from|von|by) (.+)$`)
 	// source is any other label with somebody whom it is from; group 1 is who.
 	source = regexp.MustCompile(`^(?:[\pL’'-]+ ){1,3}(?:from|by|von) (.+)$`)
 	// thirdPersons are pronouns of others that stand as a label.
-	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles lui leur ela ele eles elas
+	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles
+		lui leur ela ele eles elas
 		lei loro hij zij hem haar`)
 	// labelOwners stand before what belongs to the speaker, labelOthers before what belongs to somebody else.
 	labelOwners = sync.OnceValue(func() map[string]bool {
@@ -85,7 +87,8 @@ var (
 		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
 	})
 	// manyOrAnimals are companions of whom a heading rather tells: "my kids: I drive them to school".
-	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit hamster puppy kitten baby
+	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit
+		hamster puppy kitten baby
 		eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata enfants chien chienne chat chatte pais filhos cachorro
 		cachorra cão genitori figli cane gatto gatta`)
 	// referring words take up somebody whom a label names.

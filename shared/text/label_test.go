@@ -9,7 +9,8 @@ import (
 // TestALineBehindANameIsAnothersWord reads single lines of a user who is called Ana Pinto.
 func TestALineBehindANameIsAnothersWord(t *testing.T) {
 	for _, said := range []string{
-		"Marta: I live in Braga now.", "Marta Silva: I live in Braga now.", "[10:32] Marta: I live in Braga now.", "**Marta:** I live in Braga now.",
+		"Marta: I live in Braga now.", "Marta Silva: I live in Braga now.", "[10:32] Marta: I live in Braga now.",
+		"**Marta:** I live in Braga now.",
 		"Marta (10:32): I live in Braga now.", "Mum: I have moved to Braga.", "Dr. Weber: I moved to Braga.", "MARTA: my new home is in Braga",
 		"Jürgen: ich wohne jetzt in Graz.", "Mateo: vivo en Sevilla ahora.", "Chloé: j'habite à Lyon maintenant.", "João: moro em Braga agora.",
 		"Giulia: abito a Torino adesso.", "Anna: ik woon nu in Delft.", "Ольга: я теперь живу в Омске.", "田中さん：私は京都に住んでいます。",
@@ -29,7 +30,8 @@ func TestALineBehindAHeadingIsOwn(t *testing.T) {
 		"Edit: I live in Braga now.", "FYI: I live in Braga now.", "TL;DR: I live in Braga now.", "Question: can I cook rice in my oven?",
 		"Allergies: I can't eat nuts at all.", "Fun Fact: I iron everything I own.", "Work: I am a nurse at Mercy.", "Home: I live in Graz now.",
 		"Dog: I walk him every morning.", "Nachtrag: ich wohne in Graz.", "Korrektur: ich wohne in Graz.", "Frage: kann ich das einfrieren?",
-		"Corrección: vivo en Sevilla ahora.", "Nota: vivo en Sevilla ahora.", "Pregunta: ¿puedo comer esto?", "Note : j'habite à Lyon maintenant.",
+		"Corrección: vivo en Sevilla ahora.", "Nota: vivo en Sevilla ahora.", "Pregunta: ¿puedo comer esto?",
+		"Note : j'habite à Lyon maintenant.",
 		"Correction : j'habite à Lyon.", "Correção: moro em Braga agora.", "Pergunta: posso comer isso?", "Correzione: abito a Torino adesso.",
 		"Domanda: posso congelarlo io?", "Correctie: ik woon nu in Delft.", "Vraag: kan ik dit invriezen?", "Поправка: я теперь живу в Омске.",
 		"Вопрос: мне можно это есть?", "追記：私は京都に住んでいます。", "質問：私は京都に住めますか。", "更正：我现在住在成都。", "问题：我可以吃这个吗？",

@@ -38,14 +38,16 @@ var (
 	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
 		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
 	// personVerbs are what persons do, and hardly things.
-	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love likes like hates
+	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
+		likes like hates
 		hate wants want owns own quit retired married studies study studied prefers prefer adopted teaches graduated smokes`)
 	// employed verbs are a person's before one of employers.
 	employed  = WordSet(`works work worked working`)
 	employers = WordSet(`as at for in with`)
 	linking   = WordSet(`is isn't was wasn't are aren't were has hasn't have haven't had got became`)
 	// traits are what a person is, and hardly a thing.
-	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed engaged born moving
+	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed
+		engaged born moving
 		living studying moved lived quit eaten adopted`)
 	// belongings are things that belong to a person: what is said of them is said of the person.
 	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
@@ -62,7 +64,8 @@ var (
 // reach is how many words behind an article or an owner may be the noun.
 const reach = 3
 
-// SubjectOf returns whom or what a statement is about. A statement that has the first person anywhere is about its speaker. It reads English,
+// SubjectOf returns whom or what a statement is about. A statement that has the first person anywhere is about its speaker. It
+// reads English,
 // and of German, Spanish, French, Portuguese and Italian what begins with a pronoun, or with a noun and its owner.
 func SubjectOf(said string) Subject {
 	words := Words(said)

@@ -61,7 +61,8 @@ var grammars = []grammar{
 			époux conjoint conjointe compagnon compagne copain copine fiancé fiancée tante oncle cousin cousine neveu nièce mamie papi
 			grand-mère grand-père grands-parents belle-mère beau-père beau-frère belle-sœur ami amie amis amies collègue collègues chef patron
 			patronne colocataire voisin voisine voisins propriétaire prof professeur médecin chien chienne chat chatte`,
-		lives:  `habite habitent vit vivent travaille travaillent déménagé mange mangent boit boivent aime aiment déteste détestent étudie étudient`,
+		lives: `habite habitent vit vivent travaille travaillent déménagé mange mangent boit boivent aime aiment déteste détestent
+			étudie étudient`,
 		things: `entreprise bureau boîte travail équipe société peau`, determiners: "le la les",
 		ends: "comme de du des avec en dans à pour par et ou mais", joins: "et mais",
 	},
@@ -88,7 +89,8 @@ var grammars = []grammar{
 			bimbo bimba moglie marito compagno compagna partner fidanzato fidanzata ragazzo ragazza zia zio zii cugino cugina cugini nipote
 			nipoti nonna nonno nonni suocera suocero suoceri cognato cognata amico amica amici amiche collega colleghi capo vicino vicina
 			vicini coinquilino coinquilina padrone professore professoressa medico cane gatto gatta`,
-		lives:  `abita abitano vive vivono trasferito trasferita lavora lavorano mangia mangiano beve bevono ama odia parla parlano studia studiano`,
+		lives: `abita abitano vive vivono trasferito trasferita lavora lavorano mangia mangiano beve bevono ama odia parla parlano
+			studia studiano`,
 		things: `azienda ufficio ditta lavoro squadra casa`, determiners: "il lo la i gli le",
 		ends: "come di del della con in per da su e o ma che", joins: "e ma mentre",
 	},
@@ -108,7 +110,8 @@ var readers = sync.OnceValue(func() []reader {
 	for _, g := range grammars {
 		at := slices.IndexFunc(languages[:], func(l languageEntry) bool { return l.code == g.code })
 		out = append(out, reader{
-			Language(at), g.ending, WordSet(g.self), WordSet(g.verbs), WordSet(g.articles), WordSet(g.owners), WordSet(g.others), //nolint:gosec // a few
+			Language(at), g.ending, WordSet(g.self), WordSet(g.verbs), WordSet(g.articles), WordSet(g.owners),
+			WordSet(g.others), //nolint:gosec // a few
 			WordSet(g.pronouns), WordSet(g.unsure), WordSet(g.sureVerbs), WordSet(g.companions),
 			WordSet(g.lives), WordSet(g.things), WordSet(g.determiners), WordSet(g.ends), WordSet(g.joins),
 		})

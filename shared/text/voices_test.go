@@ -91,9 +91,12 @@ func TestWordsThatBeginWithUserAreOwn(t *testing.T) {
 	for _, said := range []string{
 		"京都に住んでいて、ユーザーサポートの仕事をしています。", "ユーザーが多いアプリを作っています。", "用户要求分析是我的工作。", "我负责用户体验，用户对接也归我。",
 		"用户在线时长由我统计。", "사용자 지원팀에서 일하고 대구에 살아요.", "사용자의 경험을 연구하는 일을 해요.",
-		"Der Nutzer-Support ist mein Beruf und ich wohne in Graz.", "Die User-Forschung ist meine Aufgabe.", "The user-support team is where I work.",
-		"El usuario-soporte es mi trabajo", "Пользователь Linux с 2004 года, живу в Омске.", "उपयोगकर्ता सहायता मेरा काम है और मैं पुणे में रहता हूँ।",
-		"ব্যবহারকারী সহায়তা আমার কাজ।", "பயனர் ஆதரவு என் வேலை.", "Kullanıcı desteği benim işim, İzmir'de yaşıyorum.", "المستخدم النهائي هو محور عملي.",
+		"Der Nutzer-Support ist mein Beruf und ich wohne in Graz.", "Die User-Forschung ist meine Aufgabe.",
+		"The user-support team is where I work.",
+		"El usuario-soporte es mi trabajo", "Пользователь Linux с 2004 года, живу в Омске.",
+		"उपयोगकर्ता सहायता मेरा काम है और मैं पुणे में रहता हूँ।",
+		"ব্যবহারকারী সহায়তা আমার কাজ।", "பயனர் ஆதரவு என் வேலை.", "Kullanıcı desteği benim işim, İzmir'de yaşıyorum.",
+		"المستخدم النهائي هو محور عملي.",
 		"Użytkownik Linuksa od lat, mieszkam w Gdyni.", "L'utilisateur final est au cœur de mon travail.",
 	} {
 		if own, others := text.Voices(said, ""); own != said || others != "" {

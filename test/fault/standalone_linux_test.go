@@ -228,7 +228,8 @@ const tail = 20_000
 // launch runs the standalone until it prints its addresses, or ends.
 func launch(t *testing.T, binary, dir string) *running {
 	t.Helper()
-	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up", "--listen", "127.0.0.1:0"), ended: make(chan struct{}), log: &lockedBuffer{}}
+	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up", "--listen", "127.0.0.1:0"),
+		ended: make(chan struct{}), log: &lockedBuffer{}}
 	r.cmd.Stderr = r.log
 	out, in := io.Pipe()
 	r.cmd.Stdout = in

@@ -73,7 +73,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var all []recorder.Life
 	for _, l := range lives() {
-		all = append(all, recorder.Life{Workflow: "consolidation", Name: l.name, Version: "v1", Live: func(ctx context.Context, c client.Client) (*historypb.History, error) {
+		all = append(all, recorder.Life{Workflow: "consolidation", Name: l.name, Version: "v1", Live: func(ctx context.Context,
+			c client.Client) (*historypb.History, error) {
 			return live(ctx, c, l)
 		}})
 	}

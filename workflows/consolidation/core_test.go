@@ -153,7 +153,8 @@ func TestTheCoreBlockIsOfTheUsersOwnWords(t *testing.T) {
 	s.consolidate(t, labelled, start.Add(3*time.Hour))
 	s.wantLines(t, 2, "I am allergic to penicillin.", "I use a wheelchair.")
 	quoted := batchOf(5,
-		`"I moved to Oslo", she said. "I am allergic to cats."`, "Can you proofread this for my friend?\n\nI live in Oslo. I am allergic to cats.",
+		`"I moved to Oslo", she said. "I am allergic to cats."`,
+		"Can you proofread this for my friend?\n\nI live in Oslo. I am allergic to cats.",
 		"Hi Ines. I am allergic to cats. Mallory", "Me: hi\nHer: I moved to Oslo. I am allergic to cats.",
 		"My wife wrote me this:\nI moved to Oslo.\nI am allergic to cats.", "12/03/2026, 10:15 - Mallory: I am allergic to cats.",
 	)

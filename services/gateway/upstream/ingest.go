@@ -168,7 +168,8 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 	})
 }
 
-// unused leaves out the turns whose id was lately given to another turn: their words would become nothing. Where the lookup fails, all turns
+// unused leaves out the turns whose id was lately given to another turn: their words would become nothing. Where the lookup
+// fails, all turns
 // pass: the user's writer finds such a turn, and puts it to the dead letters. note notes the kept turns, once they are published.
 func (i *Ingester) unused(
 	ctx context.Context, scope memory.Scope, session string, b batch,

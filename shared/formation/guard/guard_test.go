@@ -221,9 +221,11 @@ func TestStatementsAboutOthersCloseNothingOfTheUsers(t *testing.T) {
 	const own = "I live in Porto."
 	for said, closes := range map[string]bool{
 		"I live in Berlin now.": true, "Moved to Berlin.": true, "My new home is in Berlin.": true, "Ich wohne jetzt in Berlin.": true,
-		"My therapist lives in Berlin now.": false, "They moved to Berlin.": false, "Now he lives in Berlin.": false, "My ex moved to Berlin.": false,
-		"Mi ex vive ahora en Berlín.": false, "Jetzt wohnt er in Berlin.": false, "My company moved to Berlin.": true, "Ahora vivo en Berlín.": true,
-		"Tokyo is great now.": false, "My brother lives in Berlin now.": false, "You live in Youville now.": false,
+		"My therapist lives in Berlin now.": false, "They moved to Berlin.": false, "Now he lives in Berlin.": false,
+		"My ex moved to Berlin.":      false,
+		"Mi ex vive ahora en Berlín.": false, "Jetzt wohnt er in Berlin.": false, "My company moved to Berlin.": true,
+		"Ahora vivo en Berlín.": true,
+		"Tokyo is great now.":   false, "My brother lives in Berlin now.": false, "You live in Youville now.": false,
 		"The office is in Lisbon now.": false, "Anna lives in Berlin now.": false, "He lives in Berlin now.": false,
 		"Mein Bruder wohnt jetzt in Berlin.": false, "Er wohnt jetzt in Berlin.": false, "Mi hermano vive ahora en Berlín.": false,
 		"Él vive ahora en Berlín.": false, "Mon frère habite à Berlin.": false, "Il habite maintenant à Berlin.": false,

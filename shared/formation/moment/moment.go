@@ -1,5 +1,6 @@
 // Package moment tells what matters for the moment only - where somebody is, what they are doing, how they feel today - from what lasts. A
-// linear model of words, trained by `mneme-lab train moment`, finds the first; what a question of another day may be about is kept from it by
+// linear model of words, trained by `mneme-lab train moment`, finds the first; what a question of another day may be about is
+// kept from it by
 // what is known of a statement beside its words: a liking, a habit, a constraint, what happened, and what names another day than today. A
 // word that no statement of the moment was seen to have may carry what lasts: what has one is kept, too.
 //

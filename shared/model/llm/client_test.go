@@ -215,7 +215,8 @@ func TestConfigurationLoadsFromTheEnvironment(t *testing.T) {
 		LLM llm.Config `envPrefix:"MNEME_LLM_"`
 	}
 	cfg, err := config.Load[service](map[string]string{
-		"MNEME_LLM_API_KEY": "sk-x", "MNEME_LLM_MODEL": "m", "MNEME_LLM_ROLES": "filter: {model: small}", "MNEME_LLM_TENANT_WEIGHTS": "acme:3,other:1",
+		"MNEME_LLM_API_KEY": "sk-x", "MNEME_LLM_MODEL": "m", "MNEME_LLM_ROLES": "filter: {model: small}",
+		"MNEME_LLM_TENANT_WEIGHTS": "acme:3,other:1",
 	})
 	if err != nil {
 		t.Fatal(err)

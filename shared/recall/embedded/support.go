@@ -168,7 +168,8 @@ func (a asked) another(m memory.Memory) (s text.Subject, ok bool) {
 	return s, s.Person && !slices.ContainsFunc(a.words, func(w wanted) bool { return slices.Contains(s.Heads, w.lower) })
 }
 
-// leavesOut reports whether an answer about the user leaves a memory out where another one answers: it is about another person, or may be another
+// leavesOut reports whether an answer about the user leaves a memory out where another one answers: it is about another person,
+// or may be another
 // person's word. Without a speaker, a name may be the user's.
 func (a asked) leavesOut(m memory.Memory) bool {
 	s, ok := a.another(m)
