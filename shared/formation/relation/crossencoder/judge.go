@@ -231,8 +231,8 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// surelyChanged is the least lead of a change's logit over the other labels' logits. From it on, a part that would be
-// changed alone does not count as the less likely one.
+// surelyChanged is the least lead of a change's logit over the other labels' logits for a sure change. The weight of a
+// part with a larger lead is at least 1.
 const surelyChanged = 3
 
 // hardlyChanged is the lead up to which a part would not be changed alone.
