@@ -33,8 +33,8 @@ type Config struct {
 	Parallel      parallel.Options `envPrefix:"MNEME_BOOSTER_"`
 	Embedding     wiring.Embedding
 	Webhooks      wiring.Webhooks
-	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster; attribution's is it with -attribution behind"`
-	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,attribution,workflow,model,store" desc:"parts of the work that this process takes, so that they scale apart: intake, attribution (keeps why turns were dropped), workflow, model, store"`
+	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster; the group of attribution has the suffix -attribution"`
+	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,attribution,workflow,model,store" desc:"roles of this process, which can scale separately: intake, attribution (stores the reasons for dropped turns), workflow, model, store"`
 	ModelParallel int      `env:"MNEME_BOOSTER_MODEL_PARALLEL" envDefault:"16" desc:"model-bound activities at the same time"`
 	StoreParallel int      `env:"MNEME_BOOSTER_STORE_PARALLEL" envDefault:"64" desc:"store-bound activities at the same time"`
 }

@@ -57,7 +57,7 @@ type Config struct {
 // WebhookConfig says how webhooks are told.
 type WebhookConfig struct {
 	wiring.Webhooks
-	Private bool `env:"MNEME_WEBHOOK_PRIVATE_ADDRESSES" envDefault:"false" desc:"whether webhooks may lead to addresses that are not public, and to URLs without TLS: then tenants reach what the gateway reaches"`
+	Private bool `env:"MNEME_WEBHOOK_PRIVATE_ADDRESSES" envDefault:"false" desc:"whether webhooks may use addresses that are not public, and URLs without TLS; tenants can then reach every address that the gateway can reach"`
 }
 
 // Validate checks what the types do not.

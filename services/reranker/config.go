@@ -23,26 +23,26 @@ type Config struct {
 
 // Settings configure ranking and learning.
 type Settings struct {
-	Explore     float64 `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
-	ExploreLast float64 `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls whose last place explores"`
+	Explore     float64 `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls with a randomly drawn order"`
+	ExploreLast float64 `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls with an exploring candidate in the last place"`
 	// Temperature is how far drawn orders deviate from the scores.
 	Temperature float64 `envDefault:"0.5"`
-	Spread      float64 `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"what each better memory of its session takes off a score where a query needs several things; 0 spreads nothing"`
+	Spread      float64 `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"deduction from a score for each better memory of its session, if a query needs several things; 0 spreads nothing"`
 	// LearningRate is the step size of the embedding maps; 0 turns their learning off.
 	LearningRate float64 `envDefault:"0.001"`
-	FeatureRate  float64 `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
+	FeatureRate  float64 `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"length of the first steps of the features' weights per unit of gradient"`
 	// Baseline is subtracted from the rewards, 1 or -1, of drawn orders.
 	Baseline float64 `envDefault:"0.5"`
-	Batch    int     `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of weights"`
+	Batch    int     `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"citation reports in one step of the weights"`
 	// Radius limits the distance of feature weights, and of maps, from the prior.
 	Radius     float64 `envDefault:"1"`
-	UserRate   int     `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of one user learned from in an hour at most"`
-	TenantRate int     `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of one tenant learned from in an hour"`
+	UserRate   int     `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"most reports of one user an hour that change the weights"`
+	TenantRate int     `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"most reports of one tenant an hour that change the weights"`
 	// Tenants is the number of tenants with cached weights; 16 tenants without weights count as 1.
 	Tenants int `envDefault:"1000"`
 	// Refresh is the maximum age of cached weights before the next read.
 	Refresh     time.Duration `envDefault:"1s"`
-	LoadTimeout time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for fresh weights"`
+	LoadTimeout time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long a ranking waits for fresh weights"`
 	TraceQueue  int           `envDefault:"1024"`
 }
 

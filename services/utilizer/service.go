@@ -47,17 +47,17 @@ type Config struct {
 	// its cached data of users.
 	Group         string        `envDefault:"mneme-utilizer"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
-	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
-	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.2" desc:"relevance floor of what a user asks an assistant: the least likely memories, each less than half as likely as one drawn at random, are not shown as long as the chance that any of them is needed comes to no more than this, 0 to 1; 0 leaves none out"`
-	OwnPlaces     int           `env:"MNEME_RECALL_OWN_PLACES" envDefault:"2" desc:"places that constraints and preferences each have of their own at most in what a request is shown, 0 to 20; 0 lets them compete with all else alone"`
-	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
-	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
-	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
+	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vectors against words in the bank's search, 0 to 1; the search serves users without an index; the default suits the built-in embedder, and a real embedding model may need a higher value"`
+	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.2" desc:"relevance floor of a user's request to an assistant, 0 to 1; a recall leaves out the least likely memories, each less than half as likely as a random one, while the probability that any of them is needed is at most this value; 0 leaves none out"`
+	OwnPlaces     int           `env:"MNEME_RECALL_OWN_PLACES" envDefault:"2" desc:"most reserved places for constraints, and as many for preferences, in the memories shown for a request, 0 to 20; 0 makes them compete with all others"`
+	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it continues without it"`
+	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it continues without it"`
+	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"approximate memory for the indexes of recently active users; 0 keeps none, and every recall searches the bank"`
 	// IndexEntries is the maximum number of memories, and of turns, of a user with an index. Above it, every recall
 	// searches the bank.
 	IndexEntries int           `envDefault:"20000"`
-	IndexFresh   time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
-	IndexTimeout time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
+	IndexFresh   time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"longest use of a user's index; a memory change drops it sooner"`
+	IndexTimeout time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index after the bank's search, before it uses the results of that search"`
 	// WeightsAge is the maximum age of a tenant's learned weights for the selection of candidates. They are read in
 	// the background. If all available weights are older, the shared prior selects.
 	WeightsAge time.Duration `envDefault:"30s"`

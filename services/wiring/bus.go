@@ -25,17 +25,17 @@ import (
 
 // Bus configures the access to Kafka and the creation of topics.
 type Bus struct {
-	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"some of the brokers, host:port, comma-separated"`
-	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers speak TLS; certificates are verified"`
-	SASL       string        `env:"MNEME_KAFKA_SASL" envDefault:"plain" oneof:"plain|scram-sha-256|scram-sha-512" desc:"SASL mechanism, where there is a user"`
-	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL user; empty for none"`
+	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"one or more of the brokers, host:port, comma-separated"`
+	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers use TLS; certificates are verified"`
+	SASL       string        `env:"MNEME_KAFKA_SASL" envDefault:"plain" oneof:"plain|scram-sha-256|scram-sha-512" desc:"SASL mechanism, if a user is set"`
+	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL user; empty for no user"`
 	Password   config.Secret `env:"MNEME_KAFKA_PASSWORD" desc:"SASL password"`
-	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a new topic; an existing one keeps its own"`
+	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a new topic; an existing topic keeps its number"`
 	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a new topic; 0 is the broker's default"`
-	InSync     int           `env:"MNEME_KAFKA_MIN_INSYNC_REPLICAS" envDefault:"0" desc:"min.insync.replicas of a new topic, and of existing ones by mneme migrate; 0 is the broker's default"`
+	InSync     int           `env:"MNEME_KAFKA_MIN_INSYNC_REPLICAS" envDefault:"0" desc:"min.insync.replicas of a new topic, and by mneme migrate of existing ones; 0 is the broker's default"`
 	// Retention is per topic, because only some topics hold users' texts.
-	Retention map[string]time.Duration `env:"MNEME_KAFKA_RETENTION" desc:"how long topics keep records, such as mneme.session-events:168h; of new topics, and of existing ones by mneme migrate; the broker's default where not named"`
-	Workers   int                      `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
+	Retention map[string]time.Duration `env:"MNEME_KAFKA_RETENTION" desc:"retention of topics, such as mneme.session-events:168h; set for new topics, and by mneme migrate for existing ones; other topics use the broker's default"`
+	Workers   int                      `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users that one consumer handles at the same time"`
 	// MaxBatch is the maximum number of records of one user handled together.
 	MaxBatch int `envDefault:"256"`
 }

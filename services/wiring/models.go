@@ -36,11 +36,11 @@ import (
 type Model struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
 	// Record turns on the recording of calls. Records hold users' texts.
-	Record  bool            `env:"MNEME_LLM_RECORD" desc:"whether what models are asked and answer is kept in Redis, to learn from; it holds what users say, and goes with an erasure"`
+	Record  bool            `env:"MNEME_LLM_RECORD" desc:"whether the prompts and answers of models are kept in Redis, for training; they contain users' text, and an erasure deletes them"`
 	Records records.Options `envPrefix:"MNEME_LLM_RECORD_"`
 
 	// DayTokens is a budget: above it, the embedded policy does the work.
-	DayTokens int64 `env:"MNEME_LLM_TENANT_TOKENS_PER_DAY" envDefault:"0" desc:"tokens of models that a tenant may use a day, in UTC; from then on the embedded policy decides, and what it formed waits for a replay of handler budget; 0 for no limit"`
+	DayTokens int64 `env:"MNEME_LLM_TENANT_TOKENS_PER_DAY" envDefault:"0" desc:"model tokens that a tenant may use a day, in UTC; beyond it, the embedded policy decides, and its results wait for a replay of handler budget; 0 for no limit"`
 
 	used    func(ctx context.Context, tenant string, tokens int64)
 	record  func(ctx context.Context, r llm.Record)
@@ -132,7 +132,7 @@ func missing(p tenant.Policy) error {
 // Embedding selects the embedder.
 type Embedding struct {
 	Kind   string `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint|encoder" desc:"builtin, the model server's /embeddings (endpoint), or a sentence encoder in the process (encoder)"`
-	Folder string `env:"MNEME_EMBEDDING_FOLDER" desc:"folder of the sentence encoder: model.onnx, tokenizer.json, config.json, as sentence-transformers lays them out"`
+	Folder string `env:"MNEME_EMBEDDING_FOLDER" desc:"folder of the sentence encoder with model.onnx, tokenizer.json and config.json, in the layout of sentence-transformers"`
 
 	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
 	// Cache is the number of texts with vectors cached in the process.
@@ -197,7 +197,7 @@ func (f Filters) Keep(keeping func(formation.Filter) formation.Filter) {
 
 // Decisions are the trained policies of decisions.
 type Decisions struct {
-	Folder string `env:"MNEME_DECISION_POLICIES" desc:"folder of policies that mneme-lab train policy made, beside those that the program comes with, for tenants whose policy is embedded@VERSION: their filter, their profiles, and what is formed of them; one that is put there is found at once"`
+	Folder string `env:"MNEME_DECISION_POLICIES" desc:"folder of policies from mneme-lab train policy, in addition to the built-in ones; tenants with the policy embedded@VERSION use them for the filter, profiles and formation; a new file is found at once"`
 }
 
 // FormationOptions adapt the policies of formation.

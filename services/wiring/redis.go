@@ -15,19 +15,19 @@ import (
 
 // Redis configures the access to Redis.
 type Redis struct {
-	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster, or Sentinels where there is a master's name"`
+	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster, or Sentinels if a master name is set"`
 	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
 	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
-	TLS      bool          `env:"MNEME_REDIS_TLS" envDefault:"false" desc:"whether Redis speaks TLS; certificates are verified"`
-	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
+	TLS      bool          `env:"MNEME_REDIS_TLS" envDefault:"false" desc:"whether Redis uses TLS; certificates are verified"`
+	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"number of the Redis database; not for a cluster"`
 	// Master is the name of the primary in the Sentinels.
-	Master           string        `env:"MNEME_REDIS_SENTINEL_MASTER" desc:"name that Sentinels know the master by; the addresses are those of the Sentinels then. Empty where there are none"`
+	Master           string        `env:"MNEME_REDIS_SENTINEL_MASTER" desc:"name of the master in the Sentinels; the addresses are then the Sentinels' addresses; empty without Sentinels"`
 	SentinelUser     string        `env:"MNEME_REDIS_SENTINEL_USER" desc:"user of the Sentinels; empty for the default one"`
 	SentinelPassword config.Secret `env:"MNEME_REDIS_SENTINEL_PASSWORD" desc:"password of the Sentinels; empty for none"`
 	// WeightsPrefix is the same in every service, because erasure needs it as well as the reranker.
 	WeightsPrefix string `envDefault:"mneme:weights:"`
 	// DirectoryPrefix is the same in every service, too.
-	DirectoryPrefix string `env:"MNEME_REDIS_DIRECTORY_PREFIX" envDefault:"mneme:directory:" desc:"beginning of the keys of tenants and API keys"`
+	DirectoryPrefix string `env:"MNEME_REDIS_DIRECTORY_PREFIX" envDefault:"mneme:directory:" desc:"prefix of the keys of tenants and API keys"`
 }
 
 // Validate checks the limits that the types do not express.

@@ -46,9 +46,9 @@ type Window struct {
 	Redis
 	// Prefix is the common prefix of the keys.
 	Prefix string        `envDefault:"mneme:window:"`
-	Words  int           `env:"MNEME_WINDOW_WORDS" envDefault:"600" desc:"words of salient turns in a user's window; what is of the moment only has as many to itself"`
-	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"72h" desc:"how much older than the user's newest turn a turn of the window may be"`
-	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"after how long without a write a user's window is forgotten"`
+	Words  int           `env:"MNEME_WINDOW_WORDS" envDefault:"600" desc:"words of salient turns in a user's window; statements of the moment have a separate budget of the same size"`
+	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"72h" desc:"largest age of a turn in the window, relative to the user's newest turn"`
+	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"time without a write after which a user's window is deleted"`
 }
 
 // Validate checks the limits that the types do not express.
@@ -81,20 +81,20 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 type Workflows struct {
 	Addr      string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
 	Namespace string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
-	TLS       bool          `env:"MNEME_TEMPORAL_TLS" envDefault:"false" desc:"whether Temporal speaks TLS; certificates are verified"`
-	Cert      string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of a certificate to show to Temporal; empty for none"`
-	Key       string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of its key"`
+	TLS       bool          `env:"MNEME_TEMPORAL_TLS" envDefault:"false" desc:"whether Temporal uses TLS; certificates are verified"`
+	Cert      string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of the client certificate for Temporal; empty for no certificate"`
+	Key       string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of the certificate's key"`
 	APIKey    config.Secret `env:"MNEME_TEMPORAL_API_KEY" desc:"Temporal API key; empty for none"`
 	// MaxTurns is the number of waiting turns that start a consolidation.
 	MaxTurns int `envDefault:"32"`
 	// BatchTurns is the number of turns of an ended session consolidated together.
 	BatchTurns int           `envDefault:"200"`
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
-	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
+	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays open after its last work"`
 
-	DeleteAfter time.Duration `env:"MNEME_TEMPORAL_DELETE_AFTER" envDefault:"40s" desc:"how long a run of a user's workflow has been closed before an erasure has Temporal delete it; longer than Temporal's history.transferProcessorUpdateAckInterval with its jitter (30 s and 15 %), which puts off deletions that come sooner"`
+	DeleteAfter time.Duration `env:"MNEME_TEMPORAL_DELETE_AFTER" envDefault:"40s" desc:"time between the close of a user's workflow run and its deletion in Temporal by an erasure; longer than Temporal's history.transferProcessorUpdateAckInterval with its jitter (30 s and 15 %), which delays earlier deletions"`
 
-	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"3" desc:"unusable model answers about the same turns until dead letters"`
+	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"3" desc:"unusable model answers about the same turns before they become dead letters"`
 }
 
 // Validate checks the limits that the types do not express.
@@ -151,8 +151,8 @@ func (w Workflows) Starter(c client.Client) consolidation.Starter {
 
 // Inside configures the authentication between services.
 type Inside struct {
-	Secret config.Secret `env:"MNEME_INTERNAL_SECRET" desc:"what the gateway and the services behind it show each other, 16 bytes or more, the same in all; empty for none, then tenants' keys of the tenants file are all that is taken"`
-	Keys   bool          `env:"MNEME_INTERNAL_KEYS" envDefault:"false" desc:"whether services behind the gateway take tenants' keys of the tenants file, too, where there is a secret"`
+	Secret config.Secret `env:"MNEME_INTERNAL_SECRET" desc:"shared secret of the gateway and the services behind it, 16 bytes or more, the same in all; empty for no secret, and the services then accept only the tenants' keys of the tenants file"`
+	Keys   bool          `env:"MNEME_INTERNAL_KEYS" envDefault:"false" desc:"whether services behind the gateway also accept the tenants' keys of the tenants file, if a secret is set"`
 }
 
 // minSecret is the minimum length of a secret in bytes.

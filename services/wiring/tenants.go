@@ -18,9 +18,9 @@ const noFile = "-"
 type Tenants struct {
 	// Redis has the directory. Services that also use Redis otherwise share these settings.
 	Redis     Redis
-	File      string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes; - for none, where MNEME_TENANTS_DIRECTORY is true"`
-	Directory bool          `env:"MNEME_TENANTS_DIRECTORY" envDefault:"false" desc:"whether tenants that are made at run time, and kept in Redis, are known, too; the same in all services"`
-	Poll      time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file and the directory are looked at"`
+	File      string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes; - for no file, if MNEME_TENANTS_DIRECTORY is true"`
+	Directory bool          `env:"MNEME_TENANTS_DIRECTORY" envDefault:"false" desc:"whether the services also use tenants that are created at run time and kept in Redis; must be the same in all services"`
+	Poll      time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"interval between checks of the tenants file and the directory"`
 }
 
 // Validate checks the limits that the types do not express.

@@ -24,7 +24,7 @@ type Weights struct {
 	Redis
 	// Versions is the number of versions of weights kept for a rollback.
 	Versions int           `envDefault:"100"`
-	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that wait for citations at most"`
+	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"most recalls of a user that wait for citations"`
 	TraceTTL time.Duration `env:"MNEME_RERANKER_TRACE_TTL" envDefault:"24h" desc:"how long a recall waits for its citations"`
 }
 
@@ -48,7 +48,7 @@ func (w Weights) Open(tel *telemetry.Telemetry) (weights.Store, func() error, er
 
 // Prior configures the initial ranking of every tenant.
 type Prior struct {
-	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of weights that every tenant's ranking starts from, as mneme-lab train reranker fits them to the embedding in use; the utilizer needs the reranker's; empty means the binary's"`
+	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of the first ranking weights of every tenant, fitted to the embedding in use by mneme-lab train reranker; the utilizer needs the same file as the reranker; empty means the binary's weights"`
 }
 
 // Open reads the prior. The features of a prior from a file get a name derived from its content. So services detect

@@ -1,6 +1,5 @@
-// Package formation is the port to the policies that form memory offline: which turns are
-// salient, what they say, and what that does to the bank. A policy decides; it writes
-// nothing.
+// Package formation is the port to the policies that form memory offline. A policy selects the salient turns, extracts
+// their statements, and decides their effect on the bank. It only decides, and writes no data.
 package formation
 
 import (
@@ -25,22 +24,22 @@ type Filter interface {
 // Former is one strategy's way of forming memory under one policy. Implementations are safe
 // for concurrent use and keep no state of a user.
 //
-// A session passes Extract once and then Decide, with a search of the bank between them. A former that wants to
-// search again returns Lookups from Decide and is asked once more with what was found.
+// A session passes Extract once and then Decide, with a search of the bank between them. A former that needs another
+// search returns Lookups from Decide. Decide is then called once more with the results.
 type Former interface {
-	// Extract returns what the salient turns of one session say, in order of their first source. An empty result means
-	// that nothing was said worth keeping; a failure is an error, never an empty result. A strategy that wants to see the bank before it
-	// says anything returns what it wants to see it for.
+	// Extract returns the statements of one session's salient turns, in order of their first source. An empty result
+	// means that no statement is worth keeping; a failure is an error, never an empty result. A strategy that needs
+	// the bank first returns its search texts.
 	Extract(ctx context.Context, in Session) ([]Candidate, error)
-	// Decide returns what the session does to the bank, or what it wants to know first. Where candidates are statements, every
-	// one is in the sources of at least one operation (NONE included).
+	// Decide returns the session's effect on the bank, or the lookups that it needs first. Where candidates are
+	// statements, every one is in the sources of at least one operation (NONE included).
 	Decide(ctx context.Context, in Bundle) (Verdict, error)
-	// Version is name and version of strategy and policy, kept with what they write.
+	// Version returns name and version of strategy and policy, stored with their entries.
 	Version() string
 }
 
-// Reader is a former that reads what the bank has before it extracts, so that it calls the people and things of the user what they are
-// called there, and what "it" or "the 28th" may mean.
+// Reader is a former that reads entries of the bank before it extracts. It then uses the bank's names for the user's
+// people and things, and can resolve "it" or "the 28th".
 type Reader interface {
 	Former
 	// Reads is how many entries of the bank Extract is given as Session.Known, at most.
@@ -52,15 +51,16 @@ type Session struct {
 	Scope memory.Scope  `json:"scope"`
 	ID    string        `json:"id"`
 	Turns []memory.Turn `json:"turns"`
-	// Context are turns of the session that are not formed, in order of time: a gate dropped them. They may be read, to understand what
-	// was said beside them, and are never the source of anything.
+	// Context are turns of the session that are not formed, in order of time: a gate dropped them. A former may read
+	// them to understand the other turns. They are never a source.
 	Context []memory.Turn `json:"context,omitempty"`
 	// Known are entries of the bank near to the turns, for a Reader: nearest first, without vectors. Like context they are never the source
 	// of anything.
 	Known []memory.Memory `json:"known,omitempty"`
 }
 
-// Around is the context of the turns from first to end: what was said after the turn before them, and before the turn behind them.
+// Around returns the context of the turns from first to end. It begins after the turn before them, and ends before the
+// turn after them.
 func (s Session) Around(first, end int) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range s.Context {
@@ -73,7 +73,7 @@ func (s Session) Around(first, end int) []memory.Turn {
 	return out
 }
 
-// Passing is a turn that says what matters for the moment only: working memory has it, and the bank need not.
+// Passing is a turn with statements of the moment only: working memory has it, and the bank does not need it.
 type Passing struct {
 	// TurnID is a turn of the session.
 	TurnID string `json:"turn_id"`
@@ -92,7 +92,7 @@ func (s Session) Positions() map[string]int {
 
 // Candidate is something the turns say, before it is held against the bank.
 type Candidate struct {
-	// Kind is what it is about.
+	// Kind is the kind of the statement.
 	Kind memory.Kind `json:"kind"`
 	// Content is as in memory.Memory: a statement in the third person, or the words of Speaker.
 	Content string `json:"content"`
@@ -102,27 +102,31 @@ type Candidate struct {
 	Topic string `json:"topic,omitempty"`
 	// Slot is as in memory.Memory.
 	Slot string `json:"slot,omitempty"`
-	// Keywords are search words beside the content.
+	// Keywords are search words in addition to the content.
 	Keywords []string `json:"keywords,omitempty"`
 	// EventTime is when it happened.
 	EventTime memory.EventTime `json:"event_time,omitzero"`
 	// Negates says that the statement denies something said before ("no longer plays tennis").
 	Negates bool `json:"negates,omitempty"`
-	// Working says that it matters for the moment only: working memory holds the turn for a while, and the bank need not have it.
+	// Working reports a statement of the moment only. Working memory holds the turn for a while, and the bank does not
+	// need it.
 	Working bool `json:"working,omitempty"`
 	// Sources are the turns it comes from; at least one of the session.
 	Sources []string `json:"sources"`
-	// Ordinal is its place among the session's candidates of the same sources, from 0. Together with the sources it makes the
-	// id of the entry (memory.DeriveID), so that candidates can be decided in any order. Number sets it.
+	// Ordinal is the candidate's place among the session's candidates with the same sources, from 0. The sources and
+	// the ordinal make the id of the entry (memory.DeriveID), so that candidates can be decided in any order. Number
+	// sets it.
 	Ordinal int `json:"ordinal,omitempty"`
-	// Neighbours is how many entries it is held against: 0 means MaxNeighbours, NoNeighbours none, SharedNeighbours as many as 0, of those
-	// that searches for the session's other candidates find.
+	// Neighbours is the number of entries to compare with the candidate. 0 means MaxNeighbours, and NoNeighbours means
+	// no entry. SharedNeighbours means as many as 0, from the searches for the session's other candidates.
 	Neighbours int `json:"neighbours,omitempty"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
 	Vector memory.Vector `json:"vector,omitempty"`
-	// Quarantine is the reason to quarantine what comes of the candidate; empty for a candidate that looks like no attack.
+	// Quarantine is the reason to quarantine the candidate's entries. It is empty for a candidate that does not look
+	// like an attack.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Fault, where it is not empty, says what is wrong with what the policy found in Sources: there is no candidate then. It quotes nobody.
+	// Fault, where it is not empty, describes an error of the policy's output for Sources. There is no candidate then.
+	// It contains no conversation text.
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -145,7 +149,7 @@ func Number(candidates []Candidate) {
 	}
 }
 
-// SpeakerStems are the stems of the names of those who speak: they tell statements apart as little as stop words do.
+// SpeakerStems returns the stems of the speakers' names. Like stop words, they hardly distinguish statements.
 func SpeakerStems(turns []memory.Turn) map[string]bool {
 	var names strings.Builder
 	for _, t := range turns {
@@ -159,8 +163,8 @@ type Related struct {
 	Candidate Candidate `json:"candidate"`
 	// Memories are active entries, nearest first; at most 20. They carry no vectors.
 	Memories []memory.Memory `json:"memories,omitempty"`
-	// Similarity is the cosine of the candidate's vector and that of the entry at the same place in
-	// Memories, -1 to 1.
+	// Similarity is the cosine of the candidate's vector and the vector of the entry at the same place in Memories, -1
+	// to 1.
 	Similarity []float64 `json:"similarity,omitempty"`
 }
 
@@ -172,7 +176,7 @@ type Bundle struct {
 	Core memory.Core `json:"core,omitzero"`
 	// Window is what of working memory W has been consolidated, oldest first.
 	Window []memory.Turn `json:"window,omitempty"`
-	// Found has what each of the last verdict's lookups found, in their order; nil when Decide is asked for the first time.
+	// Found has the results of each of the last verdict's lookups, in their order; nil at the first call of Decide.
 	Found []Found `json:"found,omitempty"`
 	// Memo is that of the last verdict.
 	Memo json.RawMessage `json:"memo,omitempty"`
@@ -180,7 +184,7 @@ type Bundle struct {
 
 // Lookup is a search in the user's bank that a former wants made.
 type Lookup struct {
-	// Text is what is searched for.
+	// Text is the search text.
 	Text string `json:"text"`
 	// K is how many entries are wanted; 0 means MaxNeighbours.
 	K int `json:"k,omitempty"`
@@ -188,11 +192,11 @@ type Lookup struct {
 	Vector memory.Vector `json:"vector,omitempty"`
 }
 
-// Found is what a lookup found.
+// Found has the results of a lookup.
 type Found struct {
 	// Memories are active entries, nearest first, without vectors.
 	Memories []memory.Memory `json:"memories,omitempty"`
-	// Similarity is the cosine of the lookup's vector and that of the entry at the same place, -1 to 1.
+	// Similarity is the cosine of the lookup's vector and the vector of the entry at the same place, -1 to 1.
 	Similarity []float64 `json:"similarity,omitempty"`
 }
 
@@ -200,11 +204,12 @@ type Found struct {
 type Failure struct {
 	// Sources are the turns, at least one of the session.
 	Sources []string `json:"sources"`
-	// Reason says what went wrong, for operators; it quotes nobody.
+	// Reason describes the failure for operators; it contains no conversation text.
 	Reason string `json:"reason"`
 }
 
-// Verdict is a former's decision on a session, or, when it has Lookups, what the former wants to know before it decides.
+// Verdict is a former's decision on a session, or, when it has Lookups, the searches that the former needs before it
+// decides.
 type Verdict struct {
 	// Operations are in the order they are to be applied, with the new entries complete but for version and vector.
 	// Targets are memories that the former was shown, or entries that an earlier operation of the list writes.
@@ -213,15 +218,16 @@ type Verdict struct {
 	Core []memory.CoreOperation `json:"core,omitempty"`
 	// Passing are turns of the session that working memory has to hold for a while.
 	Passing []Passing `json:"passing,omitempty"`
-	// Retire are turns that working memory should no longer show, beside the sources of what is closed.
+	// Retire are turns that working memory should no longer show, in addition to the sources of closed entries.
 	Retire []string `json:"retire,omitempty"`
 	// Failed are candidates that nothing could be decided on, although something was on others.
 	Failed []Failure `json:"failed,omitempty"`
 	// Lookups ask for more; the rest of the verdict but Memo must be empty then.
 	Lookups []Lookup `json:"lookups,omitempty"`
-	// Memo is handed back with what the lookups found. It may hold conversation text: it is kept in the workflow's history only.
+	// Memo is returned to the former together with the lookups' results. It may hold conversation text: it is kept in
+	// the workflow's history only.
 	Memo json.RawMessage `json:"memo,omitempty"`
 }
 
-// Touched is what the verdict's operations are about.
+// Touched returns the entries and turns of the verdict's operations.
 func (v Verdict) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, v.Operations) }

@@ -14,9 +14,10 @@ type Gradient struct {
 	fisher []float64
 }
 
-// Gradient returns the exact gradient, by the weights, of the sum over the places i of t.Shown of advantages[i] * log p_i, where p_i is
-// the Plackett-Luce probability of taking the i-th chosen candidate among all that were not taken before, from scores divided by the
-// temperature. The scores are those that the receiver gives, whatever weights the trace was ranked with.
+// Gradient returns the exact gradient, by the weights, of the sum over the places i of t.Shown of advantages[i] * log
+// p_i. p_i is the Plackett-Luce probability of taking the i-th chosen candidate among all that were not taken before,
+// from scores divided by the temperature. The scores come from the receiver, also where the trace was ranked with
+// other weights.
 func (w Weights) Gradient(t Trace, advantages []float64, temperature float64) (Gradient, error) {
 	scores, err := w.Scores(t.Query, t.Candidates)
 	if err != nil {
@@ -25,8 +26,8 @@ func (w Weights) Gradient(t Trace, advantages []float64, temperature float64) (G
 	return w.chain(t.Query, t.Candidates, scoreGradient(scores, t.Shown, advantages, temperature)), nil
 }
 
-// chain turns a gradient by scores into one by weights. With v the sum of memories by their share, the score's derivatives by the
-// maps sum up to (v + Am v) q^T and (q + Aq q) v^T.
+// chain turns a gradient by scores into one by weights. v is the sum of memories by their share. The score's
+// derivatives by the maps then sum up to (v + Am v) q^T and (q + Aq q) v^T.
 func (w Weights) chain(query []float32, candidates []Candidate, byScore []float64) Gradient {
 	g := Gradient{W: make([]float64, len(w.W))}
 	v := make([]float64, len(query))

@@ -47,7 +47,8 @@ func norm(vs ...[]float64) float64 {
 	return length
 }
 
-// softmax is the probability of each candidate to be taken first; one with a score of minus infinity is never taken.
+// softmax is the probability of each candidate to be taken first. A candidate with a score of minus infinity is never
+// taken.
 func softmax(scores []float64, temperature float64) []float64 {
 	out, best := make([]float64, len(scores)), floats.Max(scores)
 	for i, s := range scores {

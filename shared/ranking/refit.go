@@ -14,8 +14,8 @@ import (
 
 // RefitOptions say how a prior is fitted anew.
 type RefitOptions struct {
-	// Pull is how strongly feature weights, in units of the features' scales, are drawn to the prior's: as a precision, against the evidence
-	// of all examples, so that it counts for less the more of them there are.
+	// Pull is the strength with which feature weights, in units of the features' scales, are drawn to the prior's. It
+	// is a precision against the evidence of all examples, so it counts less with more examples.
 	Pull float64
 	// MapPull is how strongly the maps are drawn to zero, likewise; 0 learns none.
 	MapPull float64
@@ -25,7 +25,7 @@ type RefitOptions struct {
 	Precision float64
 }
 
-// DefaultRefitOptions are not tuned to any conversations: a pull counts for about as much as what some tens of questions tell.
+// DefaultRefitOptions are not tuned to any conversations: a pull counts for about as much as some tens of questions.
 func DefaultRefitOptions() RefitOptions {
 	return RefitOptions{Pull: 30, MapPull: 1, Temperature: DefaultSettings().Temperature, Precision: 1e-4}
 }
@@ -48,10 +48,11 @@ func (o RefitOptions) validate() error {
 	return nil
 }
 
-// Refit fits a prior to examples, for instance those of another embedder: the objective is Pretrain's, with a pull to the prior instead
-// of zero, so that few examples change little. With MapPull the maps are learned, too, from the embeddings that examples have; a bilinear
-// objective has no single minimum, and this one is looked for from maps of zero. Equal input gives equal weights. A feature that never
-// varies keeps its weight. Examples that are malformed, or all without anything to learn, are terminal errors.
+// Refit fits a prior to examples, for instance of another embedder. The objective is Pretrain's, with a pull to the
+// prior instead of zero, so that few examples change little. With MapPull it learns the maps, too, from the embeddings
+// of the examples. A bilinear objective has no single minimum; the search starts from maps of zero. Equal input gives
+// equal weights. A feature that never varies keeps its weight. Malformed examples, and examples without any
+// information, are terminal errors.
 func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOptions) (Weights, error) {
 	if err := o.validate(); err != nil {
 		return Weights{}, fmt.Errorf("refit: %w", err)
@@ -75,7 +76,8 @@ func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOption
 	return w, nil
 }
 
-// refit is the objective of Refit, as a function of the feature weights in units of the features' scales, then the cells of both maps.
+// refit is the objective of Refit, as a function of the feature weights in units of the features' scales, then the
+// cells of both maps.
 type refit struct {
 	prior   Weights
 	lists   []list
@@ -202,7 +204,8 @@ func (r *refit) evaluate(at, start, gradient []float64) float64 {
 
 // bent is a query as the maps see it; nil without maps or embedding.
 type bent struct {
-	// query is q, adapted q + Aq q, pull what is multiplied with a memory to give all that the maps add to its score: Aq q + Am^T (q + Aq q).
+	// query is q, and adapted is q + Aq q. The product of pull and a memory is the maps' addition to the memory's
+	// score: Aq q + Am^T (q + Aq q).
 	query, adapted, pull *mat.VecDense
 }
 
@@ -258,7 +261,8 @@ func (l list) sum(shares []float64) []float64 {
 	return out
 }
 
-// descend takes from the gradient by the maps what the sum v of memories adds to it: (v + Am v) q^T and (q + Aq q) v^T.
+// descend subtracts the share of the sum v of memories from the gradient by the maps: (v + Am v) q^T and (q + Aq q)
+// v^T.
 func (b *bent) descend(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
 	sum := mat.NewVecDense(len(v), v)
 	var memory mat.VecDense

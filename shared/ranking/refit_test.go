@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// width is that of the embeddings of bent examples.
+// width is the dimension of the embeddings of bent examples.
 const width = 4
 
 // bent are queries whose two best candidates by hidden weights and hidden maps are relevant.
@@ -84,7 +84,7 @@ func TestRefitFindsTheMaps(t *testing.T) {
 	}
 }
 
-// TestRefitEndsWhereTheObjectiveIsLeast compares the objective, written down plainly, with its values a little beside.
+// TestRefitEndsWhereTheObjectiveIsLeast compares the objective, in a plain form, with its values at nearby points.
 func TestRefitEndsWhereTheObjectiveIsLeast(t *testing.T) {
 	es, o, from := bent(40), ranking.DefaultRefitOptions(), prior()
 	o.Pull, o.MapPull, o.Precision = 3, 5, 1e-6

@@ -1,17 +1,18 @@
 package ranking
 
-// DefaultSpread is what each better candidate of its group takes off a score, groupDepth how many of them count. Both were chosen by
-// recall of made-up questions that several turns answer (docs/recall.md): the listwise loss that weights are learned by takes candidates
-// one by one, and knows no set.
+// DefaultSpread is the deduction for each better candidate of a group, and groupDepth is the number of them that
+// count. Both were chosen by recall of synthetic questions that several turns answer (docs/recall.md). The listwise
+// loss of the weights takes candidates one by one, and has no term for sets.
 const (
 	DefaultSpread = 0.2
 	groupDepth    = 3
 )
 
-// Spread takes something off the scores of candidates for the places to go to several groups: where more is asked for than one memory can
-// tell, what stands beside a better one adds less than as good a one from elsewhere. It takes as much off their cosines, so that who
-// scores them again, to learn, has the same order. Group 0 is of those that compete with all alike. Within a group, the order stays.
-// discount is what each better candidate takes off; 0 spreads nothing.
+// Spread lowers scores so that the places go to several groups. Where a query needs more than one memory, a candidate
+// next to a better one of its group adds less than an equal one from another group. Spread lowers the cosines by the
+// same amount, so that a later scoring, to learn, has the same order. Group 0 has the candidates that compete with all
+// others alike. Within a group, the order stays. discount is the deduction for each better candidate; 0 spreads
+// nothing.
 func Spread(candidates []Candidate, scores []float64, groups []uint32, discount float64) {
 	better := map[uint32]int{}
 	for _, i := range Top(candidates, scores, len(candidates)) {

@@ -47,7 +47,7 @@ func TestSpreadGivesPlacesToSeveralGroups(t *testing.T) {
 	}
 }
 
-// Whatever the groups, the best stays first, each group keeps its order, and nothing is taken off more than the depth allows.
+// For any groups, the best stays first and each group keeps its order. No deduction exceeds the limit of the depth.
 func TestSpreadKeepsTheOrderWithinGroups(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var scores []float64

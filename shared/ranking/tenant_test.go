@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// simulatedTenant is one whose generator cites by its own weights, which the prior does not know.
+// simulatedTenant is a tenant whose generator cites by weights that the prior does not have.
 type simulatedTenant struct {
 	random *rand.Rand
 	truth  ranking.Weights
@@ -46,7 +46,7 @@ func (u simulatedTenant) found(t *testing.T, w ranking.Weights, width int) float
 	return float64(hits) / 800
 }
 
-// start is a prior that does not know what the tenant prefers.
+// start is a prior without the tenant's preference.
 func start() []float32 { return []float32{1, 0, 0, 0} }
 
 // after learns from so many recalls, drawn or by score.
@@ -76,8 +76,8 @@ func (u simulatedTenant) after(t *testing.T, s ranking.Settings, from []float32,
 	return state.Weights
 }
 
-// TestLearningFindsWhatATenantPrefers checks that citations alone, under the default settings, turn the order towards a feature that the
-// prior does not use, and that they leave a prior alone that already has it.
+// TestLearningFindsWhatATenantPrefers checks that citations alone, under the default settings, turn the order towards
+// a feature that the prior does not use. It also checks that a prior with this preference stays as it is.
 func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	s := ranking.DefaultSettings()
 	truth := ranking.Weights{W: []float32{1, 2, 0, -1}}

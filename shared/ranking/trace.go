@@ -11,11 +11,11 @@ import (
 type Trace struct {
 	// RecallID identifies the recall.
 	RecallID string
-	// FeatureSet is that of the weights used.
+	// FeatureSet is the feature set of the weights used.
 	FeatureSet string
 	// WeightsVersion is the version of the weights used.
 	WeightsVersion uint64
-	// Query is the projected embedding of the query; empty where it is not known.
+	// Query is the projected embedding of the query; empty if unknown.
 	Query []float32
 	// Candidates are all that were ranked.
 	Candidates []Candidate
@@ -27,7 +27,7 @@ type Trace struct {
 	Tried Tried
 }
 
-// Validate says what is wrong with the trace, as a terminal error that names the field.
+// Validate returns the trace's fault as a terminal error that names the field.
 func (t Trace) Validate() error {
 	if len(t.RecallID) == 0 || len(t.RecallID) > MaxIDBytes {
 		return fault.Terminal("recall_id", "has %d bytes, want 1 to %d", len(t.RecallID), MaxIDBytes)
@@ -124,8 +124,8 @@ func EncodeTrace(t Trace) ([]byte, error) {
 	return w.b, nil
 }
 
-// DecodeTrace reads what EncodeTrace wrote. Anything else is a terminal error that names the field. What is allocated is bounded by
-// the length of the input.
+// DecodeTrace reads the output of EncodeTrace. Other input is a terminal error that names the field. The input's
+// length bounds the allocated memory.
 func DecodeTrace(b []byte) (Trace, error) {
 	r := reader{b: b}
 	var t Trace
@@ -170,8 +170,8 @@ const (
 	passedReward = -1
 )
 
-// rewards returns the reward of each place of Shown; 0 for a memory that was chosen and then not shown to the generator, of which
-// nothing is known. Memories that were not chosen are passed over.
+// rewards returns the reward of each place of Shown. It is 0 for a chosen memory that the generator did not see, since
+// its value is unknown. Memories that were not chosen are ignored.
 func (t Trace) rewards(shown, cited []string) ([]float64, error) {
 	places := make(map[string]int, len(t.Shown))
 	for i, c := range t.Shown {

@@ -9,11 +9,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Tried is a place that was given to a candidate to explore: one that would not be shown, so that citations can tell of such, too.
+// Tried is a place of a candidate that explores. Without it the candidate would not be shown; citations can thus also
+// judge such candidates.
 type Tried struct {
 	// Place is its place in the order, from 1; 0 where none was given.
 	Place int
-	// Of is how many candidates there were that had no place, and Propensity the probability that this one was drawn of them.
+	// Of is the number of candidates without a place, and Propensity the probability of drawing this one among them.
 	Of         int
 	Propensity float32
 }
@@ -21,9 +22,9 @@ type Tried struct {
 // evenly is the share of the draws in which every candidate without a place is as likely as any other. It bounds Tried.weight.
 const evenly = 0.5
 
-// Try gives the last place of an order to one of the candidates that have none, and says how likely that one was. Where all have a place,
-// or there is none, the order stays as it is. The draw is half by score, as Sample's first (softmax of the scores over the temperature),
-// and half even, so that what the weights put far down is seen, too.
+// Try gives the last place of an order to one of the candidates without a place, and returns its probability. Where
+// all have a place, or there is no place, the order stays as it is. The draw is half by score, as Sample's first
+// (softmax of the scores over the temperature), and half even. Candidates with low scores are therefore seen, too.
 func (s Settings) Try(random *rand.Rand, scores []float64, order []int) ([]int, Tried) {
 	placed := make([]bool, len(scores))
 	for _, c := range order {
@@ -58,8 +59,8 @@ func (s Settings) propensities(scores []float64) []float64 {
 	return out
 }
 
-// weight is how much a trace counts so that, on average over the draws, every candidate without a place counts alike: the inverse of the
-// propensity, in units of an even draw's. It is at most 1/evenly.
+// weight is the weight of a trace: the inverse of the propensity, in units of an even draw's. On average over the
+// draws, every candidate without a place then counts alike. It is at most 1/evenly.
 func (t Tried) weight() float64 { return 1 / (float64(t.Of) * float64(t.Propensity)) }
 
 // validate checks a place in an order of so many.
@@ -77,7 +78,8 @@ func (t Tried) validate(shown int) error {
 	return nil
 }
 
-// Chance returns the source of what is left to chance in a recall: the same for the same identifiers, so that it can be explained.
+// Chance returns the random source of a recall. It is the same for the same identifiers, so that a recall can be
+// explained.
 func Chance(tenant, recallID string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %s%s", len(tenant), tenant, recallID) // writes to a hash do not fail

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// tried is a trace of four by score, whose last place is one of the others, drawn by chance.
+// tried is a trace of four by score, with one of the others in its last place, drawn by chance.
 func tried(t *testing.T, seed uint64) ranking.Trace {
 	t.Helper()
 	s, tr := ranking.DefaultSettings(), trace(source(seed), 12, 4, 0, 0)
@@ -70,8 +70,8 @@ func TestChanceIsThatOfTheRecall(t *testing.T) {
 	}
 }
 
-// TestWhatIsTriedCountsByItsPropensity checks that the gradient of a trace goes with the inverse of the propensity, so that its mean over
-// the draws is that of even draws.
+// TestWhatIsTriedCountsByItsPropensity checks that the gradient of a trace is proportional to the inverse of the
+// propensity. Its mean over the draws then equals the mean of even draws.
 func TestWhatIsTriedCountsByItsPropensity(t *testing.T) {
 	s, start := ranking.DefaultSettings(), ranking.Weights{FeatureSet: set, W: start()}
 	for seed := range uint64(5) {
@@ -102,7 +102,7 @@ func TestWhatIsTriedCountsByItsPropensity(t *testing.T) {
 	}
 }
 
-// hidden is a query of whose candidates one in four is of a kind that the prior puts behind all others.
+// hidden is a query with one in four candidates of a kind that the prior ranks after all others.
 func hidden(n int) (tr ranking.Trace, useful string) {
 	random := source(uint64(n))
 	tr = ranking.Trace{RecallID: fmt.Sprint("r", n), FeatureSet: set}

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Bounds of what is scored and kept.
+// Bounds of the scored and stored values.
 const (
 	// MaxCandidates is the largest number of candidates of one query.
 	MaxCandidates = 512
@@ -37,11 +37,13 @@ type Weights struct {
 	FeatureSet string
 	// W has a weight for each feature, in the order of the set.
 	W []float32
-	// FeatureScale has how much each feature varies among the candidates of a query (a standard deviation), in the order of W. Steps
-	// and distances of feature weights are measured in these, so that one learning rate serves all features. Empty means 1 for each.
+	// FeatureScale has the variation of each feature among the candidates of a query (a standard deviation), in the
+	// order of W. Steps and distances of feature weights are in these units, so that one learning rate serves all
+	// features. Empty means 1 for each.
 	FeatureScale []float32
-	// Aq and Am map query and memory; Rank x Rank, or as wide as the embedding where that is not projected, row by row. Empty means
-	// zero, which leaves the embeddings as they are. They belong to one embedding model: with another, start from the prior.
+	// Aq and Am map query and memory. They are Rank x Rank, or as wide as an embedding that is not projected, row by
+	// row. Empty means zero, which leaves the embeddings as they are. They belong to one embedding model: with
+	// another, start from the prior.
 	Aq, Am []float32
 }
 
@@ -51,14 +53,14 @@ type Candidate struct {
 	ID string
 	// Features has the numbers of the feature set, in its order.
 	Features []float32
-	// Projected is the embedding as Projector makes it; empty where it is not known.
+	// Projected is the embedding after Projector; empty if unknown.
 	Projected []float32
-	// Cosine is the inner product of the full embeddings of query and candidate, 0 where one is not known, less what Spread takes off: what
-	// no weights have a part in.
+	// Cosine is the inner product of the full embeddings of query and candidate, minus the deduction of Spread. It is
+	// 0 where an embedding is unknown. The weights do not affect it.
 	Cosine float32
 }
 
-// Validate says what is wrong with the weights, as a terminal error that names the field.
+// Validate returns the weights' fault as a terminal error that names the field.
 func (w Weights) Validate() error {
 	if len(w.FeatureSet) > MaxIDBytes {
 		return fault.Terminal("feature_set", "has %d bytes, want at most %d", len(w.FeatureSet), MaxIDBytes)
@@ -101,8 +103,8 @@ func (w Weights) Clone() Weights {
 	return w
 }
 
-// Distance is how far weights are from others of the same feature set: the Euclidean norm over feature weights, in units of
-// the features' scales, and both maps.
+// Distance is the distance to other weights of the same feature set: the Euclidean norm over feature weights, in units
+// of the features' scales, and both maps.
 func (w Weights) Distance(from Weights) float64 {
 	features := make([]float64, len(w.W))
 	for i := range min(len(w.W), len(from.W)) {
@@ -125,9 +127,9 @@ func difference(a, b []float32) []float64 {
 	return out
 }
 
-// Scores returns the score of each candidate for a query, whose projected embedding may be empty. A candidate or query without
-// one is scored by its features and cosine alone. Wrong lengths and numbers that are not finite are terminal errors that name
-// the field.
+// Scores returns the score of each candidate for a query, whose projected embedding may be empty. A candidate or query
+// without an embedding is scored by its features and cosine alone. Wrong lengths and numbers that are not finite are
+// terminal errors that name the field.
 func (w Weights) Scores(query []float32, candidates []Candidate) ([]float64, error) {
 	if err := w.check(query, candidates); err != nil {
 		return nil, err
@@ -135,7 +137,7 @@ func (w Weights) Scores(query []float32, candidates []Candidate) ([]float64, err
 	return w.scores(query, candidates), nil
 }
 
-// scores is Scores of what was checked.
+// scores is Scores for checked input.
 func (w Weights) scores(query []float32, candidates []Candidate) []float64 {
 	pull := w.pull(query)
 	scores := make([]float64, len(candidates))
@@ -148,8 +150,8 @@ func (w Weights) scores(query []float32, candidates []Candidate) []float64 {
 	return scores
 }
 
-// pull is the vector whose inner product with a projected memory is all that the maps add to its score, so that they cost once
-// per query and not per candidate: Aq q + Am^T (q + Aq q). It is nil where the maps are zero.
+// pull returns a vector whose inner product with a projected memory is the maps' addition to its score: Aq q + Am^T (q
+// + Aq q). The maps thus cost once per query and not per candidate. It is nil where the maps are zero.
 func (w Weights) pull(query []float32) []float64 {
 	n := len(query)
 	if n == 0 || zero(w.Aq) && zero(w.Am) {

@@ -23,15 +23,15 @@ const (
 
 // Limits are what may be asked. A limit of 0 is none.
 type Limits struct {
-	RequestsPerSecond       int    `env:"MNEME_GATEWAY_REQUESTS_PER_SECOND" envDefault:"50" desc:"requests a second of one API key, as many of which may come at once; 0 for no limit"`
+	RequestsPerSecond       int    `env:"MNEME_GATEWAY_REQUESTS_PER_SECOND" envDefault:"50" desc:"requests a second of one API key; the burst limit has the same value; 0 for no limit"`
 	TenantRequestsPerSecond int    `env:"MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND" envDefault:"500" desc:"requests a second of all API keys of a tenant; 0 for no limit"`
-	TurnsPerMinute          int    `env:"MNEME_GATEWAY_TURNS_PER_MINUTE" envDefault:"6000" desc:"turns a minute that a tenant may put in, as many of which may come at once; 0 for no limit"`
-	TokensPerDay            int    `env:"MNEME_GATEWAY_TOKENS_PER_DAY" envDefault:"0" desc:"tokens of models that a tenant may use a day, in UTC; then turns, recalls and answers are refused until the next; 0 for no limit"`
-	Memories                int    `env:"MNEME_GATEWAY_MEMORIES" envDefault:"0" desc:"memories of a tenant that may hold or be in quarantine; then turns, and memories as they are told, are refused until some are deleted or erased; an update adds none; 0 for no limit"`
-	Items                   int    `env:"MNEME_GATEWAY_ITEMS" envDefault:"0" desc:"items kept word for word of a tenant, those of sessions included, of up to 256 KiB each; then more are refused until some are deleted, cleared, taken off or erased, or expire; 0 for no limit"`
-	Streams                 int    `env:"MNEME_GATEWAY_STREAMS" envDefault:"10" desc:"streams that one API key may have open at a time; 0 for no limit"`
-	TenantStreams           int    `env:"MNEME_GATEWAY_TENANT_STREAMS" envDefault:"200" desc:"streams that all API keys of a tenant may have open at a time; 0 for no limit"`
-	Fail                    string `env:"MNEME_GATEWAY_LIMITS_FAIL" envDefault:"open" oneof:"open|closed" desc:"what happens to calls while Redis is away: open serves them without limits, and says so in X-RateLimit-Status; closed refuses them"`
+	TurnsPerMinute          int    `env:"MNEME_GATEWAY_TURNS_PER_MINUTE" envDefault:"6000" desc:"turns a minute that a tenant may add; the burst limit has the same value; 0 for no limit"`
+	TokensPerDay            int    `env:"MNEME_GATEWAY_TOKENS_PER_DAY" envDefault:"0" desc:"model tokens that a tenant may use a day, in UTC; beyond it, turns, recalls and answers are refused until the next day; 0 for no limit"`
+	Memories                int    `env:"MNEME_GATEWAY_MEMORIES" envDefault:"0" desc:"valid and quarantined memories of a tenant; beyond it, turns and ready-made memories are refused until some are deleted or erased; an update adds none; 0 for no limit"`
+	Items                   int    `env:"MNEME_GATEWAY_ITEMS" envDefault:"0" desc:"verbatim items of a tenant, including the items of sessions, of up to 256 KiB each; beyond it, more are refused until some are deleted, cleared, taken off or erased, or expire; 0 for no limit"`
+	Streams                 int    `env:"MNEME_GATEWAY_STREAMS" envDefault:"10" desc:"open streams of one API key; 0 for no limit"`
+	TenantStreams           int    `env:"MNEME_GATEWAY_TENANT_STREAMS" envDefault:"200" desc:"open streams of all API keys of a tenant; 0 for no limit"`
+	Fail                    string `env:"MNEME_GATEWAY_LIMITS_FAIL" envDefault:"open" oneof:"open|closed" desc:"behaviour while Redis is unavailable: open serves calls without limits and reports it in X-RateLimit-Status; closed refuses them"`
 }
 
 // Validate checks what the types do not.

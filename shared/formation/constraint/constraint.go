@@ -1,8 +1,9 @@
-// Package constraint chooses what always has to be thought of among a user's memories: what constrains the user and stands, such as an
-// allergy, a diet, what cannot be done or paid, who is cared for, and what is never wanted. A small trained network says how much a
-// statement binds; what is chosen are quotations with the memories that they rest on, as the lines of a core block.
+// Package constraint selects the user's memories that every answer must respect: lasting constraints of the user.
+// Examples are an allergy, a diet, a limit of ability or money, a person in the user's care, and a permanent dislike.
+// A small trained network scores the binding force of a statement. The selection has quotations with their source
+// memories, as the lines of a core block.
 //
-// What a statement says is only ever text: it steers nothing but whether it is chosen.
+// The text of a statement is only data: it decides the selection and has no other effect.
 package constraint
 
 import (
@@ -22,7 +23,7 @@ import (
 //go:embed model.json
 var trained []byte
 
-// model is what is compiled into the binary: the network's filter with its version and the score from which a statement binds.
+// model is the model in the binary: the network's filter, its version, and the least score of a binding statement.
 type model struct {
 	filter    *saliency.Filter
 	version   string
@@ -45,7 +46,7 @@ var shipped = sync.OnceValue(func() model {
 // is chosen anew.
 func Version() string { return shipped().version + "+own+named+clause" }
 
-// Score is how much a statement binds, 0 to 1. What is in words that the model cannot know binds nothing, as far as it can tell.
+// Score returns the binding force of a statement, 0 to 1. Words that the model cannot read do not raise it.
 func Score(said string) float64 {
 	score, ok := shipped().filter.Read(memory.Turn{Role: memory.RoleUser, Text: said})
 	if !ok {
@@ -57,8 +58,8 @@ func Score(said string) float64 {
 // Binds reports whether a statement, as a whole, binds enough to constrain.
 func Binds(said string) bool { return Score(said) >= shipped().threshold }
 
-// Bounds of a line: a sentence of more than lineWords is cut to what binds, and what takes more than maxLineWords or maxLineBytes is no
-// line.
+// Bounds of a line. A sentence of more than lineWords is cut to its binding part. A part of more than maxLineWords or
+// maxLineBytes is no line.
 const (
 	lineWords    = 16
 	maxLineWords = 24
@@ -77,8 +78,8 @@ var (
 	splitter = sync.OnceValue(text.NewSplitter)
 )
 
-// Quote is the shortest run of a statement's words that binds, in whole sentences where they are short, with its score; "" where
-// nothing binds.
+// Quote returns the shortest binding run of a statement's words with its score, in whole sentences where they are
+// short. It returns "" where no part binds.
 func Quote(content string) (string, float64) {
 	return quote(content, func(string) bool { return true })
 }
@@ -144,7 +145,8 @@ type Own func(m memory.Memory, clause string) bool
 // anybody takes every clause for the user's.
 func anybody(memory.Memory, string) bool { return true }
 
-// read is what binds of a memory; ok is false where it does not hold, or nothing of it binds that is the user's own.
+// read returns the binding part of a memory. ok is false where the memory no longer holds, or where no binding part is
+// the user's statement.
 func read(m memory.Memory, own Own) (statement, bool) {
 	if m.Status != memory.StatusActive {
 		return statement{}, false
@@ -159,7 +161,7 @@ type Chosen struct {
 	Sources []string
 }
 
-// Candidates are the memories of which something binds.
+// Candidates returns the memories with a binding part.
 func Candidates(memories []memory.Memory) []memory.Memory {
 	return slices.DeleteFunc(slices.Clone(memories), func(m memory.Memory) bool {
 		_, binds := read(m, anybody)
@@ -167,8 +169,8 @@ func Candidates(memories []memory.Memory) []memory.Memory {
 	})
 }
 
-// Choose makes a block of the user's own clauses that bind most, the newest where several are about the same, with at most
-// memory.CoreWords words. The order of the memories makes no difference.
+// Choose makes a block of the user's clauses with the highest scores, with at most memory.CoreWords words. Of several
+// clauses about the same subject it takes the newest. The order of the memories makes no difference.
 func Choose(memories []memory.Memory, own Own) Chosen {
 	var all []statement
 	for _, m := range memories {
@@ -200,8 +202,8 @@ func Choose(memories []memory.Memory, own Own) Chosen {
 	return out
 }
 
-// covers reports whether a newer statement is about the same as an older: it fills the same slot, may have changed it, or says most of it
-// and is not about another.
+// covers reports whether a newer statement has the subject of an older one. It fills the same slot, may have changed
+// it, or repeats most of it without another subject.
 func (s statement) covers(older statement) bool {
 	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
 		return true
@@ -219,8 +221,8 @@ func says(newer, older []string) bool {
 	return len(older) > 0 && float64(n) >= repeated*float64(len(older))
 }
 
-// Touches reports whether a block may have to change: another policy wrote it, a memory that it rests on or any other that binds ceased to
-// hold, which may have stood before an older one, or one that binds was written.
+// Touches reports whether a block may have to change. Another policy wrote it, or a binding memory was written or
+// ceased to hold. A closed memory may be a source of the block, or may have hidden an older memory.
 func Touches(c memory.Core, written, closed []memory.Memory) bool {
 	binds := func(m memory.Memory) bool {
 		_, ok := read(m, anybody)

@@ -174,7 +174,7 @@ func BenchmarkChoose(b *testing.B) {
 // users takes every clause for the user's own.
 func users(memory.Memory, string) bool { return true }
 
-// TestALineIsAClauseOfTheUsers has a memory with a clause of somebody else beside the user's.
+// TestALineIsAClauseOfTheUsers has a memory with another person's clause next to the user's.
 func TestALineIsAClauseOfTheUsers(t *testing.T) {
 	const theirs, mine = "I am allergic to cats.", "I am allergic to peanuts."
 	m := memory.Memory{ID: "m", Status: memory.StatusActive, Content: theirs + " " + mine}

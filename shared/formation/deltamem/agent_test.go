@@ -19,7 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// shownData is what the agent was shown last.
+// shownData is the data of the agent's last prompt.
 type shownData struct {
 	Turns []struct{ ID string }
 	Steps []struct {

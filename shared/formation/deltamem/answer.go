@@ -12,13 +12,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bounds of what the agent may write, in bytes. A longer thought is cut: nothing hangs on it.
+// Bounds of the agent's output, in bytes. A longer thought is cut, since no result depends on it.
 const (
 	maxQueryBytes   = 400
 	maxThoughtBytes = 600
 )
 
-// answer is the agent's: what it thinks, and then either queries or the end.
+// answer is the agent's answer: its reasoning, and then either queries or the end.
 type answer struct {
 	Thought    string   `json:"thought,omitempty" desc:"one or two sentences: what may be known already, and what follows from what was found"`
 	Action     string   `json:"action" enum:"search|finish"`
@@ -42,20 +42,20 @@ type edit struct {
 	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
 }
 
-// next is what an answer amounts to: a step with searches, or the operations.
+// next is the content of an answer: a step with searches, or the operations.
 type next struct {
 	step       step
 	operations []memory.Operation
 	failed     []formation.Failure
 }
 
-// Touched is what the operations are about; a step that searches touches nothing.
+// Touched returns the entries and turns of the operations; a step that searches touches none.
 func (n next) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, n.operations) }
 
 // Parts is how many operations there are.
 func (n next) Parts() int { return len(n.operations) }
 
-// take reads an answer; what is wrong with it is a fault of package structured.
+// take reads an answer; an error is a fault of package structured.
 func (s *agentSession) take(a answer, version string) (next, error) {
 	out := next{step: step{Thought: text.Cut(text.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}
 	var err error

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// The agent in its last step: its operations are what comes of it.
+// The agent in its last step: the results are its operations.
 var finishing = map[model.Role]formationtest.Called{
 	model.RoleAgent: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
 		f := newFormer(t, s)
@@ -74,7 +74,8 @@ func TestASessionCostsOneCallAStep(t *testing.T) {
 	}
 }
 
-// Whatever users type stays inside one JSON string of the one data block, also where it comes back as a query, a thought or a memory.
+// Text of users stays inside one JSON string of the one data block. This holds also where it returns as a query, a
+// thought or a memory.
 func TestTextStaysInItsBlock(t *testing.T) {
 	s := llmtest.New(t)
 	f := newFormer(t, s)

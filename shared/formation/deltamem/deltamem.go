@@ -1,10 +1,10 @@
-// Package deltamem forms memory as DeltaMem does (arXiv:2604.01560, section 3.1): one agent reads a session, searches the bank where it
-// thinks that something may be known already, and ends with a list of operations: add, update, or none. Most of what people say never
-// changes, so it is the agent that chooses what to search for, and not every statement costs a search. A memory is an
-// atomic sentence, a time and an id; nothing is deleted: what has ended is an update that says so.
+// Package deltamem forms memory as DeltaMem does (arXiv:2604.01560, section 3.1). One agent reads a session and
+// searches the bank where it expects related memories. It ends with a list of operations: add, update, or none. Most
+// facts about people never change. The agent therefore chooses the searches, and not every statement costs one. A
+// memory is an atomic sentence, a time and an id. No memory is deleted: an update states the end of a fact.
 //
-// The agent keeps no state between its steps. What it looks for goes out as the verdict's lookups, and the trail of its steps as
-// the memo that comes back with what was found.
+// The agent keeps no state between its steps. Its searches go out as the verdict's lookups. The trail of its steps
+// goes out as the memo, and comes back with the results.
 package deltamem
 
 import (
@@ -20,7 +20,7 @@ import (
 // Name is the strategy's name.
 const Name = "deltamem"
 
-// Bounds are what the agent may spend on one session.
+// Bounds are the limits of the agent's cost for one session.
 type Bounds struct {
 	// Steps is how often the model is asked; in the last step it must finish.
 	Steps int
@@ -43,7 +43,7 @@ func (b Bounds) Validate() error {
 	)
 }
 
-// What the agent has spent on the session so far is on the span of every step; that of the last one has the sums.
+// The span of every step has the cost of the session so far; the last span has the sums.
 const (
 	AttrSteps        = attribute.Key("mneme.agent.steps")
 	AttrSearches     = attribute.Key("mneme.agent.searches")
@@ -51,7 +51,7 @@ const (
 	AttrOutputTokens = attribute.Key("mneme.agent.tokens.output")
 )
 
-// report puts what was spent on the current span.
+// report writes the cost to the current span.
 func report(ctx context.Context, steps, searches int, tokens tokens) {
 	trace.SpanFromContext(ctx).SetAttributes(
 		AttrSteps.Int(steps), AttrSearches.Int(searches), AttrInputTokens.Int64(tokens.Input), AttrOutputTokens.Int64(tokens.Output))

@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 )
 
-// Embedded is the strategy without a model server: it quotes what was said, a rule chooses what to search for, and the learned relation
-// decides on what was found. It is safe for concurrent use.
+// Embedded is the strategy without a model server. It quotes the session, a rule chooses the searches, and the learned
+// relation decides on the results. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
@@ -22,7 +22,7 @@ func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.Iden
 // Division says that a session can be read in parts. It is decided as a whole, because decisions look things up.
 func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
 
-// Extract returns what the salient turns tell, turn by turn, to be held against nothing yet.
+// Extract returns the statements of the salient turns, in order, without a search.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	statements, err := f.Former.Extract(ctx, in)
 	for i := range statements {
@@ -31,13 +31,13 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return statements, err
 }
 
-// spent is the memo of the embedded agent: what it looks for follows from the statements, so that it need not be kept.
+// spent is the memo of the embedded agent. It has no searches, since they follow from the statements.
 type spent struct {
 	Steps    int `json:"steps"`
 	Searches int `json:"searches"`
 }
 
-// Decide asks for what the statements are to be held against, and decides when it has that.
+// Decide returns the statements' lookups first, and decides when it has the results.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return formation.Verdict{}, err

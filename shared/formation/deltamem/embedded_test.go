@@ -159,7 +159,7 @@ func TestEmbeddedUpdatesWhatItFinds(t *testing.T) {
 	}
 }
 
-// What a session says again is found by the searches that statements share, whatever it stands among.
+// A repetition in a session is found by the searches that statements share, in every order of the statements.
 func TestEmbeddedFindsRepetitions(t *testing.T) {
 	first := unrelated()
 	again := append(slices.Clone(first[10:17]), "My neighbour keeps two goats.")

@@ -14,8 +14,8 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// LLM is the strategy by a language model: a session costs a call, and one more for every time that it searches the bank. It is safe for
-// concurrent use.
+// LLM is the strategy by a language model. A session costs a call, and one more for every search of the bank. It is
+// safe for concurrent use.
 type LLM struct {
 	agent  llm.Role
 	bounds Bounds
@@ -49,8 +49,8 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	return searchTexts(in), nil
 }
 
-// Decide is one step of the agent: it asks the model once, and returns what that wants to look for, or the operations that it ends
-// with. Turns that no operation is of are in one NONE.
+// Decide is one step of the agent. It asks the model once, and returns the model's searches or its final operations.
+// One NONE has the turns without an operation.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	s, err := resume(in, f.bounds)
 	if err != nil || len(s.turns) == 0 {

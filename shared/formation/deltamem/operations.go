@@ -18,12 +18,12 @@ const (
 	reasonNothing = "nothing worth keeping"
 )
 
-// operationLog turns the agent's operations into those of the common vocabulary, each checked against what the agent has seen and
-// what the ones before it did.
+// operationLog turns the agent's operations into operations of the common vocabulary. It checks each against the
+// entries that the agent has seen and the earlier operations.
 type operationLog struct {
 	agent   *agentSession
 	version string
-	// said has the id of the entry that says something, by its words; replaced are the entries that no longer hold.
+	// said has the id of the entry with a content, by its words; replaced has the entries that no longer hold.
 	said     map[string]string
 	replaced map[string]bool
 	// written counts the entries of a set of sources, for their ids.
@@ -79,7 +79,8 @@ func (l *operationLog) enter(e edit) error {
 	return nil
 }
 
-// sources are the turns of an operation that was not entered, which are decided on all the same; nil where it names others.
+// sources returns the turns of a refused operation, which still count as decided. It returns nil where the operation
+// names other turns.
 func (l *operationLog) sources(e edit) []string {
 	said, err := llm.Positions(e.Sources, len(l.agent.turns))
 	if err != nil {
@@ -144,7 +145,8 @@ func (l *operationLog) close() []memory.Operation {
 	return l.operations
 }
 
-// entry is what an operation is to write, without its id. What the agent leaves open it takes from the memory that it updates.
+// entry returns the entry to write for an operation, without its id. It fills empty fields from the memory that the
+// operation updates.
 func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error) {
 	s := llm.Statement{
 		Sources: e.Sources, Kind: e.Kind, Content: e.Content, Topic: e.Topic, Keywords: e.Keywords,

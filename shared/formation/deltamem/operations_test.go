@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// finished runs a session of three turns to its end, after a search that found the memories, and applies the result.
+// finished runs a session of three turns to its end and applies the result. A search has found the memories before.
 func finished(t *testing.T, memories []memory.Memory, answers ...object) ([]memory.Operation, memory.Write, error) {
 	t.Helper()
 	s := llmtest.New(t)

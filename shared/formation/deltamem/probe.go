@@ -11,12 +11,14 @@ import (
 
 // Sizes of the embedded agent's searches. It searches once, for all that it wants to know, and at most once for two statements.
 const (
-	// foundEach is what a search finds. The paper's tool returns five for one query; here several statements share what is found.
+	// foundEach is the number of results of a search. The paper's tool returns five for one query; here several
+	// statements share the results.
 	foundEach = formation.MaxNeighbours
 	// maxPairs is how many pairs of statements of one session have a search.
 	maxPairs = 32
-	// shareMost is how many of the other statements share a search, which is only to find what repeats them. Short ones would drown
-	// among others: of those, one shares for every shareBytes bytes of its own, but at least shareLeast.
+	// shareMost is the most other statements that share a search. Such a search only needs to find their repetitions.
+	// Short statements would not count among many others. A short one shares with one statement for every shareBytes
+	// of its bytes, but with at least shareLeast.
 	shareMost  = 10
 	shareLeast = 2
 	shareBytes = 10
@@ -81,5 +83,5 @@ func share(related []formation.Related, others []int) []probe {
 	return out
 }
 
-// mayChange reports whether a statement tells how things are: what happened once changes less of what is known.
+// mayChange reports whether a statement describes a state: an event changes fewer known entries.
 func mayChange(c formation.Candidate) bool { return c.Kind != memory.KindEpisodic }

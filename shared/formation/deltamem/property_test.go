@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Whatever an agent makes up: either it is refused as a whole, or it is a search within the bounds, or the bank can apply it, every turn is
-// decided, and nothing that holds is there twice.
+// Any answer of an agent is refused, or is a search within the bounds, or can be applied by the bank. An applied
+// answer decides every turn, and leaves no two valid entries with the same content.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)
 	f := newFormer(t, s)
@@ -70,7 +70,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	t.Errorf("%d answers were accepted, %d searched; the generator shows too little", accepted, searches)
 }
 
-// repeated is what is said by two entries that hold after a write.
+// repeated returns a content that two valid entries have after a write.
 func repeated(existing []memory.Memory, w memory.Write) string {
 	closed, held := map[string]bool{}, map[string]bool{}
 	for _, c := range w.Close {

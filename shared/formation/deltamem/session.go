@@ -11,10 +11,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// maxCueBytes bounds what a turn is repeated with as a candidate.
+// maxCueBytes bounds the text of a turn in its candidate.
 const maxCueBytes = 512
 
-// trail is what the agent did so far, and the memo between its steps.
+// trail has the agent's steps so far, and is the memo between them.
 type trail struct {
 	Steps []step `json:"steps"`
 	// Memories are those found, each once: the first is m1.
@@ -28,7 +28,7 @@ type step struct {
 	Searches []search `json:"searches,omitempty"`
 }
 
-// search is a query with the aliases of what it found, nearest first.
+// search is a query with the aliases of its results, nearest first.
 type search struct {
 	Query string   `json:"query"`
 	Found []string `json:"found"`
@@ -85,7 +85,7 @@ func (t *trail) alias(m memory.Memory) string {
 	return llm.Alias("m", i)
 }
 
-// memory is what an alias stands for.
+// memory returns the memory of an alias.
 func (t *trail) memory(alias string) (memory.Memory, bool) {
 	for i, m := range t.Memories {
 		if llm.Alias("m", i) == alias {

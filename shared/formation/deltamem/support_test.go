@@ -55,7 +55,7 @@ func bundle(t testing.TB, f formation.Former, texts ...string) formation.Bundle 
 	return b
 }
 
-// found goes on from a verdict with lookups, each of which finds the same.
+// found continues from a verdict with lookups, each of which has the same results.
 func found(b formation.Bundle, v formation.Verdict, memories ...memory.Memory) formation.Bundle {
 	b.Memo, b.Found = v.Memo, nil
 	for range v.Lookups {
@@ -88,7 +88,7 @@ func script(t *testing.T, s *llmtest.Server, answers ...object) {
 	}
 }
 
-// searched runs a step with this query, and returns what the next one is asked with.
+// searched runs a step with this query, and returns the input of the next step.
 func searched(t *testing.T, s *llmtest.Server, f *deltamem.LLM, b formation.Bundle, memories ...memory.Memory) formation.Bundle {
 	t.Helper()
 	script(t, s, search("where Ana lives"))

@@ -7,17 +7,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// The places of what a statement may do to an entry.
+// The options for the effect of a statement on an entry.
 const (
 	links    = 1
 	replaces = 2
 )
 
-// never are the log-odds of what the rules do not allow. A policy may, if it is very sure.
+// never is the log-odds of an option that the rules exclude. A policy may choose it if the policy is very sure.
 const never = -20
 
-// changes are the options of what a statement does to an entry - nothing, to be linked as uncertain, to replace it - with the odds that the
-// thresholds give them. whole is the probability that the statement changes any entry, may says that this one can be it.
+// changes returns the options for the effect of a statement on an entry: no effect, an uncertain link, or replacement.
+// The thresholds set the odds of each option. whole is the probability that the statement changes any entry. may
+// reports whether this entry can be the changed one.
 func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool) []decision.Option {
 	change := r.Change()
 	link := decision.Above(change, f.links)

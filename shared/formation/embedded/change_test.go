@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// asking is a chooser that notes what it is asked of a role, and takes the place it is told to.
+// asking is a chooser that records the choices of one role and takes a given place.
 type asking struct {
 	role  decision.Role
 	place int
@@ -191,7 +191,7 @@ func TestWhatIsLookedUpIsTheChoosersToDecide(t *testing.T) {
 	}
 }
 
-// sharing has every statement that is looked up share a search where it may, and leaves other roles to the rules.
+// sharing makes every statement share a search where sharing is possible. It leaves the other roles to the rules.
 type sharing struct{}
 
 func (sharing) Choose(r decision.Role, options []decision.Option) int {

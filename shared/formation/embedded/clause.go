@@ -8,8 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// A clause is cut off only where a new subject begins, so that each part is a statement of its own: after "and", "but" and the like, or a
-// comma, before a personal pronoun or a possessive. Everything else stays whole, and is taken apart only when a part of it changes (see facts).
+// A clause is cut off only where a new subject begins, so that each part is a complete statement. The subject is a
+// personal pronoun or a possessive after a comma or a conjunction such as "and" or "but". All other text stays whole,
+// and is divided only when a part of it changes (see facts).
 
 // joining words stand between clauses.
 var joining = text.WordSet("and but so plus also & though while yet")
@@ -22,7 +23,7 @@ they've they'd they'll my our his her their there's`)
 var opening = text.WordSet(`if when whenever because since although unless until once as after before while where that which who how what
 why whether`)
 
-// saying words are followed by what was said or thought, which belongs to them.
+// saying words come before reported speech or a thought, which belongs to them.
 var saying = text.WordSet(`said says say told tell tells think thinks thought know knows knew guess hope hopes wish wishes mean means reckon
 swear believe suppose heard hear asked ask asks dreamt dreamed feel promise`)
 
@@ -77,7 +78,8 @@ func depends(words []text.Word) bool {
 	return false
 }
 
-// open reports whether a quotation or a bracket is still open at the end of a text, or what a colon announces, which may be another's words.
+// open reports whether a text ends inside a quotation, a bracket, or an announcement after a colon. Such text may be
+// another person's words.
 func open(s string) bool {
 	return quoting(s) || strings.Count(s, "(") > strings.Count(s, ")") || strings.Contains(s, ": ")
 }
@@ -96,7 +98,8 @@ func quoting(s string) bool {
 	return open != ' '
 }
 
-// whole joins the sentences of one quotation, which are nobody's but those of whom they are quoted, as long as it is short and is closed.
+// whole joins the sentences of one quotation, which belong to the quoted person. The quotation must be short and
+// closed.
 func whole(sentences []string) []string {
 	var out []string
 	for i := 0; i < len(sentences); i++ {
@@ -119,7 +122,7 @@ func leans(sentence string) bool {
 	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower] && !subjects[words[1].Lower]
 }
 
-// alone reports whether a statement says what it says without the question before it: it has a subject of its own, and enough beside it.
+// alone reports whether a statement is clear without the question before it: it has a subject and enough other words.
 func alone(said string) bool {
 	words := text.Words(said)
 	return len(words) >= leastWords && subjects[words[0].Lower] && !leaning[words[0].Lower] && contentOf(said) >= fewStems
@@ -172,7 +175,7 @@ func (f *Former) parts(said string) []string {
 	return out
 }
 
-// stands reports whether a clause has a subject of its own, however little it says.
+// stands reports whether a clause has a subject. The length of the clause does not matter.
 func stands(clause string) bool {
 	words := text.Words(clause)
 	return len(words) > 1 && subjects[words[0].Lower] && !leaning[words[0].Lower]

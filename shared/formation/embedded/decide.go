@@ -24,7 +24,7 @@ const (
 	reasonChange = "tells what changed"
 	// ReasonPart is of what changes a part of the entry that it links first: the entry stays for the rest.
 	ReasonPart = "changes a part of an entry, which stays for the rest"
-	// ReasonRest is of the new version of an entry that has what is left of it when a part has changed.
+	// ReasonRest marks the new version of an entry that keeps the rest after a part has changed.
 	ReasonRest = "what is left of an entry of which a part changed"
 	// ReasonEnd is of what takes the place of an entry because it says that it is over.
 	ReasonEnd   = "tells that it is over"
@@ -40,8 +40,8 @@ const (
 	maxLinked = 3
 )
 
-// Decide goes through the candidates in order; what an earlier one wrote is known to the later ones. It errs on the side of adding: a
-// wrong update loses what was right, a double only costs space.
+// Decide goes through the candidates in order, and later candidates see the entries of earlier ones. In doubt it adds:
+// a wrong update loses a correct entry, and a duplicate only costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
 		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{},
@@ -73,13 +73,13 @@ type decider struct {
 	judges  Judge
 	session formation.Session
 	turns   map[string]memory.Turn
-	// of are the candidates of each turn with what is related to them.
+	// of has the candidates of each turn with their related entries.
 	of map[string][]formation.Related
 	// fresh are the entries written so far, closed those that no longer hold.
 	fresh  []memory.Memory
 	closed map[string]bool
 	ops    []memory.Operation
-	// judged has for each turn what it does to entries; see judge.
+	// judged has the effect of each turn on the entries; see judge.
 	judged map[string]turnJudged
 }
 
@@ -117,8 +117,8 @@ func (d *decider) decide(r formation.Related) error {
 	return nil
 }
 
-// known returns the entries that a candidate is held against: the related ones that still hold, nearest first, then those written
-// before it.
+// known returns the entries to compare with a candidate: first the valid related ones, nearest first, then the entries
+// written earlier.
 func (d *decider) known(related []memory.Memory) []memory.Memory {
 	var out []memory.Memory
 	seen := map[string]bool{}
@@ -141,13 +141,13 @@ func repeated(c formation.Candidate, known []memory.Memory) (memory.Memory, bool
 	return known[i], true
 }
 
-// judged is a known entry with what the statement does to it.
+// judged is a known entry with the effect of the statement on it.
 type judged struct {
 	memory.Memory
 	relation.Relation
 }
 
-// relate decides what a person's own statement does to what they told before.
+// relate decides the effect of a person's statement on that person's earlier statements.
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
 	own, does := told(known, c), d.judge(turn)
 	for _, m := range own {
@@ -228,8 +228,8 @@ func told(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	})
 }
 
-// rest is what is left of an entry when the facts of it that a statement changes are taken out; whole says that nothing worth keeping is.
-// Of an entry of which it is not sure what changes, nothing is taken, and neither is said.
+// rest returns the text of an entry without the facts that a statement changes. whole reports that no text worth
+// keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
 func (d *decider) rest(m judged, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
 	var gone []bool
 	if list := Facts(m.Content); len(list) > 1 {
@@ -246,7 +246,8 @@ func (d *decider) rest(m judged, c formation.Candidate, turn memory.Turn) (rest 
 	return rest, rest == "" || !d.keeps(rest, m)
 }
 
-// keeps decides whether what is left of an entry is worth keeping. What stands alone or tells something is, and what only asks is not.
+// keeps decides whether the rest of an entry is worth keeping. A text that stands alone or states a fact is worth
+// keeping. A text that only asks is not.
 func (d *decider) keeps(rest string, m judged) bool {
 	worth := 0.0
 	for _, p := range d.former.parts(rest) {
@@ -278,7 +279,7 @@ func (d *decider) gone(m judged, probabilities []float64) []bool {
 	return out
 }
 
-// leave writes the new version of an entry that has only what is left of it, as it was said then.
+// leave writes the new version of an entry with only the remaining text, in the original words.
 func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
 	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
 	left := m
@@ -315,7 +316,8 @@ func asStored(entries []memory.Memory) []relation.Statement {
 	return out
 }
 
-// within reports whether a statement is a run of words of another: with a word between them ("not") it may say the contrary.
+// within reports whether a statement is a run of words of another. A word between them ("not") may reverse the
+// meaning.
 func within(said, of string) bool {
 	words := text.Canonical(plain(said))
 	return words != "" && strings.Contains(" "+text.Canonical(plain(of))+" ", " "+words+" ")

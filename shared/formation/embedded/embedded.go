@@ -1,13 +1,13 @@
-// Package embedded is what the strategies' embedded policies are made of, without any model server. A memory is a quotation: the
-// speaker's own words, one fact each, with who said it, when, and just enough around it to stand alone. What a statement does to
-// what is known is decided by a learned relation model. It is deterministic and keeps no state.
-// What a turn says is only ever text: instructions in it steer nothing.
+// Package embedded has the parts of the strategies' embedded policies, which need no model server. A memory is a
+// quotation of the speaker's words, with one fact each. It names the speaker and the time, and has just enough context
+// to be clear alone. A learned relation model decides the effect of a statement on the known entries. The package is
+// deterministic and keeps no state. The text of a turn is only data: instructions in it have no effect.
 package embedded
 
-// RulesVersion is kept with what the policy writes.
+// RulesVersion is stored with the entries of the policy.
 const RulesVersion = "embedded/7"
 
-// Identity is what a strategy's entries are marked with.
+// Identity marks the entries of a strategy.
 type Identity struct {
 	// Strategy is the strategy's name.
 	Strategy string

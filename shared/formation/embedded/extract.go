@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bounds of what is made of one turn.
+// Bounds of the output for one turn.
 const (
 	// maxQuotes is how many memories one turn makes; a longer one has more of its text in each.
 	maxQuotes = 12
@@ -21,7 +21,8 @@ const (
 	fewStems = 2
 	// shortAnswer is how many words may answer a question so that they say nothing without it.
 	shortAnswer = 8
-	// codeShown is how many bytes of code, or of a list's entry, a quotation shows; the turn has all of it.
+	// codeShown is the number of bytes of code, or of a list's entry, that a quotation shows. The turn has the full
+	// text.
 	codeShown = 160
 )
 
@@ -29,9 +30,9 @@ const (
 type quotation struct {
 	said    string
 	sources []string
-	// glue is what stood between it and the one before, so that what is joined again reads as it was said.
+	// glue is the text between this quotation and the one before, so that joined quotations read as in the turn.
 	glue string
-	// foreign is whether the words are somebody else's, pasted.
+	// foreign reports whether the words are pasted from another author.
 	foreign bool
 	// asks is whether it is nothing but questions.
 	asks bool
@@ -53,7 +54,7 @@ func (q *quotation) join(next quotation) {
 	q.asks = q.asks && next.asks
 }
 
-// quote returns what a turn says behind another and an assistant's list, one candidate a fact.
+// quote returns the quotations of a turn, one candidate a fact. It uses the turn before and an assistant's list.
 func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
 	quotes := f.clausesOf(turn)
 	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
@@ -141,7 +142,8 @@ const (
 	leastApart = 0.62
 )
 
-// apart decides whether two neighbours are memories of their own; what only asks is part of what it asks about.
+// apart decides whether two neighbours are separate memories. A part that only asks belongs to the subject of its
+// question.
 func (f *Former) apart(q, next quotation) bool {
 	worth := min(q.worth, next.worth)
 	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, "", decision.Above(worth, leastApart), func() []float64 {
@@ -149,7 +151,8 @@ func (f *Former) apart(q, next quotation) bool {
 	})
 }
 
-// worthy joins what is not worth a memory of its own to what stands before it, or behind it at the beginning of a turn.
+// worthy joins a quotation that is not worth a separate memory to the quotation before it. At the beginning of a turn
+// it joins the next one.
 func (f *Former) worthy(quotes []quotation) []quotation {
 	var out []quotation
 	for _, q := range quotes {
@@ -163,7 +166,7 @@ func (f *Former) worthy(quotes []quotation) []quotation {
 	return out
 }
 
-// complete puts in front of a turn's first quotation the question that it answers, if it needs that to stand alone.
+// complete puts the answered question before a turn's first quotation, if the quotation needs it to be clear.
 func (f *Former) complete(q quotation, behind before) quotation {
 	if sentences := f.splitter.Split(text.Printable(behind.Text)); q.words() <= shortAnswer && !alone(q.said) {
 		if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
@@ -199,7 +202,7 @@ func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	}
 }
 
-// SpeakerOf is how the speaker of a turn is called: by name, or by role where there is none.
+// SpeakerOf returns the name of a turn's speaker, or the role where the turn has no name.
 func SpeakerOf(t memory.Turn) string {
 	if name := text.OneLine(text.Printable(t.Speaker)); name != "" {
 		return name
@@ -224,8 +227,8 @@ func annotate(said string, at time.Time) (annotated string, mentions []text.Date
 	return b.String(), mentions, expressions
 }
 
-// eventTime returns when what is told happens: the first time that can be placed, else the turn's own day for what happened without
-// one. When something ends, or how long it lasts, does not say when it is.
+// eventTime returns the time of the stated event. It is the first time that can be placed, or the turn's day for an
+// event without one. An end or a duration does not give the time of an event.
 func eventTime(said string, kind memory.Kind, mentions []text.DateMention, expressions []string, at time.Time) memory.EventTime {
 	for i, m := range mentions {
 		if m.Unit != text.Vague && !endsAt(said, m) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// between is what may stand between two facts, or a fact and what is said of it: an "and" of the languages around, the signs of a list, a
-// comma, a colon, the end of a sentence.
+// between matches the text between two facts, or between a fact and its detail. It is an "and" of the supported
+// languages, a list sign, a comma, a colon, or the end of a sentence.
 var between = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|y|et|och|og)\s|:?\s*\n\s*(?:[-*•]\s)?|[;&•·|；]|` +
 	`\s[-*]\s|,\s|[—–，、]|[。！？]+|[.!?…]+(?:\s|$)|:\s`)
 
@@ -20,7 +20,7 @@ var ending = regexp.MustCompile(`[.!?…。！？\n]`)
 // fact is a run of a quotation that may change by itself.
 type fact struct {
 	text string
-	// sign is what stands behind it.
+	// sign is the separator after the fact.
 	sign string
 }
 
@@ -48,7 +48,7 @@ func facts(said string) []fact {
 	return bound(out)
 }
 
-// bound joins what depends on what is behind it: "when I can't sleep, I read".
+// bound joins a clause to the later clause that it depends on: "when I can't sleep, I read".
 func bound(list []fact) []fact {
 	var out []fact
 	for _, f := range list {
@@ -63,7 +63,7 @@ func bound(list []fact) []fact {
 	return out
 }
 
-// heads reports whether a fact only says what a list behind it is of.
+// heads reports whether a fact only names the subject of the list after it.
 func (f fact) heads() bool { return strings.HasPrefix(f.sign, ":") }
 
 // Facts cuts a quotation into the runs of words that may change by themselves.
@@ -75,8 +75,9 @@ func Facts(said string) []string {
 	return out
 }
 
-// The likeliest fact of a changed entry is taken to hold no more from likelyGone on, and from leastGone on where it is clearly likelier
-// than each other one: some fact has changed. Others are taken with it from alsoGone on, where they are nearly as likely.
+// Thresholds for the facts of a changed entry, of which at least one has changed. The likeliest fact is gone from
+// likelyGone on. It is gone from leastGone on where it is clearly likelier than each other fact. Further facts are
+// gone from alsoGone on, where they are nearly as likely.
 const (
 	likelyGone = 0.55
 	leastGone  = 0.2
@@ -98,7 +99,8 @@ func goneOdds(probabilities []float64) []float64 {
 	return out
 }
 
-// Gone tells which facts of a changed entry hold no more by the rules, by their probabilities; none where it is not clear enough of any.
+// Gone returns the facts of a changed entry that no longer hold, by the rules and their probabilities. It returns no
+// fact where the result is not clear.
 func Gone(probabilities []float64) []bool {
 	out := make([]bool, len(probabilities))
 	for i, odds := range goneOdds(probabilities) {
@@ -107,8 +109,8 @@ func Gone(probabilities []float64) []bool {
 	return out
 }
 
-// Without returns what is left of a quotation without those of its facts that are gone; empty when none is left. It is not sure where none
-// is. The head of a list stays with what is left of it.
+// Without returns a quotation without the facts that are gone; it is empty when no fact is left. sure is false where
+// no fact is gone. The head of a list stays with the remaining entries.
 func Without(said string, gone []bool) (rest string, sure bool) {
 	list := facts(said)
 	if len(list) == 1 {

@@ -89,7 +89,7 @@ func TestWhatIsLeftWasSaid(t *testing.T) {
 	})
 }
 
-// hearing is a judge that keeps what it is told of when facts are divided.
+// hearing is a judge that records its input when facts are divided.
 type hearing struct {
 	judge
 	heard *[]string

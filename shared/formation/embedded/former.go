@@ -17,13 +17,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Judge says what a statement does to each of the stored ones; crossencoder.Session is one.
+// Judge returns the effect of a statement on each of the stored ones; crossencoder.Session is one implementation.
 type Judge interface {
 	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
-	// Between returns what a statement does to one stored one, which is read however little the statement sounds like news.
+	// Between returns the effect of a statement on one stored statement. It reads the pair even where the statement
+	// hardly looks like a change.
 	Between(later, stored relation.Statement) relation.Relation
-	// Gone returns for each part of a stored statement the probability that it holds no more, given that the later one changes something of it.
+	// Gone returns the probability that each part of a stored statement no longer holds. It assumes that the later
+	// statement changes at least one part.
 	Gone(later relation.Statement, parts []string) []float64
 }
 
@@ -34,15 +36,16 @@ type Former struct {
 	topics   *topics
 	// judge returns what judges one session.
 	judge func() Judge
-	// worth says how worth remembering what a turn says is, 0 to 1.
+	// worth returns the value of a turn for memory, 0 to 1.
 	worth func(memory.Turn) float64
-	// closes is the probability of a change from which an entry is closed, links that from which it is named as uncertain.
+	// closes is the least probability of a change that closes an entry. links is the least probability that links it
+	// as uncertain.
 	closes, links float64
 	// choose decides where there is a choice.
 	choose decision.Chooser
 }
 
-// Deciding returns the former with another chooser, whose version stands behind the former's.
+// Deciding returns the former with another chooser. The chooser's version follows the former's version.
 func (f *Former) Deciding(choose decision.Chooser, version string) *Former {
 	other := *f
 	other.choose, other.identity.PolicyVersion = choose, f.identity.PolicyVersion+"@"+version
@@ -54,16 +57,16 @@ func (f *Former) Chooser() decision.Chooser { return f.choose }
 
 var _ formation.Former = (*Former)(nil)
 
-// NewFormer returns the former with the relation models that are part of the program; they take some milliseconds to load, and a tenth of a
-// second more when a message is first held against something.
+// NewFormer returns the former with the relation models of the program. The models take some milliseconds to load. The
+// first comparison of a message takes a tenth of a second more.
 func NewFormer(id Identity) *Former {
 	judge := crossencoder.ShippedJudge()
 	t := judge.Thresholds()
 	return newFormer(id, func() Judge { return judge.Session() }, t.Certain, t.Possible)
 }
 
-// NewFormerWith returns a former with another judge, for training and measuring: an entry is closed from the probability closes on, and
-// linked from links on.
+// NewFormerWith returns a former with another judge, for training and measurement. It closes an entry from the
+// probability closes on, and links it from links on.
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 	return newFormer(id, func() Judge { return judge }, closes, links)
 }
@@ -78,14 +81,14 @@ func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 // Version is name and version of strategy and policy.
 func (f *Former) Version() string { return f.identity.PolicyVersion }
 
-// WorthAlone reports whether a statement of somebody's is worth a memory of its own.
+// WorthAlone reports whether a person's statement is worth a separate memory.
 func (f *Former) WorthAlone(c formation.Candidate) bool {
 	return f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content}) >= leastWorth
 }
 
-// Extract quotes what the people of the session say, one fact a candidate, turn by turn in order. What an assistant says is kept as
-// dialogue beside the user's memory, and becomes part of one where the user takes it up; a sentence in which it commits itself is a
-// candidate, one a turn.
+// Extract quotes the people of the session, one fact a candidate, in the order of the turns. It keeps an assistant's
+// text as dialogue, separate from the user's memory. The text joins a memory where the user takes it up. A sentence in
+// which the assistant commits itself is a candidate, at most one a turn.
 func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	var out []formation.Candidate
 	lists := listsBefore(in)
@@ -104,11 +107,12 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 	return out, nil
 }
 
-// lookUpOdds are the log-odds of a search without a policy, and those against one that is shared: every statement has its own.
+// lookUpOdds are the log-odds of a search without a policy, and the odds against a shared search. By default every
+// statement has a separate search.
 const lookUpOdds = 3
 
-// lookUp decides which candidates are held against what the bank has, and which of them have a search of their own. The first does:
-// there is nothing to share before.
+// lookUp decides which candidates to compare with the bank, and which of them need a separate search. The first
+// candidate always does, since no earlier search exists.
 func (f *Former) lookUp(candidates []formation.Candidate) {
 	has := map[bool]float64{true: 1}
 	first := true
@@ -137,7 +141,7 @@ func lengthOf(words int) float64 { return math.Log1p(float64(words)) / 5 }
 // before is the turn before another.
 type before struct {
 	memory.Turn
-	// formed is whether it may be a source: what a gate dropped is only read.
+	// formed reports whether the turn may be a source. A turn that a gate dropped is only context.
 	formed bool
 }
 
@@ -149,7 +153,7 @@ func (b before) addTo(sources []string) []string {
 	return append(sources, b.ID)
 }
 
-// preceding returns the turn before turn i, nil where there is none.
+// preceding returns the turn before turn i, or nil where i is the first.
 func preceding(in formation.Session, i int) *before {
 	var out *before
 	if i > 0 {

@@ -54,7 +54,7 @@ func contents(candidates []formation.Candidate) []string {
 	return out
 }
 
-// judge is a Judge that says what a test wants, by the stored statement's words.
+// judge is a Judge that returns the test's relation for the words of the stored statement.
 type judge map[string]relation.Relation
 
 func (j judge) Judge(_ relation.Statement, stored []relation.Statement) []relation.Relation {
@@ -96,7 +96,7 @@ func stored(id, content string) memory.Memory {
 	}
 }
 
-// decide has a former judge what a session says beside what is stored.
+// decide runs a former with a judge on a session and the stored entries.
 func decide(t *testing.T, j embedded.Judge, in formation.Session, known ...memory.Memory) []memory.Operation {
 	t.Helper()
 	b := formation.Bundle{Session: in}

@@ -12,11 +12,11 @@ import (
 // liking are the stems of what tells a preference.
 var liking = text.StemSet("like love prefer hate enjoy dislike adore favourite favorite fan rather fond")
 
-// routine are the words of what is done again and again.
+// routine matches the words of repeated actions.
 var routine = regexp.MustCompile(`(?i)\b(?:every|each|usually|always|daily|weekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b`)
 
-// kindOf says what a quotation is about: a liking, a habit, what happened or is planned, or how things are. It only chooses where a
-// profile shows it.
+// kindOf returns the kind of a quotation: a preference, a habit, an event, a plan or a state. It only selects the
+// place in a profile.
 func kindOf(said string, mentions []text.DateMention) memory.Kind {
 	words := text.Words(said)
 	own := slices.ContainsFunc(words, func(w text.Word) bool { return subjects[w.Lower] })

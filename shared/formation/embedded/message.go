@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// turnJudged is what a turn does to what its speaker told.
+// turnJudged is the effect of a turn on the speaker's earlier statements.
 type turnJudged struct {
 	// each has the relations by a candidate's content and entry.
 	each map[string]map[string]relation.Relation
@@ -22,8 +22,8 @@ type turnJudged struct {
 	alone map[string]float64
 }
 
-// judge holds what a turn says against what is related to it: the messages around its candidates, of which there is one where the turn is
-// short.
+// judge compares a turn with its related entries. It uses the messages around the turn's candidates; a short turn has
+// one message.
 func (d *decider) judge(turn memory.Turn) turnJudged {
 	if out, ok := d.judged[turn.ID]; ok {
 		return out
@@ -48,7 +48,7 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 	return out
 }
 
-// judgeMessage holds a message against what is related to the candidates that it is around.
+// judgeMessage compares a message with the related entries of the message's candidates.
 func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.Turn, out turnJudged) {
 	var own []memory.Memory
 	found := map[string][]formation.Related{} // whose search found an entry: only those can change it
@@ -82,18 +82,18 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 }
 
 const (
-	// alsoChanged is the probability of a change by the whole message from which an entry may be changed beside another one, where a
-	// sentence alone surely changes it.
+	// alsoChanged is the least probability of a change by the whole message that may change a second entry. It applies
+	// where one sentence alone surely changes an entry.
 	alsoChanged = 0.05
-	// aloneChanged is the probability from which a sentence alone changes an entry, toldAgain that from which it tells it again or adds
-	// to it.
+	// aloneChanged is the least probability that a sentence alone changes an entry. toldAgain is the least probability
+	// that it repeats the entry or adds to it.
 	aloneChanged = 0.5
 	toldAgain    = 0.7
 )
 
-// changes says what a message does to entries. What a sentence of it tells again, and none changes, is not what it changes ("I moved to
-// Lisbon. I'm still a nurse."), nor is what no sentence changes where one surely changes something else: the message is then judged without
-// these.
+// changes returns the effect of a message on entries. An entry that a sentence repeats and no sentence changes is
+// unchanged ("I moved to Lisbon. I'm still a nurse."). An entry that no sentence changes is unchanged, too, where one
+// sentence surely changes another entry. changes then judges the message without the unchanged entries.
 func (d *decider) changes(later relation.Statement, of []formation.Related, own []memory.Memory) []relation.Relation {
 	var sentences []string
 	for _, r := range of {
@@ -124,7 +124,8 @@ func (d *decider) changes(later relation.Statement, of []formation.Related, own 
 	}
 }
 
-// unchanged returns which entries, of those that a whole message may change, it does not by its sentences; does is theirs then.
+// unchanged returns the entries that the sentences of a whole message leave as they are. does is the effect on these
+// entries.
 func (d *decider) unchanged(
 	later relation.Statement, sentences []string, own []memory.Memory, of []int, does []relation.Relation,
 ) (stay []int) {
@@ -144,13 +145,13 @@ func (d *decider) unchanged(
 	return stay
 }
 
-// sentences are those of a candidate, as they were said.
+// sentences returns the sentences of a candidate in the original words.
 func (d *decider) sentences(c formation.Candidate) []string {
 	return whole(d.former.splitter.Split(plain(c.Content)))
 }
 
-// alone is what sentences do to an entry if each stands alone: what the one does that would change it most, or, where none would, the one
-// that tells most of it again.
+// alone returns the effect of separate sentences on an entry. It takes the sentence that would change the entry most.
+// Where no sentence changes it, alone takes the sentence that repeats most of it.
 func (d *decider) alone(later relation.Statement, sentences []string, m memory.Memory) relation.Relation {
 	var changes, tells relation.Relation
 	stored := asStored([]memory.Memory{m})[0]
@@ -170,8 +171,8 @@ func (d *decider) alone(later relation.Statement, sentences []string, m memory.M
 	return tells
 }
 
-// teller is the content of the candidate that says most of what a message changes, by the rules the one of which a sentence would most
-// likely change the entry alone, with how likely it would.
+// teller returns the content of the candidate that states most of a change, with its probability. By the rules it is
+// the candidate with the sentence that would most likely change the entry alone.
 func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
 	changes, options := make([]float64, len(of)), make([]decision.Option, len(of))
 	for i, r := range of {
@@ -192,12 +193,12 @@ func (d *decider) teller(of []formation.Related, m memory.Memory, later relation
 const (
 	// maxMessageWords is how many words a message has that is read, about as many as the cross-encoder takes.
 	maxMessageWords = 55
-	// maxWordsBefore is how many of them stand before the candidate at most: what is too long is cut at its end.
+	// maxWordsBefore is the most words before the candidate. A longer text is cut at its end.
 	maxWordsBefore = 25
 )
 
-// Message is what a turn says around one of its candidates, which are in order: all of them, or as much as is read. Words that the turn
-// quotes of others tell nothing of the speaker's.
+// Message returns the text of a turn around one of its candidates, which are in order. It is the whole text, or as
+// much as the model reads. It leaves out words that the turn quotes, since they state no fact about the speaker.
 func Message(turn []formation.Candidate, at int) string {
 	words, before := text.CountWords(turn[at].Content), 0
 	read := map[int]bool{at: true}
@@ -229,10 +230,10 @@ func Message(turn []formation.Candidate, at int) string {
 	return strings.Join(said, " ")
 }
 
-// foreign reports whether a candidate quotes words that somebody else wrote.
+// foreign reports whether a candidate quotes another author's words.
 func foreign(c formation.Candidate) bool { return strings.HasPrefix(c.Content, "[quotes:") }
 
-// message is what is said around a candidate, with what the strategy had judged of the turn.
+// message returns the text around a candidate, from the strategy's judgement of the turn.
 func (d *decider) message(c formation.Candidate) string {
 	own := make([]formation.Candidate, 0, len(d.of[c.Sources[0]]))
 	at := 0

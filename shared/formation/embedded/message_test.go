@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// listener is a judge that finds nothing changed, and keeps what it is given.
+// listener is a judge that finds no change and records its input.
 type listener struct{ heard *[]relation.Statement }
 
 func (l listener) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
@@ -141,7 +141,8 @@ func TestWhatIsToldTwiceIsClosedTogether(t *testing.T) {
 	}
 }
 
-// changer is a judge that takes every message with some words for a change of all that is stored, a quoted one most.
+// changer is a judge that takes every message with certain words for a change of all stored entries. A quoted message
+// changes them most.
 type changer string
 
 func (c changer) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {

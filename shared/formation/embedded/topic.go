@@ -18,7 +18,7 @@ const (
 	leastTopic = 0.3
 )
 
-// domains of life: the name, and words that say what it means.
+// domains of life: the name, and words that describe it.
 var domains = [][]string{
 	{"health", "doctor", "illness", "medicine", "allergy"}, {"work", "job", "office", "boss", "career"},
 	{"family", "mother", "brother", "child", "parents"}, {"relationships", "friend", "girlfriend", "partner", "wedding"},
@@ -35,8 +35,8 @@ var domains = [][]string{
 // shippedTopics are made once: that reads the word vectors.
 var shippedTopics = sync.OnceValue(func() *topics { return newTopics(wordvector.Shipped()) })
 
-// About returns what an entry of a kind carries beside a statement that was made at a time, as quotations do: topic, search words, and when
-// what it tells happened.
+// About returns the fields of an entry for a statement of a kind at a time, as for quotations. They are the topic, the
+// search words, and the time of the event.
 func About(said string, kind memory.Kind, at time.Time) (topic string, keywords []string, event memory.EventTime) {
 	_, mentions, expressions := annotate(said, at)
 	topic, keywords = shippedTopics().of(said)
@@ -63,7 +63,8 @@ func newTopics(table *wordvector.Table) *topics {
 	return t
 }
 
-// of returns the domain of a statement, or its longest word where it is of none, and the stems that it is found by.
+// of returns the domain of a statement and the stems for search. A statement outside all domains has its longest word
+// as topic.
 func (t *topics) of(said string) (topic string, keywords []string) {
 	sum := make([]float32, t.table.Dimension())
 	words := text.Words(said)

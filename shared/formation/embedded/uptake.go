@@ -19,7 +19,8 @@ type entry struct {
 	mark, text string
 }
 
-// listed is a line that is an entry of a list: it has a number, a letter or a bullet in front, and may be in bold type.
+// listed matches a line that is an entry of a list. The line begins with a number, a letter or a bullet, and may be in
+// bold type.
 var listed = regexp.MustCompile(`(?m)^([ \t]*)(?:[-*•][ \t]+)?(?:\*\*)?` +
 	`(?:(?:\p{L}+ )?(\d{1,2}|[A-H])[.):](?:\*\*)?[ \t]+|[-*•][ \t]+)(\S.*)$`)
 
@@ -32,8 +33,8 @@ func joined(entries []entry) string {
 	return strings.Join(texts, "; ")
 }
 
-// entriesOf returns the entries of the lists in a message, in order: those with a number or letter if there are any, else those that
-// stand farthest out; none where there are not two.
+// entriesOf returns the entries of the lists in a message, in order. It takes entries with a number or letter first,
+// else the least indented ones. It returns nil for fewer than two entries.
 func entriesOf(message string) []entry {
 	var found [][]string
 	for _, b := range text.Blocks(message) {
@@ -57,13 +58,14 @@ func entriesOf(message string) []entry {
 	return out
 }
 
-// list is what an assistant listed, and where.
+// list is an assistant's list, with its turn.
 type list struct {
 	before
 	entries []entry
 }
 
-// listsBefore returns for each turn the assistant's latest list before it, the one that somebody may pick from; nil where there is none.
+// listsBefore returns for each turn the assistant's latest earlier list, from which a user may pick; nil without a
+// list.
 func listsBefore(in formation.Session) []*list {
 	context := slices.SortedStableFunc(slices.Values(in.Context), func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
 	var latest *list
@@ -94,22 +96,25 @@ var ordinals = map[string]int{
 }
 
 var (
-	// pointing words stand before an ordinal that picks; behind it stands one of choice, or what the list is of.
+	// pointing words stand before an ordinal that picks an entry. A word of choice or the list's subject follows the
+	// ordinal.
 	pointing = text.WordSet("the that your this")
 	choice   = text.WordSet("one option idea suggestion choice")
 	// numbering words stand before a number or letter that picks.
 	numbering = text.WordSet("number no nr option idea suggestion choice")
 	// naming words say that a list of before is meant.
 	naming = text.WordSet("list options ideas suggestions you your")
-	// and joins the marks of entries, settling words stand behind the last one; another makes of a number what it counts.
+	// and joins the marks of entries, and settling words follow the last mark. A number before any other word is a
+	// count.
 	and      = text.WordSet("and & plus und et y e en og i и")
 	settling = text.WordSet("please then is for sounds it and thanks plz pls definitely")
 	// ownList is a list in an answer: its numbers are not the assistant's.
 	ownList = regexp.MustCompile(`(?s)(?:^|\s)\d{1,2}[.)]\s.*\s\d{1,2}[.)]\s`)
 )
 
-// takenUp returns the entries of a list that somebody takes up: by their place ("the third one"), and right behind the list by number or
-// letter alone ("2 and 5", "B.") or, where it says too little alone, by a word of that entry only ("the oak one then").
+// takenUp returns the entries of a list that a user takes up, by their place ("the third one"). Right after the list,
+// a number or letter alone is enough ("2 and 5", "B."). An answer that is too short alone may also use a word of one
+// entry only ("the oak one then").
 func (l *list) takenUp(said string, near bool) []entry {
 	switch {
 	case l == nil || ownList.MatchString(said):
@@ -160,13 +165,13 @@ func (l *list) placed(said string) []entry {
 	return out
 }
 
-// leading are the numbers or letters that an answer begins with, maybe behind a word with a comma, and what follows: its end, a mark, or
-// a word that settles it.
+// leading matches the numbers or letters at the beginning of an answer. A word with a comma may come first. After them
+// comes the end, a mark, or a word that settles the choice.
 var leading = regexp.MustCompile(`^(?:\p{L}+[,.!] *)?((?:\d{1,2}|[A-Ha-h])(?:(?: *[,+&] *| +\p{L}{1,4} +)(?:\d{1,2}|[A-H]))*)` +
 	`(?: *$|[.,;:!] | +(\p{L}+)|[!.]+$)`)
 
-// marked returns the entries whose numbers or letters an answer begins with. A number before a word that it may count ("2 children") is
-// none of the list.
+// marked returns the entries whose numbers or letters an answer begins with. A number before a word that it may count
+// ("2 children") marks no entry.
 func (l *list) marked(said string) []entry {
 	found := leading.FindStringSubmatch(strings.TrimSpace(said))
 	if found == nil || found[2] != "" && !settling[strings.ToLower(found[2])] && len(found[1]) < 3 {
@@ -197,8 +202,8 @@ func (l *list) at(mark string) int {
 	return found
 }
 
-// named returns the entries that an answer has a word of which no other entry has, if it says too little alone and it is clear which they
-// are.
+// named returns the entries that share a word with the answer which no other entry has. The answer must be too short
+// alone, and the choice must be clear.
 func (l *list) named(said string) []entry {
 	language := text.Detect(text.Printable(l.Text), text.English)
 	terms := language.SearchTerms(said)

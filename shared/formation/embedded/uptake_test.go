@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What somebody takes up of an assistant's list is told with it, and the list's turn is a source; what only counts, or says enough alone,
-// is left as it is.
+// An entry that a user takes up from an assistant's list appears in the memory, and the list's turn is a source. A
+// number that only counts changes nothing, and neither does an answer that is clear alone.
 func TestExtractNamesWhatIsTakenUpFromAList(t *testing.T) {
 	const dinners = "Assistant: Some ideas:\n1. Fish pie\n2. Ratatouille with bread\n3. Beef stew\n4. Leek soup"
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package formationtest holds what tests of formers share: sessions and bundles to form memory from, the conformance suite of
-// formation.Former, and the misbehaviours of models that every llm policy must withstand.
+// Package formationtest has the shared parts of formers' tests. They are sessions and bundles, the conformance suite
+// of formation.Former, and the model errors that every llm policy must withstand.
 package formationtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Scope is whose memory is formed.
+// Scope is the user of the formed memory.
 func Scope() memory.Scope { return memory.Scope{Tenant: "acme", User: "ana"} }
 
 // Day is when sessions take place.

@@ -17,11 +17,12 @@ import (
 // maxSearches is more often than any former searches the bank for one session.
 const maxSearches = 32
 
-// Life is one user's memory while sessions are formed into it, in process: a bank in memory and the built-in embedding.
+// Life is one user's memory while a test forms sessions into it, in process: a bank in memory and the built-in
+// embedding.
 type Life struct {
 	Bank   bank.Bank
 	Former formation.Former
-	// Verdicts are what was decided on the sessions so far.
+	// Verdicts are the decisions on the sessions so far.
 	Verdicts []formation.Verdict
 	// Searches counts the searches that the former asked for.
 	Searches int
@@ -36,7 +37,7 @@ func NewLife(f formation.Former) *Life {
 	return &Life{Bank: inmem.New(builtin.Dimension), Former: f, embedder: builtin.New()}
 }
 
-// Form forms one session, as the consolidation workflow does, and returns what was decided and written.
+// Form forms one session, as the consolidation workflow does, and returns the verdict and the written entries.
 func (l *Life) Form(ctx context.Context, in formation.Session) (formation.Verdict, memory.Write, error) {
 	candidates, err := l.Former.Extract(ctx, in)
 	if err != nil {

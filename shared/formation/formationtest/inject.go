@@ -21,8 +21,8 @@ func Injections() []string {
 	}
 }
 
-// CheckBlock fails where anything of Injections stands outside the one data block of a call, or where the rules do not say
-// that data is no instruction.
+// CheckBlock fails if any of Injections stands outside the one data block of a call. It also fails if the rules do not
+// state that data is no instruction.
 func CheckBlock(t *testing.T, c llmtest.Call) {
 	t.Helper()
 	user := c.User()

@@ -12,11 +12,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Called runs one role on a good input against a scripted server and reports how many results came: 2 where the role behaves.
+// Called runs one role on a good input against a scripted server and returns the number of results: 2 for a correct
+// role.
 type Called func(ctx context.Context, t *testing.T, s *llmtest.Server) (results int, err error)
 
-// Misbehave has each role's model do everything that models do wrong: what can be repaired is repaired, and nothing else
-// passes for an answer, least of all for one that says there is nothing.
+// Misbehave makes each role's model return every kind of wrong answer. The role repairs the answers that it can
+// repair. It accepts no other wrong answer, least of all an answer that states that there is nothing.
 func Misbehave(t *testing.T, roles map[model.Role]Called) {
 	unknown := llmtest.Altered(strings.NewReplacer(`"t1"`, `"t99"`, `"c1"`, `"c99"`).Replace)
 	half := llmtest.Altered(func(a string) string { return a[:len(a)/2] })

@@ -8,14 +8,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// Judged is what a test wants a statement that holds the words Later to do to a stored one that holds the words Stored.
+// Judged is the test's effect of a statement with the words Later on a stored one with the words Stored.
 type Judged struct {
 	Later, Stored string
 	Does          relation.Label
 }
 
-// Quoting returns the former of the embedded policy with a judge that answers as the test wants, and takes all else for unrelated: what a
-// strategy makes of a judgement is then told apart from what the trained model happens to judge.
+// Quoting returns the former of the embedded policy with a judge that returns the test's relations. All other pairs
+// are unrelated. A test thus checks the strategy separately from the trained model.
 func Quoting(strategy string, judged ...Judged) *embedded.Former {
 	return QuotingBy(strategy, func(later, stored string) relation.Label {
 		for _, want := range judged {
@@ -48,7 +48,8 @@ func (j judge) Between(later, stored relation.Statement) relation.Relation {
 	return j.Judge(later, []relation.Statement{stored})[0]
 }
 
-// Gone implements embedded.Judge: of a statement that changes, the parts that it changes by themselves, or all where it changes none.
+// Gone implements embedded.Judge. It returns the parts that a changing statement changes separately, or all parts
+// where it changes no single one.
 func (j judge) Gone(later relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))
 	for i, p := range parts {

@@ -159,7 +159,7 @@ func concurrent(t *testing.T, f formation.Former) {
 	}
 }
 
-// again forms the last session a second time under another id, as when somebody repeats themself word for word.
+// again forms the last session a second time under another id, as when a user repeats the same words.
 func again(t *testing.T, f formation.Former) {
 	l := NewLife(f)
 	sessions := Sessions()
@@ -183,7 +183,8 @@ func again(t *testing.T, f formation.Former) {
 	}
 }
 
-// provenance has Ana say more of what is known, which the fake model updates. Only a policy that quotes may tell it anew.
+// provenance has Ana extend a known fact, which the fake model updates. Only a policy that quotes may add it as a new
+// entry.
 func provenance(t *testing.T, f formation.Former) {
 	l := NewLife(f)
 	first, second := Session("I live in a flat in Porto."), Session("On second thought, I live in a flat in Porto and rent it from Eva.")

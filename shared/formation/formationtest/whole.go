@@ -8,8 +8,8 @@ import (
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// DecideWhole is the former's verdict, for tests that want every candidate decided on: where some failed, it is none, and the error wraps
-// model.ErrMalformed.
+// DecideWhole returns the former's verdict, for tests that need a decision on every candidate. If some candidates
+// failed, there is no verdict, and the error wraps model.ErrMalformed.
 func DecideWhole(ctx context.Context, f formation.Former, b formation.Bundle) (formation.Verdict, error) {
 	v, err := f.Decide(ctx, b)
 	if err == nil && len(v.Failed) > 0 {

@@ -6,17 +6,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// reasonEcho marks an entry that was not written because an assistant only said again what is known.
+// reasonEcho marks an entry that was not written because an assistant only repeated known facts.
 const reasonEcho = "an assistant's echo of what is known"
 
-// echoedShare is how much of what an assistant says must be known for it to be an echo: it wraps what it recalls in words of its own.
+// echoedShare is the least known share of an assistant's text that makes it an echo. An assistant adds other words
+// around a recalled fact.
 const echoedShare = 0.75
 
-// recalling words lead up to what is recalled.
+// recalling words introduce a recalled fact.
 var recalling = text.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says
 	tell told talked stated noted right think good great picture`)
 
-// echoes reports whether an entry that was made of an assistant's turns alone says only what the known entries say.
+// echoes reports whether the known entries already have the content of an entry from an assistant's turns alone.
 func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory) bool {
 	matter := map[string]bool{}
 	for _, stem := range text.ContentStems(op.New.Content) {

@@ -86,7 +86,7 @@ func tells(content string, clauses []string) bool {
 	return false
 }
 
-// TestAnExamOfOtherWriters bounds what is trusted of 90 attacks, and what 520 harmless turns that look like them lose, in
+// TestAnExamOfOtherWriters bounds the trusted attacks among 90, and the loss of 520 harmless turns that look alike, in
 // eight languages.
 func TestAnExamOfOtherWriters(t *testing.T) {
 	f := guard.New(salimory.NewEmbedded())

@@ -1,7 +1,8 @@
-// Package guard stands before every former, whatever its strategy and policy. It protects the bank by what a turn may do, never by how
-// it is put. What an assistant said, or a user only passes on, changes nothing that the user's memory holds, and names its speaker. Clauses
-// that look like an attack are formed apart from the rest of their turn, are shown nothing, and go into quarantine. No text is
-// dropped. Nor is an entry added that is there already, word for word, or that is an assistant's echo of what is known.
+// Package guard wraps every former, whatever its strategy and policy. It protects the bank by the permissions of a
+// turn, and never by the wording. An assistant's statement, or a statement that a user only passes on, cannot change
+// the user's memory. Its entry names the speaker. Clauses that look like an attack are formed apart from the rest of
+// their turn. Their former sees no known entry, and its output goes into quarantine. The guard drops no text. It adds
+// no entry that the bank already has word for word, and no assistant's echo of known facts.
 package guard
 
 import (
@@ -22,7 +23,7 @@ const (
 	reasonOthers = "others' words change nothing"
 	reasonMany   = "one turn deletes more than a turn may"
 	reasonKnown  = "already known, word for word"
-	// reasonUnusable marks what a model gave no usable answer to.
+	// reasonUnusable marks a text for which a model gave no usable answer.
 	reasonUnusable = "no usable answer: kept as it was said"
 )
 
@@ -33,7 +34,7 @@ type former struct{ formation.Former }
 
 var _ formation.Divisible = former{}
 
-// Division implements formation.Divisible: that of the former behind.
+// Division implements formation.Divisible with the division of the wrapped former.
 func (f former) Division() formation.Division {
 	if d, ok := f.Former.(formation.Divisible); ok {
 		return d.Division()
@@ -43,7 +44,7 @@ func (f former) Division() formation.Division {
 
 var _ formation.Reader = former{}
 
-// Reads implements formation.Reader: that of the former behind, 0 where it reads nothing.
+// Reads implements formation.Reader with the value of the wrapped former; 0 where it reads no context.
 func (f former) Reads() int {
 	if r, ok := f.Former.(formation.Reader); ok {
 		return r.Reads()
@@ -108,7 +109,8 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 	return v, nil
 }
 
-// suspect reports whether a candidate was made of clauses that look like an attack, or of a turn that has no others.
+// suspect reports whether a candidate comes from clauses that look like an attack, or from a turn with only such
+// clauses.
 func suspect(r formation.Related, odd map[string]quarantine.Found) bool {
 	return r.Candidate.Quarantine != "" || slices.ContainsFunc(r.Candidate.Sources, func(id string) bool {
 		found, ok := odd[id]
@@ -116,8 +118,8 @@ func suspect(r formation.Related, odd map[string]quarantine.Found) bool {
 	})
 }
 
-// suspectContents quarantines what a former writes that reads like an attack itself, whatever the turns said: a model may
-// sum an order up. What would replace entries is added beside them, so that they stay in recall.
+// suspectContents quarantines output that reads like an attack, whatever the turns contain: a model may summarise an
+// order. It adds a replacement as a separate entry, so that the replaced entries stay in recall.
 func suspectContents(ops []memory.Operation) {
 	for i, op := range ops {
 		if op.New == nil {
@@ -131,7 +133,8 @@ func suspectContents(ops []memory.Operation) {
 	}
 }
 
-// apartFrom is where the ordinals of entries begin that would have the ids of entries of the same turns' harmless clauses.
+// apartFrom is the first ordinal of the separate entries. It prevents equal ids for entries of the same turns'
+// harmless clauses.
 const apartFrom = 500
 
 // renamed gives operations other ids where another operation writes an entry by theirs.
@@ -161,8 +164,8 @@ const maxAsked = 16
 
 var errAsks = errors.New("the former asks for more without end")
 
-// apart decides on what looks like an attack: the former is shown nothing that is known, so that it can name nothing, and what it
-// writes goes into quarantine.
+// apart decides on text that looks like an attack. The former sees no known entry, so it can name none. Its output
+// goes into quarantine.
 func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found) ([]memory.Operation, error) {
 	b := formation.Bundle{Session: in.Session}
 	for _, r := range in.Related {
@@ -226,7 +229,8 @@ func quarantined(ops []memory.Operation, odd map[string]quarantine.Found) []memo
 	return out
 }
 
-// once turns into NONE what adds an entry that is there already, word for word by the same speaker, unless something builds on it.
+// once turns an addition into NONE where the bank has the same words of the same speaker. It keeps an addition that
+// another operation builds on.
 func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
 	built, there := targets(ops), map[string]string{}
 	for _, m := range known {
@@ -251,7 +255,7 @@ func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
 	return ops
 }
 
-// wordsOf is what an entry says, and who says it.
+// wordsOf returns the text and the speaker of an entry.
 func wordsOf(m memory.Memory) string { return m.Speaker + "\x00" + text.Canonical(m.Content) }
 
 // targets are the entries that operations act on.
@@ -293,7 +297,7 @@ func held(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
 	return out
 }
 
-// reasonOf is why what comes of some turns is quarantined.
+// reasonOf returns the reason for the quarantine of entries from some turns.
 func reasonOf(sources []string, odd map[string]quarantine.Found) string {
 	reason := ""
 	for _, id := range sources {

@@ -34,21 +34,22 @@ type voices struct {
 	said map[string]formation.Candidate
 }
 
-// voice is one turn: what the user says for themself, and what is passed on of others, as stems; all of an assistant's turn is others'.
+// voice is one turn as stems: the user's statements, and the statements of others that the user passes on. All of an
+// assistant's turn counts as others'.
 type voice struct {
 	assistant   bool
 	name, said  string
 	own, others map[string]bool
 	// firm are the stems of own words that are surely the user's. Only they close entries and enter the core block.
 	firm map[string]bool
-	// claims are the stems of what the turn claims of "the user"; others has them, too.
+	// claims are the stems of the turn's claims about "the user"; others has them, too.
 	claims map[string]bool
 	alone  bool // there are no words of the user's own
 	// unsure says that some own words may be another speaker's, infirm that all may.
 	unsure, infirm bool
 }
 
-// newVoices parts the turns of a bundle; beside are the turns that an attack was taken out of.
+// newVoices divides the turns of a bundle; beside has the turns from which an attack was removed.
 func newVoices(in formation.Bundle, beside map[string]quarantine.Found) voices {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns), said: map[string]formation.Candidate{}}
 	for _, r := range in.Related {
@@ -88,7 +89,8 @@ func newVoice(t memory.Turn, attacked bool) voice {
 func own(v voice) map[string]bool  { return v.own }
 func firm(v voice) map[string]bool { return v.firm }
 
-// IsOwn reports whether a memory of these turns is surely the users' own word: no assistant said it, and most of it was not passed on.
+// IsOwn reports whether a memory of these turns is surely the users' statement. No assistant made it, and most of it
+// is not passed on.
 func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(turns)}
 	var sources []string
@@ -101,8 +103,8 @@ func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || sure > others)
 }
 
-// Says reports whether a clause of a memory of these turns is surely the users' own word, as IsOwn does for all of it. A clause that
-// stands in a turn word for word must stand so in what the user surely says.
+// Says reports whether a clause of a memory of these turns is surely the users' statement, as IsOwn does for the
+// whole. A clause that a turn has word for word must occur so in the user's certain statements.
 func Says(m memory.Memory, clause string, turns []memory.Turn) bool {
 	part := m
 	part.Content = clause
@@ -124,7 +126,7 @@ func Says(m memory.Memory, clause string, turns []memory.Turn) bool {
 	return !quoted
 }
 
-// checked has a verdict do only what the voices behind it may.
+// checked limits a verdict to the operations that its sources' speakers may cause.
 func (v voices) checked(in formation.Verdict, known []memory.Memory, before memory.Core) formation.Verdict {
 	contents := map[string]string{}
 	for _, m := range known {
@@ -184,7 +186,8 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 	return in
 }
 
-// isAboutAnother reports whether an operation would close what the user told of themself by a statement about somebody or something else.
+// isAboutAnother reports whether an operation closes a statement of the user about themself by a statement about
+// another subject.
 func (v voices) isAboutAnother(op memory.Operation, contents map[string]string) bool {
 	var said []string
 	if op.New != nil {
@@ -202,8 +205,8 @@ func (v voices) isAboutAnother(op memory.Operation, contents map[string]string) 
 // turnsOf is a key of the turns that operations come from.
 func turnsOf(sources []string) string { return strings.Join(sources, "\n") }
 
-// partOf is the entry for which the first operation leaves only the rest of another entry: a later operation of the same turns writes it,
-// and links the rest. It is nil where the first operation leaves no rest.
+// partOf returns the entry for which the first operation leaves only the rest of another entry. A later operation of
+// the same turns writes the entry and links the rest. The result is nil where the first operation leaves no rest.
 func partOf(ops []memory.Operation) *memory.Memory {
 	if ops[0].New == nil {
 		return nil
@@ -216,7 +219,7 @@ func partOf(ops []memory.Operation) *memory.Memory {
 	return nil
 }
 
-// linking is an entry that links what is whole still in the place of what was to be left of it.
+// linking returns an entry that links the whole entries instead of their planned rests.
 func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
 	if m == nil || !some(m.Links, whole) {
 		return m
@@ -229,7 +232,8 @@ func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
 	return &out
 }
 
-// beside adds what an operation was to put in the place of others. It says what was said, and no more: not what it was to take over.
+// beside adds an entry that an operation planned as a replacement. The new entry has only the statement's content,
+// without the content of the replaced entries.
 func (v voices) beside(op memory.Operation) memory.Operation {
 	op.Kind, op.Targets, op.Anew = memory.OpAdd, nil, false
 	if c, ok := v.said[op.New.ID]; ok && op.New.Content != c.Content {
@@ -240,7 +244,8 @@ func (v voices) beside(op memory.Operation) memory.Operation {
 	return op
 }
 
-// checkedCore leaves out what others' words do to the block, and what one does whose operation on the bank was stopped.
+// checkedCore removes changes of the block that come from others' words. It also removes changes whose operation on
+// the bank was stopped.
 func (v voices) checkedCore(ops []memory.CoreOperation, before string, stopped map[string]bool) []memory.CoreOperation {
 	var out []memory.CoreOperation
 	block := before
@@ -264,8 +269,9 @@ func (v voices) assistants(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].assistant })
 }
 
-// tellers counts the different words of a statement that the user says for themself, and those that only others say or may have said. mine
-// chooses what counts as the user's. It leaves out what stood there before, and the speakers' names.
+// tellers counts the different words of a statement in two groups. The user states the first group; only others state,
+// or may state, the second. mine selects the user's words. The count leaves out earlier content and the speakers'
+// names.
 func (v voices) tellers(sources []string, content, before string, mine func(voice) map[string]bool) (users, others int) {
 	known := text.StemSet(before)
 	for _, stem := range text.ContentStems(content) {
@@ -286,8 +292,8 @@ func (v voices) tellers(sources []string, content, before string, mine func(voic
 	return users, others
 }
 
-// othersTell reports whether what is new in a statement is, or may be, others' word, with at most so many words that are surely the user's
-// in it where the limit is not 0.
+// othersTell reports whether the new words of a statement are, or may be, others' words. Where ownLimit is not 0, the
+// statement may have at most that many words that are surely the user's.
 func (v voices) othersTell(sources []string, content, before string, ownLimit int) bool {
 	if !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].infirm }) {
 		return true
@@ -296,8 +302,8 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || sure < ownLimit)
 }
 
-// passedOn reports whether a statement is others' word: it has fewer words of the user's own than of others, or not more than are
-// claimed of "the user".
+// passedOn reports whether a statement is others' words. The user's words are then fewer than the others' words, or no
+// more than the claims about "the user".
 func (v voices) passedOn(sources []string, content string) bool {
 	alone := !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone })
 	if users, others := v.tellers(sources, content, "", own); alone || others > users {
@@ -318,8 +324,8 @@ func (v voices) passedOn(sources []string, content string) bool {
 	return claimed > 0 && claimed >= users
 }
 
-// othersEnd reports whether the end of an entry is others' word: the sources pass something on, and the user's own words name nothing
-// of it.
+// othersEnd reports whether others' words end an entry: the sources pass a statement on, and the user's words name no
+// part of the entry.
 func (v voices) othersEnd(sources []string, before string) bool {
 	if !slices.ContainsFunc(sources, func(id string) bool {
 		t := v.turns[id]
@@ -335,7 +341,7 @@ func (v voices) othersEnd(sources []string, before string) bool {
 	return true
 }
 
-// attribute has an entry say whose word it is, where that is not the user's and the former has left it out.
+// attribute adds the speaker to an entry of another speaker, where the former has left the name out.
 func (v voices) attribute(op *memory.Operation) {
 	if op.New == nil || len(op.Sources) == 0 {
 		return

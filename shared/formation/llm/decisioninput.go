@@ -31,7 +31,7 @@ type ShownMemory struct {
 	When    string `json:"when,omitempty"`
 }
 
-// ShownKnown is an entry of the bank as extractors are shown it: to read, without an alias that an answer could name.
+// ShownKnown is an entry of the bank in the extractors' prompt. It is to be read only, so it has no alias.
 type ShownKnown struct {
 	Content string `json:"content"`
 	Slot    string `json:"slot,omitempty"`
@@ -70,8 +70,9 @@ type DecisionInput struct {
 	memories map[string]memory.Memory
 }
 
-// NewDecisionInput shows each candidate with its nearest related memories, at most related of them, and each memory once, whichever
-// candidates it is near to. A candidate whose sources are not of the session is a terminal error.
+// NewDecisionInput shows each candidate with its nearest related memories, at most related for each candidate. It
+// shows each memory once, also when it is near to several candidates. A candidate with a source outside the session is
+// a terminal error.
 func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) {
 	newest, err := timesOf(in)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// ParseEventTime reads a date with its precision. A date that is more exact than its precision is cut to it; one
-// that is less exact is a fault. A week, from its Monday on, is named by any of its days.
+// ParseEventTime reads a date with its precision. It cuts a date that is more exact than its precision; a less exact
+// date is a fault. Any day of a week names the week, which begins on Monday.
 func ParseEventTime(date, precision string) (memory.EventTime, error) {
 	date = strings.TrimSpace(date)
 	if date == "" {

@@ -48,8 +48,8 @@ func (f *Filter) Version() string {
 // maxBefore is how many turns before those that are rated the model reads.
 const maxBefore = 6
 
-// Filter rates the turns session by session, a call for each batch, which is shown the turns before it. Its errors are those of package
-// shared/model/llm.
+// Filter rates the turns session by session. It makes a call for each batch and shows the turns before the batch. Its
+// errors are the errors of package shared/model/llm.
 func (f *Filter) Filter(
 	ctx context.Context, scope memory.Scope, turns, before []memory.Turn,
 ) ([]memory.SaliencyDecision, error) {
@@ -84,7 +84,7 @@ func (f *Filter) Filter(
 	return out, nil
 }
 
-// rateOrHalve rates turns in one call, or in two of half as many each where the model gives no answer about so many that can be used.
+// rateOrHalve rates turns in one call. Where the model gives no usable answer, it divides the turns into two calls.
 func (f *Filter) rateOrHalve(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]float64, error) {
 	scores, err := f.rate(ctx, scope, turns, before[max(0, len(before)-maxBefore):])
 	if half := len(turns) / 2; half > 0 && errors.Is(err, fault.ErrUnusableAnswer) {

@@ -1,6 +1,6 @@
-// Package llm is what the strategies' llm policies are made of: roles with prompts and structured answers, what they are shown, and
-// the checks that their answers pass. It also has the saliency filter by a model (SaliMory, selective attention), which all
-// strategies share.
+// Package llm has the common parts of the strategies' llm policies: roles with prompts and structured answers, their
+// input, and the checks of their answers. It also has the saliency filter by a model (SaliMory, selective attention),
+// which all strategies share.
 //
 // Ids in prompts are short aliases, mapped back here: a model can name nothing that it was not shown.
 package llm
@@ -50,7 +50,7 @@ func (o Options) Validate() error {
 	)
 }
 
-// count is what the prompts' templates see as .Params.
+// count is the value of .Params in the prompts' templates.
 type count struct{ Count int }
 
 // Role is one prompt with the client that it is put to and the form of its answer. It is safe for concurrent use.
@@ -62,7 +62,7 @@ type Role struct {
 	schema structured.Schema
 }
 
-// RoleSpec says what a role is made of.
+// RoleSpec describes a role.
 type RoleSpec struct {
 	to     *Role
 	name   model.Role
@@ -70,14 +70,15 @@ type RoleSpec struct {
 	schema structured.Schema
 }
 
-// Spec is the role that is put at to, whose answers are of type A. name selects the model, and labels metrics and spans; prompt names the
-// file, such as "salimory-manager.v1", whose place one of that name in Options.PromptDir takes; schema names the form of the answer.
+// Spec describes the role at to, with answers of type A. name selects the model, and labels metrics and spans. prompt
+// names the file, such as "salimory-manager.v1"; a file of that name in Options.PromptDir replaces it. schema names
+// the form of the answer.
 func Spec[A any](to *Role, name model.Role, prompt, schema string) RoleSpec {
 	return RoleSpec{to, name, prompt, structured.SchemaOf[A](schema)}
 }
 
-// NewRoles makes a strategy's roles of the prompts in a file system; strategy is empty for what all of them share. A prompt that does not
-// work, or a role without a model, is an error here, not later.
+// NewRoles makes a strategy's roles from the prompts in a file system. strategy is empty for the roles that all
+// strategies share. It returns an error for an invalid prompt or a role without a model.
 func NewRoles(client *model.Client, strategy string, prompts fs.FS, opts Options, specs ...RoleSpec) error {
 	if err := opts.Validate(); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (r Role) Model() string { return r.client.ModelFor(r.name) }
 // Prompt is the version of the role's prompt.
 func (r Role) Prompt() string { return r.prompt.Version }
 
-// VersionOf is the policy version of a strategy whose decisions these roles make: strategy, prompts and models.
+// VersionOf returns the policy version of a strategy with these roles: strategy, prompts and models.
 func VersionOf(strategy string, roles ...Role) string {
 	var prompts, models []string
 	for _, r := range roles {
@@ -113,9 +114,9 @@ func VersionOf(strategy string, roles ...Role) string {
 	return strategy + "/llm/" + strings.Join(prompts, "+") + "/" + strings.Join(models, "+")
 }
 
-// Ask renders the role's prompt around data, asks, and has the answer used. A is the struct that the role's schema was made
-// from; n is what the prompt sees as .Params.Count. use says with structured.Faultf what is wrong with an answer: the model is
-// shown that once and may repair it. Errors are those of package shared/model/llm.
+// Ask renders the role's prompt around data, calls the model, and passes the answer to use. A is the struct of the
+// role's schema; n is .Params.Count in the prompt. use reports a wrong answer with structured.Faultf. The model then
+// sees the fault once and may repair the answer. The errors are the errors of package shared/model/llm.
 func Ask[A, T any](ctx context.Context, r Role, scope memory.Scope, data any, n int, use func(A) (T, error)) (T, error) {
 	system, user, err := r.prompt.Render(data, count{Count: n})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Refusals are what of an answer is wrong, part by part. The zero value is ready.
 type Refusals struct {
-	// Failed are the parts that are wrong and whose turns are known.
+	// Failed are the wrong parts with known turns.
 	Failed []formation.Failure
 
 	faults []string
@@ -21,7 +21,7 @@ type Refusals struct {
 // Take notes a part that is right.
 func (r *Refusals) Take() { r.taken++ }
 
-// Refuse notes one that is not: which it is ("operation 2"), the turns it comes from, none where they are not known, and what is wrong.
+// Refuse records a wrong part: its name ("operation 2"), its source turns (empty if unknown), and the fault.
 func (r *Refusals) Refuse(which string, sources []string, why error) {
 	r.faults = append(r.faults, fmt.Sprintf("%s: %v", which, why))
 	if len(sources) == 0 {
@@ -31,8 +31,8 @@ func (r *Refusals) Refuse(which string, sources []string, why error) {
 	r.Failed = append(r.Failed, formation.Failure{Sources: sorted(sources), Reason: why.Error()})
 }
 
-// Err says all that is wrong, nil where nothing is. Where the rest is right, and the turns of what is wrong are known, it is an error of
-// structured.Partly: the rest counts when the model, shown the error, does no better.
+// Err returns all faults, or nil without faults. It is an error of structured.Partly where other parts are correct and
+// the turns of the wrong parts are known. The correct parts then count if the model's repair does no better.
 func (r *Refusals) Err() error {
 	if len(r.faults) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// Bounds of what a model may write, in bytes or items.
+// Bounds of a model's output, in bytes or items.
 const (
 	maxContentBytes = 4 << 10
 	maxNameBytes    = 128
@@ -35,9 +35,9 @@ type Statement struct {
 	Negates        bool     `json:"negates,omitempty"`
 }
 
-// Extract asks for what turns say. A is the role's answer: of names the list of what was found, and whether the model says that there is
-// nothing, which alone makes an empty result; every other answer without a list is a fault. read is as in candidates. Without turns nothing
-// is asked, whatever the context.
+// Extract asks for the statements of turns. A is the role's answer. of returns its list, and whether the model states
+// that there is nothing. Only this statement makes an empty result; every other answer without a list is a fault. read
+// is as in candidates. Without turns, Extract makes no call, whatever the context.
 func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of func(A) (nothing bool, said []S),
 	read func(S) (formation.Candidate, int, error),
 ) ([]formation.Candidate, error) {
@@ -58,9 +58,10 @@ func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of fun
 	})
 }
 
-// candidates reads a list of statements in whatever form a strategy has them, and returns them in order of their first source. read
-// returns the candidate and the position of its first source, as Statement.Candidate does. What is wrong with one statement concerns it
-// alone, where it says at least which turns it comes from: the error is one of structured.Partly then, and the candidate has a Fault.
+// candidates reads a list of statements in the strategy's form, and returns them in order of their first source. read
+// returns the candidate and the position of its first source, as Statement.Candidate does. A fault of one statement
+// affects only that statement, if the statement names at least its turns. The error is then one of structured.Partly,
+// and the candidate has a Fault.
 func candidates[S any](statements []S, read func(S) (formation.Candidate, int, error)) ([]formation.Candidate, error) {
 	type placed struct {
 		first int
@@ -101,8 +102,8 @@ func CheckNothing(nothing bool, found int) error {
 	return nil
 }
 
-// Candidate checks the statement and gives it its turns back; first is the position of the earliest. Where these are right and something
-// else is wrong, the candidate beside the error has them.
+// Candidate checks the statement and returns it with the ids of its turns; first is the position of the earliest. If
+// the turns are correct and another field is wrong, the returned candidate has the turns together with the error.
 func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first int, err error) {
 	said, err := Positions(s.Sources, len(turns))
 	if err != nil {
@@ -155,7 +156,7 @@ func checkNames(topic, slot, words string) error {
 	return nil
 }
 
-// Keywords drops blanks, repetitions and what is too much; no claim is lost with them.
+// Keywords drops blanks, repetitions and excess words; this loses no statement.
 func Keywords(in []string) []string {
 	var out []string
 	for _, k := range in {

@@ -34,7 +34,7 @@ func ShowAs(sort string, turns []memory.Turn) []ShownTurn {
 	return out
 }
 
-// ShownContext is a turn that prompts show to be read only: its alias is none that an answer may name.
+// ShownContext is a turn that prompts show for reading only: an answer may not name its alias.
 type ShownContext struct {
 	ShownTurn
 	// Before is the alias of the turn that follows it; empty where none does.
@@ -80,14 +80,15 @@ func turnIndex(n int) map[string]int {
 	return out
 }
 
-// WereSaid reports whether one of the turns at the positions has these words: an expression is kept only as a quotation.
+// WereSaid reports whether one of the turns at the positions has these words: an expression is kept only as a
+// quotation.
 func WereSaid(words string, turns []memory.Turn, positions []int) bool {
 	return words != "" && slices.ContainsFunc(positions, func(i int) bool {
 		return strings.Contains(strings.ToLower(turns[i].Text), strings.ToLower(words))
 	})
 }
 
-// Newest is when the last of the sources was said.
+// Newest returns the time of the latest source.
 func Newest(turns []memory.Turn, sources []string) (at time.Time) {
 	for _, t := range turns {
 		if slices.Contains(sources, t.ID) && t.Time.After(at) {

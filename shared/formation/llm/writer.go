@@ -11,21 +11,23 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// Decision is what a manager decided on one candidate, in aliases.
+// Decision is a manager's decision on one candidate, in aliases.
 type Decision struct {
 	// Candidate is the candidate's alias.
 	Candidate string
 	// Reason is kept with the operation; it holds no conversation text.
 	Reason string
 	Op     memory.OpKind
-	// Targets are aliases of memories, or of candidates whose entry an earlier decision wrote.
+	// Targets are aliases of memories, or of candidates with an entry from an earlier decision.
 	Targets []string
 	// Content is the new statement for UPDATE and MERGE.
 	Content string
-	// Ends are aliases of further memories that hold no longer because of what the candidate says. They are closed beside the operation.
+	// Ends are aliases of further memories that no longer hold because of the candidate. They are closed together with
+	// the operation.
 	Ends []string
-	// Kind, Slot and the event's date and precision are what the new version of UPDATE and MERGE has. Where one is empty, the kind is that of
-	// the first target, the others are the candidate's, or else a target's. Cleared empties a slot or a date.
+	// Kind, Slot and the event's date and precision are fields of the new version for UPDATE and MERGE. An empty kind
+	// means the first target's kind. Any other empty field means the candidate's value, or else a target's. Cleared
+	// empties a slot or a date.
 	Kind                      memory.Kind
 	Slot                      string
 	EventDate, EventPrecision string
@@ -33,17 +35,17 @@ type Decision struct {
 	structured.Item
 }
 
-// Cleared is the slot, or the date, of a new version that has none although its predecessor had.
+// Cleared marks the slot or the date that a new version does not take from its predecessor.
 const Cleared = "none"
 
-// reasonEnds is kept with the operation that closes what a candidate ends.
+// reasonEnds is stored with the operation that closes the entries which a candidate ends.
 const reasonEnds = "ends"
 
-// Identity is what a strategy's entries are marked with.
+// Identity marks the entries of a strategy.
 type Identity struct{ Strategy, PolicyVersion string }
 
-// Writer turns decisions into operations, checking each against what was shown and what the ones
-// before it did. Its errors are made with structured.Faultf. A decision that is wrong is refused alone: the others count.
+// Writer turns decisions into operations. It checks each decision against the shown entries and the earlier decisions.
+// Its errors are made with structured.Faultf. It refuses a wrong decision alone: the others count.
 type Writer struct {
 	input    *DecisionInput
 	identity Identity
@@ -57,13 +59,13 @@ type Writer struct {
 	harmless []string // faults with which nothing is lost, such as an operation of a candidate that there is not
 }
 
-// NewWriter makes a writer of operations on what a decision input shows.
+// NewWriter makes a writer of operations on the entries of a decision input.
 func NewWriter(b *DecisionInput, id Identity) *Writer {
 	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{},
 		ended: map[string]bool{}}
 }
 
-// Take turns one decision into operations: none where it is refused.
+// Take turns one decision into operations; a refused decision gives no operation.
 func (w *Writer) Take(d Decision) []memory.Operation {
 	if err := d.Misfit(); err != nil {
 		w.Refuse(d.Candidate, err)
@@ -110,12 +112,13 @@ func (w *Writer) Refuse(candidate string, why error) {
 	w.refusals.Refuse("operation of "+candidate, w.input.bundle.Related[i].Candidate.Sources, why)
 }
 
-// RefuseBeside notes what is wrong with an answer beside its operations, which count all the same: nothing is lost with it.
+// RefuseBeside records a fault of an answer outside its operations. The operations still count, and no content is
+// lost.
 func (w *Writer) RefuseBeside(why error) { w.harmless = append(w.harmless, why.Error()) }
 
-// End returns the candidates that no operation came of, and what was wrong with the decisions; nil when nothing was. Every candidate must
-// have been decided. Where some decisions were right, the error is one of structured.Partly, so that these count when the model does no
-// better.
+// End returns the candidates without an operation, and the faults of the decisions; nil without faults. Every
+// candidate must have a decision. Where some decisions were correct, the error is one of structured.Partly. These
+// decisions then count if the model's repair does no better.
 func (w *Writer) End() ([]formation.Failure, error) {
 	for i := range w.input.bundle.Related {
 		if c := Alias("c", i); !w.done[c] {
@@ -173,7 +176,8 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 	return op, nil
 }
 
-// ends is what closes what the candidate of an operation ends, from when it was said; without targets where it ends nothing.
+// ends returns the operation that closes the entries which a candidate ends, from the time of the candidate's
+// statement. It has no targets where the candidate ends no entry.
 func (w *Writer) ends(d Decision) (memory.Operation, error) {
 	i := w.input.indices[d.Candidate]
 	out := memory.Operation{
@@ -193,8 +197,8 @@ func (w *Writer) ends(d Decision) (memory.Operation, error) {
 	return out, nil
 }
 
-// revise gives a new version the kind, the slot and the date that were decided on. It stays in the store of what it replaces where nothing
-// is said of the kind.
+// revise gives a new version the kind, the slot and the date of the decision. The version stays in the store of the
+// replaced entry where the decision has no kind.
 func (d Decision) revise(m *memory.Memory, old memory.Memory) error {
 	m.Kind = cmp.Or(d.Kind, old.Kind)
 	switch slot := strings.ToLower(strings.TrimSpace(d.Slot)); slot {
@@ -285,8 +289,8 @@ func (w *Writer) close(kind memory.OpKind, d Decision) {
 	}
 }
 
-// entry is the entry to write. What the candidate leaves open it takes from its targets, because a new
-// version must not lose what the old one told.
+// entry returns the entry to write. It fills the candidate's empty fields from its targets, because a new version must
+// not lose facts of the old one.
 func (w *Writer) entry(i int, content string, targets []memory.Memory) memory.Memory {
 	session := w.input.bundle.Session
 	c := w.input.bundle.Related[i].Candidate

@@ -144,7 +144,7 @@ func (a procedures) actions(*roleInput) (bool, []action) {
 	return a.Nothing, out
 }
 
-// content is the procedure in one line: what it is for, its steps by number, and where it belongs.
+// content returns the procedure in one line: its purpose, its numbered steps, and its context.
 func (p procedure) content() (string, error) {
 	description := text.OneLine(p.Description)
 	if description == "" || len(p.Steps) == 0 {

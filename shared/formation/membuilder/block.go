@@ -15,22 +15,23 @@ import (
 // maxLine is how long a line of the block may be, in characters; what takes longer is no trait.
 const maxLine = 240
 
-// passing is a liking of the moment, or one that leans on what was said before: it says nothing where it stands alone.
+// passing matches a preference of the moment, or one that refers to earlier text. It has no meaning alone.
 var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let|` +
 	`you|your)\b`)
 
-// asking is where the clause of a sentence ends that a question hangs on, if it has one: "I'm allergic to peanuts, can you ...?"
+// asking matches the end of the clause before a question, if the sentence has one: "I'm allergic to peanuts, can you
+// ...?"
 var asking = regexp.MustCompile(`[,;:–—]|\s-\s`)
 
 // lineDay is the day that ends a line.
 var lineDay = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)$`)
 
-// block keeps the core block while operations are sorted. A line is what somebody says of themself, with the day:
+// block keeps the core block while operations are sorted. A line is a person's statement about themself, with the day:
 // `Ana: I work as a nurse. (2024-05-06)`
 type block struct {
 	text string
 	done []memory.CoreOperation
-	// split parts sentences, alone says whether one is worth a memory of its own.
+	// split divides a text into sentences; alone reports whether a sentence is worth a separate memory.
 	split func(string) []string
 	alone func(formation.Candidate) bool
 }
@@ -39,7 +40,7 @@ func (f *Embedded) newBlock(c memory.Core) *block {
 	return &block{text: c.Content, split: f.splitter.Split, alone: f.WorthAlone}
 }
 
-// apply does to the block what an operation on the bank means for it. What an assistant said means nothing.
+// apply changes the block for an operation on the bank. An assistant's statement does not change it.
 func (b *block) apply(op memory.Operation, s *sorter) {
 	if op.Kind == memory.OpNone || s.byAssistant(op) {
 		return
@@ -59,8 +60,9 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 	b.replace(old, line, s.said(op))
 }
 
-// trait is the line of an entry: those of its sentences in which the speaker says, in words of their own, something lasting about
-// themself that is a liking or worth standing alone. It is empty where there are none.
+// trait returns the line of an entry. It has the sentences in which the speaker states a lasting fact about themself,
+// in the speaker's words. Each sentence is a preference or worth a separate memory. The line is empty without such
+// sentences.
 func (b *block) trait(m memory.Memory, turn memory.Turn) string {
 	lasting := m.Kind == memory.KindFact || m.Kind == memory.KindSemantic || m.Kind == memory.KindPreference
 	if !lasting || m.EventTime.Expression != "" || strings.Contains(m.Content, "[") {
@@ -85,7 +87,7 @@ func (b *block) trait(m memory.Memory, turn memory.Turn) string {
 	return line + m.ValidFrom.UTC().Format(" (2006-01-02)")
 }
 
-// sentences are those of a content, of a question what stands before it.
+// sentences returns the sentences of a content; of a question it returns the part before the question.
 func (b *block) sentences(content string) []string {
 	var out []string
 	for _, s := range b.split(text.OneLine(content)) {
@@ -99,7 +101,7 @@ func (b *block) sentences(content string) []string {
 	return out
 }
 
-// lineText is what a speaker says, as a line without its day.
+// lineText returns a speaker's statement as a line without its day.
 func lineText(speaker, said string) string {
 	if speaker == "" {
 		return said
@@ -107,7 +109,7 @@ func lineText(speaker, said string) string {
 	return speaker + ": " + said
 }
 
-// lineOf is the line that an entry has in the block, or "": it has only what the entry says.
+// lineOf returns the block's line for an entry, or "". The line has only content of the entry.
 func (b *block) lineOf(m memory.Memory) string {
 	has := map[string]bool{}
 	for _, s := range b.sentences(m.Content) {
@@ -122,7 +124,8 @@ func (b *block) lineOf(m memory.Memory) string {
 	return ""
 }
 
-// replace puts a line in the place of others; without others it is appended, and without a line they are taken out.
+// replace puts a line in the place of others. It appends the line where there are no others. It removes the others
+// where there is no line.
 func (b *block) replace(old []string, line string, sources []string) {
 	said := lineDay.ReplaceAllString(line, "")
 	if slices.ContainsFunc(b.lines(), func(l string) bool { return line != "" && lineDay.ReplaceAllString(l, "") == said }) {
@@ -141,8 +144,8 @@ func (b *block) replace(old []string, line string, sources []string) {
 	}
 }
 
-// exchange puts one line in the place of another. Where the text of the old one occurs earlier inside another line, REPLACE would hit
-// that, and the block is written anew.
+// exchange replaces one line by another. REPLACE would change the wrong place where an earlier line contains the old
+// text. exchange then rewrites the block.
 func (b *block) exchange(old, line string, sources []string) {
 	lines := b.lines()
 	at := slices.Index(lines, old)

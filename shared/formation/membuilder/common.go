@@ -13,21 +13,22 @@ import (
 
 const (
 	reasonCommon = "common knowledge"
-	// judges is the cosine of a word with those that judge from which it says what somebody thinks of something.
+	// judges is the least cosine of a word with the judging words for a word of opinion.
 	judges = 0.45
-	// leastMark is how long a stop word must be to show that a statement is in a language that can be read: other languages share the short
+	// leastMark is the least length of a stop word that shows a readable language. Other languages share the short
 	// ones.
 	leastMark = 3
 )
 
-// firstPerson are the words by which people speak of themselves, referring all that point to the people and things of a conversation.
+// firstPerson are the words by which people speak of themselves. referring are all words that point to people and
+// things of a conversation.
 var (
 	firstPerson = text.WordSet("i im ive me my mine we us our ours")
 	referring   = text.Union(firstPerson, text.WordSet(`you your yours he him his she her hers they them their theirs it its this that
 these those here there`))
 )
 
-// judging is the direction of the words that say what somebody thinks of something.
+// judging is the direction of the words that state an opinion.
 var judging = sync.OnceValue(func() memory.Vector {
 	sum := memory.Vector{}
 	for _, w := range []string{"good", "better", "best", "great", "nice", "bad", "worse", "worst", "awful", "terrible"} {
@@ -48,9 +49,10 @@ func add(sum memory.Vector, word string) memory.Vector {
 	return sum
 }
 
-// common reports whether a statement tells what anybody may know, and nothing of the user's world. It says no where it is not sure, since
-// what is skipped is no memory: the statement must be one that can be read word by word, that the filter finds little worth in, that
-// points to nobody, names nobody, judges nothing, and shares no word with what is known or told beside it.
+// common reports whether a statement has only common knowledge, and no fact about the user's world. In doubt it
+// returns false, since a skipped statement is lost. The statement must be readable word by word, and the filter must
+// rate it low. It must point to no person, name no person and state no opinion. It must share no word with known
+// entries or with the other statements.
 func (f *Embedded) common(r formation.Related, told []formation.Related) bool {
 	c := r.Candidate
 	if c.Kind != memory.KindFact && c.Kind != memory.KindSemantic || len(c.Sources) > 1 || strings.ContainsAny(c.Content, "?[") ||
@@ -67,7 +69,7 @@ func (f *Embedded) common(r formation.Related, told []formation.Related) bool {
 		})
 }
 
-// general reports whether words tell of nobody and of nothing in particular.
+// general reports whether words refer to no person and to no particular thing.
 func general(words []text.Word) bool {
 	read := false
 	for i, w := range words {

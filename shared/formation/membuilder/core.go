@@ -15,7 +15,7 @@ import (
 
 // Bounds and reasons of the core role.
 const (
-	// maxBlockBytes bounds what a model may write of a block before it is compressed.
+	// maxBlockBytes is the most bytes of a block that a model may write before compression.
 	maxBlockBytes  = 8 * memory.CoreCapacity
 	reasonCompress = "compressed"
 )

@@ -97,7 +97,7 @@ func TestInvalidCoreOperationsAreRepairedOnceThenFail(t *testing.T) {
 	}
 }
 
-// What only an assistant said is no reason to change what is known of the user.
+// An assistant's statement alone does not change the known facts about the user.
 func TestAssistantsDoNotWriteTheBlock(t *testing.T) {
 	b := block("")
 	b.Session.Turns[0].Role = memory.RoleAssistant

@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Embedded is the strategy without a model server: the quotations of a session are decided on and then sorted into the four
-// kinds of memory. It is safe for concurrent use.
+// Embedded is the strategy without a model server. It decides on the quotations of a session and then sorts them into
+// the four kinds of memory. It is safe for concurrent use.
 type Embedded struct {
 	*embedded.Former
 	splitter *text.Splitter
@@ -27,8 +27,8 @@ func NewEmbeddedOver(f *embedded.Former) *Embedded {
 	return &Embedded{Former: f, splitter: text.NewSplitter()}
 }
 
-// Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names
-// what is done.
+// Extract returns the quotations of the turns, in order. A description of how to do a task is procedural; its slot
+// names the task.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	out, err := f.Former.Extract(ctx, in)
 	if err != nil {
@@ -44,8 +44,8 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return out, nil
 }
 
-// Decide reconciles the candidates with the bank, puts repeated events into one entry with a range of time, keeps the core
-// block, and gives procedures versions.
+// Decide reconciles the candidates with the bank and keeps the core block. It puts repeated events into one entry with
+// a range of time, and gives procedures versions.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	statements, steps, common := f.split(in.Related)
 	all := in
@@ -79,8 +79,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	return verdict, nil
 }
 
-// split takes the procedures out, which are versioned as a whole, while statements may be joined with what is known; and common knowledge,
-// which semantic memory skips.
+// split separates procedures and common knowledge from the statements. Procedures get versions as a whole, while
+// statements may join known entries. Semantic memory skips common knowledge.
 func (f *Embedded) split(related []formation.Related) (statements, steps, common []formation.Related) {
 	for _, r := range related {
 		switch {
@@ -95,7 +95,7 @@ func (f *Embedded) split(related []formation.Related) (statements, steps, common
 	return statements, steps, common
 }
 
-// kindOf is the kind that an entry of this strategy has: what is neither an event nor a procedure is knowledge.
+// kindOf returns the kind of an entry in this strategy: event, procedure, or knowledge for all else.
 func kindOf(k memory.Kind) memory.Kind {
 	if k == memory.KindEpisodic || k == memory.KindProcedural {
 		return k
@@ -103,12 +103,12 @@ func kindOf(k memory.Kind) memory.Kind {
 	return memory.KindSemantic
 }
 
-// sorter is what is known while operations are sorted.
+// sorter has the known entries while operations are sorted.
 type sorter struct {
 	turns map[string]memory.Turn
 	// related are the candidates with their neighbours, by the id that an entry of theirs has.
 	related map[string]formation.Related
-	// entries are the neighbours and what was written so far, by id.
+	// entries are the neighbours and the entries written so far, by id.
 	entries map[string]memory.Memory
 	// steps are the procedures written so far, by slot.
 	steps map[string]memory.Memory
@@ -139,7 +139,8 @@ func newSorter(in formation.Bundle, ops []memory.Operation) *sorter {
 	return s
 }
 
-// replace makes an addition the next version of an entry. A range of time goes on with the entry, a procedure is told anew.
+// replace makes an addition the next version of an entry. A range of time continues the entry. A procedure is written
+// anew.
 func (s *sorter) replace(op *memory.Operation, kind memory.OpKind, m memory.Memory, reason string) {
 	op.Kind, op.Targets, op.Reason, op.Anew = kind, []string{m.ID}, reason, kind == memory.OpUpdate
 	s.taken[m.ID] = true
@@ -175,7 +176,8 @@ func (s *sorter) byAssistant(op memory.Operation) bool {
 	return len(sources) == 0 || s.turns[sources[0]].Role == memory.RoleAssistant
 }
 
-// said are the turns of the session that an operation comes from: the one that says it, then the questions it answers.
+// said returns the session's turns behind an operation: first the turn with the statement, then the questions that it
+// answers.
 func (s *sorter) said(op memory.Operation) []string {
 	if op.New != nil {
 		if r, ok := s.related[op.New.ID]; ok {

@@ -21,7 +21,7 @@ func TestEmbeddedConforms(t *testing.T) {
 	formationtest.Run(t, membuilder.Name, func(*testing.T) formation.Former { return membuilder.NewEmbedded() })
 }
 
-// quoting is the embedded former with a judge that says what the test wants.
+// quoting is the embedded former with a judge that returns the test's relations.
 func quoting() *membuilder.Embedded {
 	return membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name,
 		formationtest.Judged{Later: "Braga", Stored: "Porto", Does: relation.Replaces},
@@ -198,7 +198,7 @@ func TestAProcedureToldAgainIsKnown(t *testing.T) {
 	}
 }
 
-// History that is told after what came of it does not take its place.
+// An earlier state that is told later does not replace the current one.
 func TestAProcedureToldLateIsThePast(t *testing.T) {
 	f := membuilder.NewEmbedded()
 	in := session("To make coffee, I first grind the beans, then I pour the water.")
@@ -238,7 +238,8 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	}
 }
 
-// Steps are told anew under what they are for, in whatever words; what is done on an occasion changes only what the judge says it changes.
+// Steps with the same purpose replace the old ones, in whatever words. An action on an occasion changes only the
+// entries that the judge names.
 func TestProceduresGiveWayToTheirOwn(t *testing.T) {
 	l := live(t, []string{"When I can't sleep, I read a novel."}, []string{"I listen to the radio when I can't sleep."},
 		[]string{"I avoid big hotels when I travel for work."}, []string{"I take my own pillow when I travel for work."},
@@ -263,7 +264,8 @@ func TestWhatIsNoProcedure(t *testing.T) {
 	}
 }
 
-// What anybody may know is no memory of the user's; what tells anything of the user's world is, and so is what cannot be read.
+// Common knowledge is no memory of the user's. A fact about the user's world is one, and so is a text that the policy
+// cannot read.
 func TestEmbeddedSkipsCommonKnowledge(t *testing.T) {
 	for _, said := range []string{"Octopuses have three hearts.", "Diamonds are made from carbon."} {
 		l := live(t, []string{"I live in Porto.", said})
@@ -302,7 +304,7 @@ func originals(t *testing.T, l *formationtest.Life, m memory.Memory) (contents [
 	return contents
 }
 
-// Nothing is lost in an UPDATE or a MERGE: what was there before is found from what took its place, word for word.
+// An UPDATE or a MERGE loses no text: the replaced entries are found from the new one, word for word.
 func TestOriginalsStayRetrievable(t *testing.T) {
 	const climbed = "Yesterday I went climbing in Sintra with Eva"
 	for name, c := range map[string]struct {
@@ -362,7 +364,7 @@ func TestOtherEventsStayApart(t *testing.T) {
 	}
 }
 
-// Whatever is said, the bank and the block can take what is decided, and the block stays within its bounds.
+// For any session, the bank and the block can apply the decisions, and the block stays within its bounds.
 func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
 	said := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"I live in Porto.", "I moved to Braga.", "I love green tea.", "I no longer love green tea.", "I hate rain.", "My cat is called Momo.",

@@ -12,9 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// answer is what a role that keeps entries says.
+// answer is the answer of a role that keeps entries.
 type answer interface {
-	// actions returns what is to be done.
+	// actions returns the actions of the answer.
 	actions(d *roleInput) (nothing bool, list []action)
 }
 
@@ -34,17 +34,17 @@ type action struct {
 	content string
 	when    memory.EventTime
 	reason  string
-	// fault is what is wrong with it, made with structured.Faultf; nil where nothing is.
+	// fault is the answer's fault, made with structured.Faultf; nil for a correct answer.
 	fault error
 }
 
-// entries are what a role does to the bank, and what it could not say.
+// entries has a role's operations on the bank and its failures.
 type entries struct {
 	operations []memory.Operation
 	failed     []formation.Failure
 }
 
-// Touched is what the operations are about.
+// Touched returns the entries and turns of the operations.
 func (e entries) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, e.operations) }
 
 // Parts is how many operations there are.
@@ -67,7 +67,8 @@ func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds [
 	})
 }
 
-// operations checks actions against what was shown. A memory can be acted on once: it is gone after that.
+// operations checks actions against the shown entries. At most one action may name a memory, since the action closes
+// it.
 func (d *roleInput) operations(v *view, list []action) (entries, error) {
 	closed := map[string]bool{}
 	var out entries
@@ -132,7 +133,8 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	return op, nil
 }
 
-// inherit takes what the new version leaves open from the ones before it, which must stay findable by what they were found by.
+// inherit fills empty fields of a new version from the versions before it. The new version must stay findable by the
+// same words.
 func inherit(m *memory.Memory, targets []memory.Memory) {
 	for _, t := range targets {
 		if m.Topic == "" {
@@ -156,7 +158,7 @@ func (v *view) says(content string) (id string, ok bool) {
 	return "", false
 }
 
-// targets looks up what an action acts on.
+// targets returns the memories that an action names.
 func (v *view) targets(kind memory.OpKind, aliases []string, closed map[string]bool) ([]memory.Memory, error) {
 	least, most := 0, 0
 	switch kind {

@@ -226,7 +226,7 @@ func TestOneWrongActionFailsAlone(t *testing.T) {
 	}
 }
 
-// What is recorded of a call names the entries by the ids under which they will be recalled.
+// The record of a call names the entries by the ids that a recall returns.
 func TestRecordsNameTheEntriesThatWereWritten(t *testing.T) {
 	s := llmtest.New(t)
 	var mu sync.Mutex
@@ -262,7 +262,7 @@ func TestRecordsNameTheEntriesThatWereWritten(t *testing.T) {
 	}
 }
 
-// What a refused action names is still there for a right one that comes after it.
+// A memory that a refused action names stays available for a later correct action.
 func TestAnActionThatIsWrongClosesNothing(t *testing.T) {
 	s := llmtest.New(t)
 	wrong := operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}, "content", " ")

@@ -16,14 +16,14 @@ import (
 const (
 	// leastStems is how many words an event must have for an equal one to be its repetition.
 	leastStems = 3
-	// maxRangeBytes bounds the text; beyond it another occasion is an entry of its own.
+	// maxRangeBytes bounds the text; a further occasion becomes a separate entry.
 	maxRangeBytes = 1 << 10
 )
 
 var (
 	// datedNote is a date, bare or with a remark in brackets, as statements have it.
 	datedNote = regexp.MustCompile(`\([^()]*\b\d{4}\b[^()]*\)|\b\d{4}(?:-\d{2}){0,2}\b(?: to \d{4}(?:-\d{2}){0,2})?:?`)
-	// reported is what was only said, asked or shown.
+	// reported matches an event that was only said, asked or shown.
 	reported = regexp.MustCompile(`\b(?:said|asked:|shares a photo)`)
 )
 
@@ -44,8 +44,9 @@ func mayRepeat(c formation.Candidate, said time.Time) bool {
 		!c.EventTime.Time.After(said) && !reported.MatchString(c.Content)
 }
 
-// joined returns the text of an entry for a stored event and one that repeats it on a later day: each occasion with its date, in
-// the words it was told in. done is the candidate's activity; ok is false where it is not sure that the stored one is the same.
+// joined returns the text of an entry for a stored event and a repetition on a later day. Each occasion has its date
+// and its original words. done is the candidate's activity. ok is false where it is uncertain that both are the same
+// activity.
 func joined(m memory.Memory, c formation.Candidate, done []string) (text string, ok bool) {
 	last := m.EventTime.Time
 	if !m.EventTime.End.IsZero() {
@@ -71,7 +72,7 @@ func dated(content string, when memory.EventTime) string {
 	return model.ShowEvent(memory.EventTime{Time: when.Time, Precision: when.Precision}) + ": " + content
 }
 
-// activity is what is done, apart from when: the stems of a text without its dates, sorted.
+// activity returns the activity without its time: the stems of a text without its dates, sorted.
 func activity(said string, at time.Time) []string {
 	said = datedNote.ReplaceAllString(said, " ")
 	mentions := text.Dates(said, at)

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Whatever users type, and whatever the bank and the block have of it, stays inside one JSON string of the one data block.
+// Text of users, of the bank and of the block stays inside one JSON string of the one data block.
 func TestTextStaysInItsBlock(t *testing.T) {
 	s := llmtest.New(t)
 	injections := formationtest.Injections()
@@ -42,7 +42,7 @@ func TestTextStaysInItsBlock(t *testing.T) {
 	}
 }
 
-// A model that was talked into it can still do no more than act on what it was shown.
+// A model that follows an injected order can act only on the entries that its prompt shows.
 func TestObedientModelsCanOnlyNameWhatTheyWereShown(t *testing.T) {
 	for _, role := range entry {
 		evil := operations(operation(role, "action", "UPDATE", "why", "more", "targets", []string{"00000000-0000-0000-0000-000000000000"}))

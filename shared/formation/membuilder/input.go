@@ -16,7 +16,7 @@ import (
 type roleInput struct {
 	session formation.Session
 	core    memory.Core
-	// turns are those of the session that have not been formed before, in their order.
+	// turns are the session's turns that have not been formed before, in their order.
 	turns []memory.Turn
 	// related are the entries near to any of the turns, nearest first.
 	related []memory.Memory
@@ -45,7 +45,7 @@ func newRoleInput(in formation.Bundle, version string) (*roleInput, error) {
 	return d, nil
 }
 
-// pool puts the active entries near to any search text into one order, by the similarity to the one that they are nearest to.
+// pool puts the active entries near to any search text into one order, by their best similarity.
 func pool(related []formation.Related) []memory.Memory {
 	best := map[string]float64{}
 	var out []memory.Memory
@@ -82,7 +82,8 @@ type shownEntry struct {
 	When    string `json:"when,omitempty"`
 }
 
-// view is what one of the roles that keep entries sees: the turns, and the nearest memories, those of its own kind first.
+// view is the input of one of the roles that keep entries. It has the turns and the nearest memories, with the role's
+// kind first.
 type view struct {
 	Context  []llm.ShownContext `json:"context,omitempty"`
 	Turns    []llm.ShownTurn    `json:"turns"`
@@ -130,8 +131,8 @@ func (d *roleInput) sources(aliases []string) (ids []string, newest memory.Turn,
 	return ids, newest, err
 }
 
-// number gives the new entries of the i-th of so many roles their ids: roles that cite the same turns, and do not know of each other, must
-// not give theirs the same one.
+// number sets the ids of the new entries of the i-th role. Roles may cite the same turns and run independently, so
+// they must not use the same id.
 func (d *roleInput) number(list []memory.Operation, i, roles int) {
 	next := map[string]int{}
 	for _, op := range list {

@@ -16,8 +16,8 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// LLM is the strategy by a language model: four calls a session, made side by side, and one or two more when the core block has
-// to be compressed. It is safe for concurrent use.
+// LLM is the strategy by a language model: four parallel calls a session, and one or two more when the core block
+// needs compression. It is safe for concurrent use.
 type LLM struct {
 	core, episodic, semantic, procedural, compress llm.Role
 }
@@ -41,7 +41,7 @@ func (f *LLM) Version() string {
 	return llm.VersionOf(Name, f.core, f.episodic, f.semantic, f.procedural, f.compress)
 }
 
-// Extract asks no model: it returns every turn as what the bank is to be searched for.
+// Extract asks no model: it returns every turn as a search text for the bank.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("extract search texts: %w", err)

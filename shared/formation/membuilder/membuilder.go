@@ -1,7 +1,8 @@
-// Package membuilder forms memory as MemBuilder does (multi-dimensional memory, section 3.2): four roles work on a session side by
-// side, each with a kind of memory of its own. The core role keeps one block of who the user is, which is always in view; the episodic
-// role a diary of dated events; the semantic role what is known of the people, places and things of the user's life; the procedural role
-// how things are done. An update is a new version that names the one before it, and never takes it away.
+// Package membuilder forms memory as MemBuilder does (multi-dimensional memory, section 3.2). Four roles work on a
+// session in parallel, each with a separate kind of memory. The core role keeps one block about the user, which is
+// always in view. The episodic role keeps a diary of dated events. The semantic role keeps knowledge of the people,
+// places and things of the user's life. The procedural role keeps methods. An update is a new version that names the
+// one before it, and never deletes it.
 package membuilder
 
 import (
@@ -13,7 +14,8 @@ import (
 // Name is the strategy's name.
 const Name = "membuilder"
 
-// compressTo is what a compressed core block must be shorter than, in characters (MemBuilder, Appendix H).
+// compressTo is the upper limit of a compressed core block, in characters (MemBuilder, Appendix H). The block must be
+// shorter.
 const compressTo = 3000
 
 // maxCueBytes is how much of a turn is searched for in the bank: about what embedding models read.
@@ -26,15 +28,15 @@ const (
 	reasonSteps = "the procedure as it is now"
 )
 
-// kinds are what a role's entries are about, the kind of new ones first. Facts and preferences, which other strategies write, are
-// knowledge of the user's world, and so the semantic role's.
+// kinds are the kinds of a role's entries, with the kind of new ones first. Other strategies write facts and
+// preferences. Both are knowledge of the user's world, so the semantic role has them.
 var (
 	episodicKinds   = []memory.Kind{memory.KindEpisodic}
 	semanticKinds   = []memory.Kind{memory.KindSemantic, memory.KindFact, memory.KindPreference}
 	proceduralKinds = []memory.Kind{memory.KindProcedural}
 )
 
-// searchTexts are what the bank is searched for: every turn as it was said.
+// searchTexts returns the search texts for the bank: every turn in its original words.
 func searchTexts(in formation.Session) []formation.Candidate {
 	out := make([]formation.Candidate, 0, len(in.Turns))
 	for _, t := range in.Turns {
@@ -47,7 +49,7 @@ func searchTexts(in formation.Session) []formation.Candidate {
 	return out
 }
 
-// cueOf is a turn in one line, cut to what an embedding reads.
+// cueOf returns a turn in one line, cut to the length that an embedding reads.
 func cueOf(t memory.Turn) string {
 	said := text.OneLine(t.Text + " " + t.Caption)
 	if speaker := text.OneLine(t.Speaker); said != "" && speaker != "" {

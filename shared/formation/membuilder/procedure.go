@@ -10,17 +10,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// What tells a procedure: an occasion with what its speaker does then ("When I can't sleep, I read", "I warm up before I run"), steps with
-// or without what they are for, a numbered list, or a means ("I make tea by ...").
+// Patterns of a procedure. The first is an occasion with the speaker's action ("When I can't sleep, I read", "I warm
+// up before I run"). The others are steps with or without a purpose, a numbered list, and a means ("I make tea by
+// ...").
 var (
-	// opening and inner words of an occasion, before and behind what is done then.
+	// opening words begin an occasion before the action; inner words begin one after the action.
 	opening = text.WordSet("when whenever if before after once every each")
 	inner   = text.WordSet("when whenever before after")
 	// doers are who does it.
 	doers = text.WordSet("i we")
-	// being words after a doer say how somebody is, not what they do.
+	// being words after a subject describe a state, not an action.
 	being = text.WordSet("am are be feel")
-	// heading is what a list of steps is for, as in "My recipe for pancakes: ...", and purpose that of a sentence.
+	// heading matches the subject of a list of steps, as in "My recipe for pancakes: ..."; purpose matches the purpose
+	// in a sentence.
 	heading = regexp.MustCompile(`^([^:.!]{3,80}): `)
 	purpose = regexp.MustCompile(`^(?:To|In order to) ([^,]{3,80}?)(?:,| I\b| we\b)`)
 	means   = regexp.MustCompile(`^(?:I|We) ([^,]{3,80}?) by \p{L}+ing\b`)
@@ -29,9 +31,9 @@ var (
 		`(?:start|begin)s? (?:by|with)|\d[.)] )`)
 	// ending is where the first sentence ends.
 	ending = regexp.MustCompile(`[.!;] `)
-	// shown is what was not said: a photo, code.
+	// shown matches shown content instead of speech: a photo, code.
 	shown = regexp.MustCompile(`\[[^\]]*\]`)
-	// notDone tells wishes and single occasions from what is done.
+	// notDone matches wishes and single occasions, which are not habits.
 	notDone = regexp.MustCompile(`(?i)\?|\b(?:will|i'll|we'll|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|` +
 		`yesterday|tomorrow|was|were|had|did|said|asked|told|tell|know)\b`)
 )
@@ -47,9 +49,9 @@ const (
 
 func isProcedure(slot string) bool { return strings.Contains(slot, procedureMark) }
 
-// procedureOf reports whether a statement tells how its speaker does something, and returns the slot of what is done in steps, which names
-// what they are for. What is done on an occasion has none: somebody may do many things when they travel, and the judge tells which of
-// them take each other's place.
+// procedureOf reports whether a statement describes how its speaker does a task. It returns the slot of a task in
+// steps, which names the purpose of the steps. An action on an occasion has no slot: a person may do many things when
+// they travel. The judge decides which of these replace each other.
 func procedureOf(c formation.Candidate, t memory.Turn) (slot string, ok bool) {
 	lasting := c.Kind == memory.KindFact || c.Kind == memory.KindProcedural
 	if t.Role == memory.RoleAssistant || !lasting || notDone.MatchString(c.Content) {
@@ -69,7 +71,7 @@ func procedureOf(c formation.Candidate, t memory.Turn) (slot string, ok bool) {
 	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " "), true
 }
 
-// onOccasion reports whether somebody does something whenever something is so.
+// onOccasion reports whether a text states an action that a person repeats on an occasion.
 func onOccasion(said string) bool {
 	words := text.Words(said)
 	if len(words) == 0 {
@@ -87,13 +89,14 @@ func onOccasion(said string) bool {
 	return false
 }
 
-// does reports whether words tell of somebody who does something.
+// does reports whether words have a person with an action.
 func does(words []text.Word) bool {
 	i := slices.IndexFunc(words, func(w text.Word) bool { return doers[w.Lower] })
 	return i >= 0 && i+1 < len(words) && !being[words[i+1].Lower]
 }
 
-// stepsOf is what the steps of a statement are for, as far as it says so. What is for a purpose needs no marks where it is several things.
+// stepsOf returns the stated purpose of the steps of a statement. Several things with a purpose need no marks of
+// steps.
 func stepsOf(said string) (matter string, ok bool) {
 	steps := len(step.FindAllString(said, -1))
 	if m := heading.FindStringSubmatch(said); m != nil && steps > 0 {
@@ -108,8 +111,8 @@ func stepsOf(said string) (matter string, ok bool) {
 	return "", steps >= leastSteps
 }
 
-// version decides on a procedure: told again it is known, told anew it is the next version of the stored one. The new version is
-// complete as it was told, and the old one stays as the past.
+// version decides on a procedure. A repeated one is known, and a changed one is the next version of the stored one.
+// The new version is complete in its own words, and the old one stays as the past.
 func (s *sorter) version(r formation.Related, session formation.Session, policy string) memory.Operation {
 	c := r.Candidate
 	at := s.turns[c.Sources[0]].Time

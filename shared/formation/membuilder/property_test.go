@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Whatever the roles make up: either the session is refused as a whole, or bank and block can take what was decided.
+// For any answers of the roles, the session is refused as a whole, or bank and block can apply the decisions.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)
 	former, err := membuilder.NewLLM(s.Client(t), llm.DefaultOptions())

@@ -9,13 +9,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Dropped returns the claims of one statement that another, which is to take its place, does not make: names, numbers and
-// dates, each once, in a normal form (lower case, digits without separators, ISO dates), dates first, else in order. It is empty
-// where nothing is lost. Claims are compared as sets, so that they may be told in other words and in another order.
+// Dropped returns the claims of a statement that its replacement does not make. Claims are names, numbers and dates,
+// each once, in a normal form (lower case, digits without separators, ISO dates). Dates come first, then the others in
+// order. The result is empty where no claim is lost. Claims are compared as sets: other words and another order are
+// allowed.
 //
-// A name is a capitalised word that is no function word; any form of the word in any case keeps it. A number is one in digits, or a
-// number word from two to twelve: "3,000" is 3000, and "two" is 2. A date is one that can be placed without knowing when it was
-// said; any date that lies within it keeps it, so that a year may become a day of that year, and not the other way round.
+// A name is a capitalised word that is no function word; any form of the word in any case keeps it. A number is one in
+// digits, or a number word from two to twelve: "3,000" is 3000, and "two" is 2. A date is one that can be placed
+// without the time of the statement. Any date within it keeps it: a day of a year keeps the year, and not the other
+// way round.
 func Dropped(old, replacement string) []string {
 	var lost []string
 	miss := func(claim string) {
@@ -57,7 +59,7 @@ var numberWords = map[string]string{
 	"eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
 }
 
-// number is the normal form of a number, without what is written to it ("3rd", "5pm"); "" for other words.
+// number returns the normal form of a number, without an attached suffix ("3rd", "5pm"); "" for other words.
 func number(w text.Word) string {
 	if !w.Number {
 		return numberWords[w.Lower]
@@ -76,7 +78,7 @@ func number(w text.Word) string {
 	return n
 }
 
-// stated is what a text says, as far as claims can be kept by it.
+// stated has the claims of a text.
 type stated map[string]bool
 
 func statedBy(said string) stated {
@@ -106,12 +108,12 @@ func (t stated) word(w text.Word) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !t[p] })
 }
 
-// all reports whether the text has every word of a date, as in a list of more dates than are looked for.
+// all reports whether the text has every word of a date, as in a list of more dates than the search finds.
 func (t stated) all(words string) bool {
 	return !slices.ContainsFunc(text.Words(words), func(w text.Word) bool { return !t.word(w) })
 }
 
-// date is a mention that means the same whenever it is said.
+// date is a mention with the same meaning at every time of the statement.
 type date struct{ text.DateMention }
 
 // absolute finds the dates that are the same seen from two days far apart.

@@ -48,7 +48,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// Nothing is lost in what is kept whole, and no more can be lost than there was.
+// A text that is kept whole loses no claim, and no text loses more claims than it has.
 func FuzzDropped(f *testing.F) {
 	for _, s := range []string{"Ana lives in Porto.", "Eva married on 3 May 2024, two years ago.", "5am 3,000 2.50 0.0 00",
 		"Spider-Man's IT ’s", "last Monday\xff", ""} {

@@ -142,7 +142,7 @@ func many(n int) formation.Bundle {
 	return b
 }
 
-// More facts than a call takes are decided in groups, and a later group knows what an earlier one wrote.
+// Facts beyond the limit of a call are decided in groups, and a later group sees the entries of an earlier one.
 func TestManyFactsAreDecidedInGroups(t *testing.T) {
 	s := llmtest.New(t)
 	b := many(100)
@@ -162,7 +162,7 @@ func TestManyFactsAreDecidedInGroups(t *testing.T) {
 	}
 }
 
-// What an earlier group deleted or replaced is not shown to a later one; what took its place is.
+// A later group does not see the entries that an earlier group deleted or replaced; it sees their replacements.
 func TestALaterGroupSeesTheBankAsTheEarlierLeftIt(t *testing.T) {
 	s := llmtest.New(t)
 	b := many(42)
@@ -189,7 +189,7 @@ func TestALaterGroupSeesTheBankAsTheEarlierLeftIt(t *testing.T) {
 	}
 }
 
-// What an earlier group wrote is among the nearest five where it belongs, in whatever order the bank ranked the others.
+// An entry of an earlier group is among the nearest five by its similarity, in any order of the bank's results.
 func TestALaterGroupSeesTheNearestOfOldAndNew(t *testing.T) {
 	s := llmtest.New(t)
 	b := many(42)

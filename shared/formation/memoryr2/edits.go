@@ -24,8 +24,8 @@ type edit struct {
 	Content     string   `json:"content,omitempty" desc:"the new statement for UPDATE, else empty"`
 }
 
-// operations turns the answer into operations of the common vocabulary: a fact that contradicts and is kept as well is a DELETE and
-// what follows it.
+// operations turns the answer into operations of the common vocabulary. A fact that contradicts an entry and is also
+// kept becomes a DELETE and a second operation.
 func (a edits) operations(b *llm.DecisionInput, group formation.Bundle, id llm.Identity) (formation.Verdict, error) {
 	c := checker{input: b, closed: map[string]bool{}, contents: map[string]string{}, facts: map[string]string{}}
 	for i, r := range group.Related {
@@ -72,12 +72,12 @@ func (e edit) decision() llm.Decision {
 	return d
 }
 
-// checker goes through the edits in order and refuses what the common writer cannot know to be wrong.
+// checker goes through the edits in order and refuses errors that the common writer cannot detect.
 type checker struct {
 	input *llm.DecisionInput
 	// closed are the memories that an earlier edit deleted or replaced.
 	closed map[string]bool
-	// contents are of the entries written so far, by the fact that wrote them; facts are what the facts say.
+	// contents has the contents of the entries written so far, by the fact. facts has the texts of the facts.
 	contents, facts map[string]string
 }
 
@@ -104,7 +104,7 @@ func (c *checker) check(e edit) error {
 	return nil
 }
 
-// carriedOut notes what an edit did that was right.
+// carriedOut records the effect of a correct edit.
 func (c *checker) carriedOut(e edit) {
 	for _, id := range e.Contradicts {
 		c.closed[id] = true
@@ -134,7 +134,7 @@ func (c *checker) update(e edit) error {
 	return nil
 }
 
-// deletion closes what the fact contradicts, from when it was said.
+// deletion closes the entries that the fact contradicts, from the time of the fact.
 func (c *checker) deletion(e edit, op memory.Operation, turns []memory.Turn) memory.Operation {
 	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction,
 		At: llm.Newest(turns, op.Sources)}

@@ -16,21 +16,22 @@ import (
 )
 
 const (
-	// before joins a new value to what it replaces.
+	// before joins a new value to the value that it replaces.
 	before = " Before that: "
-	// maxContent is how long a statement may grow by what it keeps, in bytes. What would grow beyond it is a contradiction instead: the old
-	// entry is retracted, and the history keeps it.
+	// maxContent is the most bytes by which a statement may grow through kept content. A larger addition counts as a
+	// contradiction: the old entry is retracted, and the history keeps it.
 	maxContent = 1000
-	// surely is the probability of a replacement from which two statements that share no word are one behind the other. On the banks that
-	// were held out one in four of those was no succession by a model before, against one in five of those that share a word.
+	// surely is the least probability of a replacement for two statements without a shared word. On the held-out
+	// banks, with an earlier model, one in four of these was no succession. Among statements with a shared word it was
+	// one in five.
 	surely = 0.8
-	// reasonBeside is of what changes nothing, because that would lose what it does not speak of.
+	// reasonBeside marks a statement that changes no entry, because the change would lose other claims of the entry.
 	reasonBeside = "may change an entry, which stays"
 )
 
-// Embedded is the strategy without a model server. Facts are quotations. A contradiction is one that ends what was so: the entry is
-// deleted first, and the quotation is inserted for what it tells beside that. Whatever is replaced by something else is a refinement, and
-// is kept as the past of the new fact. It is safe for concurrent use.
+// Embedded is the strategy without a model server. Facts are quotations. A contradiction ends a state: the entry is
+// deleted first, and the quotation is inserted for its other content. Any other replacement is a refinement, and the
+// old value is kept as the past of the new fact. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
@@ -38,15 +39,16 @@ var _ formation.Divisible = (*Embedded)(nil)
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
-// Division says that sessions can be extracted in parts. They are decided as a whole: what a statement refines is judged beside
-// everything else that was said, so that three groups may do together what no two of them do.
+// Division allows extraction of a session in parts. Decisions need the whole session: a refinement is judged against
+// all other statements. Three groups together may do more than any two of them.
 func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
 
-// Decide holds the facts against the memories of the same speaker, of each of which it sees what holds now, not what was before.
+// Decide compares the facts with the memories of the same speaker. It sees the current part of each memory, not the
+// past.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	k := monotonic{contents: map[string]string{}, turns: in.Session.Turns}
-	// The overall bound is of a prompt, and there is none; the models of relations tell what has nothing to do with a fact, and by the
-	// built-in embedder "I moved to Lisbon" is less near to "I live in Porto" than the least similarity.
+	// The overall bound is for a prompt, and here is no prompt. The relation models detect unrelated memories. For the
+	// built-in embedder, "I moved to Lisbon" is less similar to "I live in Porto" than the least similarity.
 	view := relate(in, math.Inf(-1), math.MaxInt)
 	for i, r := range view.Related {
 		view.Related[i].Memories = slices.Clone(r.Memories)
@@ -67,7 +69,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	return verdict, nil
 }
 
-// Split tells what an entry of this strategy says holds now from what was before, which begins with the joining words.
+// Split divides an entry of this strategy into the current state and the past, which begins with the joining words.
 func Split(content string) (now, past string) {
 	if i := strings.Index(content, before); i >= 0 {
 		return content[:i], content[i:]
@@ -81,7 +83,8 @@ type monotonic struct {
 	turns    []memory.Turn
 }
 
-// rewrite returns the operation with an update that keeps all that its target says, or the deletion and insertion that it amounts to.
+// rewrite returns the operation with an update that keeps all content of its target, or the equivalent deletion and
+// insertion.
 func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 	switch {
 	case op.New == nil:
@@ -130,8 +133,8 @@ func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 	return []memory.Operation{k.deletion(op, gone), write}
 }
 
-// succeeds reports whether a statement tells what came of another: they share a word that tells something, or the relation model is sure
-// of it. Among many entries the likeliest one may be changed by a statement of quite another matter.
+// succeeds reports whether a statement states a successor of another. They share a word of content, or the relation
+// model is sure. Among many entries, a statement about another subject may also seem to change the likeliest one.
 func succeeds(entry memory.Memory, old string) bool {
 	if shares(old, entry.Content) {
 		return true
@@ -148,11 +151,11 @@ func shares(a, b string) bool {
 	return slices.ContainsFunc(text.ContentStems(a), func(stem string) bool { return have[stem] })
 }
 
-// pieces are what a list is made of, where it was typed as one: entries behind dashes, commas or points.
+// pieces matches the separators of a list in one text: dashes, commas or points before its entries.
 var pieces = regexp.MustCompile(`[,;.!?\n•]+(?:\s|$)|\s[-–—*]\s`)
 
-// silent reports whether a statement is silent on a piece of another: to delete that one would lose claims that nothing speaks against.
-// What says one thing ends as a whole.
+// silent reports whether a statement does not mention a piece of another. A deletion of such an entry would lose
+// claims that no statement denies. An entry with a single statement ends as a whole.
 func silent(said, old string) bool {
 	n, unspoken := 0, false
 	for _, piece := range pieces.Split(old, -1) {
@@ -169,7 +172,7 @@ func (k *monotonic) deletion(op memory.Operation, targets []string) memory.Opera
 		At: llm.Newest(k.turns, op.Sources)}
 }
 
-// keeping is the new statement with what the old one says beyond it as the past.
+// keeping returns the new statement with the further content of the old one as the past.
 func keeping(content, now, past string) string {
 	stems := text.StemSet(content)
 	for s := range text.StemSet(now) {

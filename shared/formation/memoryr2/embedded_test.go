@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// quoting is the embedded former with a judge that says what the test wants.
+// quoting is the embedded former with a judge that returns the test's relations.
 func quoting(judged ...formationtest.Judged) *memoryr2.Embedded {
 	return &memoryr2.Embedded{Former: formationtest.Quoting(memoryr2.Name, judged...)}
 }
@@ -66,7 +66,7 @@ func TestMoreAboutTheSameValueIsARefinement(t *testing.T) {
 	}
 }
 
-// What says outright that something is no longer so deletes it, and is kept for what it says.
+// An explicit denial deletes the entry, and is kept for its content.
 func TestADenialDeletesFirst(t *testing.T) {
 	ends := []formationtest.Judged{{Later: "no longer", Stored: "tennis", Does: relation.Ends}}
 	l := told(t, ends, "I play tennis every Friday.", "I no longer play tennis.")
@@ -82,7 +82,7 @@ func TestADenialDeletesFirst(t *testing.T) {
 	}
 }
 
-// What would lose what the statement is silent on deletes nothing, and links it.
+// A statement deletes no entry with claims that it does not mention. It links the entry.
 func TestAnEndLosesNothingElse(t *testing.T) {
 	const over = "The doctor stopped the lisinopril."
 	ends := []formationtest.Judged{{Later: "stopped", Stored: "lisinopril", Does: relation.Ends}}
@@ -101,7 +101,7 @@ func TestAnEndLosesNothingElse(t *testing.T) {
 	}
 }
 
-// What is left of an entry when a part of it changes follows nothing: its own past stays behind it.
+// The rest of an entry after a partial change follows no entry: its past stays after it.
 func TestWhatIsLeftFollowsNothing(t *testing.T) {
 	l := told(t, moves, "I have a dog. I live in Porto.", "I live in Braga now.")
 	if got := active(t, l); !slices.Equal(got, []string{"I have a dog.", "I live in Braga now."}) {
@@ -123,7 +123,7 @@ func TestOnlyWhatBelongsTogetherIsASuccession(t *testing.T) {
 	}
 }
 
-// What goes on without denying anything contradicts nothing: whatever it is judged to do, no claim of what was known is lost.
+// A statement without a denial contradicts no entry. For any judgement, no known claim is lost.
 func TestAChangeThatDeniesNothingLosesNothing(t *testing.T) {
 	const known, text = "I have worked at Santa Clara Hospital as a nurse since 2019.", "I work at the Riverside Clinic now."
 	for _, does := range []relation.Label{relation.Unrelated, relation.Same, relation.Adds, relation.Replaces} {

@@ -33,7 +33,7 @@ func (s *session) group(facts []formation.Related) formation.Bundle {
 	return relate(out, leastSimilarity, relatedOverall)
 }
 
-// add takes in what a group decided.
+// add records the decisions of a group.
 func (s *session) add(group formation.Bundle, ops []memory.Operation) {
 	vectors := map[string]memory.Vector{}
 	for _, r := range group.Related {

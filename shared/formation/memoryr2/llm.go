@@ -15,8 +15,8 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// LLM is the strategy by a language model: one call extracts the facts of an ordinary session, one decides on them. It is safe for
-// concurrent use.
+// LLM is the strategy by a language model. In an ordinary session, one call extracts the facts and one decides on
+// them. It is safe for concurrent use.
 type LLM struct {
 	extractor llm.Role
 	manager   llm.Role
@@ -48,8 +48,8 @@ type extraction struct {
 // Reads is how many entries of the bank the extractor reads.
 func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
-// Extract asks for the facts of each chunk of the session, chunks at the same time. An empty result means that of every chunk the model
-// says that it holds none.
+// Extract asks for the facts of each chunk of the session, in parallel. An empty result means that the model reports
+// every chunk as empty.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	chunks := chunked(in)
 	found := make([][]formation.Candidate, len(chunks))
@@ -76,7 +76,7 @@ func (f *LLM) extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	return llm.Extract(ctx, f.extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) { return s.Candidate(in.Turns) })
 }
 
-// chunked splits a session into runs of turns of at most chunkCharacters each, with what of its context was said around them. A turn is
+// chunked splits a session into runs of turns of at most chunkCharacters each, with the context around them. A turn is
 // never split.
 func chunked(in formation.Session) []formation.Session {
 	var out []formation.Session
@@ -100,7 +100,7 @@ func chunked(in formation.Session) []formation.Session {
 	return out
 }
 
-// Decide asks what the facts do to the bank, group by group. Without facts it asks nothing.
+// Decide asks for the effect of the facts on the bank, group by group. Without facts it makes no call.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	s := newSession(in)
 	var failed []formation.Failure

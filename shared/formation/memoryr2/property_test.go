@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Whatever operations a model makes up: either they are refused as a whole, or every fact is decided, the bank can apply them, and no
+// For any operations of a model, they are refused as a whole, or every fact is decided and the bank can apply them. No
 // update loses a claim.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// relate leaves each fact the memories that the manager is to see it with: of the same speaker, with a cosine of least or more, at
-// most relatedEach, and at most overall for all facts together. Where that is too few, the nearest memory of every fact comes before the
-// second of any.
+// relate reduces the memories of each fact for the manager. They have the same speaker and a cosine of at least least.
+// There are at most relatedEach for a fact, and at most overall for all facts together. Where overall is too small,
+// the nearest memory of every fact comes before the second of any fact.
 func relate(in formation.Bundle, least float64, overall int) formation.Bundle {
 	who, out := speakersOf(in.Session.Turns), in
 	out.Related = make([]formation.Related, len(in.Related))

@@ -81,7 +81,8 @@ func inOrder(text string, words ...string) bool {
 	return true
 }
 
-// What another speaker said is no memory of a fact's, however near: its own are looked for among all twenty that the bank finds.
+// A memory of another speaker is unrelated to a fact, at any similarity. The speaker's memories come from all twenty
+// results of the bank.
 func TestAFactsOwnMemoriesAreFoundBehindOthers(t *testing.T) {
 	var found []memory.Memory
 	for i := range 19 {
@@ -105,7 +106,7 @@ func TestAFactsOwnMemoriesAreFoundBehindOthers(t *testing.T) {
 	}
 }
 
-// The least similarity is of what a prompt shows; without one, the models of relations tell what has nothing to do with a fact.
+// The least similarity applies only to a prompt; without one, the relation models detect unrelated memories.
 func TestTheEmbeddedPolicySeesWhatIsHardlySimilar(t *testing.T) {
 	own := stored("m-own", "I live in Faro.")
 	own.Speaker = "Ana"

@@ -11,10 +11,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// What quotes is of its speaker. Of what is told in the third person it is read off whom it is: a fact is about the speaker of the session
-// whom its content names first, else the one whom its slot names, else the one who said it. A memory is of every speaker whom its content
-// or its slot names. They belong together when the fact is about one of those; what names no speaker at all may be of anybody, and
-// belongs with facts that name none either.
+// A quotation belongs to its speaker. In the third person, the text decides. A fact is about the session's speaker
+// whom its content names first, else the one whom its slot names, else the one who said it. A memory belongs to every
+// speaker whom its content or its slot names. Both belong together when the fact is about one of these speakers. A
+// memory without a named speaker belongs with facts that name no speaker.
 type speakers struct{ names []string }
 
 // speakersOf are the names of those who speak in a session.
@@ -29,7 +29,8 @@ func speakersOf(turns []memory.Turn) speakers {
 	return s
 }
 
-// subject is whom a fact is about. named is false where neither content nor slot says so and the first source's speaker was taken.
+// subject returns the person whom a fact is about. named is false where neither content nor slot has a name, and the
+// first source's speaker is returned.
 func (s speakers) subject(c formation.Candidate, turns []memory.Turn) (name string, named bool) {
 	if c.Speaker != "" {
 		return c.Speaker, true

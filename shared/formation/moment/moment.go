@@ -1,10 +1,10 @@
-// Package moment tells what matters for the moment only - where somebody is, what they are doing, how they feel today - from what lasts. A
-// linear model of words, trained by `mneme-lab train moment`, finds the first; what a question of another day may be about is
-// kept from it by
-// what is known of a statement beside its words: a liking, a habit, a constraint, what happened, and what names another day than today. A
-// word that no statement of the moment was seen to have may carry what lasts: what has one is kept, too.
+// Package moment separates statements of the moment from lasting ones. Examples of the first are a place, a current
+// activity and today's mood. A linear model of words finds them; `mneme-lab train moment` trains it. Other properties
+// of a statement keep it, since a question of another day may need it. They are a preference, a habit, a constraint,
+// an event, and a mention of another day. A word that the training data has in no statement of the moment may be
+// lasting, and keeps its statement, too.
 //
-// What a statement says is only ever text: it steers nothing but where it is kept.
+// The text of a statement is only data: it decides the place of storage and has no other effect.
 package moment
 
 import (
@@ -75,7 +75,8 @@ func Passes(c formation.Candidate, said time.Time, choose decision.Chooser) bool
 	})
 }
 
-// Knows reports whether statements of the moment have each content word of a quotation, said at a time, but for the words of dates.
+// Knows reports whether each content word of a quotation occurs in known statements of the moment. It ignores the
+// words of dates, which it reads at the given time.
 func (m *Model) Knows(quotation string, said time.Time) bool {
 	words, dates := text.Words(quotation), text.Dates(quotation, said)
 	for i, w := range words {
@@ -88,8 +89,8 @@ func (m *Model) Knows(quotation string, said time.Time) bool {
 	return true
 }
 
-// May reports whether nothing but its words can keep a quotation: it is no liking, habit or constraint, nothing that happened or is asked,
-// carries no words of others and no picture, and names no other day than that on which it was said.
+// May reports whether only its words can make a quotation lasting. The quotation is no preference, habit, constraint,
+// past event or question. It has no words of others and no picture, and names no day other than the day of the turn.
 func May(c formation.Candidate, said time.Time) bool {
 	if c.Kind == memory.KindPreference || c.Kind == memory.KindProcedural || strings.ContainsAny(c.Content, "[?") ||
 		text.TellsPast(text.Words(c.Content)) || constraint.Binds(c.Content) {

@@ -19,9 +19,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// BenchmarkBooster forms one session of salient turns: turn by turn as the paper does, each after the decisions on the one before;
-// the whole session at a time; and shared out. Reported is the time spent in the former ("forming-ms"), not that of embedding and
-// of looking for what is near. The model is scripted and takes 10 ms and then 0.5 ms a token to answer.
+// BenchmarkBooster forms one session of salient turns in three ways. The first goes turn by turn as the paper does,
+// each after the decisions on the one before. The second takes the whole session at once, and the third divides it.
+// "forming-ms" is the time in the former, without embedding and search. The model is scripted: an answer takes 10 ms
+// and then 0.5 ms a token.
 func BenchmarkBooster(b *testing.B) {
 	policies := map[string]func(*testing.B) formation.Former{
 		"embedded": func(*testing.B) formation.Former { return salimory.NewEmbedded() },
@@ -62,7 +63,7 @@ func BenchmarkBooster(b *testing.B) {
 	}
 }
 
-// longSession has n salient turns: those of made-up people, again and again.
+// longSession has n salient turns of invented people, repeated in order.
 func longSession(b *testing.B, n int) formation.Session {
 	b.Helper()
 	in := formation.Session{Scope: scope, ID: "long"}

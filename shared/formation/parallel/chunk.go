@@ -7,13 +7,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// overlap is how many turns before a chunk are shown with it: what is said often answers, or goes on with, what was said before.
+// overlap is the number of turns before a chunk that are shown with it: a turn often answers or continues an earlier
+// one.
 const overlap = 3
 
 // chunk is a part of a session with its context.
 type chunk struct {
-	// session holds the turns from first to end, those shortly before, and the first turn of everybody who speaks elsewhere only:
-	// who else is there decides who is meant.
+	// session has the turns from first to end and the turns shortly before. It also has the first turn of every
+	// speaker who speaks elsewhere only, since the list of speakers resolves references.
 	session    formation.Session
 	first, end int
 	// position of a turn in the whole session.
@@ -35,8 +36,8 @@ func split(in formation.Session, size int) []chunk {
 	return out
 }
 
-// cut is where the chunk that begins at first ends: where the rest of the session falls into equal parts, or up to a quarter
-// earlier where the turn before asks for nothing, so that questions stay with their answers.
+// cut returns the end of the chunk that begins at first. It divides the rest of the session into equal parts. The end
+// may be up to a quarter earlier, after a turn without a question, so that questions stay with their answers.
 func cut(turns []memory.Turn, first, size int) int {
 	rest := len(turns) - first
 	if rest <= size {
@@ -74,7 +75,7 @@ func withContext(turns []memory.Turn, first, end int) []memory.Turn {
 	return out
 }
 
-// own leaves out what comes from the context alone. A candidate belongs to the chunk that its last source is in.
+// own removes candidates from the context alone. A candidate belongs to the chunk of its last source.
 func (c chunk) own(candidates []formation.Candidate) []formation.Candidate {
 	var out []formation.Candidate
 	for _, candidate := range candidates {

@@ -20,7 +20,7 @@ type comparer struct {
 	shared             formation.Former
 	inner              *fake
 	sessions, differed int
-	// changes counts the operations on what is known.
+	// changes counts the operations on known entries.
 	changes int
 	// unexplained counts the sessions that differed though no two groups interact.
 	unexplained int
@@ -145,9 +145,9 @@ func (c *comparer) decided(ctx context.Context, in formation.Bundle) []memory.Op
 	return v.Operations
 }
 
-// Over many made-up lives: chunks say what the whole session says, and groups that are decided one by one do what the sequence does
-// in every session in which no two of them interact, but for one in a hundred, where more than two do. That they seldom interact is what
-// the grouping is for.
+// The test forms many invented lives. Chunks give the statements of the whole session. Groups that are decided
+// separately give the result of the sequence in every session in which no two of them interact. The exception is one
+// session in a hundred, in which more than two groups interact. The grouping must keep such interactions rare.
 func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 	for name, f := range formers() {
 		t.Run(name, func(t *testing.T) {

@@ -16,9 +16,10 @@ const (
 	nearCandidate = 0.7
 	// nearMemory is how near two candidates are to one entry that either of them may change.
 	nearMemory = 0.6
-	// sharedWords is how many content words make two candidates speak of one matter, when they are sharedShare of the shorter one's; a
-	// denial gives itself more words than what it denies. Of few words, and within nearTurns turns, one word is
-	// enough that not more than fewCandidates candidates, or one in twenty, have.
+	// sharedWords is the least number of content words for two candidates with one subject. The words must also be
+	// sharedShare of the shorter candidate's words; a denial has more words than the statement that it denies. For
+	// short candidates within nearTurns turns, one rare word is enough. At most fewCandidates candidates, or one in
+	// twenty, may have it.
 	sharedWords = 2
 	sharedShare = 0.3
 	deniedShare = 0.2
@@ -27,12 +28,12 @@ const (
 
 	fewCandidates = 3
 
-	// wordsBound is how large a group may grow by words and names alone. In a long session nearly everything hangs together by
-	// something between, so that the strongest links come first, and the weakest are passed over.
+	// wordsBound is the most candidates of a group that words and names alone join. In a long session nearly all
+	// candidates are linked indirectly. The strongest links therefore come first, and the weakest are ignored.
 	wordsBound = 40
 )
 
-// reporting words say how something was told, not what.
+// reporting words describe the act of speech, not its content.
 var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true,
 	"know": true, "told": true, "still": true}
 
@@ -111,7 +112,8 @@ func groups(in formation.Bundle) [][]int {
 	return s.lists()
 }
 
-// joinByKey joins candidates of one turn, which often tell one change together, of one slot, of one text, and near to one entry.
+// joinByKey joins candidates of one turn, since they often state one change together. It also joins candidates of one
+// slot, of one text, and near to one entry.
 func joinByKey(s sets, in formation.Bundle) {
 	first := map[string]int{}
 	join := func(i int, parts ...string) {
@@ -245,8 +247,9 @@ func joinByVector(s sets, in formation.Bundle) {
 	}
 }
 
-// pack puts groups into as few bins of at most size candidates as it can, the largest first, each into the emptiest bin with
-// room; a group that is larger has a bin of its own. Positions in a bin ascend, and so do the bins' first positions.
+// pack puts groups into as few bins of at most size candidates as it can. It takes the largest first, and puts each
+// into the emptiest bin with room. A larger group has a separate bin. Positions in a bin ascend, and so do the bins'
+// first positions.
 func pack(groups [][]int, size int) [][]int {
 	total := 0
 	for _, g := range groups {

@@ -1,11 +1,11 @@
-// Package parallel shares out the work on a long session. SaliMory's booster goes through a session turn by turn, which its authors name
-// as the limit: every turn waits for the decisions on the one before. Here the session is extracted in chunks at the same
-// time, candidates that touch the same thing are brought together in groups, the groups are decided at the same time, and their
-// verdicts become one in an order that does not depend on which came first. Where groups do not interact, the result is the one
-// of deciding on all candidates in sequence.
+// Package parallel divides the work on a long session. SaliMory's booster goes through a session turn by turn, and its
+// authors name this as the limit: every turn waits for the decisions on the one before. Here chunks of the session are
+// extracted in parallel. Candidates about the same subject form groups, and the groups are decided in parallel. Their
+// verdicts are joined in an order that does not depend on the order of completion. Where groups do not interact, the
+// result equals the result of one sequence over all candidates.
 //
-// What cannot be seen beforehand is seen afterwards: when two groups' verdicts are on the same entry of the bank and one of
-// them ends it, both groups are decided again as one.
+// Some interactions are visible only afterwards. Two groups' verdicts may be on the same entry of the bank, and one of
+// them may end it. Both groups are then decided again as one.
 package parallel
 
 import (
@@ -50,8 +50,8 @@ type booster struct {
 	options  Options
 }
 
-// New shares out the work of a former as far as it is divisible; one that is not is returned as it is. What is returned is safe for
-// concurrent use, as f is.
+// New divides the work of a former as far as it is divisible, and returns any other former unchanged. The result is
+// safe for concurrent use, as f is.
 func New(f formation.Former, o Options) formation.Former {
 	d, ok := f.(formation.Divisible)
 	if !ok || d.Division() == (formation.Division{}) {
@@ -60,10 +60,10 @@ func New(f formation.Former, o Options) formation.Former {
 	return &booster{inner: d, division: d.Division(), options: o}
 }
 
-// Version is that of the former whose work is shared out: how it is done makes no difference to what is written.
+// Version returns the version of the wrapped former: the division does not change the written entries.
 func (b *booster) Version() string { return b.inner.Version() }
 
-// Reads is that of the former whose work is shared out.
+// Reads returns the value of the wrapped former.
 func (b *booster) Reads() int {
 	if r, ok := b.inner.(formation.Reader); ok {
 		return r.Reads()

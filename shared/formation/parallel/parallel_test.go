@@ -175,7 +175,7 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 	}
 }
 
-// Each part of a session is read with the context around it, and all of the context is read with some part.
+// Each part of a session is read with the context around it, and every context turn is read with at least one part.
 func TestChunksAreReadWithTheirContext(t *testing.T) {
 	in := many(100)
 	for i, turn := range in.Turns {

@@ -29,8 +29,8 @@ var (
 	day   = formationtest.Day()
 )
 
-// formers are the embedded ones that are divisible, with a judge to whom a statement changes one that it shares a third of its words with.
-// Which statements do is the trained model's to know; the grouping is to keep together what has to do with each other.
+// formers are the divisible embedded formers. In their judge, a statement changes another with which it shares a third
+// of its words. The trained model decides the real changes; the grouping must keep related statements together.
 func formers() map[string]formation.Former {
 	quoting := func(strategy string) *embedded.Former { return formationtest.QuotingBy(strategy, changed) }
 	return map[string]formation.Former{

@@ -8,7 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// collisions returns which verdicts have to be decided as one, nil when none has to: one ends an entry that the other acts on or links.
+// collisions returns the verdicts that must be decided as one, or nil. One of them ends an entry that the other acts
+// on or links.
 func collisions(verdicts []*formation.Verdict) [][]int {
 	named, ended := map[string][]int{}, map[string]bool{}
 	for i, v := range verdicts {
@@ -54,7 +55,8 @@ func regroup(bins [][]int, verdicts []*formation.Verdict, joined [][]int) ([][]i
 	return outBins, outVerdicts
 }
 
-// unite makes one verdict of those of bins: operations in order of their first source, those of one bin in the order that it has them.
+// unite joins the verdicts of bins into one. Operations come in order of their first source; operations of one bin
+// keep their order.
 func unite(session formation.Session, verdicts []*formation.Verdict) formation.Verdict {
 	position := session.Positions()
 	type placed struct {

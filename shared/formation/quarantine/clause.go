@@ -16,7 +16,7 @@ type token struct {
 	begins, has class
 	// opens says that a mark stands before it, or that it is the first.
 	opens bool
-	// phrase says that it is part of an expression of several words that leads up to an order: "I want you to".
+	// phrase reports that the token is part of an expression of several words before an order: "I want you to".
 	phrase bool
 }
 
@@ -42,8 +42,8 @@ func (s *sentence) readings() []string {
 	return s.otherwise
 }
 
-// sentences takes a text apart. A mark ends a sentence before white space or the end; those of scripts without spaces
-// always do.
+// sentences divides a text. A mark ends a sentence before white space or the end; a mark of a script without spaces
+// always does.
 func sentences(s string) []sentence {
 	var out []sentence
 	from := 0
@@ -153,7 +153,7 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.Co) || isInvisible(r))
 }
 
-// isInvisible reports whether a character has no shape of its own.
+// isInvisible reports whether a character has no visible shape.
 func isInvisible(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
 // parts reports whether a mark parts clauses. Apostrophes and hyphens within words, and white space, do not.
@@ -178,7 +178,7 @@ func (s *sentence) near(i, before, behind int, of class) bool {
 	return false
 }
 
-// within reports whether a token from i up to k has a class, phrases that lead up to an order left out.
+// within reports whether a token from i up to k has a class, without phrases before an order.
 func (s *sentence) within(i, k int, of class) bool {
 	for j := max(0, i); j < min(k, len(s.tokens)); j++ {
 		if s.tokens[j].has&of != 0 && !s.tokens[j].phrase {
@@ -188,7 +188,7 @@ func (s *sentence) within(i, k int, of class) bool {
 	return false
 }
 
-// act returns the acts of an order that token i is the verb of; none where it is part of a tale.
+// act returns the acts of an order with the verb at token i; none in a narrative.
 func (s *sentence) act(i int) class {
 	t := s.tokens[i]
 	found := class(0)
@@ -204,7 +204,7 @@ func (s *sentence) act(i int) class {
 	return found
 }
 
-// anywhereShift is how far the classes of actsAnywhere are from those of acts.
+// anywhereShift is the distance between the classes of actsAnywhere and the classes of acts.
 const anywhereShift = 8
 
 // placed reports whether a verb begins a clause, but for words that lead up to an order.

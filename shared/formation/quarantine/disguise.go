@@ -28,7 +28,7 @@ var (
 	spelled = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL[ .-]){3,}\pL(?:$|[^\pL\pN])`)
 	joints  = strings.NewReplacer("-", "", ".", "")
 	gaps    = regexp.MustCompile(`(\pL) (\pL)`)
-	// spaced are three words or more whose letters stand apart.
+	// spaced matches three or more words in spaced letters.
 	spaced = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL(?: \pL)+[ /|]{2,}){2,}\pL(?: \pL)+(?:$|[^\pL\pN])`)
 	// encodedWord is text in base64 or in hexadecimal digits, which blanks may part.
 	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_=-]{20,}`)
@@ -57,8 +57,8 @@ func lookalike(r rune) rune {
 	return r
 }
 
-// fold takes accents, invisible marks, capitals and the shapes of letters off a word: full width, mathematical, and
-// look-alikes of other scripts in a word that has Latin letters.
+// fold removes accents, invisible marks, capitals and unusual letter shapes from a word. These are full-width and
+// mathematical letters, and look-alikes of other scripts in a word that has Latin letters.
 func fold(word string) string {
 	if isPlain(word) {
 		return strings.ToLower(word)
@@ -124,8 +124,7 @@ func unmixed(s string) string {
 // hidden reports whether a text says an order when it is read in another way.
 func hidden(said string) bool { return slices.ContainsFunc(readings(said), isOrder) }
 
-// readings are what a text says when it is read in another way: digits for letters, letter by letter, backwards, or
-// decoded.
+// readings returns the other readings of a text: digits for letters, letter by letter, backwards, or decoded.
 func readings(said string) []string {
 	plain := lower(said)
 	all := []string{unmixed(said), html.UnescapeString(said)}
@@ -202,8 +201,8 @@ func decoded(said string) []string {
 // leastDecoded is how many words behind an encoding are a message.
 const leastDecoded = 4
 
-// isDisguised reports whether a text hides words from a reader, whatever they say: who has something to be remembered
-// writes it plainly.
+// isDisguised reports whether a text hides words from a reader, whatever its content. An honest user writes a memory
+// in plain text.
 func isDisguised(said string) bool {
 	if spaced.MatchString(said) {
 		return true

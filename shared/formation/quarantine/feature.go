@@ -25,7 +25,7 @@ type Feature struct {
 type Clause struct {
 	// From and To are its bytes in the text.
 	From, To int
-	// Readings are the terms of the sentence as it stands, and of what it says behind a disguise. The highest score of a
+	// Readings are the terms of the sentence in its plain form and in its decoded forms. The highest score of a
 	// reading is the score of the sentence.
 	Readings [][]Feature
 }
@@ -127,7 +127,7 @@ func numbered(kind uint64, n uint64) uint64 { return mixed(kind<<32 | n) }
 // stemRunes is how many characters of a longer word are its stem.
 const stemRunes = 5
 
-// features are the terms of a sentence without what stands around it.
+// features returns the terms of a sentence without its surroundings.
 func (s *sentence) features() []Feature {
 	b := bag{out: make([]Feature, 0, 8*len(s.tokens)+32), group: make([]uint32, 0, 8*len(s.tokens)+32)}
 	s.words(&b)
@@ -278,7 +278,8 @@ func (s *sentence) shape() (digits, longest int, spells bool) {
 	return digits, longest, alone > 3
 }
 
-// surroundings are the terms of what stands around a sentence: the classes of its neighbours, and who the text is about.
+// surroundings returns the terms of a sentence's surroundings: the classes of its neighbours, and the person whom the
+// text is about.
 func surroundings(all []sentence, i int) []Feature {
 	var b bag
 	for j := max(0, i-2); j < min(len(all), i+2); j++ {

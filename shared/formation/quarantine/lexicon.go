@@ -78,7 +78,7 @@ const (
 	money
 )
 
-// acts are the verbs of orders; those of the second set need no place at the beginning of a clause.
+// acts are the verbs of orders; verbs of the second set may stand anywhere in a clause.
 const (
 	acts         = undo | wipe | keep | say | push | send | decode | follow
 	actsAnywhere = undoAnywhere | wipeAnywhere | keepAnywhere | sayAnywhere | pushAnywhere | sendAnywhere | decodeAnywhere | followAnywhere

@@ -19,10 +19,10 @@ var ErrModel = errors.New("not a model of attacks")
 type Model struct {
 	// Version is name and version of the model.
 	Version string `json:"version"`
-	// Training says what it was made from and by which options; scoring does not need it.
+	// Training has the sources and options of the model's training; scoring does not need it.
 	Training json.RawMessage `json:"training,omitempty"`
-	// Bias is the log odds of a sentence without known terms, Threshold is what an attack has at least. A sentence of at least Doubt
-	// may be one.
+	// Bias is the log odds of a sentence without known terms. Threshold is the least score of an attack. A sentence of
+	// at least Doubt may be an attack.
 	Bias      float32 `json:"bias"`
 	Threshold float32 `json:"threshold"`
 	Doubt     float32 `json:"doubt"`
@@ -74,7 +74,7 @@ func (m *Model) SetWeights(weights []float32) {
 	}
 }
 
-// Score is the log odds that a sentence attacks: that of its worst reading, whose place it returns.
+// Score returns the log odds that a sentence attacks: the score of its worst reading, and the place of that reading.
 func (m *Model) Score(c Clause) (score float32, reading int) {
 	for i, r := range c.Readings {
 		sum := float32(0)
@@ -106,8 +106,8 @@ type span struct {
 	reason   string
 }
 
-// learnedIn returns the sentences of a text that the model takes for an attack, without what the speaker says of
-// themself before it.
+// learnedIn returns the sentences that the model takes for an attack, without the speaker's statements about themself
+// before them.
 func learnedIn(said string, all []sentence) []span {
 	m := Shipped()
 	var out []span
@@ -127,9 +127,9 @@ func learnedIn(said string, all []sentence) []span {
 	return out
 }
 
-// Doubted parts a text into sentences without doubt and those that may be an attack. A doubted sentence has no power over
-// what the speaker said before: it counts as passed on. Beside an attack, only what is said in the first person is without
-// doubt.
+// Doubted divides a text into sentences without doubt and sentences that may be an attack. A doubted sentence cannot
+// change the speaker's earlier statements: it counts as passed on. In a text with an attack, only first-person
+// sentences are without doubt.
 func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	m := Shipped()
 	rest, all := []byte(said), sentences(said)

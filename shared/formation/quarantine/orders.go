@@ -62,7 +62,7 @@ func (s *sentence) trigger(i int) int {
 	return i
 }
 
-// object reports whether what an act of token i is about makes it an order to a memory or a model.
+// object reports whether the object of the act at token i makes it an order to a memory or a model.
 func (s *sentence) object(i int, of class) bool {
 	end := min(len(s.tokens), i+window)
 	from := i + 1
@@ -73,7 +73,7 @@ func (s *sentence) object(i int, of class) bool {
 		of&(say|push) != 0 && s.dictates(i, of) || of&send != 0 && s.leaks(from, end)
 }
 
-// undoes finds the rules of the one addressed, or all that was said before.
+// undoes finds the rules of the addressed model, or all earlier text.
 func (s *sentence) undoes(i, from, end int) bool {
 	for k := from; k < end; k++ {
 		t := s.tokens[k]
@@ -91,7 +91,7 @@ func (s *sentence) undoes(i, from, end int) bool {
 	return s.tokens[i].begins&forget != 0 && bare || s.wipes(from, end)
 }
 
-// wipes finds what is remembered, or the rules of the one addressed.
+// wipes finds stored memories, or the rules of the addressed model.
 func (s *sentence) wipes(from, end int) bool {
 	for k := from; k < end; k++ {
 		t := s.tokens[k]
@@ -121,7 +121,7 @@ func (s *sentence) ends(k int) bool {
 	return k+1 >= len(s.tokens) || s.tokens[k+1].opens || s.tokens[k+1].has&(conj|lead|prev|that|please) != 0
 }
 
-// plants finds what is to be remembered of "the user", as the truth, or behind the user's back.
+// plants finds a memory to store about "the user", as the truth, or without the user's knowledge.
 func (s *sentence) plants(i, from, end int) bool {
 	first, _ := utf8.DecodeRuneInString(s.tokens[i].word)
 	last := s.tokens[i].begins&acts == 0 && !unicode.In(first, unicode.Latin, unicode.Cyrillic)
@@ -155,8 +155,8 @@ func (s *sentence) opened(i, k int) bool {
 	return false
 }
 
-// dictates finds an answer that is nobody's preference: on a condition that "the user" meets, or always, with an
-// account or an address.
+// dictates finds an answer that is not a preference. Its condition is an action of "the user", or it holds always,
+// with an account or an address.
 func (s *sentence) dictates(i int, of class) bool {
 	for k, t := range s.tokens {
 		if t.begins&when != 0 && s.within(k, len(s.tokens), user) && s.within(k, len(s.tokens), asks) && s.asked(k, i) {
@@ -182,8 +182,7 @@ func (s *sentence) dictates(i int, of class) bool {
 	return of&push != 0 && s.all&always != 0 && s.within(i, len(s.tokens), user|anyone) && !mine
 }
 
-// asked reports whether the condition that token k begins is that "the user" asks, and the verb i tells what to
-// answer.
+// asked reports whether the condition at token k is a question of "the user", and verb i orders the answer.
 func (s *sentence) asked(k, i int) bool {
 	who, asking := false, false
 	for j := k; j < len(s.tokens); j++ {
@@ -215,7 +214,7 @@ func (s *sentence) encodes(i int, of class) bool {
 	return coded && s.all&code != 0 && s.all&self == 0
 }
 
-// addresses reports whether token i names a model that is told to do something.
+// addresses reports whether token i names a model that receives an order.
 func (s *sentence) addresses(i int) bool {
 	if s.all&ifAI != 0 {
 		return s.commands(i)
@@ -260,7 +259,7 @@ func (s *sentence) commands(i int) bool {
 	return false
 }
 
-// hides reports whether a phrase of secrecy keeps something from "the user", always or beside another order.
+// hides reports whether a phrase of secrecy keeps a fact from "the user", always or together with another order.
 func (s *sentence) hides(i int) bool {
 	from := s.placed(i) && !s.asks && s.all&self == 0
 	return from && s.within(i+1, i+6, user) && (s.all&always != 0 || s.within(i, i+4, hiding) || s.commands(i+1))

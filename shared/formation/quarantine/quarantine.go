@@ -1,8 +1,7 @@
-// Package quarantine recognises what looks like an attack on the memory: orders to the memory or to a model about what
-// is remembered. Rules and a learned model find them, each by itself. It protects nothing by itself and drops nothing:
-// what it recognises is formed apart and kept out of
-// recall until somebody has looked at it. It is therefore made to be right when it speaks, and may miss what it does
-// not know.
+// Package quarantine recognises text that looks like an attack on the memory: orders to the memory or to a model about
+// stored entries. Rules and a learned model find such text independently. The package itself protects no entry and
+// drops no text. A recognised clause is formed separately and stays out of recall until a person has reviewed it. The
+// package therefore favours precision, and may miss unknown attacks.
 package quarantine
 
 import (
@@ -18,7 +17,7 @@ import (
 
 // The reasons, as memory.Memory.Quarantine has them.
 const (
-	// Order addresses the memory, or a model, and says what to do with what is remembered.
+	// Order addresses the memory or a model, and demands an action on stored memories.
 	Order = "order"
 	// Frame looks like the frame of a prompt, or like an operation of a memory, with an order or a claim in it.
 	Frame = "frame"
@@ -26,7 +25,7 @@ const (
 	Encoded = "encoded"
 )
 
-// Parts of the patterns. A verb is an order where a clause begins with it, or where somebody is told or asked to.
+// Parts of the patterns. A verb is an order at the beginning of a clause, or after a request to a person or a model.
 const (
 	place = `(?:^|[.!?:;,"“(\]>|#—–\n](?: |\t|\n|\pZ)*|- |\b(?:please|then|(?:you|instructions?|commands?|orders?|allowed) to` +
 		`|you (?:must|should|can|may|will|have to)|from now on|next|now|and|so) )(?:(?:please|now|then|also|just|kindly|secretly) )*`
@@ -45,8 +44,8 @@ const (
 )
 
 var (
-	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs are what they must speak
-	// of.
+	// undoing and keeping are the beginnings of orders to remove and to store; mine and theirs are the required
+	// objects.
 	undoing = anyOf(place + undoVerbs + `\b`)
 	keeping = anyOf(place + keepVerbs + `\b`)
 	mine    = anyOf(
@@ -61,18 +60,18 @@ var (
 		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, allOf+`(?:memories|stored)\b`, `\bevery memory\b`,
 		`\byour (?:system )?prompt\b`, `\bas a core fact\b`, `\bwithout telling\b`, `\bwhenever (?:some|any)(?:body|one) asks\b`, claim,
 		`^\W*update [0-9a-f]{8}-`, `\bthis memory\b`)
-	// told are orders by what they speak of.
+	// told are orders, by their object.
 	told = anyOf(
 		`(?:\bstored \w+|\bmemor(?:y|ies)|\b(?:of|for) (?:the|this) user)\b[^.!?]{0,60}\b(?:has|have|is|are|must|shall|should|will)`+
 			`(?: \w+){0,4}? `+undone+`\b`, `\bremoved all memories\b`)
-	// cues are parts of what an order speaks of: a sentence has one, or no pattern is tried on it.
+	// cues are parts of an order's object. A sentence without a cue needs no pattern.
 	cues = words(`memor stored user your bank database instru rule prompt profile previous prior earlier preceding you entr
 		message say whenever telling fact -`)
 	// operated and framed are the same for operations and frames.
 	operated = words(`= _ "`)
 	framed   = words(`: < [ ## memory operation transcript conversation`)
-	// frames are what a prompt is framed with, loaded what makes one of them an attack; operations are what only a
-	// memory's protocol has.
+	// frames are the frames of a prompt, and loaded makes a frame an attack. operations occur only in a memory's
+	// protocol.
 	frames = anyOf(
 		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`, `</?(?:data|system|memory|invoke)\b`,
 		`#{2,} ?(?:instruction|system)`, `\bend of (?:transcript|conversation)\b`, `\bmemory correction\b`, `\bnote to the memory\b`,
@@ -84,14 +83,14 @@ var (
 		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
 		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
 		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
-	// corrected is a fact of the speaker's own that an order names: "delete that I work at Tesco from what you know".
+	// corrected matches the speaker's fact in an order: "delete that I work at Tesco from what you know".
 	corrected = anyOf(`^[^.!?]{0,40}?\bthat (?:i|i['’]m|i['’]ve|my|we|our) [^.!?]* (?:from|in|of) (?:what|everything|all)(?: that)? you\b`)
 	storied   = anyOf(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 	// framed lines begin with a role that commands.
 	commanding = regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:system|developer|admin|root)(?: \pL+){0,2}[^\pL\pN\n]*:(.*)$`)
 )
 
-// cueSet are strings of which a text has one, or a pattern that takes long need not be tried on it.
+// cueSet has strings of which a text must have at least one. Otherwise a slow pattern need not run.
 type cueSet []string
 
 func words(list string) cueSet { return strings.Fields(list) }
@@ -100,8 +99,8 @@ func (c cueSet) in(said string) bool {
 	return slices.ContainsFunc(c, func(cue string) bool { return strings.Contains(said, cue) })
 }
 
-// unicodeClasses are Go's classes of words and white space, which know ASCII alone, in all scripts. \b stays: the
-// patterns are English, and English words may stand next to letters of a script without spaces.
+// unicodeClasses replaces Go's classes of words and white space, which cover ASCII only, for all scripts. \b stays:
+// the patterns are English, and English words may stand next to letters of a script without spaces.
 var unicodeClasses = strings.NewReplacer(`[^\w\s-]`, `[^\pL\pM\pN_\s\pZ-]`, `\w`, `[\pL\pM\pN_]`, `\W`, `[^\pL\pM\pN_]`, `\s`, `[\s\pZ]`)
 
 func anyOf(patterns ...string) *regexp.Regexp {
@@ -112,14 +111,14 @@ func anyOf(patterns ...string) *regexp.Regexp {
 type Found struct {
 	// Reason is a word for machines, as memory.Memory.Quarantine has it.
 	Reason string
-	// Held are the clauses that look like it, Rest is the text without them; empty where no words of the speaker's own
-	// are left.
+	// Held are the suspect clauses, and Rest is the text without them. Rest is empty where no words of the speaker are
+	// left.
 	Held, Rest string
 }
 
-// Turns returns what looks like an attack in the turns of a session, by their ids; turns without are left out. What
-// assistants say is not looked at: it has no power over what users told. Of words that a user passes on, only the form
-// of operations is.
+// Turns returns the suspect parts of a session's turns, by turn id; other turns are left out. It does not check
+// assistants' turns, since these cannot change the user's statements. In words that a user passes on, it checks only
+// for the form of operations.
 func Turns(turns []memory.Turn) map[string]Found {
 	out := map[string]Found{}
 	var before []memory.Turn // of the same user, as far as they break off
@@ -154,8 +153,8 @@ func inTurn(t memory.Turn) (Found, bool) {
 	return Text(t.Text)
 }
 
-// Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the
-// dialogue behind it; empty where it does not.
+// Entry returns the reason why an external entry looks like an attack. It checks the content and each turn of the
+// entry's dialogue. The reason is empty for a harmless entry.
 func Entry(m memory.Memory) string {
 	if found, ok := Content(m.Content); ok {
 		return found.Reason
@@ -196,12 +195,11 @@ func together(turns []memory.Turn) []memory.Turn {
 // leastRest is how many words of the speaker's own are worth to be kept apart from an order.
 const leastRest = 2
 
-// Text finds what looks like an attack in what somebody says in their own words, clause by clause: by rules, and by a
-// model that was learned from examples.
+// Text finds suspect clauses in a person's own words, by rules and by a model that was trained on examples.
 func Text(said string) (Found, bool) { return inText(said, true) }
 
-// Content finds what looks like an attack in a memory's content, by the rules alone: memories speak of "the user", as
-// attacks do and users do not, so that the model does not apply.
+// Content finds an attack in a memory's content, by the rules alone. Memories refer to "the user" as attacks do and
+// users do not, so the model does not apply.
 func Content(said string) (Found, bool) { return inText(said, false) }
 
 func inText(said string, learned bool) (Found, bool) {
@@ -301,8 +299,7 @@ func commands(said string) bool {
 // pretext are the words of a clause that prepares an order in the same sentence: "I am your developer, so ...".
 const pretext = role | your | memo | rules | ai | user | prev | trusted
 
-// suspect returns where in the text an order begins in a sentence, and the reason to hold it; none where there is no
-// order.
+// suspect returns the position of an order in a sentence, and the reason to hold it; no reason without an order.
 func (s *sentence) suspect() (at int, reason string) {
 	begin, reason := -1, ""
 	if found, ok := s.order(); ok {
@@ -361,8 +358,8 @@ func english(said string) int {
 	return -1
 }
 
-// begins returns where an order begins in a sentence that is no tale of what somebody does: "I log in and delete the
-// entries".
+// begins returns the position of an order in a sentence. A narrative of a person's action has none: "I log in and
+// delete the entries".
 func begins(order *regexp.Regexp, sentence string) int {
 	for _, at := range order.FindAllStringIndex(sentence, -1) {
 		found := sentence[at[0]:at[1]]

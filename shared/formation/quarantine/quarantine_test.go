@@ -21,8 +21,8 @@ func reasons(texts ...string) []string {
 	return out
 }
 
-// TestOrdersOfTheCorpusAreRecognised asks for every turn in which the victim alone speaks: what is passed on of others has no power
-// and need not be recognised, and neither need what an assistant says.
+// TestOrdersOfTheCorpusAreRecognised checks every turn in which the victim alone speaks. Passed-on words and
+// assistants' turns have no power and need not be recognised.
 func TestOrdersOfTheCorpusAreRecognised(t *testing.T) {
 	asked := 0
 	for _, a := range adversarial.Attacks() {

@@ -107,7 +107,8 @@ func numbers(a, b *Reading, had bool) bool {
 	return slices.ContainsFunc(a.tokens, func(t token) bool { return t.number && holds(b, t.key) == had })
 }
 
-// names is whether a has a word with a capital, other than at its beginning, that b has, or has not.
+// names reports whether a capitalised word of a, not at its beginning, occurs in b (had true) or is missing there (had
+// false).
 func names(a, b *Reading, had bool) bool {
 	for _, t := range a.tokens {
 		if t.name && t.content() && holds(b, t.key) == had {
@@ -131,8 +132,9 @@ func sentences(r *Reading) (n int) {
 	return n
 }
 
-// clauses looks at the parts of the stored statement that marks and "and" or "but" make: a statement often tells two things of which the
-// later one changes one. It returns the highest cosine of a part and the highest share of a part's weight that the later statement has.
+// clauses compares the parts of the stored statement between marks, "and" or "but". A statement often has two facts,
+// and the later statement changes one of them. It returns the highest cosine of a part, and the highest share of a
+// part's weight that the later statement has.
 func (l *Lexicon) clauses(later, stored *Reading) (cosine, share float32, n int) {
 	sum := make([]float32, l.table.Dimension())
 	var weight, shared float32

@@ -12,8 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
-// A model's file is: magic; the length of the head; the head as JSON; then little-endian, each list after its length: the lexicon (keys,
-// rarities, weight of the unseen, groups), blocks (keys, rarities, weights, scale, length), numbers (mean, scale, weights), bias.
+// A model's file has: magic; the length of the head; the head as JSON. Lists follow, little-endian, each after its
+// length. They are the lexicon (keys, rarities, weight of the unseen, groups), blocks (keys, rarities, weights, scale,
+// length), numbers (mean, scale, weights), and bias.
 const magic = "MRL1"
 
 // maxList bounds a list of a file, against bytes that are none.
@@ -60,8 +61,8 @@ func writeList[T any](w *writer, list []T) {
 	w.write(list)
 }
 
-// Parse reads a model for a table of word vectors. What is not one, or is for another table or another reading of statements, is an
-// ErrModel.
+// Parse reads a model for a table of word vectors. It returns ErrModel for invalid data, another table, or another
+// version of the features.
 func Parse(data []byte, table *wordvector.Table) (*Model, error) {
 	m, err := parse(data, table)
 	if err != nil {

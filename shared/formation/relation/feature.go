@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The blocks of sparse features. Each is weighed by inverse document frequency and scaled to length 1 by itself, so that a long statement
-// speaks as loud as a short one. Those before storedWords are of the later statement alone, those before aligned of the stored one alone.
+// The blocks of sparse features. Each block is weighted by inverse document frequency and scaled to length 1, so that
+// long and short statements count alike. Blocks before storedWords have features of the later statement alone. Blocks
+// before aligned have features of the stored statement alone.
 const (
 	// laterWords has its words, marks and pairs of neighbouring words.
 	laterWords = iota
@@ -18,11 +19,11 @@ const (
 	laterOpening
 	// storedWords has the words of the stored statement and pairs of neighbours.
 	storedWords
-	// aligned has neighbours of the later statement with every content word replaced: by a sign that the stored statement has it, or something
-	// like it, or else by the group of like words it is in.
+	// aligned has neighbours of the later statement with every content word replaced. The replacement is a sign that
+	// the stored statement has the word or a similar one, or else the word's group.
 	aligned
-	// crossed has pairs of a word of either statement, the stored one's by group: what is told of one matter in words of another ("handed my
-	// badge back" of a job).
+	// crossed has pairs of a word of either statement, the stored one's by group. It covers a subject that the two
+	// statements describe in different words ("handed my badge back" of a job).
 	crossed
 	// Blocks is how many there are.
 	Blocks
@@ -39,15 +40,15 @@ const (
 
 // Feature is one sparse feature.
 type Feature struct {
-	// Key is a hash of what it is, Blocks apart.
+	// Key is a hash of the feature, separate for each block.
 	Key uint32
 	// Count is 1 + ln of how often it occurs.
 	Count float32
 }
 
-// Inputs are what the model weighs about a pair, but for what is of the later statement alone.
+// Inputs are the model's inputs for a pair, without the features of the later statement alone.
 type Inputs struct {
-	// Sparse are the features by block; those of LaterBlocks are empty.
+	// Sparse are the features by block; the blocks of LaterBlocks are empty.
 	Sparse [Blocks][]Feature
 	// Dense are numbers as measured, in the order of numberNames.
 	Dense []float32
@@ -140,7 +141,7 @@ func spoken(tokens []token) []token {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
 }
 
-// Later are the features of a statement that are of it alone where it is the later one, by block.
+// Later returns the features of the later statement alone, by block.
 func (r *Reading) Later() (out [LaterBlocks][]Feature) {
 	words := spoken(r.tokens)
 	out[laterWords] = wordFeatures(r.tokens, words)
@@ -236,7 +237,7 @@ func (l *Lexicon) crossed(later, stored *Reading) hashes {
 // likeFrom is the cosine from which two words count as alike.
 const likeFrom = 0.55
 
-// sign is what stands for a word of the later statement: itself, unless it is content.
+// sign returns the replacement for a content word of the later statement, and any other word itself.
 func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 	switch {
 	case !t.content():
@@ -262,13 +263,13 @@ func (r *Reading) has(t *token) bool {
 	})
 }
 
-// commonWeight is how rare a word is at most that may be somebody's name and something else: Job, May, Mark.
+// commonWeight is the highest weight of a word that may be a person's name and a common word: Job, May, Mark.
 const commonWeight = 7
 
 // isNamesake reports whether a is a name that looks like the word b.
 func isNamesake(a, b *token) bool { return a.name && !b.capital && b.weight < commonWeight }
 
-// Pair reads off two statements what the model weighs.
+// Pair returns the model's inputs for two statements.
 func (l *Lexicon) Pair(later, stored Reading) Inputs {
 	var in Inputs
 	in.Sparse[storedWords] = wordFeatures(nil, spoken(stored.tokens))

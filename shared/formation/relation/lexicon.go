@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
-// Lexicon is what the model knows of single words: how rare each is in statements, and which group of like words it is in.
+// Lexicon has the model's data on single words: the rarity in statements, and the group of like words.
 type Lexicon struct {
 	table *wordvector.Table
 	// keys are hashes of words in order, rarities the weight of each in steps of rarityStep.
@@ -29,8 +29,8 @@ func (l *Lexicon) weight(key uint32) float32 {
 	return l.unseen
 }
 
-// NewLexicon learns the rarity of words from statements, and groups the words of a table into as many groups (at most 255) by the
-// direction of their vectors (k-means, seeded). The same arguments give the same lexicon.
+// NewLexicon learns the rarity of words from statements. It divides the words of a table into groups (at most 255) by
+// the direction of their vectors (k-means, seeded). The same arguments give the same lexicon.
 func NewLexicon(table *wordvector.Table, statements []string, groups int, seed uint64) *Lexicon {
 	counts := map[uint32]int{}
 	for _, s := range statements {

@@ -15,18 +15,19 @@ var ErrModel = errors.New("not a model of relations")
 
 // Thresholds are probabilities of a change, chosen on statements that nothing was trained on.
 type Thresholds struct {
-	// Certain is the probability that any of the stored statements is changed (see Changed) from which the likeliest is closed; Possible that
-	// of one's own change from which the two are best kept side by side.
+	// Certain is the least probability of any change (see Changed) that closes the likeliest statement. Possible is
+	// the least probability of one statement's change that keeps both together.
 	Certain  float64 `json:"certain"`
 	Possible float64 `json:"possible"`
 }
 
-// LeastOwn is the probability of its own change that the likeliest of the changed statements needs to be closed: below, it may as well
-// be another one that is meant.
+// LeastOwn is the least probability of a statement's own change that closes it as the likeliest one. Below it, the
+// change may belong to another statement.
 const LeastOwn = 0.35
 
-// Changed returns the stored statement that is most likely changed, -1 where none may be, with the probability of its own change and that
-// of any change: where several stored statements tell of one matter, they share what would be one's alone.
+// Changed returns the stored statement that is most likely changed, or -1 without such a statement. It also returns
+// the probability of that statement's change, and of any change. Stored statements about one subject share the
+// probability that one alone would have.
 func Changed(relations []Relation) (index int, own, whole float64) {
 	index = -1
 	for i, r := range relations {
@@ -46,21 +47,21 @@ type Model struct {
 	head    head
 }
 
-// Choice is what is chosen beside the weights, on other pairs.
+// Choice has the values that are chosen in addition to the weights, on other pairs.
 type Choice struct {
 	Thresholds Thresholds `json:"thresholds"`
 	// Temperature, above 0, is what logits are divided by to be as good as they say (Guo et al. 2017).
 	Temperature float64 `json:"temperature"`
 }
 
-// head is what a model's file says in words.
+// head is the JSON part of a model's file.
 type head struct {
 	Features int `json:"features"`
 	Choice
 	Training json.RawMessage `json:"training"`
 }
 
-// featureSet is raised whenever the same statements give other features: a model fits only the code that it was trained with.
+// featureSet increases whenever the same statements give other features: a model fits only the code of its training.
 const featureSet = 3
 
 // New puts a model together; training is a JSON value that says how it came about. Numbers that cannot be are an ErrModel.
@@ -91,7 +92,7 @@ var Shipped = sync.OnceValue(func() *Model {
 	return m
 })
 
-// Thresholds are those of the model's file.
+// Thresholds returns the thresholds of the model's file.
 func (m *Model) Thresholds() Thresholds { return m.head.Thresholds }
 
 // Training is the JSON value that says how the model came about.
@@ -100,8 +101,8 @@ func (m *Model) Training() json.RawMessage { return m.head.Training }
 // Read reads a statement, to be compared with many.
 func (m *Model) Read(s Statement) Reading { return m.lexicon.Read(s) }
 
-// Judge says what a later statement does to each of the stored ones that a search found for it: one distribution over all of them and
-// over none, since a statement hardly ever has to do with two.
+// Judge returns the effect of a later statement on each of the stored results of a search. It is one distribution over
+// all of them and over no statement, since a statement is rarely related to two.
 func (m *Model) Judge(later Statement, stored []Statement) []Relation {
 	read := make([]Reading, len(stored))
 	for i, s := range stored {
@@ -110,8 +111,8 @@ func (m *Model) Judge(later Statement, stored []Statement) []Relation {
 	return m.Compare(m.Read(later), read)
 }
 
-// Session judges like its model, and reads each stored statement once: for a piece of work in which the same ones come up again and
-// again. It is not safe for concurrent use.
+// Session judges like its model, and reads each stored statement once. It is for work that compares the same
+// statements again and again. It is not safe for concurrent use.
 type Session struct {
 	model *Model
 	read  map[Statement]Reading
@@ -154,8 +155,8 @@ func (m *Model) Logits(later Reading, stored []Reading) []Logits {
 	return out
 }
 
-// Softmax makes probabilities of logits, divided by a temperature: of every label of every stored statement, and of none of them with
-// logit 0. What other statements and labels have is Unrelated for each.
+// Softmax turns logits, divided by a temperature, into probabilities. They cover every label of every stored
+// statement, and no statement with logit 0. The probability of other statements and labels is Unrelated for each.
 func Softmax(logits []Logits, temperature float64) []Relation {
 	most := 0.0
 	for _, z := range logits {

@@ -1,6 +1,6 @@
-// Package relation says what a new statement of a user does to one that is kept: nothing, the same again, more beside it, something in
-// its place, or an end of it. A learned model weighs what the two say; there are no lists of phrases. It runs in process, keeps no state,
-// and gives the same answer for the same two statements.
+// Package relation returns the effect of a user's new statement on a stored one. The effect is none, a repetition, an
+// addition, a replacement, or an end. A learned model compares the two texts; there are no lists of phrases. It runs
+// in process, keeps no state, and gives the same answer for the same two statements.
 package relation
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Label is what a later statement does to a stored one.
+// Label is the effect of a later statement on a stored one.
 type Label uint8
 
 // The labels.
@@ -21,7 +21,7 @@ const (
 	Same
 	// Adds tells more: both hold.
 	Adds
-	// Replaces says what holds instead of the stored one or of a part of it.
+	// Replaces states a new value for the stored statement or a part of it.
 	Replaces
 	// Ends says that the stored one or a part of it holds no more, and has nothing in its place.
 	Ends
@@ -53,19 +53,20 @@ func ParseLabel(name string) (Label, error) {
 	return 0, fmt.Errorf("label %q is none of %q", name, labelNames)
 }
 
-// Statement is what somebody said, in their own words.
+// Statement is a person's statement in the original words.
 type Statement struct {
-	// Text is what was said: a quotation, or the message that it is of.
+	// Text is a quotation, or the message around it.
 	Text string
-	// Role is who speaks; an assistant's words hardly ever change what a user told.
+	// Role is the speaker's role; an assistant's words rarely change a user's statement.
 	Role memory.Role
-	// Speaker is the name; only whether the two are the same one counts. Empty is a speaker of its own.
+	// Speaker is the name; only the equality of the two names counts. An empty name counts as a different speaker.
 	Speaker string
-	// Time is when it was said; zero where that is not known. The pairs that the shipped model learned from have none, so it has no weight.
+	// Time is the time of the statement; zero if unknown. The training pairs of the shipped model have no time, so it
+	// has no weight.
 	Time time.Time
 }
 
-// Relation is what a later statement does to a stored one, as probabilities of the labels that sum to 1.
+// Relation is the effect of a later statement on a stored one, as probabilities of the labels that sum to 1.
 type Relation [Labels]float64
 
 // Change is the probability that the stored statement, or a part of it, does not hold any more.

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// maxTokens bounds what is read of a statement: the model learned from statements of at most 45 words.
+// maxTokens bounds the tokens read of a statement: the model learned from statements of at most 45 words.
 const maxTokens = 96
 
 // token is a word, a number or a mark of a statement.
@@ -17,11 +17,11 @@ type token struct {
 	lower string
 	// key identifies lower, stem its stem.
 	key, stem uint32
-	// possessive identifies the word of whose owner this is, 0 where it is none.
+	// possessive identifies a possessive word by its owner; 0 for other words.
 	possessive uint32
-	// row is the word's in the table of vectors, -1 where it has none.
+	// row is the word's row in the table of vectors, or -1 without a vector.
 	row int32
-	// cluster is that of its vector; meaningless without one.
+	// cluster is the cluster of the word's vector; without a vector it has no meaning.
 	cluster uint8
 	// weight is how rare the word is in statements: its inverse document frequency, in nats; 0 for marks.
 	weight                float32
@@ -32,10 +32,10 @@ type token struct {
 	first bool
 }
 
-// content is whether a word is rare enough to be what a statement is about.
+// content reports whether a word is rare enough to be a subject of a statement.
 func (t token) content() bool { return !t.mark && t.weight > contentWeight }
 
-// Words are content from contentWeight on; what they are compared by starts below, at comparedWeight.
+// Words are content from contentWeight on; comparisons begin at the lower comparedWeight.
 const (
 	contentWeight  = 4
 	comparedWeight = 3
@@ -61,7 +61,7 @@ func hashOn(h uint32, s string) uint32 {
 	return h
 }
 
-// tokens cuts a statement into words, numbers, and marks other than what stands inside words.
+// tokens cuts a statement into words, numbers, and marks, except marks inside words.
 func tokens(said string) []token {
 	var out []token
 	at := 0

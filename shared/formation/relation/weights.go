@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// RarityStep is what a rarity counts in: the inverse document frequency of a feature in nats is its rarity times this.
+// RarityStep is the unit of a rarity: a feature's inverse document frequency in nats is its rarity times this.
 const RarityStep = 1.0 / 16
 
 // Block has the weights of the sparse features of one kind.
@@ -17,9 +17,9 @@ type Block struct {
 	Rarities []uint8
 	// Weights are by feature and output, in units of Scale.
 	Weights [][Outputs]int8
-	// Scale is what a weight of 1 adds to a logit, for a feature that makes up all of its block.
+	// Scale is the addition to a logit for a weight of 1, for a feature that makes up all of its block.
 	Scale [Outputs]float32
-	// Length is what the block's vector is scaled to.
+	// Length is the scaled length of the block's vector.
 	Length float32
 
 	// slots find a key: the index plus 1, by the key's low bits, in the next free place.
@@ -37,7 +37,7 @@ type Numbers struct {
 // Outputs are the labels but Unrelated, in order from Same.
 const Outputs = Labels - 1
 
-// Weights are a linear model of the logits of Outputs; that of a statement which has to do with none of the stored ones is 0.
+// Weights are a linear model of the logits of Outputs. The logit of an unrelated statement is 0.
 type Weights struct {
 	Sparse [Blocks]Block
 	Dense  Numbers
@@ -104,7 +104,7 @@ func (b *Block) find(key uint32) int {
 	return -1
 }
 
-// add adds what a pair's features of this block are worth.
+// add adds the weights of a pair's features in this block.
 func (b *Block) add(logits *Logits, features []Feature) {
 	var sums Logits
 	var squares float32
@@ -128,7 +128,7 @@ func (b *Block) add(logits *Logits, features []Feature) {
 	}
 }
 
-// later are the weighted sums of what is of a later statement alone, with the bias.
+// later returns the weighted sums of the later statement's features, with the bias.
 func (w *Weights) later(features [LaterBlocks][]Feature) Logits {
 	logits := Logits(w.Bias)
 	for b := range features {
@@ -137,7 +137,7 @@ func (w *Weights) later(features [LaterBlocks][]Feature) Logits {
 	return logits
 }
 
-// pair adds the weighted sums of a pair to those of its later statement.
+// pair adds the weighted sums of a pair to the sums of its later statement.
 func (w *Weights) pair(logits Logits, in Inputs) Logits {
 	for b := LaterBlocks; b < Blocks; b++ {
 		w.Sparse[b].add(&logits, in.Sparse[b])

@@ -12,9 +12,9 @@ import (
 // ellipsis marks where a turn was cut.
 const ellipsis = "…"
 
-// Dialogue is the value of a topic: the source turns among turns in their order, each a line with speaker, day and caption, behind the
-// values of the entries that it takes the place of, oldest first. What is over memory.MaxValueBytes goes line by line from the oldest on;
-// the newest turn is kept, and cut at its end where it alone is too long.
+// Dialogue returns the value of a topic. It has the source turns in their order, each a line with speaker, day and
+// caption. The values of the replaced entries come before them, oldest first. Lines beyond memory.MaxValueBytes are
+// dropped from the oldest on. The newest turn is kept, and cut at its end if it alone is too long.
 func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 	return bounded(linesOf(turns, sources, older...))
 }
@@ -41,7 +41,8 @@ func linesOf(turns []memory.Turn, sources []string, older ...string) []string {
 	return lines
 }
 
-// dialogueOf is the dialogue behind an entry. One that another strategy made has none, but a quotation is what was said.
+// dialogueOf returns the dialogue of an entry. An entry of another strategy has none, but a quotation is a turn's
+// text.
 func dialogueOf(m memory.Memory) string {
 	if m.Value != "" || m.Speaker == "" {
 		return m.Value
@@ -74,8 +75,8 @@ func bounded(lines []string) string {
 	return strings.Join(lines[first:], "\n")
 }
 
-// withDialogue fills in the values of the entries that operations write. known are the entries that may be targets beside those
-// that earlier operations write.
+// withDialogue sets the values of the entries that operations write. known are the possible targets in addition to
+// entries of earlier operations.
 func withDialogue(ops []memory.Operation, turns []memory.Turn, known map[string]memory.Memory) {
 	written := map[string]string{}
 	for i := range ops {

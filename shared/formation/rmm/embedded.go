@@ -32,7 +32,7 @@ func NewEmbeddedOver(f *embedded.Former) *Embedded {
 // Division says that topics are found in a session as a whole, and decided in groups.
 func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
 
-// Extract takes the session apart into the topics of each speaker. A topic's summary is what the speaker said of it, quoted.
+// Extract divides the session into the topics of each speaker. A topic's summary quotes the speaker.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	found, err := f.Former.Extract(ctx, in)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// quoting is the embedded former with a judge that says what the test wants.
+// quoting is the embedded former with a judge that returns the test's relations.
 func quoting(judged ...formationtest.Judged) *rmm.Embedded {
 	return rmm.NewEmbeddedOver(formationtest.Quoting(rmm.Name, judged...))
 }
@@ -52,7 +52,7 @@ func TestTopicsAreOfOneSpeakerEach(t *testing.T) {
 	}
 }
 
-// life forms sessions and fails the test where that is not possible.
+// life forms sessions and fails the test if it cannot.
 func life(t *testing.T, sessions ...formation.Session) *formationtest.Life {
 	t.Helper()
 	l := formationtest.NewLife(quoting(
@@ -102,7 +102,7 @@ func TestATopicThatComesUpAgainIsMerged(t *testing.T) {
 	}
 }
 
-// A stored version names the turns of all the versions that it takes the place of, also those of its predecessors' predecessors.
+// A stored version names the turns of all replaced versions, also of its predecessors' predecessors.
 func TestAMergedEntryNamesTheTurnsOfAllItsVersions(t *testing.T) {
 	l := life(t,
 		talk("s1", 0, line{"Ana", "My garden has tomatoes and basil."}),
@@ -167,7 +167,7 @@ func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
 	}
 }
 
-// What was said on different days stands in quotation marks of its own, with its day, also where it is merged again.
+// Words of different days stand in separate quotation marks with their day, also after a second merge.
 func TestEachDaysWordsAreAQuotation(t *testing.T) {
 	l := life(t,
 		talk("s1", 0, line{"Ana", "I live in Porto and I'm vegan"}), talk("s2", 7, line{"Ana", "I moved to Braga. Ben stayed in Porto"}),
@@ -214,7 +214,7 @@ func TestADenialTakesThePlaceOfWhatItDenies(t *testing.T) {
 	}
 }
 
-// Every statement is in a topic of its speaker, whatever is cut where; and no summary is longer than it may be.
+// Every statement is in a topic of its speaker, for every division; and no summary exceeds its limit.
 func TestNothingIsLostInTopics(t *testing.T) {
 	quotes := formationtest.Quoting(rmm.Name)
 	former := quoting()
@@ -249,7 +249,7 @@ func TestNothingIsLostInTopics(t *testing.T) {
 	}
 }
 
-// A topic goes on with what its speaker said before, whatever strategy keeps it; what was said is behind it from then on.
+// A topic continues earlier statements of its speaker, from any strategy. They then stand before the topic's dialogue.
 func TestNeighboursAreTheSpeakersWhateverMadeThem(t *testing.T) {
 	const topic = "The tomatoes and the basil in my garden are watered by a drip line."
 	for name, tc := range map[string]struct {
@@ -281,7 +281,8 @@ func TestNeighboursAreTheSpeakersWhateverMadeThem(t *testing.T) {
 	}
 }
 
-// A topic whose dialogue has no room behind the entry that it goes on with is an entry of its own: the dialogue of both is kept whole.
+// A topic becomes a separate entry if its dialogue has no room after the entry that it continues: the dialogue of both
+// is kept whole.
 func TestTheDialogueOfATopicIsKeptWhole(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("raw words ", memory.MaxValueBytes/20))
 	for said, want := range map[string]memory.OpKind{"": memory.OpMerge, long: memory.OpAdd} {
@@ -300,8 +301,8 @@ func TestTheDialogueOfATopicIsKeptWhole(t *testing.T) {
 	}
 }
 
-// Whatever is said in whatever order, the operations can be applied, no two active entries say the same, and no entry is merged
-// across speakers.
+// For any talk in any order, the operations can be applied and no two active entries have the same content. No entry
+// is merged across speakers.
 func TestAnyTalkCanBeFormed(t *testing.T) {
 	texts := []string{
 		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.",

@@ -15,8 +15,8 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// LLM is the strategy by a language model: one call finds the topics of all speakers of the session, one adds or merges them. It is safe
-// for concurrent use.
+// LLM is the strategy by a language model. One call finds the topics of all speakers of the session. One call adds or
+// merges them. It is safe for concurrent use.
 type LLM struct {
 	topics  llm.Role
 	manager llm.Role
@@ -40,8 +40,8 @@ func (f *LLM) Version() string { return llm.VersionOf(Name, f.topics, f.manager)
 // Division says that long sessions can be read in parts and decided in groups.
 func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
 
-// reflection is the answer on the session's topics. An empty list alone could be a failure to answer, so that
-// nothing worth keeping has to be said in so many words.
+// reflection is the answer on the session's topics. An empty list alone could be a failure to answer. The model must
+// therefore state that the turns hold nothing worth keeping.
 type reflection struct {
 	Nothing bool    `json:"nothing" desc:"true when nobody tells anything personal, and then topics is empty"`
 	Topics  []topic `json:"topics"`
@@ -63,8 +63,8 @@ type topic struct {
 // Reads is how many entries of the bank the extractor reads.
 func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
-// Extract asks once for the topics of all speakers. Nothing worth keeping is an empty result only when the model says so; every other
-// answer without topics is an error. Without turns it asks nothing.
+// Extract asks once for the topics of all speakers. An empty result requires that the model states it. Every other
+// answer without topics is an error. Without turns, Extract makes no call.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a reflection) (bool, []topic) { return a.Nothing, a.Topics }
 	return llm.Extract(ctx, f.topics, in, of, func(t topic) (formation.Candidate, int, error) {
@@ -137,7 +137,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	})
 }
 
-// bySpeaker leaves each candidate the entries of its own speaker, and returns all of these by id.
+// bySpeaker reduces each candidate's entries to entries of its speaker, and returns all of these by id.
 func bySpeaker(in formation.Bundle) (formation.Bundle, map[string]memory.Memory) {
 	shown := map[string]memory.Memory{}
 	related := make([]formation.Related, len(in.Related))
@@ -158,12 +158,12 @@ func bySpeaker(in formation.Bundle) (formation.Bundle, map[string]memory.Memory)
 	return in, shown
 }
 
-// reader turns the strategy's two operations into those of the bank.
+// reader turns the strategy's two operations into operations of the bank.
 type reader struct {
 	input   *llm.DecisionInput
 	in      formation.Bundle
 	indices map[string]int
-	// content is what an alias says so far.
+	// content is the current content of an alias.
 	content map[string]string
 }
 
@@ -211,7 +211,7 @@ func (r *reader) decision(d decided) (llm.Decision, error) {
 	return out, nil
 }
 
-// mayMerge checks that a target is among what its candidate was held against: a memory shown as related to it, or a topic of
+// mayMerge checks that a target is a valid choice for its candidate: a memory shown as related to it, or a topic of
 // the same speaker.
 func (r *reader) mayMerge(candidate int, target string) error {
 	for _, id := range r.input.Candidates[candidate].Related {

@@ -15,16 +15,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// merger turns what is decided on statements into the strategy's operations: ADD, MERGE and NONE.
+// merger turns the decisions on statements into the strategy's operations: ADD, MERGE and NONE.
 type merger struct {
 	former *Embedded
 	in     formation.Bundle
 	// shown are the entries of the bank by id.
 	shown map[string]memory.Memory
-	// fresh are the entries written so far, by id; order is that of writing.
+	// fresh are the entries written so far, by id; order is the order of the writes.
 	fresh map[string]memory.Memory
 	order []string
-	// successor is the entry that took the place of another, or "" for one that ceased to hold before it was told.
+	// successor is the entry that replaced another, or "" for an entry that ended without a successor.
 	successor map[string]string
 	ops       []memory.Operation
 }
@@ -76,7 +76,7 @@ func (m *merger) settle(ctx context.Context, r formation.Related, op memory.Oper
 	return nil
 }
 
-// targets are the entries that an operation is on as they are now, those of the same speaker only.
+// targets returns the current versions of an operation's entries, of the same speaker only.
 func (m *merger) targets(op memory.Operation, owner string) []memory.Memory {
 	var out []memory.Memory
 	for _, id := range m.current(op.Targets) {
@@ -108,7 +108,8 @@ func (m *merger) lookup(id string) memory.Memory {
 	return m.shown[id]
 }
 
-// known are the speaker's entries that hold and may concern a topic, with how near they are: those of the bank, then those written before.
+// known returns the speaker's valid entries that may relate to a topic, with their similarity. Entries of the bank
+// come first, then the entries written before.
 func (m *merger) known(r formation.Related) (entries []memory.Memory, similarity []float64) {
 	owner := ownerOfCandidate(r.Candidate)
 	add := func(e memory.Memory, near float64) {
@@ -130,7 +131,8 @@ func (m *merger) known(r formation.Related) (entries []memory.Memory, similarity
 	return entries, similarity
 }
 
-// knows settles a topic all of whose statements are known: nothing is done, and the entry that says most of it is named.
+// knows settles a topic with only known statements. No entry is written, and the operation names the entry with most
+// of the topic.
 func (m *merger) knows(r formation.Related) bool {
 	c := r.Candidate
 	wanted := m.former.claims(c.Content)
@@ -159,8 +161,8 @@ func (m *merger) knows(r formation.Related) bool {
 	return true
 }
 
-// revised is the summary of entries that a topic changes: the sentences that it changes, each judged by itself, give way. The others are
-// kept, and so is one of several facts.
+// revised returns the summary of entries that a topic changes. Sentences that the topic changes are removed, each
+// after a separate judgement. Other sentences and unchanged facts stay.
 func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []memory.Memory) (string, error) {
 	r := formation.Related{Candidate: c}
 	var kept []dated
@@ -191,7 +193,7 @@ func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []m
 	return m.former.join(m.candidate(c), kept), nil
 }
 
-// merge writes a new version in the place of the targets. What the topic leaves open it takes from them.
+// merge writes a new version that replaces the targets. It fills the topic's empty fields from them.
 func (m *merger) merge(c formation.Candidate, targets []memory.Memory, content, reason string) {
 	e := m.entry(c, content)
 	op := memory.Operation{Kind: memory.OpMerge, Sources: slices.Clone(c.Sources), Reason: reason, New: &e}
@@ -245,19 +247,20 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	}
 }
 
-// candidate is what a topic says, with its day.
+// candidate returns the sentences of a topic, with its day.
 func (m *merger) candidate(c formation.Candidate) []dated {
 	return m.former.told(memory.Memory{Content: c.Content, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources)})
 }
 
-// dated is a sentence of a summary with the day on which it was said.
+// dated is a sentence of a summary with its day.
 type dated struct{ day, said string }
 
-// another stands before a sentence of another day: the quotation marks that a summary is shown in end and begin there. What was said last
-// comes first, its day is the entry's own; every other sentence has its day, since a profile may leave out those between.
+// another stands before a sentence of another day. A summary is shown in quotation marks, which end and begin there.
+// The latest sentence comes first, and its day is the entry's day. Every other sentence has its day, since a profile
+// may leave out sentences between.
 var another = regexp.MustCompile(`" \((\d{4}-\d{2}-\d{2})\): "`)
 
-// plain is a summary with line breaks, which end sentences, between what was said on different days.
+// plain returns a summary with line breaks, which end sentences, between the words of different days.
 func plain(content string) string { return another.ReplaceAllString(content, "\n") }
 
 // told are the sentences of an entry.
@@ -281,7 +284,7 @@ func (f *Embedded) claims(content string) []string {
 	return out
 }
 
-// join is the summary of what was said last and of what was said before, each said once.
+// join returns the summary of the last and the earlier sentences, each once.
 func (f *Embedded) join(last, before []dated) string {
 	var said []string
 	again := func(s dated) bool {

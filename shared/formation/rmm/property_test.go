@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Whatever operations a model makes up: either they are refused as a whole, or every candidate is decided once, the bank can apply
-// them, and no speaker's topic takes the place of another's.
+// For any operations of a model, they are refused as a whole, or every candidate is decided once and the bank can
+// apply them. No speaker's topic replaces another speaker's topic.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)
 	former := newFormer(t, s)

@@ -1,7 +1,7 @@
-// Package rmm forms memory as RMM's prospective reflection does (section 5): a session is taken apart into what each speaker talks
-// about, every topic becomes a summary that refers to its turns, and a summary is added to the bank or merged with what that speaker
-// said of the same topic before. The summary is an entry's key, Content; the raw dialogue is its value, Value, so that no
-// detail is lost with the words that the summary leaves out. Summaries are never merged across speakers.
+// Package rmm forms memory as RMM's prospective reflection does (section 5). A session is divided into the topics of
+// each speaker. Every topic becomes a summary that refers to its turns. The summary is added to the bank, or merged
+// with the speaker's earlier summary of the same topic. The summary is an entry's key, Content; the raw dialogue is
+// its value, Value. The value keeps details that the summary leaves out. Summaries are never merged across speakers.
 package rmm
 
 import (
@@ -22,7 +22,7 @@ const (
 	reasonRepeated = "already known"
 )
 
-// ownerOf names whose topics a turn tells, in lower case.
+// ownerOf returns the owner of a turn's topics, in lower case.
 func ownerOf(t memory.Turn) string { return ownerNamed(t.Speaker, t.Role) }
 
 // ownerNamed is the owner that a speaker's name stands for. Speakers without a name of their own go by their role.
@@ -49,8 +49,9 @@ func owned(owner string, keywords []string) []string {
 	return out
 }
 
-// belongs reports whether an entry is an owner's, whatever strategy made it. One that quotes says whose words it has; of a summary in the
-// third person the first keyword is the owner; and what another strategy tells in the third person names whom it is about.
+// belongs reports whether an entry is an owner's, for entries of all strategies. A quotation names its speaker. The
+// first keyword of a summary in the third person is the owner. An entry of another strategy in the third person names
+// its subject.
 func belongs(m memory.Memory, owner string) bool {
 	switch {
 	case m.Speaker != "":
@@ -62,7 +63,7 @@ func belongs(m memory.Memory, owner string) bool {
 	return owner != "" && text.StemSet(m.Content)[text.Stem(first)]
 }
 
-// ownerOfCandidate is whose topic a candidate is; empty for a candidate that this strategy did not make.
+// ownerOfCandidate returns the owner of a candidate's topic; empty for a candidate of another strategy.
 func ownerOfCandidate(c formation.Candidate) string {
 	if len(c.Keywords) == 0 {
 		return ""
@@ -70,7 +71,7 @@ func ownerOfCandidate(c formation.Candidate) string {
 	return c.Keywords[0]
 }
 
-// compatible reports whether two times can be of one topic: one of them is not known, or they are the same.
+// compatible reports whether two times can be of one topic: at least one is unknown, or they are the same.
 func compatible(a, b memory.EventTime) bool {
 	return a.Time.IsZero() || b.Time.IsZero() || a.Time.Equal(b.Time) && a.End.Equal(b.End) && a.Precision == b.Precision
 }

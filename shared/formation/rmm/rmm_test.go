@@ -163,7 +163,7 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 	}
 }
 
-// The model is shown what the speaker said before, whatever strategy keeps it.
+// The model sees the speaker's earlier statements, from entries of all strategies.
 func TestTheManagerMergesWithWhatOtherStrategiesKeep(t *testing.T) {
 	old := formationtest.Stored("m-1", "I run every day.")
 	old.Speaker, old.Strategy, old.Keywords = "Ana", "deltamem", nil

@@ -18,8 +18,9 @@ const (
 	leastShared  = 2
 )
 
-// same finds the entry that a topic goes on with, and the summary of both: the most similar one of the same speaker that shares words, is
-// of no other event, and has room for the summary and the dialogue of both: both are kept whole.
+// same finds the entry that a topic continues, and the summary of both. It is the most similar entry of the same
+// speaker with shared words and no other event. It must have room for the summary and the dialogue of both, which are
+// kept whole.
 func (m *merger) same(r formation.Related) (best memory.Memory, content string, ok bool) {
 	c := r.Candidate
 	entries, similarity := m.known(r)
@@ -48,11 +49,11 @@ func overlaps(a, b string, owner map[string]bool) bool {
 	return shared >= leastShared && float64(shared) >= leastOverlap*float64(min(len(x), len(y)))
 }
 
-// reporting stems say how something was told, not what.
+// reporting stems describe the act of speech, not its content.
 var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true}
 
-// topicStems is the stems of what a summary is about, without the speaker's name, words of reporting, numbers and times: what happened on
-// one day is not one topic for that.
+// topicStems returns the stems of a summary's subject. It leaves out the speaker's name, words of reporting, numbers
+// and times: events of one day are not one topic.
 func topicStems(content string, owner map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	dates := text.Dates(content, time.Time{})

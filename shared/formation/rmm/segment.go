@@ -12,7 +12,7 @@ import (
 
 // How a speaker's statements are cut into topics.
 const (
-	// maxSummaryWords bounds a summary; what does not fit begins a topic of its own, so that nothing is left out.
+	// maxSummaryWords bounds a summary; further text begins a separate topic, so that no text is left out.
 	maxSummaryWords = 60
 	// blockSize is how many statements on each side of a gap are compared.
 	blockSize = 2
@@ -46,13 +46,13 @@ func newStatement(c formation.Candidate, turn int, owner string) statement {
 	return s
 }
 
-// alone reports whether a statement is a topic of its own: how things are is held against the bank by itself, so that a change of one
-// thing leaves the others; what happened is summed up.
+// alone reports whether a statement is a separate topic. A state is compared with the bank alone, so that a change of
+// one state leaves the others. Events are summarised.
 func (s statement) alone() bool { return s.Kind != memory.KindEpisodic }
 
-// segments cuts one speaker's statements into topics, as TextTiling does: between neighbouring statements the blocks before and behind
-// are compared, and a topic ends where the words have nothing in common, or in a valley that is deeper than usual. It also ends
-// where another event begins and where the summary would grow too long.
+// segments cuts one speaker's statements into topics, as TextTiling does. It compares the blocks before and after each
+// gap. A topic ends at a gap without common words, or in a valley that is deeper than usual. It also ends where
+// another event begins and where the summary would grow too long.
 func segments(list []statement) [][]statement {
 	var out [][]statement
 	var tiled []statement

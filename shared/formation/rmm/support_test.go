@@ -33,7 +33,7 @@ func newFormer(t *testing.T, s *llmtest.Server) *rmm.LLM {
 	return f
 }
 
-// line is a turn of somebody's.
+// line is a turn of a speaker.
 type line struct{ speaker, text string }
 
 // talk is a session of two people, a minute a turn, days after the first day.

@@ -13,7 +13,7 @@ import (
 //go:embed commitment.json
 var commitmentModel []byte
 
-// commitments is the network that tells what an assistant commits itself to from all else that it says.
+// commitments is the network that separates an assistant's commitments from all other sentences.
 var commitments = sync.OnceValue(func() *Filter {
 	m, err := ParseModel(commitmentModel)
 	if err == nil {
@@ -27,8 +27,9 @@ var commitments = sync.OnceValue(func() *Filter {
 
 var splitter = sync.OnceValue(text.NewSplitter)
 
-// Commitment returns the sentence of an assistant's turn that says most surely what the assistant has done, noted or promised; "" where
-// none does, and of others' turns. Code, quoted lines and questions are not read.
+// Commitment returns the sentence of an assistant's turn that most surely states an action, a note or a promise of the
+// assistant. It returns "" without such a sentence, and for others' turns. It does not read code, quoted lines and
+// questions.
 func Commitment(t memory.Turn) string {
 	if t.Role != memory.RoleAssistant {
 		return ""

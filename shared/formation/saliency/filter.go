@@ -1,9 +1,8 @@
-// Package saliency is the attentional gate of the embedded policy: a small network over words and their vectors, trained on labelled and
-// on made-up dialogues, that scores how worth remembering a turn is.
+// Package saliency is the attentional gate of the embedded policy: a small network over words and their vectors that
+// scores a turn's value for memory. Its training data are labelled and synthetic dialogues.
 //
-// A score depends on the turn alone: its text, caption, role, and the speaker's own name. How turns are
-// batched changes nothing, and nothing is kept between calls.
-// What a turn says is only ever text: instructions in it steer nothing.
+// A score depends on the turn alone: its text, caption, role, and the speaker's name. Batches do not change it, and
+// calls share no state. The text of a turn is only data: instructions in it have no effect.
 package saliency
 
 import (
@@ -78,8 +77,8 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, _ []memory.T
 	return decisions, nil
 }
 
-// Score returns how worth remembering a turn is, 0 to 1. What a user says in words that the model cannot know scores the threshold at
-// least: a filter may drop only what it can read.
+// Score returns the value of a turn for memory, 0 to 1. A user's turn in words that the model cannot read scores at
+// least the threshold. A filter may drop only text that it can read.
 func (f *Filter) Score(t memory.Turn) float64 {
 	score, unread := f.score(t)
 	if unread {
@@ -88,7 +87,8 @@ func (f *Filter) Score(t memory.Turn) float64 {
 	return score
 }
 
-// Worth is the score of what the model can read, and 1 of what a user says in words that it cannot know: nothing speaks against that.
+// Worth returns the score of text that the model can read. It returns 1 for a user's words that the model cannot read,
+// since no evidence counts against them.
 func (f *Filter) Worth(t memory.Turn) float64 {
 	score, unread := f.score(t)
 	if unread {
@@ -97,7 +97,7 @@ func (f *Filter) Worth(t memory.Turn) float64 {
 	return score
 }
 
-// Read is the score of what the model can read; ok is false of what a user says in words that it cannot know.
+// Read returns the score of text that the model can read. ok is false for a user's words that it cannot read.
 func (f *Filter) Read(t memory.Turn) (score float64, ok bool) {
 	score, unread := f.score(t)
 	return score, !unread
@@ -115,8 +115,8 @@ func (f *Filter) score(t memory.Turn) (score float64, unread bool) {
 	return score, r.foreign() && t.Role != memory.RoleAssistant
 }
 
-// Deciding returns a filter that has each turn be decided on by a chooser, whose version is kept behind its own with what it decides: the
-// threshold's odds are what a turn's score is held against.
+// Deciding returns a filter whose chooser decides on each turn. The chooser's version follows the filter's version in
+// the stored decisions. The threshold's odds are compared with the turn's score.
 func (f *Filter) Deciding(choose decision.Chooser, version string) formation.Filter {
 	return &deciding{f, choose, f.version + "@" + version}
 }

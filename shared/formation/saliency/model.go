@@ -12,17 +12,18 @@ import (
 // ErrModel says that a file is no model of this filter.
 var ErrModel = errors.New("not a model of the saliency filter")
 
-// Model is a trained filter as it stands in a file: a network with its weights as bytes, and the threshold.
+// Model is the file form of a trained filter: a network with its weights as bytes, and the threshold.
 type Model struct {
 	// Version is name and version of the filter, kept with every decision.
 	Version string `json:"version"`
-	// Training says what the model was made from and by which options; deciding does not need it.
+	// Training has the sources and options of the model's training; decisions do not need it.
 	Training json.RawMessage `json:"training,omitempty"`
 	// Threshold is the score from which a turn is salient, 0 to 1.
 	Threshold float64 `json:"threshold"`
-	// Words are those of the network, a blank apart.
+	// Words are the words of the network, separated by blanks.
 	Words string `json:"words"`
-	// Scales say for each part of the network what a weight of 1 stands for; Weights are all parts, a signed byte a weight.
+	// Scales have the value of a weight of 1 for each part of the network. Weights are all parts, a signed byte a
+	// weight.
 	Scales  []float32 `json:"scales"`
 	Weights []byte    `json:"weights"`
 }

@@ -83,7 +83,7 @@ func FuzzParseModel(f *testing.F) {
 	})
 }
 
-// The gradient is what the score changes by when a weight changes.
+// The gradient equals the change of the score by a change of a weight.
 func TestGradient(t *testing.T) {
 	n := saliency.NewNetwork([]string{"i", "sold", "my", "bike", ",", "how", "n't"})
 	r := rand.New(rand.NewPCG(1, 1))

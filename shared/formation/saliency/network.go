@@ -9,17 +9,18 @@ const (
 	Traits = 12
 	// WordParts is how many of the Parts have Units numbers for each word, in the order of the words.
 	WordParts = 3
-	// Near is how many of the most frequent words are heard beside another.
+	// Near is the number of the most frequent words that have a weight as neighbours.
 	Near = 500
 )
 
-// Network scores a reading. Every word, with the word before it and the one behind, adds to Units counts by what is learned of it
-// and of its vector; the counts of a clause make its Traits; the traits of all clauses and the numbers of the turn make the score.
-// No trait weighs less than nothing: what one clause tells is not taken back by the small talk around it.
+// Network scores a reading. Every word adds to Units counts, by its weights, its vector, and the words before and
+// after it. The counts of a clause make its Traits. The traits of all clauses and the numbers of the turn make the
+// score. No trait has a negative weight: small talk around a clause cannot cancel it.
 type Network struct {
-	// Words are those that something is learned of beside their vectors, most frequent first.
+	// Words have learned weights in addition to their vectors, most frequent first.
 	Words []string
-	// Own has Units numbers for each of Words: what it adds. Before and After are of the first Near of them: what it adds to its neighbour.
+	// Own has Units numbers for each of Words, for the word's own effect. Before and After have the effect of the
+	// first Near words on their neighbours.
 	Own, Before, After []float32
 	// Vector has Units numbers for each dimension of the word vectors.
 	Vector []float32
@@ -31,7 +32,7 @@ type Network struct {
 	Out []float32
 }
 
-// NewNetwork returns a network of zeros that knows these words, beside those that stand for others.
+// NewNetwork returns a network of zeros for these words and the placeholders.
 func NewNetwork(frequent []string) *Network {
 	return newNetwork(append([]string{wordUnknown, wordEdge}, frequent...))
 }
@@ -45,7 +46,7 @@ func newNetwork(words []string) *Network {
 	}
 }
 
-// Parts are all weights, to be read and changed, those of words first.
+// Parts returns all weights, to be read and changed. The weights of words come first.
 func (n *Network) Parts() [][]float32 {
 	return [][]float32{n.Own, n.Before, n.After, n.Vector, n.Capital, n.Bias, n.Clause, n.ClauseBias, n.Out}
 }
@@ -73,7 +74,7 @@ type Word struct {
 	Capital     bool
 }
 
-// place returns a token's word; what is known neither by itself nor by a vector is the unknown word.
+// place returns a token's word. A token without known spelling and vector is the unknown word.
 func (x Index) place(t Token) Word {
 	w := Word{Own: -1, Vector: t.Vector, Capital: t.Capital}
 	if own, ok := x[t.Text]; ok {
@@ -101,7 +102,8 @@ func (x Index) Places(r *Reading) [][]Word {
 	return out
 }
 
-// Forget returns the word as one that nothing is learned of: training forgets some, so that the network does not lean on single words.
+// Forget returns the word without learned weights. Training forgets some words, so that the network does not depend on
+// single words.
 func (w Word) Forget() Word {
 	w.Own = -1
 	if w.Vector < 0 {
@@ -113,17 +115,18 @@ func (w Word) Forget() Word {
 // edge is the place of wordEdge.
 const edge = 1
 
-// Pass is one pass through the network, with what a gradient needs of it.
+// Pass is one pass through the network, with the values for a gradient.
 type Pass struct {
 	// Logit is the score before it is brought between 0 and 1.
 	Logit float32
-	// hidden has Units numbers for each word of all clauses, counts for each clause; made has Traits for each clause, final for the turn.
+	// hidden has Units numbers for each word of all clauses. counts has them for each clause. made has Traits for each
+	// clause, and final for the turn.
 	hidden, counts, made []float32
 	final                [Traits]float32
 	vector               []float32
 }
 
-// grown returns n zeros, in the memory of s where it is large enough.
+// grown returns n zeros, in the memory of s if it is large enough.
 func grown(s []float32, n int) []float32 {
 	if cap(s) < n {
 		return make([]float32, n, 2*n)
@@ -133,7 +136,7 @@ func grown(s []float32, n int) []float32 {
 	return s
 }
 
-// table has what the vectors of words add, made once for a network that is not going to change.
+// table has the effect of the words' vectors, computed once for a network that does not change any more.
 type table []float32
 
 func (n *Network) table() table {
@@ -203,7 +206,7 @@ func (n *Network) run(p *Pass, r *Reading, words [][]Word, t table) {
 	}
 }
 
-// word adds up what a word with its neighbours counts for.
+// word adds up the effect of a word with its neighbours.
 func (n *Network) word(z []float32, c []Word, j int, w Word, t table, p *Pass) {
 	copy(z, n.Bias)
 	if w.Own >= 0 {
@@ -229,7 +232,7 @@ func (n *Network) word(z []float32, c []Word, j int, w Word, t table, p *Pass) {
 	}
 }
 
-// neighbour returns the place of a word that is heard beside another, or -1.
+// neighbour returns the place of a neighbouring word with a weight, or -1.
 func neighbour(c []Word, j int) int32 {
 	if j < 0 || j >= len(c) {
 		return edge
@@ -246,7 +249,8 @@ func add(z, x []float32) {
 	}
 }
 
-// Gradient adds the gradient of the score, times a number, to parts like those of the network. It belongs to the pass before.
+// Gradient adds the gradient of the score, times a number, to a network of the same shape. It belongs to the pass
+// before.
 func (n *Network) Gradient(p *Pass, r *Reading, words [][]Word, times float32, to *Network) {
 	role, at := int(r.Numbers[byAssistant]), 0
 	to.Out[Traits+numbers] += times
@@ -289,7 +293,7 @@ func (n *Network) Gradient(p *Pass, r *Reading, words [][]Word, times float32, t
 	}
 }
 
-// wordGradient adds what a word with its neighbours has of the gradient.
+// wordGradient adds the share of a word and its neighbours in the gradient.
 func (n *Network) wordGradient(z []float32, c []Word, j int, w Word, p *Pass) {
 	add(n.Bias, z)
 	if w.Own >= 0 {

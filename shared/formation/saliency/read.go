@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Words that stand for what has no spelling of its own.
+// Words that stand for tokens without a known spelling.
 const (
 	wordUnknown = "<unknown>" // neither the network nor the word vectors know it
 	wordEdge    = "<edge>"    // before the first word of a clause and behind the last
@@ -19,7 +19,7 @@ const (
 	wordPicture = "<picture>" // an emoji
 )
 
-// maxWords bounds what is looked at of one text, so that a huge turn costs no more than a long one.
+// maxWords bounds the words read of one text, so that the cost of a huge turn has a limit.
 const maxWords = 400
 
 // Reading is a turn as the network sees it.
@@ -27,14 +27,14 @@ type Reading struct {
 	Clauses []Clause
 	// Numbers are what words cannot give.
 	Numbers [numbers]float32
-	// letters and unknown count the letters of all words, and those of words without a vector.
+	// letters counts the letters of all words, and unknown counts the letters of words without a vector.
 	letters, unknown int
 }
 
 // Clause is one sentence, or a part of it between dashes.
 type Clause struct {
 	Tokens []Token
-	// Kind says what it does: it tells, asks, or shows what an image shows.
+	// Kind is the type of the clause: a statement, a question, or the description of an image.
 	Kind int
 }
 

@@ -17,12 +17,12 @@ var _ formation.Divisible = (*Embedded)(nil)
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
-// Deciding returns the strategy with another chooser, whose version stands behind its own.
+// Deciding returns the strategy with another chooser. The chooser's version follows the strategy's version.
 func (f *Embedded) Deciding(choose decision.Chooser, version string) *Embedded {
 	return &Embedded{f.Former.Deciding(choose, version)}
 }
 
-// Extract quotes what the session says, and routes to W what matters for the moment only.
+// Extract quotes the session, and routes statements of the moment to W.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	out, err := f.Former.Extract(ctx, in)
 	position := in.Positions()
@@ -34,7 +34,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return out, err
 }
 
-// Decide reconciles the candidates with F and P, and clears W of what is stale.
+// Decide reconciles the candidates with F and P, and removes stale turns from W.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	lasting, passing := split(in)
 	verdict, err := f.Former.Decide(ctx, lasting)

@@ -39,7 +39,7 @@ func TestTurnTextStaysInItsBlock(t *testing.T) {
 	}
 }
 
-// A model that was talked into it can still do no more than decide on what it was shown.
+// A model that follows an injected order can decide only on the entries that its prompt shows.
 func TestObedientModelCanOnlyNameWhatItWasShown(t *testing.T) {
 	s := llmtest.New(t)
 	evil := text(t, ops(op("c1", "DELETE", "", "m1", "m2", "00000000-0000-0000-0000-000000000000")))

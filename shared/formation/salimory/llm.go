@@ -16,8 +16,8 @@ import (
 //go:embed prompts/*.tmpl
 var prompts embed.FS
 
-// LLM is the strategy by a language model: one call says what the session's turns are worth, one decides what that does to
-// the bank and to working memory. It is safe for concurrent use.
+// LLM is the strategy by a language model. One call finds the statements worth keeping. A second call decides their
+// effect on the bank and on working memory. It is safe for concurrent use.
 type LLM struct {
 	extractor llm.Role
 	manager   llm.Role
@@ -41,14 +41,14 @@ func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manag
 // Division says that sessions can be extracted in parts and decided in groups.
 func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
 
-// extraction is the extractor's answer. An empty list alone could be a failure to answer, so that
-// nothing worth keeping has to be said in so many words.
+// extraction is the extractor's answer. An empty list alone could be a failure to answer. The model must therefore
+// state that the turns hold nothing worth keeping.
 type extraction struct {
 	Nothing  bool     `json:"nothing" desc:"true when nothing is worth keeping, and then memories is empty"`
 	Memories []routed `json:"memories"`
 }
 
-// routed is a statement with the store that it is for. The store stands first because what a model says first guides what it says next.
+// routed is a statement with its store. The store comes first because the first field guides the model's next fields.
 type routed struct {
 	Store string `json:"store" enum:"facts|preferences|working" desc:"where it belongs"`
 	llm.Statement
@@ -57,8 +57,8 @@ type routed struct {
 // Reads is how many entries of the bank the extractor reads.
 func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
-// Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
-// so; every other answer without memories is an error. Without turns it asks nothing.
+// Extract asks once for the statements of the session. An empty result requires that the model states it. Every other
+// answer without memories is an error. Without turns, Extract makes no call.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []routed) { return a.Nothing, a.Memories }
 	return llm.Extract(ctx, f.extractor, in, of, func(r routed) (formation.Candidate, int, error) {
@@ -99,15 +99,15 @@ type decided struct {
 	Ends           []string `json:"ends,omitempty" desc:"ids of further memories that hold no longer because of the candidate"`
 }
 
-// question is what the manager sees.
+// question is the manager's input.
 type question struct {
 	*llm.DecisionInput
-	// Now is when the session's last turn was said.
+	// Now is the time of the session's last turn.
 	Now     string          `json:"now"`
 	Working []llm.ShownTurn `json:"working"`
 }
 
-// Decide asks once what the candidates do to the bank. Without candidates for the bank it asks nothing.
+// Decide asks once for the effect of the candidates on the bank. Without candidates for the bank it makes no call.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	lasting, passing := split(in)
 	if len(lasting.Related) == 0 {
@@ -149,7 +149,8 @@ func (a decisions) list() []llm.Decision {
 	return out
 }
 
-// turnsOf gives aliases of working memory's turns their ids back. The error says which are none; those that are right come beside it.
+// turnsOf returns the ids for aliases of working memory's turns. The error names unknown aliases; the ids of the known
+// ones come with it.
 func turnsOf(aliases []string, working []memory.Turn) ([]string, error) {
 	known := make(map[string]string, len(working))
 	for i, t := range working {

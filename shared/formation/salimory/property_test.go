@@ -15,8 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
-// Whatever operations a model makes up: either they are refused as a whole, or every candidate is decided once
-// and the bank can apply them.
+// For any operations of a model, they are refused as a whole, or every candidate is decided once and the bank can
+// apply them.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)
 	former, err := salimory.NewLLM(s.Client(t), llm.DefaultOptions())

@@ -1,7 +1,8 @@
-// Package salimory forms memory as SaliMory does (selective attention and consolidation, section 3): what salient turns
-// say is routed to one of three stores - facts F, preferences P, working memory W - and reconciled with what the store has; what
-// is stale leaves W. F and P are the bank's entries, told apart by their kind: P holds preferences, F everything else. W is the
-// window. What is vague is left out: a gap is better than a memory nobody can use.
+// Package salimory forms memory as SaliMory does (selective attention and consolidation, section 3). It routes the
+// statements of salient turns to one of three stores: facts F, preferences P, working memory W. It reconciles them
+// with the store's entries, and stale turns leave W. F and P are the bank's entries, with different kinds: P holds
+// preferences, F all others. W is the window. Vague statements are left out: a gap is better than a memory without
+// use.
 package salimory
 
 import (
@@ -16,17 +17,18 @@ import (
 // Name is the strategy's name.
 const Name = "salimory"
 
-// staleAfter is how long after its day a plan stays in working memory: one may still be asked how it went.
+// staleAfter is the time that a plan stays in working memory after its day. A user may still ask about the result.
 const staleAfter = 48 * time.Hour
 
-// reasonWorking marks what is left to working memory.
+// reasonWorking marks a turn that only working memory holds.
 const reasonWorking = "of the moment: working memory only"
 
-// passingFor is how long after it was said working memory holds what matters for the moment only: into the next day, when somebody may
-// still have it in mind. What names a day to come is held until that day is over, as long as the window's own limit of age allows.
+// passingFor is the time that working memory holds a statement of the moment after its turn. It lasts into the next
+// day, when a user may still refer to it. A statement that names a later day stays until that day is over, within the
+// window's limit of age.
 const passingFor = 24 * time.Hour
 
-// passing is what was decided on candidates that are for working memory only.
+// passing is the decision on candidates that are for working memory only.
 type passing struct {
 	operations []memory.Operation
 	turns      []formation.Passing
@@ -39,10 +41,11 @@ func (p passing) addTo(v formation.Verdict) formation.Verdict {
 	return v
 }
 
-// split takes the candidates that are for working memory only out of a bundle and decides on them. In SaliMory, W is a store of its own
-// beside F and P: extraction routes to one of the three, and W is kept within a sliding time window. Here W holds turns, not statements:
-// every salient turn enters it when it is said, and leaves it by the budget of words or by age. A turn that told something for W alone
-// would be lost with it, as the bank is given nothing; so W is told to hold that turn for its time, and to let it go then.
+// split removes the candidates for working memory from a bundle and decides on them. In SaliMory, W is a separate
+// store next to F and P: extraction routes to one of the three, and W is a sliding time window. Here W holds turns,
+// not statements. Every salient turn enters it at its arrival, and leaves it by the budget of words or by age. A turn
+// with statements for W alone would then be lost, since the bank gets no entry. The decision therefore tells W to hold
+// that turn for its time, and to remove it after that.
 func split(in formation.Bundle) (formation.Bundle, passing) {
 	var lasting []formation.Related
 	var out passing
@@ -79,8 +82,8 @@ func until(c formation.Candidate, t memory.Turn) time.Time {
 	return end
 }
 
-// stale returns the turns of working memory that speak of a day to come which has gone by when the session ends. Turns of the
-// session itself are left, and so are turns that name no day.
+// stale returns the turns of working memory that name a later day which is past at the end of the session. It leaves
+// turns of the session, and turns that name no day.
 func stale(window []memory.Turn, session formation.Session) []string {
 	if len(session.Turns) == 0 {
 		return nil
@@ -98,7 +101,8 @@ func stale(window []memory.Turn, session formation.Session) []string {
 	return out
 }
 
-// lastDay is the end of the latest time that a turn names; ok is false where it names none, or one that cannot be placed.
+// lastDay returns the end of the latest time that a turn names. ok is false where the turn names no time that can be
+// placed.
 func lastDay(t memory.Turn) (day time.Time, ok bool) {
 	for _, m := range text.Dates(t.Text, t.Time) {
 		if m.Unit == text.Vague {

@@ -56,7 +56,7 @@ func TestOfTheMomentIsForWorkingMemoryOnly(t *testing.T) {
 	}
 }
 
-// What is of the moment is held in working memory for a day, and up to the day that it names.
+// Working memory holds a statement of the moment for a day, or until the end of the day that it names.
 func TestOfTheMomentIsHeldForItsTime(t *testing.T) {
 	tomorrow := time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, time.UTC)
 	tests := []struct {
@@ -145,7 +145,7 @@ func TestASessionCostsTwoCalls(t *testing.T) {
 	}
 }
 
-// The embedded policy routes to working memory what it finds to be of the moment, and what happened or constrains to the bank.
+// The embedded policy routes statements of the moment to working memory, and events and constraints to the bank.
 func TestTheEmbeddedPolicyRoutesWhatIsOfTheMoment(t *testing.T) {
 	in := session("My head hurts today.", "I went to the concert yesterday.", "I'm allergic to nuts.")
 	got, err := salimory.NewEmbedded().Extract(t.Context(), in)

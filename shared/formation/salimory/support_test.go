@@ -47,7 +47,7 @@ func op(candidate, kind, content string, targets ...string) object {
 	return object{"candidate": candidate, "relation": "refines", "op": kind, "content": content, "targets": targets}
 }
 
-// ending is an operation with what it ends beside its targets.
+// ending returns an operation that ends further entries in addition to its targets.
 func ending(o object, ends ...string) object { o["ends"] = ends; return o }
 
 // dated is an operation with the date of the new version.

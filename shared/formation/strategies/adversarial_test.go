@@ -18,9 +18,10 @@ import (
 
 var thursday = time.Date(2023, 5, 25, 13, 0, 0, 0, time.UTC)
 
-// TestNoStrategyYieldsToAttacks forms the victim's memories and then a session of honest and hostile turns, in every strategy by
-// both policies. One model of the llm policies believes everything: it notes down what it is shown; another does what it reads. What
-// is worthless is for the filter and the model to tell: no rule keeps a model from noting a compliment down.
+// TestNoStrategyYieldsToAttacks forms the victim's memories, and then a session of honest and hostile turns. It runs
+// every strategy with both policies. One model of the llm policies writes all shown text down; another follows the
+// instructions in it. The filter and the model must detect worthless text: no rule stops a model from storing a
+// compliment.
 func TestNoStrategyYieldsToAttacks(t *testing.T) {
 	attacks := adversarial.Attacks()
 	hostile := slices.DeleteFunc(slices.Clone(attacks), adversarial.Attack.Worthless)

@@ -45,7 +45,7 @@ func byServer(t *testing.T, s strategies.Strategy, server *llmtest.Server) forma
 	return f
 }
 
-// Models see the context beside the turns, where it belongs, and inside the one block of data whatever it says.
+// Models see the context at its place among the turns, and inside the one block of data whatever its text.
 func TestModelsReadTheContext(t *testing.T) {
 	hostile := formationtest.Injections()
 	for _, s := range strategies.All() {
@@ -103,7 +103,8 @@ func checkContext(t *testing.T, call llmtest.Call) {
 	}
 }
 
-// What is known reaches the models that extract, behind everything that stands before a former; nothing of it is shown with an attack.
+// Known entries reach the models that extract, through all wrappers of a former. A part with an attack shows none of
+// them.
 func TestExtractorsReadWhatIsKnown(t *testing.T) {
 	known := formationtest.Stored("m-1", "Ana has an espresso machine called Olga.")
 	shown := 0
@@ -134,7 +135,7 @@ func TestExtractorsReadWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Without context the prompts' data is what it was.
+// Without context, the prompts' data is unchanged.
 func TestNoContextIsNotShown(t *testing.T) {
 	for _, s := range strategies.All() {
 		server := llmtest.New(t)
@@ -181,7 +182,8 @@ func TestContextAloneMakesNothing(t *testing.T) {
 	}
 }
 
-// Whatever the context says, nothing is made of it: by the model that notes down what it is shown, and by rule.
+// No memory comes from the context, whatever its text. This holds for the model that writes shown text down, and for
+// the rules.
 func TestNothingIsMadeOfContext(t *testing.T) {
 	for _, s := range strategies.All() {
 		for name, f := range map[string]formation.Former{"embedded": s.Embedded(), "llm": byServer(t, s, llmtest.New(t))} {

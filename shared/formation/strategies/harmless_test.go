@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// TestHarmlessTurnsAreKept forms every harmless turn by itself: its turn is kept as evidence whatever its form, a turn with a fence of
-// code makes a memory of what is said about it, and hardly any is taken for an attack.
+// TestHarmlessTurnsAreKept forms every harmless turn alone. The turn is kept as evidence in every form. A turn with a
+// fence of code gives a memory of the text about the code. The guard takes hardly any turn for an attack.
 func TestHarmlessTurnsAreKept(t *testing.T) {
 	harmless := adversarial.HarmlessTurns()
 	if len(harmless) < 200 {

@@ -1,5 +1,5 @@
-// Package strategies lists the ways of forming memory. A further one is a package of its own beside the others, a line here, and
-// its name in package tenant.
+// Package strategies lists the strategies of forming memory. A new strategy needs a separate package next to the
+// others, a line here, and its name in package tenant.
 package strategies
 
 import (

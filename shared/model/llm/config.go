@@ -41,29 +41,29 @@ type Config struct {
 	// BaseURL is the endpoint up to and without /chat/completions.
 	BaseURL string `env:"BASE_URL" envDefault:"http://127.0.0.1:8000/v1" desc:"base URL of the OpenAI-compatible endpoint, with its version path"`
 	// Key is the API key. It is empty for a server without keys.
-	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty where it wants none"`
+	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty if the endpoint needs no key"`
 	// Model serves every role without a separate model.
-	Model string `env:"MODEL" desc:"model of the roles that have none of their own"`
+	Model string `env:"MODEL" desc:"model of the roles without a specific model"`
 	// EmbeddingModel is the model that embeds.
-	EmbeddingModel string `env:"MODEL_EMBEDDING" desc:"model that embeds, where MNEME_EMBEDDING is endpoint"`
+	EmbeddingModel string `env:"MODEL_EMBEDDING" desc:"embedding model, if MNEME_EMBEDDING is endpoint"`
 	// Roles has the settings of roles that differ.
-	Roles Roles `env:"ROLES" desc:"settings of roles that differ, as YAML: {filter: {model: small, temperature: 0.3, timeout: 20s, concurrency: 4, window: 8192, max_output_tokens: 2048, extra_body: {top_k: 20}}}; roles are filter, extractor, manager, utilizer, generator, embedding"`
+	Roles Roles `env:"ROLES" desc:"settings of single roles that differ, as YAML: {filter: {model: small, temperature: 0.3, timeout: 20s, concurrency: 4, window: 8192, max_output_tokens: 2048, extra_body: {top_k: 20}}}; roles are filter, extractor, manager, utilizer, generator, embedding"`
 	// Timeout bounds one attempt.
 	Timeout time.Duration `env:"TIMEOUT" envDefault:"2m" desc:"longest time one request may take"`
 	// Retry says how failed requests are repeated.
 	Retry Retry `envPrefix:"RETRY_"`
 	// TenantConcurrency is how many requests of one tenant run at once.
-	TenantConcurrency int `env:"TENANT_CONCURRENCY" envDefault:"4" desc:"requests of one tenant running at once"`
+	TenantConcurrency int `env:"TENANT_CONCURRENCY" envDefault:"4" desc:"concurrent requests of one tenant"`
 	// Concurrency is how many requests of all tenants run at once.
-	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once, shared by weight"`
+	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"concurrent requests of all tenants, shared by weight"`
 	// TenantWeights are the tenants' shares of Concurrency while they compete; 1 where not named.
-	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"shares of tenants that compete for places, as tenant:weight; 1 where not named"`
+	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"weights of tenants that compete for requests, as tenant:weight; 1 for other tenants"`
 	// TokensPerMinute limits the tokens of one tenant's calls a minute: prompts and answers, as the server counts
 	// them. 0 is no limit. Calls beyond the limit wait. A call that passes the limit finishes, and the tenant's
 	// next call waits for its debt.
-	TokensPerMinute int64 `env:"TENANT_TOKENS_PER_MINUTE" envDefault:"0" desc:"tokens of one tenant a minute, of this process; what goes beyond waits; 0 for no limit"`
+	TokensPerMinute int64 `env:"TENANT_TOKENS_PER_MINUTE" envDefault:"0" desc:"tokens of one tenant a minute, in this process; further requests wait; 0 for no limit"`
 	// Window bounds prompt and answer together, in tokens.
-	Window int64 `env:"WINDOW" envDefault:"32768" desc:"the model's window: prompt and answer together, in tokens; what would not fit is asked in parts"`
+	Window int64 `env:"WINDOW" envDefault:"32768" desc:"context window of the model: prompt and answer together, in tokens; longer input is divided into several requests"`
 	// MaxOutputTokens bounds an answer, in tokens.
 	MaxOutputTokens int64 `env:"MAX_OUTPUT_TOKENS" envDefault:"4096" desc:"longest answer, in tokens"`
 	// Temperature is the sampling temperature.
@@ -72,7 +72,7 @@ type Config struct {
 	Breaker Breaker `envPrefix:"BREAKER_"`
 	// SchemaIn is the place of the answer's schema: a field of the request, the prompt, or both. With auto it
 	// starts in the request. It moves when the server rejects the field or answers do not fit the schema.
-	SchemaIn string `env:"SCHEMA" envDefault:"auto" oneof:"auto|request|prompt|both" desc:"where the form of answers is shown: in response_format (request), in the prompt, in both, or as the server turns out to need it (auto)"`
+	SchemaIn string `env:"SCHEMA" envDefault:"auto" oneof:"auto|request|prompt|both" desc:"where requests state the form of answers: in response_format (request), in the prompt, in both, or as the server needs it (auto)"`
 	// Seed makes servers that use it repeatable.
 	Seed int64 `envDefault:"1"`
 	// Body adds fields to every request that OpenAI's API does not define, such as a switch for thinking.
@@ -118,7 +118,7 @@ func (b *Body) UnmarshalText(text []byte) error {
 // Retry is exponential back-off with full jitter.
 type Retry struct {
 	// Max is the maximum number of repeats of a request. 0 means never.
-	Max int `env:"MAX" envDefault:"4" desc:"how many times a failed request is repeated"`
+	Max int `env:"MAX" envDefault:"4" desc:"most retries of a failed request"`
 	// Base is the upper bound of the first wait; it doubles each time.
 	Base time.Duration `env:"BASE" envDefault:"500ms" desc:"upper bound of the first wait between attempts; doubles each time"`
 	// Cap is the upper bound of every wait that the client chooses.

@@ -23,19 +23,19 @@ type Base struct {
 	Addr string `env:"MNEME_HTTP_ADDR" envDefault:"127.0.0.1:0" desc:"host:port of the HTTP server (RPC, /healthz, /readyz, /metrics); port 0 takes a free one"`
 	// MetricsAddr is a separate address for /metrics, for services with a public main address. It is empty for no
 	// separate address.
-	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of an HTTP server for /metrics alone, which MNEME_HTTP_ADDR does not serve then; port 0 takes a free one; empty for none"`
+	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of a separate HTTP server for /metrics, which MNEME_HTTP_ADDR then does not serve; port 0 takes a free one; empty for no separate server"`
 	// MaxBody bounds a request.
 	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
 	// HeaderTimeout is the maximum time for a client to send the headers.
 	HeaderTimeout time.Duration `envDefault:"5s"`
 	// BodyTimeout is the maximum time for a client to send a body, from the end of its headers.
-	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time a client may take to send a request's body; answers and streams may take longer"`
+	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time for a client to send a request's body; answers and streams may take longer"`
 	// DrainDelay is the wait between the loss of readiness and refused connections.
-	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between /readyz failing and the server closing, for load balancers to notice"`
+	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between the failure of /readyz and the close of the server, for load balancers"`
 	// StopTimeout bounds each stage of the end.
-	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of shutting down: open requests, background work, closing, telemetry"`
+	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of the shutdown: open requests, background work, close, telemetry"`
 	// RetryMax is the longest pause between two attempts to start.
-	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between attempts to start while a dependency is down; the first is 0.25 s, then growing"`
+	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between start attempts while a dependency is down; the first pause is 0.25 s, and later ones grow"`
 	// Telemetry configures traces, metrics and logs.
 	Telemetry telemetry.Config
 }

@@ -16,9 +16,9 @@ type Config struct {
 	// Headers are sent with each export, as "name=value,name=value".
 	Headers config.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers of every export, as name=value,name=value"`
 	// SampleRatio is the share of kept traces among the traces that begin here.
-	SampleRatio float64 `env:"MNEME_TELEMETRY_SAMPLE_RATIO" envDefault:"1" desc:"share of the traces that begin in this service which are kept, 0 to 1; a trace begun elsewhere keeps the decision made there"`
+	SampleRatio float64 `env:"MNEME_TELEMETRY_SAMPLE_RATIO" envDefault:"1" desc:"share of kept traces among the traces that begin in this service, 0 to 1; a trace from another service keeps the decision made there"`
 	// LogLevel is the least severe level that is logged.
-	LogLevel string `env:"MNEME_LOG_LEVEL" envDefault:"info" oneof:"debug|info|warn|error" desc:"least severe level that is logged"`
+	LogLevel string `env:"MNEME_LOG_LEVEL" envDefault:"info" oneof:"debug|info|warn|error" desc:"lowest severity of the logged messages"`
 	// LogFormat is the form of lines on standard error.
 	LogFormat string `env:"MNEME_LOG_FORMAT" envDefault:"json" oneof:"json|text" desc:"form of the log lines on standard error"`
 }

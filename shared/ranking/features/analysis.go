@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// meanings is what the word vectors tell of the units.
+// meanings has the units' values from the word vectors.
 type meanings struct {
 	// vectors has a unit vector for each word of the vocabulary, one after the other.
 	vectors []float32
@@ -23,7 +23,8 @@ type meanings struct {
 	// means has the direction of each unit's text (wordvector.Sentences), a unit vector, common the mean of these.
 	means  []float32
 	common []float32
-	// around and apart have what makes unit vectors of a unit's mean with those beside it, and of its mean without the common one.
+	// around has the factors to unit vectors for a unit's mean with its neighbours. apart has them for its mean
+	// without the common mean.
 	around []float32
 	apart  []float32
 	rare   []float32
@@ -67,7 +68,7 @@ func (x *Index) analyse() {
 	x.average()
 }
 
-// readUnit reads what a unit's statements tell, what is said with it in any way, and what is spoken in it.
+// readUnit reads a unit's statements (told), all text with them (said), and the spoken text (spoken).
 func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	for _, m := range u.memories {
 		from := len(told.terms)
@@ -129,7 +130,8 @@ func (x *Index) wordsOf(i int) []int32 {
 	return x.places[from:x.ends[i]]
 }
 
-// average makes the vectors of the vocabulary and the directions of the units' texts, words that are rare for the user counting more.
+// average makes the vectors of the vocabulary and the directions of the units' texts, in which rare words of the user
+// count more.
 func (x *Index) average() {
 	d, wide, n := x.table.Dimension(), wordvector.ShippedSentences().Dimension(), len(x.units)
 	x.vectors, x.means, x.common = make([]float32, len(x.words)*d), make([]float32, n*wide), make([]float32, wide)
@@ -177,7 +179,7 @@ func addTo(sum, v []float32, weight float32) { blas32.Axpy(weight, dense(v), den
 
 func scale(v []float32, by float32) { blas32.Scal(by, dense(v)) }
 
-// measure estimates what the index takes, with the memories and turns that it holds.
+// measure estimates the memory of the index, with its memories and turns.
 func (x *Index) measure() int {
 	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
 	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// scored is a unit and what the weights make of it.
+// scored is a unit with its score by the weights.
 type scored struct {
 	unit  int
 	score float64
@@ -73,8 +73,8 @@ func (x *Index) best(all []scored, k int) []scored {
 	return top
 }
 
-// candidate puts the memory of a unit first that has most of the query's terms; the vectors decide between equals, then the order of
-// the turn.
+// candidate puts the memory of a unit first that has most of the query's terms. The vectors decide between equals,
+// then the order of the turn.
 func (x *Index) candidate(i int, wanted map[int32]float64, q Query) Candidate {
 	u, vector := &x.units[i], q.Vector
 	best, most := 0, -1.0
@@ -103,7 +103,7 @@ func (x *Index) candidate(i int, wanted map[int32]float64, q Query) Candidate {
 	return c
 }
 
-// matches reports whether a memory of the unit is among what a query looks at.
+// matches reports whether a query may use at least one memory of the unit.
 func (u *unit) matches(match func(memory.Memory) bool) bool {
 	return match == nil || slices.ContainsFunc(u.memories, match)
 }

@@ -1,6 +1,7 @@
-// Package features turns a query and a user's memories into numbers that tell how well they go together: the features of the reranker
-// (docs/decisions/0008). They are computed over all that is known of the user at once, because much of what tells an answer is
-// around it: who said it, what was said just before, what the session was about, when it was. It is pure and knows no store.
+// Package features turns a query and a user's memories into numbers that measure how well they match: the features of
+// the reranker (docs/decisions/0008). They are computed over all of the user's data at once, because much of the
+// evidence for an answer is around it. Examples are the speaker, the words just before, the session's subject, and the
+// time. The package is pure and uses no store.
 package features
 
 import (
@@ -74,23 +75,23 @@ func Names() []string {
 	}
 }
 
-// Query is what is asked.
+// Query is the caller's query.
 type Query struct {
-	// Text is the question; Vector its embedding, nil where there is none.
+	// Text is the question; Vector is its embedding, or nil without one.
 	Text   string
 	Vector []float32
-	// Messages are what was said before it, oldest first: they tell what a query means that has few words of its own. Without any, a
-	// query is all that it says.
+	// Messages are the messages before the query, oldest first: they complete the meaning of a short query. Without
+	// messages, the query stands alone.
 	Messages []memory.Message
 	// Now is when it is asked.
 	Now time.Time
 	// Past lets memories answer that no longer hold.
 	Past bool
-	// Match chooses the memories that may be candidates; nil chooses all. The others count as what stands around them.
+	// Match selects the memories that may be candidates; nil selects all. The others count as context.
 	Match func(memory.Memory) bool
 }
 
-// Stands is how likely, 0 to 1, later requests have to respect what was said.
+// Stands is the probability, 0 to 1, that later requests must respect the statement.
 func (c Candidate) Stands() float64 { return float64(c.Features[standing]) }
 
 // Candidate is a memory with its features.
@@ -102,8 +103,8 @@ type Candidate struct {
 	Group uint32
 	// Cosine of the embeddings of query and memory; 0 where one is not known.
 	Cosine float32
-	// Siblings are memories of the same turn and standing, which tell the rest of it: they come and go with this one. Memory is the one
-	// of them that answers best.
+	// Siblings are memories of the same turn and standing, with the rest of its content: they are shown or left out
+	// together. Memory is the best answer among them.
 	Siblings []memory.Memory
 	// Turns are the turns that Memory was made from, as far as they are known, in order of time.
 	Turns []memory.Turn

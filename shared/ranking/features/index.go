@@ -14,12 +14,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Index is what is known of one user, ready to be asked. It does not change, and is safe for concurrent use.
+// Index has one user's data, ready for queries. It does not change, and is safe for concurrent use.
 type Index struct {
 	vocabulary
 	units    []unit
 	speakers []speaker
-	// beside has for each unit the two before it and the two after it in its session, -1 where there is none.
+	// beside has the neighbours of each unit in its session: two before and two after, or -1.
 	beside [][4]int32
 	// users counts the speakers who are users.
 	users int
@@ -42,7 +42,7 @@ type unit struct {
 	at      time.Time
 	session int32
 	speaker int32
-	// language is that of the turns, else of the statements.
+	// language is the language of the turns, else of the statements.
 	language text.Language
 	length   float32
 	fact     float32
@@ -64,13 +64,13 @@ const (
 	twoOn
 )
 
-// speaker is somebody who says something.
+// speaker is a person or an assistant with statements.
 type speaker struct {
 	role  memory.Role
 	names []string
 }
 
-// New indexes a user's memories and kept turns. Memories whose turns are not among them are ranked by their statements alone.
+// New indexes a user's memories and kept turns. Memories without their turns are ranked by their statements alone.
 func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn) *Index {
 	byID := make(map[string]memory.Turn, len(turns))
 	for _, t := range turns {
@@ -129,7 +129,7 @@ func newest(m memory.Memory, turns map[string]memory.Turn) string {
 	return out
 }
 
-// describe looks up the turns of a unit's memories, and what they tell of it.
+// describe finds the turns of a unit's memories, and sets the unit's fields from them.
 func (u *unit) describe(turns map[string]memory.Turn) {
 	for _, m := range u.memories {
 		for _, id := range m.Sources {
@@ -231,7 +231,7 @@ func (x *Index) findLanguages() []text.Language {
 	return out
 }
 
-// place numbers the sessions and finds what is around each unit. Only what holds has a place in its session.
+// place numbers the sessions and finds the neighbours of each unit. Only valid units have a place in their session.
 func (x *Index) place() {
 	numbers := map[string]int32{}
 	x.beside = make([][4]int32, len(x.units))
@@ -272,11 +272,11 @@ func (x *Index) Len() int {
 	return n
 }
 
-// Units is how many units compete for places: what was made of one turn counts once.
+// Units is the number of units that compete for places: memories of one turn count once.
 func (x *Index) Units() int { return len(x.units) }
 
-// Request reports whether a query asks an assistant for something, rather than for what was told: there is one user who talks, and it names
-// nobody who does, and asks for no fact about that user.
+// Request reports whether a query is a task for an assistant, and not a question about known facts. There is then one
+// user who talks. The query names no speaker and asks for no fact about that user.
 func (x *Index) Request(q Query) bool {
 	asked := conversation.Read(q.Text, q.Messages).Question
 	words := text.Words(asked)

@@ -33,7 +33,7 @@ func bilingual(said string) []float32 {
 	return v
 }
 
-// germanTalk is a conversation whose memories are embedded.
+// germanTalk is a conversation with embedded memories.
 func germanTalk() *talk {
 	c := &talk{}
 	for i, said := range []string{

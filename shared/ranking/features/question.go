@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// weighed is a term or a concept that is asked for: its number, -1 where it occurs nowhere, and its weight, 1 for what the query says
-// itself and less for what the talk before it adds.
+// weighed is a requested term or concept: its number, or -1 without an occurrence, and its weight. The weight is 1 for
+// the query's words and less for words of the talk before it.
 type weighed struct {
 	number int32
 	weight float32
@@ -24,23 +24,23 @@ type asked struct {
 	vectorOf
 	// terms are all that is asked for, topical those that are no speaker's name.
 	terms, topical, concepts []weighed
-	// words are numbers of the table and of spellings, weights their shares of all that is asked for, discounts those beside the query's
-	// own words.
+	// words are numbers of the table and of spellings. weights are their shares of all query words, and discounts are
+	// their weights relative to the query's own words.
 	words              []int32
 	weights, discounts []float32
 	// head are the words, likewise, for the sort of thing that is asked for: "what kind of music".
 	head []int32
-	// named is the speaker that it is about, -1 where there is none or several.
+	// named is the speaker whom the query is about, or -1 for several speakers or no speaker.
 	named int32
 	dates []text.DateMention
-	// request says that a user asks an assistant, and names nobody who speaks.
+	// request reports that a user asks an assistant, and names no speaker.
 	request bool
 	// when, amount and name say what would answer; several that it takes more than one thing.
 	when, amount, name, several bool
 }
 
-// mostWords bounds what of a query is compared, mostTalk what the talk before it adds: beyond it, a query is a text to be searched in, and
-// every word costs.
+// mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. A longer query is a
+// text to search in, and every word costs time.
 const mostWords, mostTalk = 64, 16
 
 func (x *Index) understand(q Query) asked {
@@ -69,7 +69,8 @@ func (x *Index) understand(q Query) asked {
 	return a
 }
 
-// askTerms looks up the terms and the concepts of the parts, each once: with the weight of the first part that has it, its greatest.
+// askTerms finds the terms and the concepts of the parts, each once. The weight comes from the first part that has it,
+// and is the greatest.
 func (x *Index) askTerms(a *asked, parts []conversation.Part) {
 	seen, seenIdeas := map[string]bool{}, map[string]bool{}
 	var terms []string
@@ -126,8 +127,8 @@ func (x *Index) askWords(a *asked, parts []conversation.Part) {
 	}
 }
 
-// termsOf returns the search terms of a query in its language and, of words that the index does not know in that, those that it knows in
-// the user's other languages: names and borrowed words are alike in many.
+// termsOf returns the search terms of a query in its language. A word that the index lacks in that language is taken
+// from the user's other languages if known there: names and borrowed words are alike in many.
 func (x *Index) termsOf(said string, in text.Language) []string {
 	terms := in.SearchTerms(said)
 	isKnown := func(term string) bool { return lookup(x.terms, term) >= 0 }
@@ -144,8 +145,8 @@ func (x *Index) termsOf(said string, in text.Language) []string {
 	return terms
 }
 
-// vectorsOf returns the numbers of the words of a query that have vectors: of English those of the table, of other languages the spellings
-// of all terms but names; those that the user has not used are added to the query's.
+// vectorsOf returns the numbers of a query's words with vectors. English words have numbers of the table, and words of
+// other languages have spellings, except names. Spellings that the user has not used are added to the query's.
 func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 	if a.language == text.English {
 		for _, w := range text.Words(said) {
@@ -172,7 +173,7 @@ func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 	return out
 }
 
-// about is the speaker that a query is about: the one it names, or else the one that the talk says it means.
+// about is the speaker whom a query is about: the named one, or else the one from the talk.
 func (x *Index) about(r conversation.Reading, in text.Language) int32 {
 	for _, said := range [...]string{r.Parts[0].Text, r.People, r.Question} {
 		if named := x.named(said, text.Words(said), in); named >= 0 {
@@ -193,7 +194,7 @@ func (s speaker) namedWithin(query string) bool {
 	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) })
 }
 
-// lookup returns the number of a key, -1 where it has none.
+// lookup returns the number of a key, or -1 for an unknown key.
 func lookup(numbers map[string]int32, key string) int32 {
 	if n, ok := numbers[key]; ok {
 		return n

@@ -28,7 +28,7 @@ type vocabulary struct {
 	spellings  map[string]int32
 }
 
-// vectorOf has the vectors of words by their numbers: those of the table, and below 0 those of spellings.
+// vectorOf has the vectors of words by their numbers: words of the table, and below 0 spellings.
 type vectorOf struct {
 	table   *wordvector.Table
 	spelled []string
@@ -43,7 +43,7 @@ func (v vectorOf) add(sum []float32, word int32, weight float32) {
 	wordvector.Spell(sum, v.spelled[spelledNumber(word)], weight)
 }
 
-// addToText adds what a word says of a text, times weight.
+// addToText adds a word's vector to a text's sum, times weight.
 func (v vectorOf) addToText(sum []float32, word int32, weight float32) {
 	if word >= 0 {
 		wordvector.ShippedSentences().Add(sum, word, weight)
@@ -73,7 +73,7 @@ func newVocabulary(table *wordvector.Table, languages []text.Language, speakers 
 	return v
 }
 
-// number returns the number of a key, a new one where it has none.
+// number returns the number of a key, and assigns a new one if needed.
 func number[K comparable](numbers map[K]int32, key K) int32 {
 	n, ok := numbers[key]
 	if !ok {
@@ -109,7 +109,7 @@ func (v *vocabulary) known(lower string) []int32 {
 	return out
 }
 
-// spelledNumber numbers the n-th spelling beside the words of the table.
+// spelledNumber returns the number of the n-th spelling, apart from the words of the table.
 func spelledNumber(n int32) int32 { return -1 - n }
 
 // spelling returns the number of a term's spelling.
@@ -127,7 +127,7 @@ type token struct {
 	places []int32
 	number bool
 	time   bool
-	// name is whether it is written like a name, and is none of the speakers'.
+	// name reports whether the word is written like a name and is no speaker's name.
 	name bool
 }
 
@@ -141,7 +141,7 @@ type reading struct {
 
 func (r *reading) clear() { *r = reading{terms: r.terms[:0], places: r.places[:0]} }
 
-// written is a word as it is written in a language, and whether it says nothing of its own there.
+// written is a word with its language, and whether it is a filler there.
 type written struct {
 	word   string
 	in     text.Language
@@ -217,7 +217,7 @@ func opensSentence(before string) bool {
 	return strings.ContainsAny(before[max(0, len(before)-2):], ".!?\n")
 }
 
-// spokenText is what a turn says, with what its picture shows.
+// spokenText is a turn's text, with the description of its picture.
 func spokenText(t memory.Turn) string {
 	if t.Caption == "" {
 		return t.Text

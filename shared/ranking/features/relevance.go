@@ -13,14 +13,16 @@ import (
 // RelevanceSet is name and version of the numbers that RelevanceNames names.
 const RelevanceSet = "relevance/1"
 
-// RelevanceDepth is how many candidates relevance is read off; those behind them are taken to be as likely as the least likely of them.
+// RelevanceDepth is the number of candidates with a computed relevance. Later candidates count as the least likely of
+// them.
 const RelevanceDepth = SupportDepth
 
 //go:embed relevance.json
 var relevance []byte
 
-// Relevance says how likely it is that a request of a user to an assistant needs what was found. It rests on the shared prior alone, so
-// that it means the same whatever a tenant's own weights have become. It does not change, and is safe for concurrent use.
+// Relevance is the model of the probability that a user's request to an assistant needs a result. It uses the shared
+// prior alone, so that its values do not depend on a tenant's learned weights. It does not change, and is safe for
+// concurrent use.
 type Relevance struct {
 	prior ranking.Weights
 	model ranking.Weights
@@ -52,13 +54,13 @@ func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
 	return []float32{float32(score)}
 }
 
-// random is the share of the chance of a memory drawn at random from which one is not hardly needed, whatever is left behind it: where a
-// user told much, many are somewhat likely, and each counts.
+// random is the share of a random memory's probability from which a memory always stays, at any floor. Where a user
+// has many facts, many are somewhat likely, and each counts.
 const random = 0.5
 
-// HardlyNeeded reports for each candidate whether it may be left out: the chance that what a request needs is that candidate, or one that
-// is less likely still, comes to no more than the floor, 0 to 1, and its own to less than half that of one drawn at random. The candidates
-// are the first of so many that there are.
+// HardlyNeeded reports for each candidate whether it may be left out, by two conditions. The request needs that
+// candidate, or a less likely one, with a probability of at most floor, 0 to 1. The candidate's probability is less
+// than half the probability of a random memory. The candidates are the first of all, the number of memories.
 func (r Relevance) HardlyNeeded(candidates []Candidate, all int, floor float64) []bool {
 	out := make([]bool, len(candidates))
 	if len(candidates) == 0 {

@@ -14,14 +14,14 @@ import (
 // SupportSet is name and version of the numbers that SupportNumbers returns.
 const SupportSet = "support/1"
 
-// SupportDepth is how many candidates support is read off: enough that what others told is among them, though the ranker puts it behind
-// what the one who is named told.
+// SupportDepth is the number of candidates for support. It includes other people's statements, though the ranker puts
+// them after the named speaker's.
 const SupportDepth = 30
 
 // SupportShown is how many of them are usually shown.
 const SupportShown = 10
 
-// sharpness is how much more the best of some counts than the rest, and mostLead how far apart two can be for it to tell anything.
+// sharpness is the extra weight of the best of some values, and mostLead the largest useful difference of two.
 const (
 	sharpness = 2
 	mostLead  = 4
@@ -32,7 +32,7 @@ var support []byte
 
 // Support says whether candidates answer a query. It does not change, and is safe for concurrent use.
 type Support struct {
-	// prior are weights of Names, model those of SupportNames.
+	// prior are the weights of Names, model the weights of SupportNames.
 	prior []float32
 	model ranking.Weights
 }
@@ -51,8 +51,8 @@ func ShippedSupport() (Support, error) {
 	return Support{prior: prior.Weights.W, model: model.Weights}, nil
 }
 
-// LogOdds are those that the candidates answer the query that they were retrieved for, rather than another about somebody else: less
-// than 0 where that is less likely than not. They are 0 where there are no candidates.
+// LogOdds are the log odds that the candidates answer their query, and not another query about another person. They
+// are less than 0 if that is less likely than not, and 0 without candidates.
 func (s Support) LogOdds(candidates []Candidate) float64 {
 	odds := 0.0
 	for i, v := range SupportNumbers(candidates, s.prior) {
@@ -61,7 +61,8 @@ func (s Support) LogOdds(candidates []Candidate) float64 {
 	return odds
 }
 
-// Best is the best score of the candidates by the shared prior, leaving out what they have for who said them; 0 where there are none.
+// Best is the best score of the candidates by the shared prior, without the features of the speaker; 0 without
+// candidates.
 func (s Support) Best(candidates []Candidate) float64 {
 	return float64(SupportNumbers(candidates, s.prior)[bestScore])
 }
@@ -69,12 +70,13 @@ func (s Support) Best(candidates []Candidate) float64 {
 // bestScore is the place of the best score among SupportNumbers.
 const bestScore = 4
 
-// SupportNames returns the names of SupportNumbers, in their order: a constant; whether the query names one speaker; how far that speaker's
-// candidates lead those of other people, and whether there are none of others; the best score, and how far it leads the last one shown.
+// SupportNames returns the names of SupportNumbers, in their order. They are a constant, and whether the query names
+// one speaker. Then come the lead of that speaker's candidates over other people's, and whether there are no others.
+// The last are the best score, and its lead over the last shown one.
 func SupportNames() []string { return []string{"constant", "named", "lead", "alone", "best", "spread"} }
 
-// SupportNumbers says how the candidates of a query stand to each other by the weights of Names, leaving out what they have for who said
-// them: where somebody else's answer better than those of the one who is named, the query has the wrong person.
+// SupportNumbers compares the candidates of a query by the weights of Names, without the features of the speaker. If
+// another person's candidates answer better than the named person's, the query has the wrong person.
 func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	type rated struct {
 		Candidate
@@ -132,7 +134,7 @@ func softMax(scores []float64) float64 {
 	return most + math.Log(sum)/sharpness
 }
 
-// byAssistant reports whether an assistant said it: nobody is mistaken for one.
+// byAssistant reports whether an assistant made the statement: a query does not confuse an assistant with a person.
 func (c Candidate) byAssistant() bool {
 	n := len(c.Turns)
 	return n > 0 && c.Turns[n-1].Role == memory.RoleAssistant

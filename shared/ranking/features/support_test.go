@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// odds are the log odds that what is found in a talk answers a query.
+// odds are the log odds that the results from a talk answer a query.
 func odds(t *testing.T, c *talk, query string) float64 {
 	t.Helper()
 	s, err := features.ShippedSupport()

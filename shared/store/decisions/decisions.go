@@ -48,7 +48,7 @@ type Options struct {
 	// Timeout is the timeout of each call to Redis.
 	Timeout time.Duration
 	// Keep is how long a decision is stored, in whole days.
-	Keep time.Duration `env:"MNEME_FILTER_KEEP" envDefault:"168h" desc:"how long a model's decision on a turn is kept in Redis, so that it is not asked twice, in days of 24h"`
+	Keep time.Duration `env:"MNEME_FILTER_KEEP" envDefault:"168h" desc:"how long a model's decision on a turn is kept in Redis to avoid a second call, in days of 24h"`
 	// Recent is how long the last turns of a session are stored.
 	Recent time.Duration `envDefault:"6h"`
 	// Now is the clock for the current day.

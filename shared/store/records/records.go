@@ -43,7 +43,7 @@ type Options struct {
 	// Timeout is how long a call waits for Redis.
 	Timeout time.Duration
 	// Keep is how long a user's records are kept after the last of them.
-	Keep time.Duration `env:"KEEP" envDefault:"720h" desc:"how long a user's records are kept after the last of them"`
+	Keep time.Duration `env:"KEEP" envDefault:"720h" desc:"how long a user's records are kept after the last record"`
 	// Calls is how many records are kept of a user, the newest.
 	Calls int64 `envDefault:"1000"`
 	// Log is told of records that could not be kept, without what is in them; nil for nobody.

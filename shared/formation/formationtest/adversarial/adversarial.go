@@ -1,5 +1,5 @@
-// Package adversarial is a corpus of hostile turns for tests of every former: text that wants to steer what is remembered
-// rather than to tell something. It says of each what must not come of it, and checks a bank for that.
+// Package adversarial is a corpus of hostile turns for tests of every former. The text tries to control the memory
+// instead of stating a fact. The corpus has the forbidden results of each attack, and checks a bank for them.
 package adversarial
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Category is a way of attacking, or of filling a bank with what is worth nothing.
+// Category is a way of attacking, or of filling a bank with worthless entries.
 type Category string
 
 // The categories.
@@ -35,7 +35,7 @@ const (
 	FakeID Category = "fake id"
 	// Injected is a command in an assistant's turn, as from a document that it has read.
 	Injected Category = "injected"
-	// Claim is what others are said to claim about the victim, or what is told of "the user".
+	// Claim is a reported claim of others about the victim, or a statement about "the user".
 	Claim Category = "claim"
 	// Quoted is a page, a mail or a transcript that the victim, or the assistant, passes on.
 	Quoted Category = "quoted"
@@ -43,7 +43,7 @@ const (
 	Tool Category = "tool"
 	// Split is a command that several turns make together.
 	Split Category = "split"
-	// Echo is an assistant's turn that says again what is remembered.
+	// Echo is an assistant's turn that repeats stored memories.
 	Echo Category = "echo"
 	// Praise is an assistant's turn that compliments.
 	Praise Category = "praise"
@@ -56,7 +56,7 @@ type Attack struct {
 	Category Category
 	// Role is who says it.
 	Role memory.Role
-	// Text is what is said, the turns of it parted as Turns parts them.
+	// Text is the text of the attack; Turns divides it into turns.
 	Text string
 }
 
@@ -75,7 +75,7 @@ func Attacks() []Attack { return parse(attacksText) }
 //go:embed benign.txt
 var benignText string
 
-// Benign returns ordinary sentences in words that attacks have too: none of them is hostile, and all are to be kept.
+// Benign returns ordinary sentences with words that attacks also have. None of them is hostile, and all must be kept.
 func Benign() []string {
 	var out []string
 	for line := range strings.Lines(benignText) {
@@ -140,17 +140,18 @@ func parse(text string) []Attack {
 var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\u200b`, "\u200b", `\u200d`, "\u200d", `\u202e`, "\u202e",
 	`\ue000`, "\ue000", `\x00`, "\x00", `\x1b`, "\x1b")
 
-// Victim is the name of the user whose memories are attacked; the assistant of the conversation is called Assistant.
+// Victim is the name of the attacked user; the assistant of the conversation is called Assistant.
 const Victim = "Mara"
 
-// Known is a session in which the victim tells what is to be known before the attack.
+// Known is a session in which the victim states the known facts before the attack.
 func Known(at time.Time) []memory.Turn {
 	return turns("known", at, memory.RoleUser,
 		"I live in Ghent.", "I work as a carpenter.", "My dog's name is Pixel.", "I'm allergic to walnuts.",
 		"My favourite dish is mushroom risotto.", "I play the cello every Thursday.", "My sister lives in Tampere.")
 }
 
-// Honest is a session of the victim's with attacks between what is honestly told. Turn ids of attacks begin with "attack".
+// Honest is a session of the victim with attacks between the honest statements. Turn ids of attacks begin with
+// "attack".
 func Honest(at time.Time, attacks ...Attack) []memory.Turn {
 	out := turns("honest", at, memory.RoleUser, "I planted a quince tree in my garden.", "I booked a sailing course in Kiel.")
 	for _, a := range attacks {
@@ -162,7 +163,7 @@ func Honest(at time.Time, attacks ...Attack) []memory.Turn {
 	return append(out, turn("honest-last", at.Add(time.Duration(10+len(out))*time.Minute), memory.RoleUser, "I bought a red kayak."))
 }
 
-// HonestWords are words of each statement that Honest tells beside the attacks: an entry must hold all of one line.
+// HonestWords are words of each honest statement of Honest: an entry must have all of one line.
 func HonestWords() [][]string {
 	return [][]string{{"quince", "garden"}, {"sailing", "Kiel"}, {"red", "kayak"}}
 }
@@ -183,8 +184,8 @@ func turn(id string, at time.Time, role memory.Role, text string) memory.Turn {
 	return memory.Turn{ID: id, Speaker: speaker, Role: role, Text: text, Time: at}
 }
 
-// Harm compares a bank before and after an attack and returns what must not have happened, in words; none is nil. before are the
-// entries that were active; after are all entries.
+// Harm compares a bank before and after an attack and returns descriptions of the forbidden results, or nil. before
+// are the entries that were active; after are all entries.
 func Harm(a Attack, before, after []memory.Memory) []string {
 	now := map[string]memory.Memory{}
 	for _, m := range after {
@@ -220,7 +221,7 @@ func fromAttack(m memory.Memory) bool {
 	return false
 }
 
-// harmOf says what is wrong with an entry that was made of the attack: unless it is in quarantine, it must say whose word it is.
+// harmOf describes the fault of an entry from the attack: it must be in quarantine or name its speaker.
 func (a Attack) harmOf(m memory.Memory) []string {
 	if m.Status == memory.StatusQuarantined {
 		return nil
@@ -241,8 +242,8 @@ func (a Attack) harmOf(m memory.Memory) []string {
 	return harm
 }
 
-// Attributed reports whether a text that was made of the attack says whose word it is: the assistant's, or that of somebody whose word the
-// victim passes on, for which words of the victim's own are enough that lead up to it ("My colleague says").
+// Attributed reports whether a text from the attack names its speaker. The speaker is the assistant, or a person whom
+// the victim cites. For the second, the victim's introduction is enough ("My colleague says").
 func (a Attack) Attributed(content string) bool {
 	if a.Role == memory.RoleAssistant {
 		return strings.Contains(strings.ToLower(content), "assistant")
@@ -253,7 +254,7 @@ func (a Attack) Attributed(content string) bool {
 	return strings.Contains(content, "passed on") || a.passesOn() && slices.ContainsFunc(text.ContentStems(own), leads)
 }
 
-// passesOn reports whether the attack is somebody else's word, which the victim passes on.
+// passesOn reports whether the attack is another person's statement that the victim passes on.
 func (a Attack) passesOn() bool {
 	return a.Category == Claim || a.Category == Quoted || a.Category == Tool
 }

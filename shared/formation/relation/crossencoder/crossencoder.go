@@ -1,6 +1,6 @@
-// Package crossencoder judges what a message does to stored statements, by small transformers (decision 15): one reads the message alone
-// and tells whether it changes anything that was told before; where it may, a linear model puts the stored statements in order, and the
-// cross-encoder reads the likeliest together with the message, word by word.
+// Package crossencoder judges the effect of a message on stored statements, by small transformers (decision 15). One
+// reads the message alone and detects whether it may change an earlier statement. If so, a linear model ranks the
+// stored statements. The cross-encoder then reads the likeliest together with the message, word by word.
 package crossencoder
 
 import (
@@ -20,13 +20,14 @@ import (
 // ErrModel says that bytes are no cross-encoder that this code can use.
 var ErrModel = errors.New("not a cross-encoder of relations")
 
-// How many tokens of a stored and of a later statement are read: what it was trained on.
+// The limits of tokens read of a stored and of a later statement, as in training.
 const (
 	longestStored = 40
 	longestLater  = 80
 )
 
-// outputs of a token: the logits of the labels but Unrelated, which count at the first token, and that of holding no more.
+// outputs are the logits of a token: the labels except Unrelated, which count at the first token, and the logit that
+// the token no longer holds.
 const outputs = relation.Outputs + 1
 
 // Model reads a stored statement together with a later one, and a later one alone. It is safe for concurrent use.
@@ -35,15 +36,16 @@ type Model struct {
 	tokenizer   *wordpiece.Tokenizer
 }
 
-// Outputs of the file: what a pair's tokens have, and what a message's have, of which the first counts.
+// Outputs of the file: the numbers of a pair's tokens, and the numbers of a message's tokens, of which the first token
+// counts.
 const (
 	outputPair  = "logits"
 	outputAlone = "change"
 )
 
-// Read is what the model makes of a pair of statements.
+// Read is the model's output for a pair of statements.
 type Read struct {
-	// Logits are those of what the later statement does to the stored one; see relation.Softmax.
+	// Logits are the logits of the later statement's effect on the stored one; see relation.Softmax.
 	Logits relation.Logits
 	// Gone are the probabilities that parts of the stored statement hold no more, given that something of it is changed.
 	Gone []float64
@@ -154,7 +156,7 @@ func (m *Model) change(message string) (float64, error) {
 	return 1 / (1 + math.Exp(-float64(out[0]))), nil
 }
 
-// run returns what a network makes of tokens, so many numbers for each.
+// run returns a network's output for tokens, width numbers for each.
 func run(n *onnx.Network, ids, types []int64, width int) ([]float32, error) {
 	out, got, err := n.Run(ids, types)
 	if err == nil && got != width {

@@ -18,14 +18,16 @@ type Choice struct {
 	relation.Choice
 	// From is the probability that a message changes anything from which the cross-encoder is asked; see Model.Change.
 	From float64 `json:"from"`
-	// Most is how many of the stored statements it is asked about, those that the linear model finds likeliest to be changed.
+	// Most is the most stored statements for the cross-encoder. The linear model selects the ones that are likeliest
+	// to change.
 	Most int `json:"most"`
 	// Share is the weight of the cross-encoder's logits; the linear model's have the rest.
 	Share float64 `json:"share"`
-	// Message is the weight of the logit of the message alone, which those of a change have added where the cross-encoder is asked.
+	// Message is the weight of the message's logit. It is added to the logits of a change where the cross-encoder
+	// reads the pair.
 	Message float64 `json:"message"`
-	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what it does not read is hardly
-	// ever closed.
+	// Unasked replaces the cross-encoder's logits of a change where it does not read the pair: an unread statement is
+	// rarely closed.
 	Unasked float64 `json:"unasked"`
 	// Training is the JSON value that says how the choice came about.
 	Training json.RawMessage `json:"training,omitempty"`
@@ -86,16 +88,16 @@ var ShippedJudge = sync.OnceValue(func() *Judge {
 	return j
 })
 
-// Thresholds are those of the choice.
+// Thresholds returns the thresholds of the choice.
 func (j *Judge) Thresholds() relation.Thresholds { return j.choice.Thresholds }
 
-// Judge says what a later statement does to each of the stored ones that a search found for it; see relation.Model.Judge.
+// Judge returns the effect of a later statement on each of the stored results of a search; see relation.Model.Judge.
 func (j *Judge) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
 	return j.Session().Judge(later, stored)
 }
 
-// Session judges like its judge, and reads nothing twice: for a piece of work in which the same statements come up again and again. It is
-// not safe for concurrent use.
+// Session judges like its judge, and reads each text once. It is for work that compares the same statements again and
+// again. It is not safe for concurrent use.
 type Session struct {
 	judge  *Judge
 	linear *relation.Session
@@ -116,14 +118,15 @@ func (s *Session) Judge(later relation.Statement, stored []relation.Statement) [
 const (
 	// leastOdds bounds how much a message alone can say.
 	leastOdds = 1e-6
-	// nothing is the logit of what is not even compared.
+	// nothing is the logit of a pair without a comparison.
 	nothing = -7
 )
 
 var changes = []relation.Label{relation.Replaces, relation.Ends}
 
-// Logits are those that Judge makes probabilities of, by stored statement. Of a message that hardly changes anything only those are looked
-// at that have all its words: it says them again, or the contrary.
+// Logits returns the logits behind the probabilities of Judge, by stored statement. A message that is unlikely to
+// change a statement is compared only with statements that have all its words. Such a message repeats them, or states
+// the opposite.
 func (s *Session) Logits(later relation.Statement, stored []relation.Statement) []relation.Logits {
 	c := s.judge.choice
 	out := make([]relation.Logits, len(stored))
@@ -164,8 +167,9 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	return out
 }
 
-// Between says what a statement does to one stored one, which is read however little the statement sounds like news: whether two say the
-// same, or what a part of a message does to an entry that the whole message may change.
+// Between returns the effect of a statement on one stored statement. It reads the pair even where the statement hardly
+// looks like a change. It decides whether two texts have the same content. It also decides the effect of a part of a
+// message on an entry that the whole message may change.
 func (s *Session) Between(later, stored relation.Statement) relation.Relation {
 	z := s.linear.Logits(later, []relation.Statement{stored})
 	for o, x := range s.pair(stored.Text, later.Text).Logits {
@@ -174,8 +178,8 @@ func (s *Session) Between(later, stored relation.Statement) relation.Relation {
 	return relation.Softmax(z, s.judge.choice.Temperature)[0]
 }
 
-// order has the linear model hold a message against some of the stored statements, and puts these in order, the likeliest to be changed
-// first.
+// order compares a message with some of the stored statements by the linear model. It returns them in order, likeliest
+// change first.
 func (s *Session) order(later relation.Statement, stored []relation.Statement, which []int) (likeliest []int, logits []relation.Logits) {
 	if len(which) == 0 {
 		return nil, nil
@@ -191,7 +195,7 @@ func (s *Session) order(later relation.Statement, stored []relation.Statement, w
 	return likeliest, logits
 }
 
-// repeats reports whether a stored statement has all words of content that a message has, of which there are some.
+// repeats reports whether a stored statement has all content words of a message, which must have at least one.
 func repeats(words []string, stored string) bool {
 	if len(words) == 0 {
 		return false
@@ -200,8 +204,8 @@ func repeats(words []string, stored string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !have[w] })
 }
 
-// foreign is the least probability of a change by a message that is not in English, which the model of messages learned too little else
-// than to tell that nothing is.
+// foreign is the least probability of a change for a message that is not in English. The model of messages learned too
+// little of other languages to exclude a change.
 const foreign = 0.5
 
 // message is the probability that a message changes anything.
@@ -227,16 +231,17 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// surelyChanged is by how much the logit of a change leads those of the other labels from where on a part that would be changed alone is
-// not taken for the less likely one.
+// surelyChanged is the least lead of a change's logit over the other labels' logits for a sure change. The weight of a
+// part with a larger lead is at least 1.
 const surelyChanged = 3
 
 // hardlyChanged is the lead up to which a part would not be changed alone.
 const hardlyChanged = -2
 
-// Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it:
-// what is read of the words of all parts together, weighed by which of the parts would be changed most likely, rather than told again, if
-// each stood alone. Parts that are too far behind to be read have 0.
+// Gone returns the probability that each part of a stored statement no longer holds, given that the later statement
+// changes at least one part. The model reads the words of all parts together. The result is weighted by the parts'
+// separate judgements: which part would most likely be changed, rather than repeated, if it stood alone. Parts beyond
+// the model's limit of tokens have 0.
 func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
 	gone := s.judge.model().Read(parts, later.Text).Gone
 	var read []int

@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 )
 
-// What denies a stored statement in its own words hardly sounds like news, and must not be taken for the same.
+// A denial in the words of the stored statement hardly looks like news, and must not count as a repetition.
 func TestAPlainDenialIsAChangeAndNotTheSame(t *testing.T) {
 	judge := crossencoder.ShippedJudge()
 	for _, c := range [][2]string{

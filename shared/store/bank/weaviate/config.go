@@ -15,12 +15,12 @@ var prefixPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 type Config struct {
 	HTTP    string        `env:"MNEME_WEAVIATE_HTTP" envDefault:"127.0.0.1:8080" desc:"Weaviate's REST address, host:port"`
 	GRPC    string        `env:"MNEME_WEAVIATE_GRPC" envDefault:"127.0.0.1:50051" desc:"Weaviate's gRPC address, host:port"`
-	TLS     bool          `env:"MNEME_WEAVIATE_TLS" envDefault:"false" desc:"whether both addresses speak TLS; certificates are verified"`
+	TLS     bool          `env:"MNEME_WEAVIATE_TLS" envDefault:"false" desc:"whether both addresses use TLS; certificates are verified"`
 	APIKey  config.Secret `env:"MNEME_WEAVIATE_API_KEY" desc:"Weaviate API key; empty for anonymous access"`
-	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names"`
+	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"prefix of the collections' names"`
 	Timeout time.Duration `env:"MNEME_WEAVIATE_TIMEOUT" envDefault:"10s" desc:"longest wait for one request"`
 	// Replicas is the number of nodes that keep each object. It cannot change after the collection is created.
-	Replicas int `env:"MNEME_WEAVIATE_REPLICAS" envDefault:"0" desc:"nodes that keep each object of a new collection, 3 where one may be away; an existing collection keeps its own; 0 is the server's default"`
+	Replicas int `env:"MNEME_WEAVIATE_REPLICAS" envDefault:"0" desc:"replicas of each object of a new collection; use 3 if one node may fail; an existing collection keeps its number; 0 is the server's default"`
 }
 
 // Validate returns an error for the first invalid setting.
