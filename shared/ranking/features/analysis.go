@@ -10,11 +10,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// meanings is what the word vectors tell of the units.
+// meanings is the data from the word vectors about the units.
 type meanings struct {
 	// vectors has a unit vector for each word of the vocabulary, one after the other.
 	vectors []float32
-	// frequency is how many units have a word, rarities what that makes it weigh.
+	// frequency is the number of units with a word. rarities are the resulting weights.
 	frequency []int32
 	rarities  []float32
 	// The words of unit i are places[ends[i-1]:ends[i]], as places of the vocabulary.
@@ -23,7 +23,8 @@ type meanings struct {
 	// means has the direction of each unit's text (wordvector.Sentences), a unit vector, common the mean of these.
 	means  []float32
 	common []float32
-	// around and apart have what makes unit vectors of a unit's mean with those beside it, and of its mean without the common one.
+	// around scales a unit's mean with its neighbours to a unit vector. apart scales its mean without the common
+	// mean.
 	around []float32
 	apart  []float32
 	rare   []float32
@@ -67,7 +68,7 @@ func (x *Index) analyse() {
 	x.average()
 }
 
-// readUnit reads what a unit's statements tell, what is said with it in any way, and what is spoken in it.
+// readUnit reads a unit's statements, all words said with it, and its spoken words.
 func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	for _, m := range u.memories {
 		from := len(told.terms)
@@ -129,7 +130,8 @@ func (x *Index) wordsOf(i int) []int32 {
 	return x.places[from:x.ends[i]]
 }
 
-// average makes the vectors of the vocabulary and the directions of the units' texts, words that are rare for the user counting more.
+// average computes the vectors of the vocabulary and the directions of the units' texts. Words that are rare for
+// the user count more.
 func (x *Index) average() {
 	d, wide, n := x.table.Dimension(), wordvector.ShippedSentences().Dimension(), len(x.units)
 	x.vectors, x.means, x.common = make([]float32, len(x.words)*d), make([]float32, n*wide), make([]float32, wide)
@@ -177,7 +179,7 @@ func addTo(sum, v []float32, weight float32) { blas32.Axpy(weight, dense(v), den
 
 func scale(v []float32, by float32) { blas32.Scal(by, dense(v)) }
 
-// measure estimates what the index takes, with the memories and turns that it holds.
+// measure estimates the size of the index, with its memories and turns.
 func (x *Index) measure() int {
 	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
 	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// scored is a unit and what the weights make of it.
+// scored is a unit with its score.
 type scored struct {
 	unit  int
 	score float64
@@ -73,8 +73,8 @@ func (x *Index) best(all []scored, k int) []scored {
 	return top
 }
 
-// candidate puts the memory of a unit first that has most of the query's terms; the vectors decide between equals, then the order of
-// the turn.
+// candidate puts the memory with most of the query's terms first in a unit. Between equals, the vectors decide,
+// then the order of the turn.
 func (x *Index) candidate(i int, wanted map[int32]float64, q Query) Candidate {
 	u, vector := &x.units[i], q.Vector
 	best, most := 0, -1.0
@@ -103,7 +103,7 @@ func (x *Index) candidate(i int, wanted map[int32]float64, q Query) Candidate {
 	return c
 }
 
-// matches reports whether a memory of the unit is among what a query looks at.
+// matches reports whether the query's filter matches a memory of the unit.
 func (u *unit) matches(match func(memory.Memory) bool) bool {
 	return match == nil || slices.ContainsFunc(u.memories, match)
 }
@@ -118,7 +118,8 @@ func (c *Candidate) narrow(match func(memory.Memory) bool) {
 	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t memory.Turn) bool { return !slices.Contains(of, t.ID) })
 }
 
-// cosine of two vectors of one length by what makes unit vectors of them; 0 where one is missing. Rounding is not let out of -1 to 1.
+// cosine returns the cosine of two vectors of one length, from their scales to unit vectors. It is 0 if one is
+// missing. It stays within -1 to 1 despite rounding.
 func cosine(a, b []float32, scale float32) float32 {
 	if len(a) != len(b) || scale == 0 {
 		return 0

@@ -34,7 +34,7 @@ func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64)
 	return rows, cosines
 }
 
-// setOwn sets what a unit is of itself, and whether that suits the query.
+// setOwn sets the features of a unit itself, and their match with the query.
 func (x *Index) setOwn(rows [][]float32, a asked) {
 	for i := range x.units {
 		u, row := &x.units[i], rows[i]
@@ -47,7 +47,8 @@ func (x *Index) setOwn(rows [][]float32, a asked) {
 	}
 }
 
-// setRequest sets what counts for requests by themselves: what they need is told in passing, and in sessions about something else.
+// setRequest sets the features for requests. A request needs facts that came in passing, and in sessions about
+// other topics.
 func (x *Index) setRequest(rows [][]float32, a asked) {
 	for i, row := range rows {
 		row[standing] = x.units[i].standing
@@ -65,7 +66,7 @@ func flag(b bool) float32 {
 	return 0
 }
 
-// setTerms sets what words tell: those of the unit, of the turns around it, and of its session.
+// setTerms sets the features from words: of the unit, of the turns around it, and of its session.
 func (x *Index) setTerms(rows [][]float32, a asked) {
 	set(rows, words, x.full.score(a.terms))
 	set(rows, statement, x.statements.score(a.topical))
@@ -174,7 +175,8 @@ func (x *Index) setTime(rows [][]float32, a asked) {
 	}
 }
 
-// nearness is 1 for a time in the span or shortly after, when people tell of it, and half near to it.
+// nearness is 1 for a time in the span or shortly after it, when people tell of it. It is one half near to the
+// span.
 func nearness(at, from, to time.Time) float32 {
 	switch {
 	case !at.Before(from) && at.Before(to.Add(3*day)):
@@ -185,7 +187,8 @@ func nearness(at, from, to time.Time) float32 {
 	return 0
 }
 
-// overlap is 1 where an event may have been in the span; less where all that is known of it is the year, and more was asked for.
+// overlap is 1 if an event may have been in the span. It is less if only the year is known, and the span is
+// shorter.
 func overlap(e memory.EventTime, from, to time.Time, unit text.Unit) float32 {
 	if e.Time.IsZero() {
 		return 0

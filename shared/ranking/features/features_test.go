@@ -142,7 +142,7 @@ func TestTheUserIsI(t *testing.T) {
 	}
 }
 
-// What a query leaves unsaid is read from the talk before it, which counts less than its own words.
+// The messages before a query complete it. They count less than its own words.
 func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	c := &talk{}
 	c.say(0, "Ida", "The blue vase broke.")
@@ -170,7 +170,7 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	}
 }
 
-// A name that is a stop word, too, is one where it is written as a name.
+// A name that is also a stop word counts as a name if it is written as one.
 func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
 	for query, want := range map[string]string{
 		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will", "What does the boss like?": "",

@@ -1,6 +1,6 @@
-// Package features turns a query and a user's memories into numbers that tell how well they go together: the features of the reranker
-// (docs/decisions/0008). They are computed over all that is known of the user at once, because much of what tells an answer is
-// around it: who said it, what was said just before, what the session was about, when it was. It is pure and knows no store.
+// Package features computes the features of the reranker from a query and a user's memories (docs/decisions/0008).
+// It uses all data of the user at once, because the context of a memory matters: its speaker, the words before it,
+// the topic of the session, and the time. The package is pure and uses no store.
 package features
 
 import (
@@ -74,23 +74,23 @@ func Names() []string {
 	}
 }
 
-// Query is what is asked.
+// Query is a query to the index.
 type Query struct {
-	// Text is the question; Vector its embedding, nil where there is none.
+	// Text is the question. Vector is its embedding, nil without an embedding.
 	Text   string
 	Vector []float32
-	// Messages are what was said before it, oldest first: they tell what a query means that has few words of its own. Without any, a
-	// query is all that it says.
+	// Messages are the messages before the query, oldest first. They complete a query with few words. Without
+	// messages, a query has only its own words.
 	Messages []memory.Message
-	// Now is when it is asked.
+	// Now is the time of the query.
 	Now time.Time
 	// Past lets memories answer that no longer hold.
 	Past bool
-	// Match chooses the memories that may be candidates; nil chooses all. The others count as what stands around them.
+	// Match selects the memories that may be candidates. nil selects all. The other memories count as context.
 	Match func(memory.Memory) bool
 }
 
-// Stands is how likely, 0 to 1, later requests have to respect what was said.
+// Stands returns the probability, 0 to 1, that later requests must respect the memory.
 func (c Candidate) Stands() float64 { return float64(c.Features[standing]) }
 
 // Candidate is a memory with its features.
@@ -102,9 +102,9 @@ type Candidate struct {
 	Group uint32
 	// Cosine of the embeddings of query and memory; 0 where one is not known.
 	Cosine float32
-	// Siblings are memories of the same turn and standing, which tell the rest of it: they come and go with this one. Memory is the one
-	// of them that answers best.
+	// Siblings are memories of the same turn and standing, with the rest of the turn. They are always together with
+	// Memory, which is the best answer among them.
 	Siblings []memory.Memory
-	// Turns are the turns that Memory was made from, as far as they are known, in order of time.
+	// Turns are the known source turns of Memory, in order of time.
 	Turns []memory.Turn
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Index is what is known of one user, ready to be asked. It does not change, and is safe for concurrent use.
+// Index is the data of one user, ready for queries. It does not change, and is safe for concurrent use.
 type Index struct {
 	vocabulary
 	units    []unit
 	speakers []speaker
-	// beside has for each unit the two before it and the two after it in its session, -1 where there is none.
+	// beside has for each unit the two units before it and the two after it in its session, -1 for a missing one.
 	beside [][4]int32
-	// users counts the speakers who are users.
+	// users is the number of speakers who are users.
 	users int
 	// sessions has the number of units of each session.
 	sessions                                     int
@@ -32,17 +32,18 @@ type Index struct {
 	bytes int
 }
 
-// unit is what competes for a place: the memories of one turn that hold, or those that do not.
+// unit is a competitor for a place: the valid memories of one turn, or the memories that are no longer valid.
 type unit struct {
 	memories []memory.Memory
 	turns    []memory.Turn
-	// inverse has what makes the vector of each memory a unit vector, terms the sorted search terms of each statement.
+	// inverse has the scale of each memory's vector to a unit vector. terms are the sorted search terms of each
+	// statement.
 	inverse []float32
 	terms   [][]int32
 	at      time.Time
 	session int32
 	speaker int32
-	// language is that of the turns, else of the statements.
+	// language is the language of the turns, or of the statements without turns.
 	language text.Language
 	length   float32
 	fact     float32
@@ -64,13 +65,14 @@ const (
 	twoOn
 )
 
-// speaker is somebody who says something.
+// speaker is a speaker of turns.
 type speaker struct {
 	role  memory.Role
 	names []string
 }
 
-// New indexes a user's memories and kept turns. Memories whose turns are not among them are ranked by their statements alone.
+// New builds the index of a user's memories and kept turns. A memory without its turns is ranked by its statement
+// alone.
 func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn) *Index {
 	byID := make(map[string]memory.Turn, len(turns))
 	for _, t := range turns {
@@ -129,7 +131,7 @@ func newest(m memory.Memory, turns map[string]memory.Turn) string {
 	return out
 }
 
-// describe looks up the turns of a unit's memories, and what they tell of it.
+// describe looks up the turns of a unit's memories, and reads their data.
 func (u *unit) describe(turns map[string]memory.Turn) {
 	for _, m := range u.memories {
 		for _, id := range m.Sources {
@@ -166,7 +168,7 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 	}
 }
 
-// inverse is what makes a vector a unit vector; 0 where nothing does.
+// inverse returns the scale of a vector to a unit vector. It is 0 if there is none.
 func inverse(v []float32) float32 {
 	var square float64
 	for _, a := range v {
@@ -178,10 +180,10 @@ func inverse(v []float32) float32 {
 	return float32(1 / math.Sqrt(square))
 }
 
-// person tells who speaks apart, however the name is written.
+// person returns the identity of a speaker, for any spelling of the name.
 func person(t memory.Turn) string { return strings.ToLower(text.OneLine(t.Speaker)) }
 
-// findSpeakers finds out who speaks.
+// findSpeakers finds the speakers.
 func (x *Index) findSpeakers(turns []memory.Turn) {
 	known := map[string]int32{}
 	for _, t := range turns {
@@ -205,7 +207,8 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 	}
 }
 
-// findLanguages finds out which language each unit is in, and returns all of them, the usual one first. Texts that do not tell are in that.
+// findLanguages finds the language of each unit. It returns all languages, the usual one first. Texts without a
+// clear language are in the usual one.
 func (x *Index) findLanguages() []text.Language {
 	var all text.Tally
 	tallies := make([]text.Tally, len(x.units))
@@ -231,7 +234,8 @@ func (x *Index) findLanguages() []text.Language {
 	return out
 }
 
-// place numbers the sessions and finds what is around each unit. Only what holds has a place in its session.
+// place numbers the sessions and finds the neighbours of each unit. Only valid memories have a place in their
+// session.
 func (x *Index) place() {
 	numbers := map[string]int32{}
 	x.beside = make([][4]int32, len(x.units))
@@ -272,11 +276,11 @@ func (x *Index) Len() int {
 	return n
 }
 
-// Units is how many units compete for places: what was made of one turn counts once.
+// Units returns the number of units that compete for places. The memories of one turn count once.
 func (x *Index) Units() int { return len(x.units) }
 
-// Request reports whether a query asks an assistant for something, rather than for what was told: there is one user who talks, and it names
-// nobody who does, and asks for no fact about that user.
+// Request reports whether a query asks an assistant for something, rather than for a stored fact. There must be a
+// single user among the speakers. The query names no speaker, and asks for no fact about that user.
 func (x *Index) Request(q Query) bool {
 	asked := conversation.Read(q.Text, q.Messages).Question
 	words := text.Words(asked)

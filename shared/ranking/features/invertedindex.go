@@ -19,7 +19,8 @@ type posting struct {
 	weight float32
 }
 
-// invertedIndex finds documents by their terms. They are added in order, and it is sealed before it is asked.
+// invertedIndex finds documents by their terms. Documents are added in order, and the index is sealed before the
+// first query.
 type invertedIndex struct {
 	bm25 text.BM25
 	// added has the terms and counts of each document until all is sealed.
@@ -48,7 +49,7 @@ func (l *invertedIndex) add(terms []int32) {
 	l.lengths = append(l.lengths, int32(len(terms))) //nolint:gosec // bounded by the length of a turn
 }
 
-// seal sorts what was added by terms, of which there are so many.
+// seal sorts the added entries by terms. terms is the number of terms.
 func (l *invertedIndex) seal(terms int) {
 	mean := 0.0
 	for _, n := range l.lengths {
@@ -81,13 +82,14 @@ func (l *invertedIndex) idf(term int32) float64 {
 	return text.InverseFrequency(n, len(l.lengths))
 }
 
-// score is BM25 of the terms as a share of what a document could reach that has all of them once. A negative term occurs nowhere.
+// score returns BM25 of the terms, relative to a document with all of them once. A negative term occurs nowhere.
 func (l *invertedIndex) score(terms []weighed) []float32 { return l.sum(terms, false) }
 
 // cover is the share of the terms, by their weight, that a document has.
 func (l *invertedIndex) cover(terms []weighed) []float32 { return l.sum(terms, true) }
 
-// sum adds up the terms of each document, as shares of all that is asked for; once means that it does not count how often.
+// sum adds up the weights of the terms in each document, as a share of all query terms. With once, repetitions do
+// not count.
 func (l *invertedIndex) sum(terms []weighed, once bool) []float32 {
 	out, total := make([]float32, len(l.lengths)), 0.0
 	for _, t := range terms {
@@ -108,5 +110,5 @@ func (l *invertedIndex) sum(terms []weighed, once bool) []float32 {
 	return out
 }
 
-// bytes is what a sealed index takes.
+// bytes returns the size of a sealed index.
 func (l *invertedIndex) bytes() int { return 8*len(l.postings) + 4*(len(l.starts)+len(l.lengths)) }

@@ -18,8 +18,8 @@ func (x *Index) setMeaning(rows [][]float32, a asked) {
 	}
 }
 
-// setForeign lets the embedding of a unit in another language than the query's stand for its words: there are no vectors that compare
-// words of two languages, but embeddings may.
+// setForeign uses the embedding of a unit in another language than the query's in place of its words. Word vectors
+// do not compare words of two languages, but embeddings may.
 func (x *Index) setForeign(rows [][]float32, a asked) {
 	for i, row := range rows {
 		if x.units[i].language == a.language {
@@ -61,7 +61,8 @@ func (x *Index) setMeans(rows [][]float32, a asked) {
 // likeness has how like each word of the vocabulary is to some words of the table.
 type likeness map[int32][]float32
 
-// setNear looks for the nearest word to each of the query's, in each unit and beside it, and for how near all words of a unit are.
+// setNear finds the nearest word to each query word, in each unit and next to it. It also computes the nearness of
+// all words of a unit.
 func (x *Index) setNear(rows [][]float32, a asked, like likeness) {
 	n := len(rows)
 	closest, here, near, beside := make([]float32, len(x.words)), make([]float32, n), make([]float32, n), make([]float32, n)
@@ -97,7 +98,8 @@ func (x *Index) setNear(rows [][]float32, a asked, like likeness) {
 	x.setFocus(rows, closest)
 }
 
-// setFocus tells how near the words of a unit are to the query's, by how near each is to the closest; rare ones count more.
+// setFocus computes the nearness of a unit's words to the query's words, by the closest query word. Rare words
+// count more.
 func (x *Index) setFocus(rows [][]float32, closest []float32) {
 	for p := range closest {
 		closest[p] *= x.rarities[p]
@@ -114,7 +116,8 @@ func (x *Index) setFocus(rows [][]float32, closest []float32) {
 	}
 }
 
-// setHead compares the sort of thing that is asked for with the three nearest words of each unit: one that is near may be so by chance.
+// setHead compares the category in the question with the three nearest words of each unit. One near word may be
+// chance.
 func (x *Index) setHead(rows [][]float32, sought []int32, like likeness) {
 	for _, w := range sought {
 		row := like[w]
@@ -151,8 +154,8 @@ func (x *Index) compare(a asked) likeness {
 	return out
 }
 
-// rarity weighs a word of the table. It is text.InverseFrequency but for counting all units where that counts those without the word: the
-// shared weights were learned with it.
+// rarity returns the weight of a word of the table. It is text.InverseFrequency with one difference: it counts all
+// units instead of the units without the word. The shared weights were learned with it.
 func (x *Index) rarity(word int32) float32 {
 	n, frequency := float64(len(x.units)), 0.0
 	if p, ok := x.wordPlaces[word]; ok {
@@ -164,7 +167,7 @@ func (x *Index) rarity(word int32) float32 {
 // nearest keeps the greatest three.
 type nearest [3]float32
 
-// take takes what is greater than the least of them.
+// take replaces the smallest value by a larger one.
 func (t *nearest) take(v float32) {
 	switch {
 	case v > t[0]:

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// odd draws texts that nobody would write, too.
+// odd also draws unnatural texts.
 var odd = rapid.OneOf(
 	rapid.SampledFrom([]string{
 		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of", "how many",
@@ -94,7 +94,8 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 	})
 }
 
-// A conversation that says nothing, one that is the query alone, and one that a full query needs not, change nothing.
+// The candidates stay the same with an empty conversation, with the query alone as conversation, and with messages
+// that a full query does not need.
 func TestWithoutWordsToAddTheCandidatesAreTheSame(t *testing.T) {
 	table, weights := wordvector.Shipped(), make([]float32, len(features.Names()))
 	for i := range weights {
@@ -125,7 +126,7 @@ func TestWithoutWordsToAddTheCandidatesAreTheSame(t *testing.T) {
 	})
 }
 
-// same compares what was found; NaN in vectors is equal to nothing, so these are left out.
+// same compares candidates. It leaves out vectors, because NaN in them is equal to nothing.
 func same(a, b []features.Candidate) bool {
 	return slices.EqualFunc(a, b, func(a, b features.Candidate) bool {
 		return a.Memory.ID == b.Memory.ID && a.Cosine == b.Cosine && len(a.Siblings) == len(b.Siblings) &&

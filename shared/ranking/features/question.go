@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// weighed is a term or a concept that is asked for: its number, -1 where it occurs nowhere, and its weight, 1 for what the query says
-// itself and less for what the talk before it adds.
+// weighed is a term or a concept of the query, with its number (-1 if it occurs nowhere) and its weight. The weight
+// is 1 for the query's own words and less for words of the messages before it.
 type weighed struct {
 	number int32
 	weight float32
@@ -22,25 +22,25 @@ type asked struct {
 	language text.Language
 	// vectorOf has the user's spellings, and then the query's.
 	vectorOf
-	// terms are all that is asked for, topical those that are no speaker's name.
+	// terms are all terms of the query. topical are the terms without speakers' names.
 	terms, topical, concepts []weighed
-	// words are numbers of the table and of spellings, weights their shares of all that is asked for, discounts those beside the query's
-	// own words.
+	// words are numbers of the table and of spellings. weights are their shares of the whole query. discounts are
+	// the weights relative to the query's own words.
 	words              []int32
 	weights, discounts []float32
-	// head are the words, likewise, for the sort of thing that is asked for: "what kind of music".
+	// head are the words for the category in the question, in the same form: "what kind of music".
 	head []int32
-	// named is the speaker that it is about, -1 where there is none or several.
+	// named is the speaker in the question, -1 for none or several.
 	named int32
 	dates []text.DateMention
-	// request says that a user asks an assistant, and names nobody who speaks.
+	// request means that a user asks an assistant, and names no speaker.
 	request bool
-	// when, amount and name say what would answer; several that it takes more than one thing.
+	// when, amount and name are the kinds of answer that fit. several means that the answer has more than one part.
 	when, amount, name, several bool
 }
 
-// mostWords bounds what of a query is compared, mostTalk what the talk before it adds: beyond it, a query is a text to be searched in, and
-// every word costs.
+// mostWords bounds the compared words of a query. mostTalk bounds the words from the messages before it. A longer
+// query is a text to search in, and every word has a cost.
 const mostWords, mostTalk = 64, 16
 
 func (x *Index) understand(q Query) asked {
@@ -69,7 +69,8 @@ func (x *Index) understand(q Query) asked {
 	return a
 }
 
-// askTerms looks up the terms and the concepts of the parts, each once: with the weight of the first part that has it, its greatest.
+// askTerms looks up the terms and the concepts of the parts, each once. Each has the weight of the first part with
+// it, which is its largest weight.
 func (x *Index) askTerms(a *asked, parts []conversation.Part) {
 	seen, seenIdeas := map[string]bool{}, map[string]bool{}
 	var terms []string
@@ -126,8 +127,8 @@ func (x *Index) askWords(a *asked, parts []conversation.Part) {
 	}
 }
 
-// termsOf returns the search terms of a query in its language and, of words that the index does not know in that, those that it knows in
-// the user's other languages: names and borrowed words are alike in many.
+// termsOf returns the search terms of a query in its language. For words without a term in the index, it adds the
+// terms of the user's other languages. Names and borrowed words are alike in many languages.
 func (x *Index) termsOf(said string, in text.Language) []string {
 	terms := in.SearchTerms(said)
 	isKnown := func(term string) bool { return lookup(x.terms, term) >= 0 }
@@ -144,8 +145,9 @@ func (x *Index) termsOf(said string, in text.Language) []string {
 	return terms
 }
 
-// vectorsOf returns the numbers of the words of a query that have vectors: of English those of the table, of other languages the spellings
-// of all terms but names; those that the user has not used are added to the query's.
+// vectorsOf returns the numbers of the query words with vectors. For English, these are words of the table. For
+// other languages, these are the spellings of all terms except names. Words that the user has not used are added to
+// the query's vocabulary.
 func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 	if a.language == text.English {
 		for _, w := range text.Words(said) {
@@ -172,7 +174,8 @@ func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 	return out
 }
 
-// about is the speaker that a query is about: the one it names, or else the one that the talk says it means.
+// about returns the speaker of a query. It is the speaker in the query, or else the speaker in the messages before
+// it.
 func (x *Index) about(r conversation.Reading, in text.Language) int32 {
 	for _, said := range [...]string{r.Parts[0].Text, r.People, r.Question} {
 		if named := x.named(said, text.Words(said), in); named >= 0 {
@@ -182,7 +185,7 @@ func (x *Index) about(r conversation.Reading, in text.Language) int32 {
 	return -1
 }
 
-// namesSpeaker reports whether a query has the name of anybody who speaks.
+// namesSpeaker reports whether a query has the name of a speaker.
 func (x *Index) namesSpeaker(query string, said []text.Word) bool {
 	return slices.ContainsFunc(said, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] }) ||
 		slices.ContainsFunc(x.speakers, func(s speaker) bool { return s.namedWithin(query) })
@@ -193,7 +196,7 @@ func (s speaker) namedWithin(query string) bool {
 	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) })
 }
 
-// lookup returns the number of a key, -1 where it has none.
+// lookup returns the number of a key, -1 for an unknown key.
 func lookup(numbers map[string]int32, key string) int32 {
 	if n, ok := numbers[key]; ok {
 		return n
@@ -201,7 +204,7 @@ func lookup(numbers map[string]int32, key string) int32 {
 	return -1
 }
 
-// named returns the speaker that a query is about, or -1 where it names none or several. "I" is the user who asks, where there is one.
+// named returns the speaker in a query, or -1 for none or several. "I" is the user who asks, if there is one.
 func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && in.SaysI(query, said)
@@ -225,7 +228,7 @@ func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	return found
 }
 
-// withoutNames leaves the names of speakers out of the terms, unless nothing else is asked.
+// withoutNames removes the names of speakers from the terms, unless the query has nothing else.
 func (x *Index) withoutNames(terms []string) []string {
 	out := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return x.nameTerms[t] })
 	if len(out) == 0 {
@@ -234,7 +237,7 @@ func (x *Index) withoutNames(terms []string) []string {
 	return out
 }
 
-// head returns the words for the sort of thing that a query asks for: those after what or which.
+// head returns the words for the category in a question: the words after what or which.
 func (x *Index) head(query string, said []text.Word) []int32 {
 	const reach = 5
 	at := slices.IndexFunc(said, func(w text.Word) bool {

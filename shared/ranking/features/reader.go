@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// vocabulary numbers what occurs in a user's texts.
+// vocabulary numbers the words of a user's texts.
 type vocabulary struct {
 	vectorOf
 	// names are the words of all speakers' names, nameTerms their search terms in all of languages.
@@ -28,7 +28,8 @@ type vocabulary struct {
 	spellings  map[string]int32
 }
 
-// vectorOf has the vectors of words by their numbers: those of the table, and below 0 those of spellings.
+// vectorOf has the vectors of words by their numbers. Numbers below 0 are spellings, the others are words of the
+// table.
 type vectorOf struct {
 	table   *wordvector.Table
 	spelled []string
@@ -43,7 +44,7 @@ func (v vectorOf) add(sum []float32, word int32, weight float32) {
 	wordvector.Spell(sum, v.spelled[spelledNumber(word)], weight)
 }
 
-// addToText adds what a word says of a text, times weight.
+// addToText adds the vector of a word to a text's sum, times weight.
 func (v vectorOf) addToText(sum []float32, word int32, weight float32) {
 	if word >= 0 {
 		wordvector.ShippedSentences().Add(sum, word, weight)
@@ -73,7 +74,7 @@ func newVocabulary(table *wordvector.Table, languages []text.Language, speakers 
 	return v
 }
 
-// number returns the number of a key, a new one where it has none.
+// number returns the number of a key. An unknown key gets a new number.
 func number[K comparable](numbers map[K]int32, key K) int32 {
 	n, ok := numbers[key]
 	if !ok {
@@ -109,7 +110,7 @@ func (v *vocabulary) known(lower string) []int32 {
 	return out
 }
 
-// spelledNumber numbers the n-th spelling beside the words of the table.
+// spelledNumber returns the number of the n-th spelling, outside the numbers of the table.
 func spelledNumber(n int32) int32 { return -1 - n }
 
 // spelling returns the number of a term's spelling.
@@ -121,13 +122,13 @@ func (v *vocabulary) spelling(term string) int32 {
 	return spelledNumber(n)
 }
 
-// token is what one word, as it is written, adds to a text.
+// token is the contribution of a written word to a text.
 type token struct {
 	terms  []int32
 	places []int32
 	number bool
 	time   bool
-	// name is whether it is written like a name, and is none of the speakers'.
+	// name reports whether it is written like a name, and is not a speaker's name.
 	name bool
 }
 
@@ -141,7 +142,7 @@ type reading struct {
 
 func (r *reading) clear() { *r = reading{terms: r.terms[:0], places: r.places[:0]} }
 
-// written is a word as it is written in a language, and whether it says nothing of its own there.
+// written is a written word in a language, and whether it is a filler there.
 type written struct {
 	word   string
 	in     text.Language
@@ -217,7 +218,7 @@ func opensSentence(before string) bool {
 	return strings.ContainsAny(before[max(0, len(before)-2):], ".!?\n")
 }
 
-// spokenText is what a turn says, with what its picture shows.
+// spokenText returns the words of a turn, with the caption of its picture.
 func spokenText(t memory.Turn) string {
 	if t.Caption == "" {
 		return t.Text
@@ -231,7 +232,7 @@ func unique[T ~int32 | ~string](list []T) []T {
 	return slices.Compact(out)
 }
 
-// isNumberWord reports whether a word is a number or tells how many, roughly.
+// isNumberWord reports whether a word is a number or an approximate quantity.
 func isNumberWord(lower string) bool {
 	switch lower {
 	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty",

@@ -13,14 +13,16 @@ import (
 // RelevanceSet is name and version of the numbers that RelevanceNames names.
 const RelevanceSet = "relevance/1"
 
-// RelevanceDepth is how many candidates relevance is read off; those behind them are taken to be as likely as the least likely of them.
+// RelevanceDepth is the number of candidates that relevance uses. Later candidates count as likely as the least
+// likely of these.
 const RelevanceDepth = SupportDepth
 
 //go:embed relevance.json
 var relevance []byte
 
-// Relevance says how likely it is that a request of a user to an assistant needs what was found. It rests on the shared prior alone, so
-// that it means the same whatever a tenant's own weights have become. It does not change, and is safe for concurrent use.
+// Relevance estimates the probability that a user's request to an assistant needs the found memories. It uses the
+// shared prior alone, so it has the same meaning for any weights of a tenant. It does not change, and is safe for
+// concurrent use.
 type Relevance struct {
 	prior ranking.Weights
 	model ranking.Weights
@@ -43,7 +45,7 @@ func ShippedRelevance() (Relevance, error) {
 // RelevanceNames returns the names of RelevanceNumbers, in their order.
 func RelevanceNames() []string { return []string{"score"} }
 
-// RelevanceNumbers are what relevance is learned from: the score by the weights of Names.
+// RelevanceNumbers are the inputs of relevance: the score by the weights of Names.
 func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
 	score := float64(c.Cosine)
 	for f, v := range c.Features {
@@ -52,13 +54,13 @@ func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
 	return []float32{float32(score)}
 }
 
-// random is the share of the chance of a memory drawn at random from which one is not hardly needed, whatever is left behind it: where a
-// user told much, many are somewhat likely, and each counts.
+// random is a share of the chance of a memory drawn at random. A memory with at least this share is never hardly
+// needed. A user with many memories has many that are somewhat likely, and each counts.
 const random = 0.5
 
-// HardlyNeeded reports for each candidate whether it may be left out: the chance that what a request needs is that candidate, or one that
-// is less likely still, comes to no more than the floor, 0 to 1, and its own to less than half that of one drawn at random. The candidates
-// are the first of so many that there are.
+// HardlyNeeded reports for each candidate whether it may be left out. Two conditions must hold. The probability
+// that the request needs this candidate or a less likely one is at most the floor, 0 to 1. And its own probability
+// is less than half the probability of a random candidate. The candidates are the first of all.
 func (r Relevance) HardlyNeeded(candidates []Candidate, all int, floor float64) []bool {
 	out := make([]bool, len(candidates))
 	if len(candidates) == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// needsSeveral says whether a question asks for all of a kind, or for what two have in common: "what books has she read", "where have they
-// been", "which of both".
+// needsSeveral reports whether a question asks for all of a kind, or for the common part of two: "what books has
+// she read", "where have they been", "which of both".
 func needsSeveral(said []text.Word) bool {
 	for i, w := range said {
 		rest := said[i+1:]

@@ -17,7 +17,8 @@ func grouped(c *talk, query string) map[string]uint32 {
 	return out
 }
 
-// Where a question asks for all of a kind, memories of one session are a group, and where it asks for one thing none is.
+// For a question about all of a kind, the memories of one session are a group. For a question about one thing,
+// there are no groups.
 func TestQuestionsForSeveralThingsGroupBySession(t *testing.T) {
 	c := &talk{}
 	one, same := c.say(0, "Ida", "I planted leeks.").ID, c.say(0, "Bruno", "I mowed the lawn.").ID
@@ -47,7 +48,8 @@ func TestQuestionsForSeveralThingsGroupBySession(t *testing.T) {
 	}
 }
 
-// What a request to an assistant has to respect was told here and there; a user who asks for a fact wants that.
+// The facts for a request to an assistant are from many sessions. A user's question for a fact wants that fact
+// alone.
 func TestRequestsToAnAssistantGroupBySession(t *testing.T) {
 	c := &talk{}
 	one, other := c.say(0, "Ida", "I cannot stand coriander.").ID, c.say(1, "Ida", "We eat at seven.").ID

@@ -14,14 +14,15 @@ import (
 // SupportSet is name and version of the numbers that SupportNumbers returns.
 const SupportSet = "support/1"
 
-// SupportDepth is how many candidates support is read off: enough that what others told is among them, though the ranker puts it behind
-// what the one who is named told.
+// SupportDepth is the number of candidates that support uses. It is large enough to include candidates of other
+// people, which the ranker puts after the named speaker's.
 const SupportDepth = 30
 
 // SupportShown is how many of them are usually shown.
 const SupportShown = 10
 
-// sharpness is how much more the best of some counts than the rest, and mostLead how far apart two can be for it to tell anything.
+// sharpness is the weight of the best candidate against the rest. mostLead is the largest useful distance of two
+// scores.
 const (
 	sharpness = 2
 	mostLead  = 4
@@ -32,7 +33,7 @@ var support []byte
 
 // Support says whether candidates answer a query. It does not change, and is safe for concurrent use.
 type Support struct {
-	// prior are weights of Names, model those of SupportNames.
+	// prior are weights of Names. model are the weights of SupportNames.
 	prior []float32
 	model ranking.Weights
 }
@@ -51,8 +52,8 @@ func ShippedSupport() (Support, error) {
 	return Support{prior: prior.Weights.W, model: model.Weights}, nil
 }
 
-// LogOdds are those that the candidates answer the query that they were retrieved for, rather than another about somebody else: less
-// than 0 where that is less likely than not. They are 0 where there are no candidates.
+// LogOdds returns the log odds that the candidates answer their query, rather than another query about another
+// person. They are less than 0 if that is less likely than not. They are 0 without candidates.
 func (s Support) LogOdds(candidates []Candidate) float64 {
 	odds := 0.0
 	for i, v := range SupportNumbers(candidates, s.prior) {
@@ -61,7 +62,8 @@ func (s Support) LogOdds(candidates []Candidate) float64 {
 	return odds
 }
 
-// Best is the best score of the candidates by the shared prior, leaving out what they have for who said them; 0 where there are none.
+// Best returns the best score of the candidates by the shared prior, without the features of the speaker. It is 0
+// without candidates.
 func (s Support) Best(candidates []Candidate) float64 {
 	return float64(SupportNumbers(candidates, s.prior)[bestScore])
 }
@@ -69,12 +71,13 @@ func (s Support) Best(candidates []Candidate) float64 {
 // bestScore is the place of the best score among SupportNumbers.
 const bestScore = 4
 
-// SupportNames returns the names of SupportNumbers, in their order: a constant; whether the query names one speaker; how far that speaker's
-// candidates lead those of other people, and whether there are none of others; the best score, and how far it leads the last one shown.
+// SupportNames returns the names of SupportNumbers, in their order. They are a constant; whether the query names
+// one speaker; the lead of that speaker's candidates over other people's; whether other people have no candidates;
+// the best score; and its lead over the last shown one.
 func SupportNames() []string { return []string{"constant", "named", "lead", "alone", "best", "spread"} }
 
-// SupportNumbers says how the candidates of a query stand to each other by the weights of Names, leaving out what they have for who said
-// them: where somebody else's answer better than those of the one who is named, the query has the wrong person.
+// SupportNumbers compares the candidates of a query by the weights of Names, without the features of the speaker.
+// If another person's candidates answer better than the named speaker's, the query has the wrong person.
 func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	type rated struct {
 		Candidate
@@ -132,7 +135,7 @@ func softMax(scores []float64) float64 {
 	return most + math.Log(sum)/sharpness
 }
 
-// byAssistant reports whether an assistant said it: nobody is mistaken for one.
+// byAssistant reports whether the speaker is an assistant. An assistant is not a candidate for a mistaken person.
 func (c Candidate) byAssistant() bool {
 	n := len(c.Turns)
 	return n > 0 && c.Turns[n-1].Role == memory.RoleAssistant

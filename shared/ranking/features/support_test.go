@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// odds are the log odds that what is found in a talk answers a query.
+// odds returns the log odds that the candidates of a conversation answer a query.
 func odds(t *testing.T, c *talk, query string) float64 {
 	t.Helper()
 	s, err := features.ShippedSupport()
@@ -35,7 +35,7 @@ func TestSupportIsOfTheOneWhoIsNamed(t *testing.T) {
 	}
 }
 
-// A user who asks is not mistaken for the assistant, whatever the assistant has said of it.
+// A user's query is not about the assistant, even if the assistant spoke about its topic.
 func TestNobodyIsMistakenForAnAssistant(t *testing.T) {
 	c := &talk{}
 	c.say(0, "Ida", "I am learning to dance.")
