@@ -7,8 +7,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// TestAdversarialReportsHardlyMoveTheWeights has two hundred reports cite the memory that was shown last, which the weights have good
-// reason to rank there, or which was shown to explore.
+// TestAdversarialReportsHardlyMoveTheWeights has two hundred reports that cite the last shown memory. The weights
+// rank that memory there for good reason, or it was shown to explore.
 func TestAdversarialReportsHardlyMoveTheWeights(t *testing.T) {
 	for name, share := range map[string]float64{"by score": 0, "exploring": 0.2} {
 		t.Run(name, func(t *testing.T) { testAdversarialReports(t, share) })

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// memory is what a step keeps of the curvature gathered before it, so that weights never stop following what has changed.
+	// memory is the share of the earlier curvature that a step keeps, so the weights never stop following changes.
 	memory = 0.999
 	// steepest bounds the curvature of one trace: the sum of its variances, in units of the features' scales.
 	steepest = 1e4
 )
 
-// curvature returns the Fisher information of the feature weights, in units of the features' scales, at one trace: the covariance
-// of the candidates' features under the softmax of their scores, over the squared temperature. It is the lower triangle, row by row. One
-// that is steeper than the bound is made flatter as a whole.
+// curvature returns the Fisher information of the feature weights at one trace, in units of the features' scales.
+// It is the covariance of the candidates' features under the softmax of their scores, over the squared temperature.
+// It is the lower triangle, row by row. A matrix steeper than the bound is scaled down as a whole.
 func (w Weights) curvature(t Trace, scores []float64, scale func(int) float64, temperature float64) []float64 {
 	n, shares := len(w.W), softmax(scores, temperature)
 	mean, rows := make([]float64, n), make([][]float64, len(t.Candidates))
@@ -39,8 +39,9 @@ func (w Weights) curvature(t Trace, scores []float64, scale func(int) float64, t
 	return out
 }
 
-// uphill returns (1/rate + fisher)^-1 g, the natural step along a gradient from a prior of precision 1/rate. fisher is a lower triangle,
-// row by row, or empty for zero. It is nil without a gradient or rate, and where rounding has left no positive matrix.
+// uphill returns (1/rate + fisher)^-1 g, the natural step along a gradient from a prior of precision 1/rate. fisher
+// is a lower triangle, row by row, or empty for zero. The result is nil without a gradient or rate, and if rounding
+// has left no positive matrix.
 func uphill(fisher, g []float32, rate float64) []float32 {
 	n := len(g)
 	if n == 0 || rate == 0 {

@@ -36,7 +36,8 @@ func (f *fit) minimum(ctx context.Context) ([]float64, error) {
 	return r.X, nil
 }
 
-// evaluate returns the mean cross entropy of the lists with the pull of L2, and sets its gradient, unless that is nil.
+// evaluate returns the mean cross entropy of the lists with the pull of L2. It sets its gradient, unless that is
+// nil.
 func (f *fit) evaluate(at, gradient []float64) float64 {
 	w := f.unscaled(at)
 	sum := make([]float64, len(at))
@@ -79,7 +80,7 @@ func (f *fit) unscaled(at []float64) []float64 {
 	return out
 }
 
-// weights returns what was learned, with the scales folded in.
+// weights returns the learned weights, with the scales folded in.
 func (f *fit) weights(at []float64) Weights {
 	w := Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)), FeatureScale: make([]float32, len(at))}
 	for k, scale := range f.scales {
@@ -91,7 +92,7 @@ func (f *fit) weights(at []float64) Weights {
 	return w
 }
 
-// gradient is that of the mean log probability of the relevant candidates, by score.
+// gradient is the gradient of the mean log probability of the relevant candidates, by score.
 func (l list) gradient(scores []float64, temperature float64) []float64 {
 	out := softmax(scores, temperature)
 	for i := range out {
@@ -103,8 +104,8 @@ func (l list) gradient(scores []float64, temperature float64) []float64 {
 	return out
 }
 
-// scales returns the standard deviation of each feature among the candidates of a query, pooled over all, and 0 for one that does not
-// vary. What differs only between queries cannot order the candidates of any.
+// scales returns the standard deviation of each feature among the candidates of a query, pooled over all queries.
+// It is 0 for a constant feature. A feature that differs only between queries cannot order candidates.
 func scales(lists []list) []float64 {
 	out := make([]float64, len(lists[0].candidates[0].Features))
 	count := 0

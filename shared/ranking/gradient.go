@@ -7,16 +7,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty where no embedding was known.
+// Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty if there was no embedding.
 type Gradient struct {
 	W, Aq, Am []float64
 	// fisher is the curvature of the feature weights where Learn needs it.
 	fisher []float64
 }
 
-// Gradient returns the exact gradient, by the weights, of the sum over the places i of t.Shown of advantages[i] * log p_i, where p_i is
-// the Plackett-Luce probability of taking the i-th chosen candidate among all that were not taken before, from scores divided by the
-// temperature. The scores are those that the receiver gives, whatever weights the trace was ranked with.
+// Gradient returns the exact gradient, by the weights, of the sum over the places i of t.Shown of advantages[i] *
+// log p_i. p_i is the Plackett-Luce probability of taking the i-th chosen candidate among all candidates not taken
+// before. It uses scores divided by the temperature. The scores are the receiver's, for any weights that ranked the
+// trace.
 func (w Weights) Gradient(t Trace, advantages []float64, temperature float64) (Gradient, error) {
 	scores, err := w.Scores(t.Query, t.Candidates)
 	if err != nil {
@@ -25,8 +26,8 @@ func (w Weights) Gradient(t Trace, advantages []float64, temperature float64) (G
 	return w.chain(t.Query, t.Candidates, scoreGradient(scores, t.Shown, advantages, temperature)), nil
 }
 
-// chain turns a gradient by scores into one by weights. With v the sum of memories by their share, the score's derivatives by the
-// maps sum up to (v + Am v) q^T and (q + Aq q) v^T.
+// chain turns a gradient by scores into a gradient by weights. Let v be the sum of memories by their share. The
+// score's derivatives by the maps sum up to (v + Am v) q^T and (q + Aq q) v^T.
 func (w Weights) chain(query []float32, candidates []Candidate, byScore []float64) Gradient {
 	g := Gradient{W: make([]float64, len(w.W))}
 	v := make([]float64, len(query))

@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// objective is what Gradient is the gradient of.
+// objective is the function of the gradient.
 func objective(t *testing.T, w ranking.Weights, tr ranking.Trace, advantages []float64, temperature float64) float64 {
 	t.Helper()
 	scores, err := w.Scores(tr.Query, tr.Candidates)
@@ -22,8 +22,9 @@ func objective(t *testing.T, w ranking.Weights, tr ranking.Trace, advantages []f
 	return sum
 }
 
-// slope is the derivative by one parameter, by central differences of two widths, of which the leading errors cancel. The widths are
-// powers of two, and the parameters on a grid, so that single precision holds every point exactly.
+// slope is the derivative by one parameter, by central differences of two widths, so that the leading errors
+// cancel. The widths are powers of two, and the parameters are on a grid. So single precision represents every
+// point exactly.
 func slope(parameter *float32, f func() float64) float64 {
 	at := *parameter
 	central := func(h float32) float64 {
@@ -98,7 +99,7 @@ func TestGradientOfCandidatesWithoutVectors(t *testing.T) {
 	}
 }
 
-// What is left after a far better candidate is compared among itself.
+// The candidates after a far better one are compared among themselves.
 func TestGradientOfFarScores(t *testing.T) {
 	tr := ranking.Trace{RecallID: "r", Shown: []int{0, 1, 2}, Candidates: []ranking.Candidate{
 		{ID: "a", Features: []float32{0}}, {ID: "b", Features: []float32{-5000}}, {ID: "c", Features: []float32{-5001}},

@@ -10,14 +10,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// triedExpected is how likely a citation counts at least where a candidate was tried: as chance among five. A larger one learns faster what
-// the prior hides, and lets two hundred reports that all lie turn an order over.
+// triedExpected is the minimum expected probability of a citation for an exploration candidate: chance among five.
+// A larger value learns facts outside the prior faster. But then two hundred false reports can reverse an order.
 const triedExpected = 0.2
 
-// Outcome says what a trace did to the weights.
+// Outcome is the effect of a trace on the weights.
 type Outcome struct {
-	// Rewarded is the number of chosen memories whose reward is known, Cited those among them that were cited. With none rewarded
-	// the state is as it was.
+	// Rewarded is the number of chosen memories with a known reward. Cited is the number of cited ones among them.
+	// With none rewarded, the state stays the same.
 	Rewarded, Cited int
 	// Stale says that the trace was ranked with another version than the weights it teaches.
 	Stale bool
@@ -29,32 +29,36 @@ type Outcome struct {
 	Distance float64
 }
 
-// Learn takes in which of the shown memories were cited, and returns the state after it; the one given stays as it is.
+// Learn applies the citations of the shown memories, and returns the new state. The given state stays the same.
 //
-// RMM's update (equation 3) is eta (R - b) grad log P of the ordered selection. Its text gives each memory a reward, +1 where it
-// was cited and -1 where it was shown and not cited, but writes one R for the selection. As log P is a sum over the places of the
-// selection, each place is taken here with the reward of its own memory: the sum of (R_i - b) grad log p_i, where p_i is the
-// probability of taking the i-th memory among what is left. Equal rewards give the paper's formula.
+// RMM's update (equation 3) is eta (R - b) grad log P of the ordered selection. Its text gives each memory a
+// reward: +1 for a cited memory, -1 for a shown memory without a citation. But it writes one R for the selection.
+// As log P is a sum over the places of the selection, Learn uses each place with the reward of its own memory. This
+// is the sum of (R_i - b) grad log p_i. p_i is the probability of taking the i-th memory among the remaining ones.
+// Equal rewards give the paper's formula.
 //
-// That holds for selections that were drawn. Where the best by score were taken (not Explored), grad log P does not average to zero: what
-// was passed over far down is compared with few others, and lifts what was left out. On made-up conversations recall of held-out
-// questions then fell with learning, at each rate that moved the weights, also with the mean reward for b. There the weights go by what
-// was cited alone: up the mean log probability of taking a cited memory first of those that were shown and judged, which is Pretrain's
-// objective, times the probability p of taking any of them. With one cited memory that is the exact gradient of p, the expected reward of
-// a draw. Without the factor, reports that nobody would expect, mostly mistakes or lies, would move the weights most, and few lies would
-// turn an order over. A selection of which nothing was cited then teaches nothing.
+// That holds for drawn selections. For the best by score (not Explored), grad log P does not average to zero. A
+// candidate far down is compared with few others, and the left-out ones rise. On made-up conversations recall of
+// held-out questions then fell with learning. It fell at each rate that moved the weights, also with the mean
+// reward for b. There Learn uses the citations alone. It raises the mean log probability of taking a cited memory
+// first among the shown and judged memories, which is Pretrain's objective. A factor p multiplies it: the
+// probability of taking any of them. With one cited memory that is the exact gradient of p, the expected reward of
+// a draw. Without the factor, unexpected reports, mostly mistakes or lies, would move the weights most, and few
+// lies would reverse an order. A selection without citations then has no effect.
 //
-// Where the last place was given to a candidate to explore (Tried), a citation of it is what nobody expected, and all that can be learned
-// of its kind. There p counts as triedExpected at least, times the inverse of the candidate's propensity: on average over the draws, every
-// candidate without a place counts alike, whatever the weights think of it.
+// In a trace with an exploration candidate in the last place (Tried), its citation is unexpected, and is the only
+// evidence about its kind. There p counts as triedExpected at least, times the inverse of the candidate's
+// propensity. On average over the draws, every candidate without a place counts alike, for any weights.
 //
-// Feature weights go along the natural gradient: many features say nearly the same, so that plain steps crawl along the directions
-// that matter and shake in the others. The Fisher information of the traces is gathered beside the gradient, and a step is (1/FeatureRate +
-// Fisher)^-1 times the mean gradient: the first ones are as long as FeatureRate says, later ones shorter where more is known.
+// Feature weights move along the natural gradient. Many features are nearly the same. So plain steps are too slow
+// in the important directions, and unstable in the others. The Fisher information of the traces is gathered with
+// the gradient. A step is (1/FeatureRate + Fisher)^-1 times the mean gradient. FeatureRate is the length of the
+// first steps. Later steps are shorter in the better known directions.
 //
-// The gradient is clipped and gathered; the Batch-th trace applies the mean as one step of ascent, cut back to the trust region around
-// the prior, and makes a new version. Shown memories that the trace did not choose are passed over, a cited one that is not among the
-// shown is a terminal error, as are a trace or state of other features (ErrFeatureSet) and numbers that are not finite.
+// The gradient is clipped and gathered. The Batch-th trace applies the mean as one step of ascent, limited to the
+// trust region around the prior, and makes a new version. Learn ignores shown memories that the trace did not
+// choose. A cited memory that was not shown is a terminal error. So are a trace or state of other features
+// (ErrFeatureSet) and numbers that are not finite.
 func (s Settings) Learn(state State, prior Weights, trace Trace, shown, cited []string) (State, Outcome, error) {
 	if err := s.checkLearn(state, prior, trace); err != nil {
 		return State{}, Outcome{}, fmt.Errorf("learn: %w", err)
@@ -94,7 +98,7 @@ func (s Settings) Learn(state State, prior Weights, trace Trace, shown, cited []
 	return state, outcome, nil
 }
 
-// count counts the rewards that are known.
+// count counts the known rewards.
 func (o *Outcome) count(rewards []float64) {
 	for _, reward := range rewards {
 		if reward != 0 {
@@ -106,7 +110,7 @@ func (o *Outcome) count(rewards []float64) {
 	}
 }
 
-// gradient is that of the rewards: by the order where it was drawn, by what was cited where not.
+// gradient is the gradient of the rewards: by the order for a drawn selection, by the citations otherwise.
 func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome) (Gradient, error) {
 	if t.Explored {
 		advantages := make([]float64, len(rewards))
@@ -135,8 +139,8 @@ func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome)
 	return w.chain(t.Query, t.Candidates, byScore), nil
 }
 
-// judged is what is learned from of a trace and its rewards: all of one that was drawn. Of one that was not, it is what was shown and
-// judged, in that order: whether anything else would have been cited, nobody knows.
+// judged returns the usable part of a trace and its rewards. For a drawn selection, it is the whole trace.
+// Otherwise it is the shown and judged candidates, in that order. For the others, the reward is unknown.
 func (t Trace) judged(rewards []float64) (Trace, []float64) {
 	if t.Explored {
 		return t, rewards
@@ -155,7 +159,7 @@ func (t Trace) judged(rewards []float64) (Trace, []float64) {
 	return t, known
 }
 
-// checkLearn refuses what does not go together.
+// checkLearn refuses inputs that do not fit together.
 func (s Settings) checkLearn(state State, prior Weights, trace Trace) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("settings: %w", err)
@@ -216,7 +220,7 @@ func add(sum []float32, g []float64, by float64) []float32 {
 	return out
 }
 
-// step applies the mean of what is pending, inside the trust region around the prior.
+// step applies the mean of the pending gradients, inside the trust region around the prior.
 func (s Settings) step(state State, prior Weights) (next State, bounded bool) {
 	w, mean := state.Weights.Clone(), 1/float64(state.Pending.Count)
 	w.Version++
@@ -238,7 +242,7 @@ func (s Settings) step(state State, prior Weights) (next State, bounded bool) {
 	return State{Weights: w, Learned: state.Learned, Fisher: fisher}, math.Min(shrink, shrinkMaps) < 1
 }
 
-// gathered is the curvature known so far with that of a step's traces.
+// gathered returns the known curvature, updated with the curvature of a step's traces.
 func gathered(known, pending []float32, mean float64) []float32 {
 	if len(pending) == 0 {
 		return known

@@ -28,7 +28,8 @@ func learn(
 	return next, outcome
 }
 
-// fisherOf is the covariance of the features, in units of their scales, under the softmax of the scores, over the squared temperature.
+// fisherOf is the covariance of the features, in units of their scales, under the softmax of the scores, over the
+// squared temperature.
 func fisherOf(t *testing.T, w ranking.Weights, tr ranking.Trace, temperature float64) [][]float64 {
 	t.Helper()
 	scores, err := w.Scores(tr.Query, tr.Candidates)
@@ -61,8 +62,9 @@ func fisherOf(t *testing.T, w ranking.Weights, tr ranking.Trace, temperature flo
 	return second
 }
 
-// TestFourTracesMakeAStep follows the update by hand: from the prior, the step d of the feature weights solves (1/rate + F) d = g, with g
-// the mean of four gradients and F that of four Fisher matrices; the maps go along their mean gradient.
+// TestFourTracesMakeAStep computes the update by hand. From the prior, the step d of the feature weights solves
+// (1/rate + F) d = g. g is the mean of four gradients and F the mean of four Fisher matrices. The maps go along
+// their mean gradient.
 func TestFourTracesMakeAStep(t *testing.T) {
 	s, random, state := ranking.DefaultSettings(), source(2), ranking.NewState(prior())
 	s.ClipNorm = 1000
@@ -165,8 +167,9 @@ func TestRewardsOfWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotDrawnGoesByWhatWasCited looks at the gradient of a trace of the best by score: that of the mean log probability of
-// taking a cited memory first of those that were shown, times the probability of taking any of them.
+// TestWhatWasNotDrawnGoesByWhatWasCited checks the gradient of a trace of the best by score. It is the gradient of
+// the mean log probability of taking a cited memory first among the shown ones. The probability of taking any of
+// them multiplies it.
 func TestWhatWasNotDrawnGoesByWhatWasCited(t *testing.T) {
 	tr := trace(source(3), 8, 4, 0, 4)
 	tr.Explored = false

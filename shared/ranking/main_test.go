@@ -57,8 +57,8 @@ func ids(t ranking.Trace) []string {
 	return out
 }
 
-// logProbabilities has, for each place of an order, the logarithm of the Plackett-Luce probability of taking that candidate among what is
-// left.
+// logProbabilities returns, for each place of an order, the logarithm of the Plackett-Luce probability of its
+// candidate among the remaining ones.
 func logProbabilities(scores []float64, order []int, temperature float64) []float64 {
 	out, left := make([]float64, len(order)), slices.Clone(scores)
 	for i, s := range scores {

@@ -38,7 +38,7 @@ func single(v []float64) []float32 {
 	return out
 }
 
-// norm is the Euclidean length of all that it is given.
+// norm is the Euclidean length of all vectors together.
 func norm(vs ...[]float64) float64 {
 	length := 0.0
 	for _, v := range vs {
@@ -47,7 +47,8 @@ func norm(vs ...[]float64) float64 {
 	return length
 }
 
-// softmax is the probability of each candidate to be taken first; one with a score of minus infinity is never taken.
+// softmax returns the probability of each candidate to be taken first. A candidate with a score of minus infinity
+// has probability 0.
 func softmax(scores []float64, temperature float64) []float64 {
 	out, best := make([]float64, len(scores)), floats.Max(scores)
 	for i, s := range scores {

@@ -7,13 +7,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Example is a query of which is known what answers it.
+// Example is a query with known relevant candidates.
 type Example struct {
 	// Features has the features of each candidate.
 	Features [][]float32
 	// Cosine has the cosine of each candidate; nil means 0 for each.
 	Cosine []float32
-	// Query is the query's projected embedding, Projected that of each candidate; nil where they are not known, which only Refit asks for.
+	// Query is the query's projected embedding. Projected is each candidate's. They are nil if not known. Only
+	// Refit uses them.
 	Query     []float32
 	Projected [][]float32
 	// Relevant says which candidates are right. An example with none, or with nothing else, teaches nothing and is passed over.
@@ -26,7 +27,8 @@ type PretrainOptions struct {
 	FeatureSet string
 	// L2 is how strongly weights are drawn to zero, in units of the features' scales.
 	L2 float64
-	// Temperature divides the scores. With that of Settings, chance explores as widely as the prior is unsure.
+	// Temperature divides the scores. With the temperature of Settings, exploration is as wide as the prior's
+	// uncertainty.
 	Temperature float64
 	// Precision is the largest slope, by the weights in units of the features' scales, that counts as none.
 	Precision float64
@@ -49,11 +51,12 @@ func (o PretrainOptions) validate() error {
 	return nil
 }
 
-// Pretrain learns the weights of features from examples by supervision (RMM 8.6), listwise: it minimises the cross entropy between the
-// softmax of the scores over the candidates and the uniform distribution on the relevant ones. Maps stay zero. Equal examples, order and
-// options give equal weights. Features are brought to one scale inside, which is folded into the weights and returned as FeatureScale; a
-// feature that never varies among the candidates of a query keeps weight 0. Examples that are malformed, or all without anything to
-// learn, are terminal errors.
+// Pretrain learns the weights of features from examples by supervision (RMM 8.6), listwise. It minimises the cross
+// entropy between the softmax of the scores over the candidates and the uniform distribution on the relevant ones.
+// Maps stay zero. Equal examples, order and options give equal weights. Features are brought to one scale inside.
+// The scale is folded into the weights and returned as FeatureScale. A feature that never varies among the
+// candidates of a query keeps weight 0. Malformed examples are terminal errors. So are examples without anything to
+// learn.
 func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (Weights, error) {
 	if err := o.validate(); err != nil {
 		return Weights{}, fmt.Errorf("pretrain: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// examples are queries whose two best candidates by hidden weights are relevant. The features have scales of their own, and the last does
-// not vary within a query.
+// examples are queries with two relevant candidates: the best two by hidden weights. The features have different
+// scales, and the last does not vary within a query.
 func examples(n int) []example {
 	random := source(9)
 	truth := ranking.Weights{W: []float32{0.02, 1, 0, -30, 0}}
@@ -99,7 +99,8 @@ func TestPretrainFindsTheWeights(t *testing.T) {
 	}
 }
 
-// TestPretrainEndsWhereTheObjectiveIsLeast compares the objective, written down plainly, with its values a little beside.
+// TestPretrainEndsWhereTheObjectiveIsLeast compares a plain form of the objective at the result with its values at
+// nearby points.
 func TestPretrainEndsWhereTheObjectiveIsLeast(t *testing.T) {
 	es, o := examples(60), ranking.DefaultPretrainOptions(set)
 	o.L2 = 0.1

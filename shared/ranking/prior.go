@@ -23,7 +23,7 @@ type Prior struct {
 // priorFormat names the layout of the file.
 const priorFormat = "mneme-ranking-prior/1"
 
-// priorFile is the file of a prior: for people to read, so a weight stands beside its name.
+// priorFile is the file of a prior. It is readable for people, so each weight has its name.
 type priorFile struct {
 	Format     string         `json:"format"`
 	FeatureSet string         `json:"feature_set"`

@@ -18,9 +18,9 @@ const (
 	MaxIdentity = 64
 )
 
-// Projector shortens embeddings. The projection follows from the dimension alone, so every replica has the same; it is made
-// at first use of a dimension (some milliseconds) and kept, which is meant for the one or few dimensions of a service's
-// embedders. It is safe for concurrent use.
+// Projector shortens embeddings. The projection depends on the dimension alone, so every replica has the same. It
+// is made at the first use of a dimension (some milliseconds) and kept. That suits the one or few dimensions of a
+// service's embedders. It is safe for concurrent use.
 type Projector struct {
 	mu    sync.RWMutex
 	bases map[int][]float32 // dimension -> Rank rows
@@ -68,7 +68,7 @@ func newBasis(dimension int) []float32 {
 		for j := range rows[i] {
 			rows[i][j] = random.NormFloat64()
 		}
-		// Twice, as once leaves what was rounded.
+		// Two passes, because one leaves rounding errors.
 		for range 2 {
 			for _, other := range rows[:i] {
 				floats.AddScaled(rows[i], -floats.Dot(rows[i], other), other)
@@ -89,9 +89,9 @@ const vectorHeader = 4
 // tiniest is the largest magnitude that counts as zero: below it a float32 has too few digits to be scaled.
 const tiniest = 0x1p-100
 
-// EncodeVector writes a projected vector as 4 bytes for its largest magnitude, little endian, and a byte a number, which is that
-// magnitude in 127ths. Decoded, a number is off by at most 1/254 of the largest. No vector is no bytes. An entry that is not
-// finite is a terminal error.
+// EncodeVector writes a projected vector as 4 bytes for its largest magnitude, little endian, and one byte per
+// number. The byte is the number in 127ths of that magnitude. A decoded number is off by at most 1/254 of the
+// largest. An empty vector has no bytes. An entry that is not finite is a terminal error.
 func EncodeVector(v []float32) ([]byte, error) {
 	if err := finite("vector", v); err != nil {
 		return nil, err
@@ -121,7 +121,8 @@ func appendVector(b []byte, v []float32) []byte {
 	return b
 }
 
-// DecodeVector reads what EncodeVector wrote, and nothing else: a vector has one encoding. Other bytes are a terminal error.
+// DecodeVector reads the output of EncodeVector, and nothing else, because a vector has one encoding. Other bytes
+// are a terminal error.
 func DecodeVector(b []byte) ([]float32, error) {
 	if len(b) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 
 // RefitOptions say how a prior is fitted anew.
 type RefitOptions struct {
-	// Pull is how strongly feature weights, in units of the features' scales, are drawn to the prior's: as a precision, against the evidence
-	// of all examples, so that it counts for less the more of them there are.
+	// Pull is the strength of the pull on feature weights to the prior's, in units of the features' scales. It is a
+	// precision, against the evidence of all examples. So it counts for less with more examples.
 	Pull float64
 	// MapPull is how strongly the maps are drawn to zero, likewise; 0 learns none.
 	MapPull float64
@@ -25,7 +25,8 @@ type RefitOptions struct {
 	Precision float64
 }
 
-// DefaultRefitOptions are not tuned to any conversations: a pull counts for about as much as what some tens of questions tell.
+// DefaultRefitOptions are not tuned to any conversations. A pull counts for about as much as some tens of
+// questions.
 func DefaultRefitOptions() RefitOptions {
 	return RefitOptions{Pull: 30, MapPull: 1, Temperature: DefaultSettings().Temperature, Precision: 1e-4}
 }
@@ -48,10 +49,11 @@ func (o RefitOptions) validate() error {
 	return nil
 }
 
-// Refit fits a prior to examples, for instance those of another embedder: the objective is Pretrain's, with a pull to the prior instead
-// of zero, so that few examples change little. With MapPull the maps are learned, too, from the embeddings that examples have; a bilinear
-// objective has no single minimum, and this one is looked for from maps of zero. Equal input gives equal weights. A feature that never
-// varies keeps its weight. Examples that are malformed, or all without anything to learn, are terminal errors.
+// Refit fits a prior to examples, for instance of another embedder. The objective is Pretrain's, with a pull to the
+// prior instead of zero, so few examples change little. With MapPull, Refit also learns the maps from the examples'
+// embeddings. A bilinear objective has no single minimum. The search starts from maps of zero. Equal input gives
+// equal weights. A feature that never varies keeps its weight. Malformed examples are terminal errors. So are
+// examples without anything to learn.
 func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOptions) (Weights, error) {
 	if err := o.validate(); err != nil {
 		return Weights{}, fmt.Errorf("refit: %w", err)
@@ -75,7 +77,8 @@ func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOption
 	return w, nil
 }
 
-// refit is the objective of Refit, as a function of the feature weights in units of the features' scales, then the cells of both maps.
+// refit is the objective of Refit. It is a function of the feature weights in units of the features' scales, then
+// of the cells of both maps.
 type refit struct {
 	prior   Weights
 	lists   []list
@@ -202,7 +205,8 @@ func (r *refit) evaluate(at, start, gradient []float64) float64 {
 
 // bent is a query as the maps see it; nil without maps or embedding.
 type bent struct {
-	// query is q, adapted q + Aq q, pull what is multiplied with a memory to give all that the maps add to its score: Aq q + Am^T (q + Aq q).
+	// query is q, and adapted is q + Aq q. pull is the factor of a memory for the maps' part of its score: Aq q +
+	// Am^T (q + Aq q).
 	query, adapted, pull *mat.VecDense
 }
 
@@ -258,7 +262,8 @@ func (l list) sum(shares []float64) []float64 {
 	return out
 }
 
-// descend takes from the gradient by the maps what the sum v of memories adds to it: (v + Am v) q^T and (q + Aq q) v^T.
+// descend subtracts from the gradient by the maps the part of the sum v of memories: (v + Am v) q^T and (q + Aq q)
+// v^T.
 func (b *bent) descend(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
 	sum := mat.NewVecDense(len(v), v)
 	var memory mat.VecDense

@@ -9,10 +9,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// width is that of the embeddings of bent examples.
+// width is the width of the embeddings of bent examples.
 const width = 4
 
-// bent are queries whose two best candidates by hidden weights and hidden maps are relevant.
+// bent are queries with two relevant candidates: the best two by hidden weights and hidden maps.
 func bent(n int) []ranking.Example {
 	random := source(5)
 	truth := ranking.Weights{W: []float32{1, 0.5, 0, -0.25}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}
@@ -84,7 +84,8 @@ func TestRefitFindsTheMaps(t *testing.T) {
 	}
 }
 
-// TestRefitEndsWhereTheObjectiveIsLeast compares the objective, written down plainly, with its values a little beside.
+// TestRefitEndsWhereTheObjectiveIsLeast compares a plain form of the objective at the result with its values at
+// nearby points.
 func TestRefitEndsWhereTheObjectiveIsLeast(t *testing.T) {
 	es, o, from := bent(40), ranking.DefaultRefitOptions(), prior()
 	o.Pull, o.MapPull, o.Precision = 3, 5, 1e-6

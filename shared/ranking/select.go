@@ -21,9 +21,10 @@ func Top(candidates []Candidate, scores []float64, k int) []int {
 	return order[:max(0, min(k, len(order)))]
 }
 
-// Sample draws an order of k candidates to explore: the k largest of s/t + g, with t the temperature and g Gumbel noise (RMM,
-// equation 2). That is a draw without replacement of the Plackett-Luce distribution over s/t, which Learn takes the gradient of.
-// RMM's text adds the noise before it divides, which would make the order independent of the temperature; here it counts.
+// Sample draws an order of k candidates to explore. It takes the k largest of s/t + g, with t the temperature and g
+// Gumbel noise (RMM, equation 2). That is a draw without replacement of the Plackett-Luce distribution over s/t.
+// Learn uses the gradient of that distribution. RMM's text adds the noise before it divides. Then the order would
+// not depend on the temperature. Here it does.
 func (s Settings) Sample(random *rand.Rand, candidates []Candidate, scores []float64, k int) []int {
 	perturbed := make([]float64, len(scores))
 	for i, score := range scores {
@@ -38,8 +39,9 @@ func gumbel(random *rand.Rand) float64 {
 	return -math.Log(-math.Log(u))
 }
 
-// scoreGradient is the gradient, by the scores, of the sum over the places of an order of advantage times the log probability of taking
-// that candidate among those not taken before, which is Plackett-Luce. The order names candidates by place, none twice.
+// scoreGradient is the gradient by the scores of a sum over the places of an order. The sum has advantage times the
+// log probability of taking that candidate among the candidates not taken before, which is Plackett-Luce. The order
+// names candidates by place, none twice.
 func scoreGradient(scores []float64, order []int, advantages []float64, temperature float64) []float64 {
 	out, left := make([]float64, len(scores)), slices.Clone(scores)
 	for place, taken := range order {

@@ -6,30 +6,34 @@ import "github.com/mneme-memory/mneme/shared/fault"
 type Settings struct {
 	// LearningRate is the length of a step of the maps per unit of gradient.
 	LearningRate float64
-	// FeatureRate is the length of the first steps of the feature weights per unit of gradient, by features in units of their scale: the
-	// inverse of the precision that the prior has in steps. What has been learned since makes steps shorter (see Learn).
+	// FeatureRate is the length of the first steps of the feature weights per unit of gradient, with features in
+	// units of their scale. It is the inverse of the prior's precision in steps. Later learning makes steps shorter
+	// (see Learn).
 	FeatureRate float64
-	// Baseline is what a reward (+1 cited, -1 not) is compared with where the selection was drawn; where it was not, there is none (see
-	// Learn).
+	// Baseline is subtracted from a reward (+1 cited, -1 not) for a drawn selection. There is no baseline for other
+	// selections (see Learn).
 	Baseline float64
 	// Temperature divides the scores before a draw: larger explores more.
 	Temperature float64
-	// Spread is what each better candidate of its session takes off a score where a query needs several things (see Spread).
+	// Spread is the discount on a score for each better candidate of its session, if a query needs several things
+	// (see Spread).
 	Spread float64
 	// Batch is the number of traces that make a step.
 	Batch int
-	// ClipNorm is the largest norm of the gradient of one trace, separately for feature weights and maps; a longer one is shortened
-	// to it. It is per trace, not per step, so that no single one outweighs the rest of its batch; the mean is then as short.
+	// ClipNorm is the largest norm of the gradient of one trace, separately for feature weights and maps. A longer
+	// gradient is shortened to it. It applies per trace, not per step, so no single trace outweighs the rest of its
+	// batch. The mean is then within the same norm.
 	ClipNorm float64
-	// FeatureRadius is how far the feature weights may leave the prior: the norm of the difference, in units of the features' scales.
+	// FeatureRadius is the largest distance of the feature weights from the prior. It is the norm of the
+	// difference, in units of the features' scales.
 	FeatureRadius float64
 	// MapRadius is how far the maps may leave the prior: the norm of the difference over both.
 	MapRadius float64
 }
 
-// DefaultSettings are those of RMM (appendix A.1), with bounds and a rate of feature weights that the paper, which has no
-// features, does not give. That rate was chosen on made-up conversations of two tenants
-// (`mneme-lab eval learning`), where 400 steps from untrained weights come within three points of supervised training.
+// DefaultSettings are the settings of RMM (appendix A.1). The bounds and the rate of feature weights are not from
+// the paper, which has no features. That rate was chosen on made-up conversations of two tenants (`mneme-lab eval
+// learning`). There, 400 steps from untrained weights come within three points of supervised training.
 func DefaultSettings() Settings {
 	return Settings{
 		LearningRate: 1e-3, FeatureRate: 0.15, Baseline: 0.5, Temperature: 0.5, Spread: DefaultSpread, Batch: 4,

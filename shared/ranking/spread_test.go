@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// spread is the order of candidates after what Spread takes off.
+// spread is the order of candidates after Spread.
 func spread(candidates []ranking.Candidate, scores []float64, groups []uint32) []int {
 	candidates, left := slices.Clone(candidates), slices.Clone(scores)
 	ranking.Spread(candidates, left, groups, ranking.DefaultSpread)
@@ -47,7 +47,7 @@ func TestSpreadGivesPlacesToSeveralGroups(t *testing.T) {
 	}
 }
 
-// Whatever the groups, the best stays first, each group keeps its order, and nothing is taken off more than the depth allows.
+// For any groups, the best stays first and each group keeps its order. No deduction is more than the depth allows.
 func TestSpreadKeepsTheOrderWithinGroups(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var scores []float64

@@ -7,14 +7,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// State is all that learning goes on from: a tenant's weights and what is gathered for their next step.
+// State is the state of learning: a tenant's weights and the gathered data for their next step.
 type State struct {
 	// Weights are in use.
 	Weights Weights
 	// Learned counts the traces that were learned from in all.
 	Learned uint64
-	// Fisher is the Fisher information of the feature weights gathered so far, in units of the features' scales: the lower triangle of a
-	// symmetric matrix, row by row. Empty means zero.
+	// Fisher is the Fisher information of the feature weights so far, in units of the features' scales. It is the
+	// lower triangle of a symmetric matrix, row by row. Empty means zero.
 	Fisher []float32
 	// Pending is gathered for the next step.
 	Pending Pending
@@ -24,7 +24,7 @@ type State struct {
 type Pending struct {
 	// Count is the number of traces in the sum.
 	Count int
-	// W is by feature weights in units of the features' scales, Aq and Am are by the maps; empty means zero.
+	// W is by feature weights in units of the features' scales. Aq and Am are by the maps. Empty means zero.
 	W, Aq, Am []float32
 	// Fisher is the sum of the traces' Fisher information, as State has it.
 	Fisher []float32
@@ -33,7 +33,7 @@ type Pending struct {
 // NewState is where a tenant begins.
 func NewState(prior Weights) State { return State{Weights: prior.Clone()} }
 
-// Validate says what is wrong with the state, as a terminal error that names the field.
+// Validate returns the error of the state, as a terminal error that names the field.
 func (s State) Validate() error {
 	if err := s.Weights.Validate(); err != nil {
 		return fmt.Errorf("weights: %w", err)
@@ -73,8 +73,9 @@ const stateFormat = 2
 // maxPending bounds the count of a decoded state.
 const maxPending = 1 << 20
 
-// EncodeState writes a state exactly: 16 bytes a feature, 4 for each pair of them, twice while a step is gathered, and where maps were
-// learned 16 a cell of one. A state that is not valid is a terminal error.
+// EncodeState writes a state exactly. It uses 16 bytes per feature, and 4 for each pair of them, twice during the
+// gathering of a step. With learned maps it uses 16 bytes per cell of one map. An invalid state is a terminal
+// error.
 func EncodeState(s State) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
@@ -100,8 +101,8 @@ func EncodeState(s State) ([]byte, error) {
 	return w.b, nil
 }
 
-// DecodeState reads what EncodeState wrote. Anything else is a terminal error that names the field. What is allocated is bounded by the
-// length of the input.
+// DecodeState reads the output of EncodeState. Anything else is a terminal error that names the field. The length
+// of the input bounds the allocation.
 func DecodeState(b []byte) (State, error) {
 	r := reader{b: b}
 	r.format(stateFormat)

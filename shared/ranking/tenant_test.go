@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// simulatedTenant is one whose generator cites by its own weights, which the prior does not know.
+// simulatedTenant is a tenant with a generator that cites by its own weights, which differ from the prior.
 type simulatedTenant struct {
 	random *rand.Rand
 	truth  ranking.Weights
@@ -46,7 +46,7 @@ func (u simulatedTenant) found(t *testing.T, w ranking.Weights, width int) float
 	return float64(hits) / 800
 }
 
-// start is a prior that does not know what the tenant prefers.
+// start is a prior without the tenant's preference.
 func start() []float32 { return []float32{1, 0, 0, 0} }
 
 // after learns from so many recalls, drawn or by score.
@@ -76,8 +76,8 @@ func (u simulatedTenant) after(t *testing.T, s ranking.Settings, from []float32,
 	return state.Weights
 }
 
-// TestLearningFindsWhatATenantPrefers checks that citations alone, under the default settings, turn the order towards a feature that the
-// prior does not use, and that they leave a prior alone that already has it.
+// TestLearningFindsWhatATenantPrefers checks learning from citations alone, under the default settings. Citations
+// turn the order towards a feature that the prior does not use. They do not change a prior that already uses it.
 func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	s := ranking.DefaultSettings()
 	truth := ranking.Weights{W: []float32{1, 2, 0, -1}}
@@ -96,7 +96,7 @@ func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	}
 }
 
-// TestLearningFindsAMap does the same for directions of the embedding, which features do not tell.
+// TestLearningFindsAMap does the same for directions of the embedding that the features do not cover.
 func TestLearningFindsAMap(t *testing.T) {
 	const width = 4
 	truth := ranking.Weights{W: []float32{1, 0, 0, 0}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}

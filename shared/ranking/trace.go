@@ -7,15 +7,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Trace is a decision of the ranker, kept until it is known which memories were cited.
+// Trace is a decision of the ranker, kept until its citations are known.
 type Trace struct {
 	// RecallID identifies the recall.
 	RecallID string
-	// FeatureSet is that of the weights used.
+	// FeatureSet is the feature set of the used weights.
 	FeatureSet string
 	// WeightsVersion is the version of the weights used.
 	WeightsVersion uint64
-	// Query is the projected embedding of the query; empty where it is not known.
+	// Query is the projected embedding of the query. It is empty if it is not known.
 	Query []float32
 	// Candidates are all that were ranked.
 	Candidates []Candidate
@@ -23,11 +23,11 @@ type Trace struct {
 	Shown []int
 	// Explored says that they were drawn (Settings.Sample), and not the best by score (Top). Learn goes by it.
 	Explored bool
-	// Tried is the place that was given to a candidate to explore; the others are the best by score.
+	// Tried is the place of an exploration candidate. The other places are the best by score.
 	Tried Tried
 }
 
-// Validate says what is wrong with the trace, as a terminal error that names the field.
+// Validate returns the error of the trace, as a terminal error that names the field.
 func (t Trace) Validate() error {
 	if len(t.RecallID) == 0 || len(t.RecallID) > MaxIDBytes {
 		return fault.Terminal("recall_id", "has %d bytes, want 1 to %d", len(t.RecallID), MaxIDBytes)
@@ -124,8 +124,8 @@ func EncodeTrace(t Trace) ([]byte, error) {
 	return w.b, nil
 }
 
-// DecodeTrace reads what EncodeTrace wrote. Anything else is a terminal error that names the field. What is allocated is bounded by
-// the length of the input.
+// DecodeTrace reads the output of EncodeTrace. Anything else is a terminal error that names the field. The length
+// of the input bounds the allocation.
 func DecodeTrace(b []byte) (Trace, error) {
 	r := reader{b: b}
 	var t Trace
@@ -170,8 +170,8 @@ const (
 	passedReward = -1
 )
 
-// rewards returns the reward of each place of Shown; 0 for a memory that was chosen and then not shown to the generator, of which
-// nothing is known. Memories that were not chosen are passed over.
+// rewards returns the reward of each place of Shown. It is 0 for a chosen memory that the generator did not see,
+// because its reward is unknown. rewards ignores memories that were not chosen.
 func (t Trace) rewards(shown, cited []string) ([]float64, error) {
 	places := make(map[string]int, len(t.Shown))
 	for i, c := range t.Shown {

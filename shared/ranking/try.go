@@ -9,11 +9,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Tried is a place that was given to a candidate to explore: one that would not be shown, so that citations can tell of such, too.
+// Tried is a place for an exploration candidate. Such a candidate would not be shown, so citations would give no
+// evidence about it.
 type Tried struct {
-	// Place is its place in the order, from 1; 0 where none was given.
+	// Place is its place in the order, from 1. It is 0 if there was no exploration.
 	Place int
-	// Of is how many candidates there were that had no place, and Propensity the probability that this one was drawn of them.
+	// Of is the number of candidates without a place. Propensity is the probability of drawing this one.
 	Of         int
 	Propensity float32
 }
@@ -21,9 +22,10 @@ type Tried struct {
 // evenly is the share of the draws in which every candidate without a place is as likely as any other. It bounds Tried.weight.
 const evenly = 0.5
 
-// Try gives the last place of an order to one of the candidates that have none, and says how likely that one was. Where all have a place,
-// or there is none, the order stays as it is. The draw is half by score, as Sample's first (softmax of the scores over the temperature),
-// and half even, so that what the weights put far down is seen, too.
+// Try gives the last place of an order to one of the candidates without a place, and returns its probability. If
+// all candidates have a place, or there is no place, the order stays the same. Half of the draw is by score, as
+// Sample's first draw (softmax of the scores over the temperature). The other half is even, so that candidates with
+// low scores are shown, too.
 func (s Settings) Try(random *rand.Rand, scores []float64, order []int) ([]int, Tried) {
 	placed := make([]bool, len(scores))
 	for _, c := range order {
@@ -58,8 +60,8 @@ func (s Settings) propensities(scores []float64) []float64 {
 	return out
 }
 
-// weight is how much a trace counts so that, on average over the draws, every candidate without a place counts alike: the inverse of the
-// propensity, in units of an even draw's. It is at most 1/evenly.
+// weight is the weight of a trace. With it, every candidate without a place counts alike on average over the draws.
+// It is the inverse of the propensity, in units of an even draw's. It is at most 1/evenly.
 func (t Tried) weight() float64 { return 1 / (float64(t.Of) * float64(t.Propensity)) }
 
 // validate checks a place in an order of so many.
@@ -77,7 +79,8 @@ func (t Tried) validate(shown int) error {
 	return nil
 }
 
-// Chance returns the source of what is left to chance in a recall: the same for the same identifiers, so that it can be explained.
+// Chance returns the source of randomness of a recall. It is the same for the same identifiers, so the recall can
+// be explained.
 func Chance(tenant, recallID string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %s%s", len(tenant), tenant, recallID) // writes to a hash do not fail

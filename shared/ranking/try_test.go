@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// tried is a trace of four by score, whose last place is one of the others, drawn by chance.
+// tried is a trace of four by score. Its last place is one of the others, drawn by chance.
 func tried(t *testing.T, seed uint64) ranking.Trace {
 	t.Helper()
 	s, tr := ranking.DefaultSettings(), trace(source(seed), 12, 4, 0, 0)
@@ -22,7 +22,8 @@ func tried(t *testing.T, seed uint64) ranking.Trace {
 	return tr
 }
 
-// TestTryDrawsAsItSays counts what takes the last place, and compares that with the propensities by chi square.
+// TestTryDrawsAsItSays counts the candidates in the last place, and compares the counts with the propensities by
+// chi square.
 func TestTryDrawsAsItSays(t *testing.T) {
 	const draws = 40000
 	s, random, scores := ranking.DefaultSettings(), source(3), []float64{3, 2, 1.5, 0.5, 0, -4}
@@ -54,7 +55,7 @@ func TestTryLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// TestChanceIsThatOfTheRecall checks that a recall is drawn alike whenever it is asked about, and that recalls differ.
+// TestChanceIsThatOfTheRecall checks that the draw of a recall is always the same, and that recalls differ.
 func TestChanceIsThatOfTheRecall(t *testing.T) {
 	seen := map[uint64]string{}
 	for _, tenant := range []string{"acme", "acme1", "globex"} {
@@ -70,8 +71,8 @@ func TestChanceIsThatOfTheRecall(t *testing.T) {
 	}
 }
 
-// TestWhatIsTriedCountsByItsPropensity checks that the gradient of a trace goes with the inverse of the propensity, so that its mean over
-// the draws is that of even draws.
+// TestWhatIsTriedCountsByItsPropensity checks that the gradient of a trace is in proportion to the inverse of the
+// propensity. Its mean over the draws then equals the mean of even draws.
 func TestWhatIsTriedCountsByItsPropensity(t *testing.T) {
 	s, start := ranking.DefaultSettings(), ranking.Weights{FeatureSet: set, W: start()}
 	for seed := range uint64(5) {
@@ -102,7 +103,7 @@ func TestWhatIsTriedCountsByItsPropensity(t *testing.T) {
 	}
 }
 
-// hidden is a query of whose candidates one in four is of a kind that the prior puts behind all others.
+// hidden is a query with one candidate in four of a kind that the prior puts last.
 func hidden(n int) (tr ranking.Trace, useful string) {
 	random := source(uint64(n))
 	tr = ranking.Trace{RecallID: fmt.Sprint("r", n), FeatureSet: set}

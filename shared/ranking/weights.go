@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Bounds of what is scored and kept.
+// Bounds of scores and stored data.
 const (
 	// MaxCandidates is the largest number of candidates of one query.
 	MaxCandidates = 512
@@ -25,23 +25,25 @@ const (
 	maxScale = 1e6
 )
 
-// ErrFeatureSet marks terminal errors about numbers that belong to other features than the weights. Those who keep a State start
-// it anew from the prior of the new features.
+// ErrFeatureSet marks terminal errors about numbers of other features than the weights'. The owner of a State then
+// starts again from the prior of the new features.
 var ErrFeatureSet = errors.New("features of another set")
 
-// Weights are the parameters of the score. They are values: nothing here changes those it is given.
+// Weights are the parameters of the score. They are values: no function here changes its input.
 type Weights struct {
-	// Version counts the steps taken since the prior, whose version is 0.
+	// Version counts the steps since the prior, which has version 0.
 	Version uint64
 	// FeatureSet is name and version of the features.
 	FeatureSet string
 	// W has a weight for each feature, in the order of the set.
 	W []float32
-	// FeatureScale has how much each feature varies among the candidates of a query (a standard deviation), in the order of W. Steps
-	// and distances of feature weights are measured in these, so that one learning rate serves all features. Empty means 1 for each.
+	// FeatureScale is the variation of each feature among the candidates of a query (a standard deviation), in the
+	// order of W. It is the unit of steps and distances of feature weights, so one learning rate serves all
+	// features. Empty means 1 for each.
 	FeatureScale []float32
-	// Aq and Am map query and memory; Rank x Rank, or as wide as the embedding where that is not projected, row by row. Empty means
-	// zero, which leaves the embeddings as they are. They belong to one embedding model: with another, start from the prior.
+	// Aq and Am map query and memory, row by row. They are Rank x Rank, or as wide as an embedding without
+	// projection. Empty means zero, which leaves the embeddings as they are. They belong to one embedding model.
+	// With another model, start from the prior.
 	Aq, Am []float32
 }
 
@@ -51,14 +53,14 @@ type Candidate struct {
 	ID string
 	// Features has the numbers of the feature set, in its order.
 	Features []float32
-	// Projected is the embedding as Projector makes it; empty where it is not known.
+	// Projected is the embedding as Projector makes it. It is empty if it is not known.
 	Projected []float32
-	// Cosine is the inner product of the full embeddings of query and candidate, 0 where one is not known, less what Spread takes off: what
-	// no weights have a part in.
+	// Cosine is the inner product of the full embeddings of query and candidate, less the deduction of Spread. The
+	// inner product is 0 if one is not known. No weight has an effect on it.
 	Cosine float32
 }
 
-// Validate says what is wrong with the weights, as a terminal error that names the field.
+// Validate returns the error of the weights, as a terminal error that names the field.
 func (w Weights) Validate() error {
 	if len(w.FeatureSet) > MaxIDBytes {
 		return fault.Terminal("feature_set", "has %d bytes, want at most %d", len(w.FeatureSet), MaxIDBytes)
@@ -101,8 +103,8 @@ func (w Weights) Clone() Weights {
 	return w
 }
 
-// Distance is how far weights are from others of the same feature set: the Euclidean norm over feature weights, in units of
-// the features' scales, and both maps.
+// Distance returns the distance of two weights of the same feature set. It is the Euclidean norm over both maps and
+// the feature weights, in units of the features' scales.
 func (w Weights) Distance(from Weights) float64 {
 	features := make([]float64, len(w.W))
 	for i := range min(len(w.W), len(from.W)) {
@@ -125,9 +127,9 @@ func difference(a, b []float32) []float64 {
 	return out
 }
 
-// Scores returns the score of each candidate for a query, whose projected embedding may be empty. A candidate or query without
-// one is scored by its features and cosine alone. Wrong lengths and numbers that are not finite are terminal errors that name
-// the field.
+// Scores returns the score of each candidate for a query. The projected embedding of the query may be empty.
+// Without an embedding of the candidate or query, the score uses the features and the cosine alone. Wrong lengths
+// and numbers that are not finite are terminal errors that name the field.
 func (w Weights) Scores(query []float32, candidates []Candidate) ([]float64, error) {
 	if err := w.check(query, candidates); err != nil {
 		return nil, err
@@ -135,7 +137,7 @@ func (w Weights) Scores(query []float32, candidates []Candidate) ([]float64, err
 	return w.scores(query, candidates), nil
 }
 
-// scores is Scores of what was checked.
+// scores is Scores for checked input.
 func (w Weights) scores(query []float32, candidates []Candidate) []float64 {
 	pull := w.pull(query)
 	scores := make([]float64, len(candidates))
@@ -148,8 +150,8 @@ func (w Weights) scores(query []float32, candidates []Candidate) []float64 {
 	return scores
 }
 
-// pull is the vector whose inner product with a projected memory is all that the maps add to its score, so that they cost once
-// per query and not per candidate: Aq q + Am^T (q + Aq q). It is nil where the maps are zero.
+// pull is a vector. Its inner product with a projected memory is the maps' part of the score: Aq q + Am^T (q + Aq
+// q). So the maps cost once per query and not per candidate. It is nil if the maps are zero.
 func (w Weights) pull(query []float32) []float64 {
 	n := len(query)
 	if n == 0 || zero(w.Aq) && zero(w.Am) {
@@ -175,7 +177,7 @@ func zero(v []float32) bool {
 	return true
 }
 
-// check refuses what cannot be scored with the weights. The weights themselves were validated when they were made.
+// check refuses input that does not fit the weights. The weights were validated at their creation.
 func (w Weights) check(query []float32, candidates []Candidate) error {
 	if len(candidates) > MaxCandidates {
 		return fault.Terminal("candidates", "has %d entries, want at most %d", len(candidates), MaxCandidates)

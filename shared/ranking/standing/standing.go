@@ -1,5 +1,6 @@
-// Package standing tells how likely it is that requests of another day have to respect what a user says: preferences, habits, limits, what
-// the user has and uses. It is a linear model of words, trained by `mneme-lab train standing` (docs/reranker-model-card.md).
+// Package standing estimates the probability that requests of another day must respect a user's turn. Such turns
+// state preferences, habits, limits, and the user's possessions and tools. It is a linear model of words, trained
+// by `mneme-lab train standing` (docs/reranker-model-card.md).
 package standing
 
 import (
@@ -13,7 +14,7 @@ import (
 //go:embed model.json
 var shipped []byte
 
-// Shipped is the model that is compiled into the binary. Its score is that of a turn of which one in two is needed later.
+// Shipped is the model in the binary. Its score assumes that one turn in two is needed later.
 var Shipped = sync.OnceValue(func() *linear.Model {
 	m, err := linear.Parse(shipped)
 	if err != nil {
