@@ -70,7 +70,7 @@ func send(t *testing.T, req *http.Request) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// Clients of the contracts that compress are told so by the code of their protocol, and repeat nothing.
+// RPC clients that compress get the refusal as a code of their protocol, and do not retry.
 func TestRPCClientsThatCompressAreToldSo(t *testing.T) {
 	url := start(t)
 	transport := &http.Transport{}
@@ -120,7 +120,7 @@ func TestRPCClientsThatCompressAreToldSo(t *testing.T) {
 	}
 }
 
-// A body whose length is over the limit is refused by its declaration: nothing of it is waited for.
+// A body with a declared length over the limit is refused before the gateway reads it.
 func TestADeclaredLengthOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	for _, limit := range []string{"4MiB", "64KiB"} {
 		url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_HTTP_MAX_BODY": limit})
@@ -197,7 +197,7 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 	}
 }
 
-// Decoders drop the first value of a key that comes twice: nobody can tell which value its sender meant.
+// Decoders drop the first value of a repeated key, so the sender's intended value is unknown.
 func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 	const ines, rpc = "/v1/tenants/self/users/ines", "/mneme.v1."
 	url := start(t)

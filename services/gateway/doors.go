@@ -16,7 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// doors are what callers reach the gateway by. The guard stands before each but what a browser is shown of the API.
+// doors are the entries of the gateway for callers. The guard stands before each, except for the API's description
+// in a browser.
 type doors struct {
 	rest *rest.API
 	mem0 http.Handler

@@ -36,13 +36,13 @@ const tries = 10_000
 // asked is a call that has reached the services behind the gateway.
 type asked struct{ procedure, tenant, user string }
 
-// marking answers every call of the contracts with texts that say whose they are.
+// marking answers every RPC with texts that name the owner.
 type marking struct {
 	mu    sync.Mutex
 	calls []asked
 }
 
-// take returns the calls since it was asked last.
+// take returns the calls since the last take.
 func (m *marking) take() []asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func mark(tenantID, user string) string {
 
 var marks = regexp.MustCompile(`@@([a-z]*)\.([0-9a-f]*)@@`)
 
-// Envelopes of connect's streams: a flag, and the length of what follows.
+// Envelopes of connect's streams: a flag, and the length of the data.
 const (
 	envelope    = 5
 	endOfStream = 2
@@ -165,18 +165,19 @@ func fill(m protoreflect.Message, text string, depth int) {
 	}
 }
 
-// kind is an API key, with what it may.
+// kind is an API key with its scopes.
 type kind struct {
 	name, key, tenant, user string
 	scopes                  []access.Scope
 }
 
-// trial is a call that may be tried for any user: what it asks for the user, and how.
+// trial is a call for any user, with its method, path and body.
 type trial struct {
 	name, method, path, body, media string
 }
 
-// at is the trial for a user, whose name stands for USER in its path, percent-encoded, and in its body, as part of a text of JSON.
+// at returns the trial for a user. The user's name replaces USER, percent-encoded in the path, and as part of a
+// JSON text in the body.
 func (c trial) at(user, said string) (path string, body []byte) {
 	quoted, _ := json.Marshal(user) // a text
 	path = strings.ReplaceAll(c.path, "USER", url.PathEscape(user))
@@ -318,7 +319,7 @@ func (w *world) restTrials() (out []trial) {
 	return out
 }
 
-// schema is what samples are made of.
+// schema is the part of a schema that samples need.
 type schema struct {
 	Ref        string `json:"$ref"`
 	Type       any
@@ -335,7 +336,7 @@ func encode(v any) string {
 	return string(out)
 }
 
-// sample is a value of a schema. Who is meant is USER, wherever a user is named.
+// sample returns a value of a schema. Every user in it is USER.
 func sample(known map[string]schema, s schema, name string) any {
 	if s.Ref != "" {
 		s = known[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
@@ -470,7 +471,7 @@ var smuggled = []http.Header{
 	{"Mneme-Scopes": {"admin"}, "Mneme-Internal": {"true"}, "X-Original-Url": {"/v1/tenants/globex"}},
 }
 
-// judge holds what a try has led to against what its key may.
+// judge compares the effect of a trial with the scopes of its key.
 func (w *world) judge(c trial, k kind, user string, status int, answer string) {
 	w.t.Helper()
 	for _, call := range w.inner.take() {
@@ -485,7 +486,7 @@ func (w *world) judge(c trial, k kind, user string, status int, answer string) {
 			w.t.Errorf("%s for %q with the key %q: told of %q of %q", c.name, user, k.name, of, m[1])
 		}
 	}
-	// A stream of connect says in its body what went wrong.
+	// A stream of connect reports errors in its body.
 	if len(k.scopes) == 0 && status != http.StatusUnauthorized && !strings.Contains(answer, `"code":"unauthenticated"`) {
 		w.t.Errorf("%s with the key %q: %d", c.name, k.name, status)
 	}
@@ -529,7 +530,7 @@ func TestNoTryAcrossTenantsAndUsersGetsThrough(t *testing.T) {
 	w.judgeEvents(broker.Log(contract.TopicSessionEvents))
 }
 
-// judgeEvents holds what was published against the keys that it was said with.
+// judgeEvents compares the published events with the keys of their calls.
 func (w *world) judgeEvents(events bus.Log) {
 	w.t.Helper()
 	seen := 0

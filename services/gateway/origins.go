@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 )
 
-// preflightAge is how long browsers may keep what they were told of what may be called, in seconds.
+// preflightAge is the time in seconds that browsers may cache a preflight answer.
 const preflightAge = 600
 
 // isOrigin reports whether a text is an origin as browsers send it, or "*" for any.
@@ -21,8 +21,9 @@ func isOrigin(text string) bool {
 	return text == "*" || err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == text && !strings.Contains(text, "*")
 }
 
-// withOrigins lets web pages of origins read what next answers (CORS). What browsers ask before they call (preflight) is answered before
-// anybody is authenticated: they send no key with it. Keys come in a header, never in cookies, so credentials of browsers are not allowed.
+// withOrigins lets web pages of these origins read the answers of next (CORS). It answers a browser's preflight
+// request before authentication, because that request has no key. Keys are in a header, never in cookies. So
+// browser credentials are not allowed.
 func withOrigins(origins []string, next http.Handler) http.Handler {
 	if len(origins) == 0 { // which the library takes for all
 		return next

@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// described is what the description says of scopes.
+// described is the description's part about scopes.
 type described struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
@@ -47,7 +47,7 @@ var bodies = map[string]string{
 	"append-session-items": `{"items":[{}]}`,
 }
 
-// conditional are requests for which an operation needs a scope beside, by operation and scope.
+// conditional lists requests that need an additional scope, by operation and scope.
 var conditional = map[string][]string{
 	"batch-items ingest": {
 		`{"operations":[{"op":"put","namespace":["a"],"key":"k","value":{}}]}`,
@@ -112,7 +112,7 @@ func (w *world) restCalls(d described) (out []needing) {
 	return out
 }
 
-// mem0Calls are calls of mem0's API by what the description calls them.
+// mem0Calls returns the calls of mem0's API, by their names in the description.
 func (w *world) mem0Calls(table map[string][]access.Scope) (out []needing) {
 	memory := mark("acme", "") // as the services answer
 	_, added := w.call(http.MethodPost, "/v3/memories/add/", "KEY-of-acme", []byte(`{"messages":"x","user_id":"ben"}`), jsonHeaders())
@@ -196,7 +196,7 @@ func (w *world) rpcCalls(table map[string][]access.Scope) (out []needing) {
 	return out
 }
 
-// forbidden reports whether a call with a key is refused for what the key may.
+// forbidden reports whether a call is refused for missing scopes of its key.
 func (w *world) forbidden(c needing, key string) (is bool, answer string) {
 	w.t.Helper()
 	path, body := c.at("ines", "x")
@@ -218,7 +218,7 @@ func (w *world) forbidden(c needing, key string) (is bool, answer string) {
 	return is, fmt.Sprintf("%d %.300s", status, answer)
 }
 
-// status is that of a stream, which is not read.
+// status returns the status of a stream, and does not read the stream.
 func (w *world) status(path, key string) int {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
@@ -237,7 +237,7 @@ func (w *world) status(path, key string) int {
 	return res.StatusCode
 }
 
-// openWorld is a gateway whose services answer everything, without limits.
+// openWorld is a gateway without limits. Its services answer every call.
 func openWorld(t *testing.T) *world {
 	t.Helper()
 	inner := &marking{}
@@ -259,7 +259,7 @@ func (w *world) description() (out described) {
 	return out
 }
 
-// Each operation of every door lets through exactly the keys whose scopes the description names.
+// Each operation of every door accepts exactly the keys with the described scopes.
 func TestEveryOperationNeedsTheScopesThatTheDescriptionNames(t *testing.T) {
 	w := openWorld(t)
 	d := w.description()
@@ -319,7 +319,7 @@ func TestTheUsualKeyOfOneUserRemovesNothing(t *testing.T) {
 	}
 }
 
-// What a revoked key is promised to be refused after is one constant, which all that notice it keep to.
+// One constant is the promised time until a revoked key is refused. All parts that notice a revocation keep to it.
 func TestARevokedKeyIsRefusedWithinTheTimeThatIsStated(t *testing.T) {
 	if worst := keys.MaxAge + stream.DefaultCheck; worst > access.RevokedWithin {
 		t.Errorf("an open stream notices after %s, stated are %s", worst, access.RevokedWithin)

@@ -1,5 +1,6 @@
-// Package gateway is the one public service: callers reach all others through it, over its REST API, mem0's API, MCP, the RPC contracts and
-// streams. It finds out who calls, by API key, and passes calls on to the services behind, and turns to Kafka.
+// Package gateway is the one public service. Callers reach all other services through its REST API, mem0's API,
+// MCP, the RPC contracts and streams. It authenticates callers by API key. It passes calls on to the services
+// behind, and turns to Kafka.
 package gateway
 
 import (
@@ -40,7 +41,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// Config is what can be set.
+// Config is the configuration of the gateway.
 type Config struct {
 	Bus         wiring.Bus
 	Tenants     wiring.Tenants
@@ -54,13 +55,13 @@ type Config struct {
 	Origins []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated; * for any; empty for none"`
 }
 
-// WebhookConfig says how webhooks are told.
+// WebhookConfig is the configuration of webhooks.
 type WebhookConfig struct {
 	wiring.Webhooks
 	Private bool `env:"MNEME_WEBHOOK_PRIVATE_ADDRESSES" envDefault:"false" desc:"whether webhooks may use addresses that are not public, and URLs without TLS; tenants can then reach every address that the gateway can reach"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the rules that the types do not express.
 func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.UtilizerURL != "", "MNEME_UTILIZER_URL", c.UtilizerURL, "a URL such as http://127.0.0.1:8403"),
@@ -114,7 +115,7 @@ type builder struct {
 	services   upstream.Services
 }
 
-// open connects the gateway to Redis, and makes what keeps something there.
+// open connects the gateway to Redis, and makes the parts that store data there.
 func (b *builder) open() (err error) {
 	var free func() error
 	if b.directory, free, err = b.cfg.Redis.OpenDirectory(b.tel); err != nil {
@@ -145,7 +146,7 @@ func (b *builder) open() (err error) {
 	return b.reach()
 }
 
-// openWebhooks makes what tells programs of tenants.
+// openWebhooks makes the webhooks.
 func (b *builder) openWebhooks() (err error) {
 	b.webhooks, err = webhook.New(webhooks.New(b.redis, webhooks.Options{}), webhook.Options{
 		Private: b.cfg.Webhooks.Private, Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log,

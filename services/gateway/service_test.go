@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "KEY-of-acme"
 
-// behind answers recalls of the gateway's with whose they are.
+// behind answers the gateway's recalls with the owner's name.
 type behind struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 }
@@ -54,7 +54,8 @@ func start(t *testing.T) string {
 	return url
 }
 
-// startBefore runs the gateway before services, with two tenants and a broker of its own, and returns its address.
+// startBefore runs the gateway before services, with two tenants and a separate broker. It returns the gateway's
+// address.
 func startBefore(t *testing.T, services http.Handler, settings map[string]string) (string, *bustest.Broker) {
 	t.Helper()
 	inner := httptest.NewServer(services)

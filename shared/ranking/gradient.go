@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty where no embedding was known.
+// Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty if there was no embedding.
 type Gradient struct {
 	W, Aq, Am []float64
 	// fisher is the curvature of the feature weights where Learn needs it.

@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// objective is what Gradient is the gradient of.
+// objective is the function of the gradient.
 func objective(t *testing.T, w ranking.Weights, tr ranking.Trace, advantages []float64, temperature float64) float64 {
 	t.Helper()
 	scores, err := w.Scores(tr.Query, tr.Candidates)

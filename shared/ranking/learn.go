@@ -100,7 +100,7 @@ func (s Settings) Learn(state State, prior Weights, trace Trace, shown, cited []
 	return state, outcome, nil
 }
 
-// count counts the rewards that are known.
+// count counts the known rewards.
 func (o *Outcome) count(rewards []float64) {
 	for _, reward := range rewards {
 		if reward != 0 {
@@ -161,7 +161,7 @@ func (t Trace) judged(rewards []float64) (Trace, []float64) {
 	return t, known
 }
 
-// checkLearn refuses what does not go together.
+// checkLearn refuses inputs that do not fit together.
 func (s Settings) checkLearn(state State, prior Weights, trace Trace) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("settings: %w", err)

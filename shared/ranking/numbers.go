@@ -38,7 +38,7 @@ func single(v []float64) []float32 {
 	return out
 }
 
-// norm is the Euclidean length of all that it is given.
+// norm is the Euclidean length of all vectors together.
 func norm(vs ...[]float64) float64 {
 	length := 0.0
 	for _, v := range vs {

@@ -121,7 +121,8 @@ func appendVector(b []byte, v []float32) []byte {
 	return b
 }
 
-// DecodeVector reads what EncodeVector wrote, and nothing else: a vector has one encoding. Other bytes are a terminal error.
+// DecodeVector reads the output of EncodeVector, and nothing else, because a vector has one encoding. Other bytes
+// are a terminal error.
 func DecodeVector(b []byte) ([]float32, error) {
 	if len(b) == 0 {
 		return nil, nil

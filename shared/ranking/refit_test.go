@@ -12,7 +12,7 @@ import (
 // width is the dimension of the embeddings of bent examples.
 const width = 4
 
-// bent are queries whose two best candidates by hidden weights and hidden maps are relevant.
+// bent are queries with two relevant candidates: the best two by hidden weights and hidden maps.
 func bent(n int) []ranking.Example {
 	random := source(5)
 	truth := ranking.Weights{W: []float32{1, 0.5, 0, -0.25}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}

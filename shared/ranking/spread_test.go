@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// spread is the order of candidates after what Spread takes off.
+// spread is the order of candidates after Spread.
 func spread(candidates []ranking.Candidate, scores []float64, groups []uint32) []int {
 	candidates, left := slices.Clone(candidates), slices.Clone(scores)
 	ranking.Spread(candidates, left, groups, ranking.DefaultSpread)

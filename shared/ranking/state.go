@@ -24,7 +24,7 @@ type State struct {
 type Pending struct {
 	// Count is the number of traces in the sum.
 	Count int
-	// W is by feature weights in units of the features' scales, Aq and Am are by the maps; empty means zero.
+	// W is by feature weights in units of the features' scales. Aq and Am are by the maps. Empty means zero.
 	W, Aq, Am []float32
 	// Fisher is the sum of the traces' Fisher information, as State has it.
 	Fisher []float32

@@ -96,7 +96,7 @@ func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	}
 }
 
-// TestLearningFindsAMap does the same for directions of the embedding, which features do not tell.
+// TestLearningFindsAMap does the same for directions of the embedding that the features do not cover.
 func TestLearningFindsAMap(t *testing.T) {
 	const width = 4
 	truth := ranking.Weights{W: []float32{1, 0, 0, 0}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}

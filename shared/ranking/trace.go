@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// Trace is a decision of the ranker, kept until it is known which memories were cited.
+// Trace is a decision of the ranker, kept until its citations are known.
 type Trace struct {
 	// RecallID identifies the recall.
 	RecallID string
@@ -23,7 +23,7 @@ type Trace struct {
 	Shown []int
 	// Explored says that they were drawn (Settings.Sample), and not the best by score (Top). Learn goes by it.
 	Explored bool
-	// Tried is the place that was given to a candidate to explore; the others are the best by score.
+	// Tried is the place of an exploration candidate. The other places are the best by score.
 	Tried Tried
 }
 

@@ -12,7 +12,7 @@ import (
 // Tried is a place of a candidate that explores. Without it the candidate would not be shown; citations can thus also
 // judge such candidates.
 type Tried struct {
-	// Place is its place in the order, from 1; 0 where none was given.
+	// Place is its place in the order, from 1. It is 0 if there was no exploration.
 	Place int
 	// Of is the number of candidates without a place, and Propensity the probability of drawing this one among them.
 	Of         int

@@ -22,7 +22,8 @@ func tried(t *testing.T, seed uint64) ranking.Trace {
 	return tr
 }
 
-// TestTryDrawsAsItSays counts what takes the last place, and compares that with the propensities by chi square.
+// TestTryDrawsAsItSays counts the candidates in the last place, and compares the counts with the propensities by
+// chi square.
 func TestTryDrawsAsItSays(t *testing.T) {
 	const draws = 40000
 	s, random, scores := ranking.DefaultSettings(), source(3), []float64{3, 2, 1.5, 0.5, 0, -4}
@@ -54,7 +55,7 @@ func TestTryLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// TestChanceIsThatOfTheRecall checks that a recall is drawn alike whenever it is asked about, and that recalls differ.
+// TestChanceIsThatOfTheRecall checks that the draw of a recall is always the same, and that recalls differ.
 func TestChanceIsThatOfTheRecall(t *testing.T) {
 	seen := map[uint64]string{}
 	for _, tenant := range []string{"acme", "acme1", "globex"} {

@@ -25,13 +25,13 @@ const (
 	maxScale = 1e6
 )
 
-// ErrFeatureSet marks terminal errors about numbers that belong to other features than the weights. Those who keep a State start
-// it anew from the prior of the new features.
+// ErrFeatureSet marks terminal errors about numbers of other features than the weights'. The owner of a State then
+// starts again from the prior of the new features.
 var ErrFeatureSet = errors.New("features of another set")
 
-// Weights are the parameters of the score. They are values: nothing here changes those it is given.
+// Weights are the parameters of the score. They are values: no function here changes its input.
 type Weights struct {
-	// Version counts the steps taken since the prior, whose version is 0.
+	// Version counts the steps since the prior, which has version 0.
 	Version uint64
 	// FeatureSet is name and version of the features.
 	FeatureSet string
@@ -177,7 +177,7 @@ func zero(v []float32) bool {
 	return true
 }
 
-// check refuses what cannot be scored with the weights. The weights themselves were validated when they were made.
+// check refuses input that does not fit the weights. The weights were validated at their creation.
 func (w Weights) check(query []float32, candidates []Candidate) error {
 	if len(candidates) > MaxCandidates {
 		return fault.Terminal("candidates", "has %d entries, want at most %d", len(candidates), MaxCandidates)

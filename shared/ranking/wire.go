@@ -13,7 +13,7 @@ import (
 // uuidLength is the length of a UUID in bytes. Memories are identified by UUIDs, so these are written as such.
 const uuidLength = 16
 
-// writer appends to bytes what reader reads.
+// writer appends bytes in the form that reader reads.
 type writer struct{ b []byte }
 
 func (w *writer) byte(c byte)     { w.b = append(w.b, c) }
@@ -59,7 +59,7 @@ func (w *writer) matrices(a, b []float32) {
 	w.floats(b)
 }
 
-// reader takes apart bytes. After the first error it returns zeros, so that it is asked for the error once, at the end.
+// reader decodes bytes. After the first error it returns zeros. So callers check the error once, at the end.
 type reader struct {
 	b   []byte
 	err error
@@ -90,7 +90,7 @@ func (r *reader) byte(field string) byte {
 	return 0
 }
 
-// format reads the first byte, which is one of those that are known.
+// format reads the first byte, which must be one of the known formats.
 func (r *reader) format(known ...byte) byte {
 	got := r.byte("format")
 	if !slices.Contains(known, got) {

@@ -9,10 +9,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// NoCite is what a model writes in the place of citations where memory does not tell. It is not for users: see Marked.
+// NoCite is the model's marker for a statement without support in memory. Users do not see it: see Marked.
 const NoCite = "[NO_CITE]"
 
-// Abstention is the whole answer of one who has nothing else to say.
+// Abstention is the complete answer when there is nothing else to say.
 const Abstention = "Memory does not tell."
 
 var (
@@ -27,14 +27,15 @@ var (
 // Mark is the citation of a memory by its number in a profile, from 1.
 func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
 
-// Plain is remembered text on one line, without invisible marks and marks of direction, and with its own bracketed numbers in round
-// brackets:
-// it forges neither a line nor a citation, and reads in its own order. Escaped is what may stand in a line.
+// Plain returns remembered text on one line, without invisible marks and marks of direction. It writes the text's
+// own bracketed numbers in round brackets. So the text forges neither a line nor a citation, and reads in its own
+// order. The escaped text may stand in a line.
 func Plain(said string) string {
 	return looksCited.ReplaceAllString(strings.Join(strings.Fields(text.Printable(said)), " "), "($1)")
 }
 
-// Marked reads a model's text: it returns the text without NoCite, or Abstention where nothing else stands there, and whether it was there.
+// Marked reads a model's text. It returns the text without NoCite, or Abstention if nothing else remains. marked
+// reports whether NoCite was there.
 func Marked(text string) (plain string, marked bool) {
 	if !noCites.MatchString(text) {
 		return text, false
@@ -53,9 +54,9 @@ func (p Profile) Turns(number int) []string {
 	return slices.Clone(p.Cited[number-1].Sources)
 }
 
-// Grounded holds a text's citations against a profile: it returns the text without those that the profile does not have, lists of
-// numbers taken apart, and the ids of the memories that are cited, in order of their first citation.
-// invented says that there were citations that the profile does not have.
+// Grounded checks a text's citations against a profile. It returns the text without citations that the profile
+// lacks, and with lists of numbers split. It also returns the ids of the cited memories, in order of their first
+// citation. invented reports citations that the profile lacks.
 func (p Profile) Grounded(text string) (grounded string, cited []string, invented bool) {
 	grounded = strings.TrimSpace(text)
 	for {
@@ -63,7 +64,7 @@ func (p Profile) Grounded(text string) (grounded string, cited []string, invente
 		if !dropped {
 			return next, ids, invented
 		}
-		// What is dropped may leave brackets that now look like a citation themselves, as in "[[9]1]".
+		// A removed part may leave brackets that look like a citation themselves, as in "[[9]1]".
 		grounded, invented = strings.TrimSpace(tidy.Replace(next)), true
 	}
 }

@@ -11,14 +11,14 @@ import (
 
 // Horizon is the time that a query asks about.
 type Horizon struct {
-	// Past says that what held before is asked for, so that superseded memories count, too.
+	// Past means that the query asks about an earlier state, so superseded memories count, too.
 	Past bool
-	// Event says that something that happened is asked for: what was told of it counts, whether or not it still holds.
+	// Event means that the query asks for an event. Memories of it count even if they are no longer valid.
 	Event bool
 	// At is the last day asked about; zero where the query names none.
 	At time.Time
-	// Exact says that At was asked for as such: what was said later is left out. A query's own time is taken less strictly, because people
-	// are asked about times before they spoke of them.
+	// Exact means that the caller gave At explicitly, so later turns are left out. A time in the query itself is
+	// less strict, because people may tell of a time later.
 	Exact bool
 }
 
@@ -33,7 +33,7 @@ func (h Horizon) Statuses() []memory.Status {
 	return []memory.Status{memory.StatusActive}
 }
 
-// ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says.
+// ReadHorizon reads from a query whether it asks about the past. An explicit asOf takes precedence over the query.
 func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	if !asOf.IsZero() {
 		return Horizon{Past: true, At: asOf, Exact: true}
@@ -45,11 +45,11 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	return Horizon{Past: true, At: r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)}
 }
 
-// Filter leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
-// asked about, the one that held then, or the first where none was known yet; without, those that no longer hold, because the one that
-// does is not what is asked for. A memory of one version is kept, unless it no longer held at the time asked about, or was taken back
-// as if it had never held. Where an event is asked for, a version is left out of which a later one has all the turns, and what was taken
-// back.
+// Filter returns the found memories that match the horizon, in their order. With a time, it keeps one version of
+// each memory. That is the version of that time, or the first version if there was none yet. Without a time, it
+// keeps the versions that are no longer valid, because the question is not about the current one. A memory with one
+// version is kept, unless it was no longer valid at that time, or was retracted as never valid. For an event, a
+// version is left out if a later version has all its turns, or if it was retracted.
 func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 	if h.Event {
 		return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool {
@@ -81,9 +81,10 @@ func covers(turns, some []string) bool {
 	return !slices.ContainsFunc(some, func(id string) bool { return !slices.Contains(turns, id) })
 }
 
-// InOrder puts ranked memories that are linked, since the newer may have taken the place of the older without that being sure, in the order
-// in which they are to be read: the newer first where it is asked what holds, or held at a time when it was known, and the older first
-// where the past is asked about. What is to come first moves up to right before the other.
+// InOrder sorts ranked linked memories into reading order. Memories are linked if the newer may have replaced the
+// older, without certainty. The newer comes first for a question about the present, or about a time when it was
+// known. The older comes first for a question about the past. The first of two moves up to directly before the
+// other.
 func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
 	places := make(map[string]int, len(ranked))
 	for i, r := range ranked {
@@ -121,7 +122,7 @@ func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
 	return out
 }
 
-// Turns leaves of turns those that had been said at a time that was asked for as such.
+// Turns keeps the turns from before an explicitly requested time.
 func (h Horizon) Turns(turns []memory.Turn) []memory.Turn {
 	if !h.Exact {
 		return turns

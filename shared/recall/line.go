@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Text in a rendered line. Within it, a backslash stands before every backslash and quotation mark, so that nothing ends the quotation that
-// it stands in or looks like another, and angle brackets are written as JSON may write them, so that no tag is formed and no fence around
-// the profile ends early.
+// Text in a rendered line. A backslash stands before every backslash and quotation mark in it. So no text ends its
+// quotation or imitates another. Angle brackets are in JSON's escaped form. So no text forms a tag or ends the
+// fence around the profile early.
 var (
 	escaper   = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `“`, `\“`, `”`, `\”`, `<`, `\u003c`, `>`, `\u003e`)
 	untagger  = strings.NewReplacer(`<`, `\u003c`, `>`, `\u003e`)
@@ -24,7 +24,7 @@ func Untagged(line string) string { return untagger.Replace(line) }
 // Tagged is a rendered line with its angle brackets, for a prompt that escapes them itself.
 func Tagged(line string) string { return unescaper.Replace(line) }
 
-// Quotation is what a speaker said, with when: `Ines (2025-08): "I moved to Lisbon"`.
+// Quotation returns a speaker's words with their date: `Ines (2025-08): "I moved to Lisbon"`.
 func Quotation(speaker, when, said string) string {
 	return Name(speaker) + " (" + when + `): "` + Escaped(said) + `"`
 }
@@ -32,7 +32,8 @@ func Quotation(speaker, when, said string) string {
 // Raw is raw words, as they stand behind a statement or for a turn: “I moved to Lisbon”.
 func Raw(said string) string { return "“" + Escaped(said) + "”" }
 
-// Name is a speaker's name without what parts it from the words behind it: control characters, quotation marks, colons and brackets.
+// Name returns a speaker's name without the signs that separate it from the words: control characters, quotation
+// marks, colons and brackets.
 func Name(speaker string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -1,5 +1,5 @@
-// Package recall is the port to the policies that use memory at query time: the profile
-// that a query calls for, and the answer made from it.
+// Package recall is the port to the policies that use memory at query time: the profile for a query, and the answer
+// from it.
 package recall
 
 import (
@@ -10,41 +10,42 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Evidence is what was found for a query.
+// Evidence is the found memories and data for a query.
 type Evidence struct {
-	// Query is the user's question, Messages what was said just before it, oldest first: data that help to understand it, and rest on no
-	// memory.
+	// Query is the user's question. Messages are the messages before it, oldest first. They help to understand the
+	// question, and rest on no memory.
 	Query    string
 	Messages []memory.Message
-	// Filter is what the query's memories had to match; everything here does, or stands behind what does.
+	// Filter is the filter of the query's memories. Every memory here matches it, or stands behind a match.
 	Filter memory.Filter
-	// Now is when it is asked, Horizon the time that it asks about.
+	// Now is the time of the query. Horizon is the time that it asks about.
 	Now     time.Time
 	Horizon Horizon
 	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better one come directly after
 	// it. Each may carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among
 	// them only where the question is about the past.
 	Memories []memory.Memory
-	// Support are the log odds that what was found answers the query, rather than another about somebody else, who told it: less than 0
-	// where that is less likely than not. 0 where it is not known.
+	// Support is the log odds that the found memories answer this query, and not the same query about another
+	// person. It is less than 0 if that is less likely than not. It is 0 if it is not known.
 	Support float64
-	// Best is the score, by the shared prior, of what was found that answers best, whoever told it; 0 where it is not known.
+	// Best is the best score of a found memory by the shared prior, from any speaker. It is 0 if it is not known.
 	Best float64
-	// Request says that a user asks an assistant for something, and not for what was told: no fact, and nobody by name.
+	// Request means that a user asks an assistant for something. The query asks for no fact, and names no person.
 	Request bool
-	// Owner tells the user from other speakers; it knows nobody where that is not known.
+	// Owner separates the user from other speakers. It is empty if the user is not known.
 	Owner memory.Owner
 	// Window is working memory, oldest first.
 	Window []memory.Turn
-	// Core is the user's core block; zero where there is none, or it says nothing about the time asked for. CoreMemories are those that its
-	// lines rest on and that hold.
+	// Core is the user's core block. It is zero if there is none, or if it has nothing for the requested time.
+	// CoreMemories are the current memories behind its lines.
 	Core         memory.Core
 	CoreMemories []memory.Memory
 	// WordBudget is how many words the profile may have.
 	WordBudget int
 }
 
-// Standing are the lines of the core block that rest on memories which hold, in their order, each with the first of these.
+// Standing returns the lines of the core block with current memories, in their order, each with the first of its
+// memories.
 func (e Evidence) Standing() []Standing {
 	var out []Standing
 	for _, l := range e.Core.Lines {
@@ -66,15 +67,17 @@ type Standing struct {
 type Section struct {
 	// Name is core, constraints, preferences, recent or timeline.
 	Name string
-	// Lines end with their citations: [1] is the first memory of Profile.Cited. Those of recent have none where they rest on no memory, nor
-	// have those of a core block that a strategy wrote. Nothing else in a line looks like a citation.
+	// Lines end with their citations: [1] is the first memory of Profile.Cited. Lines of recent turns have no
+	// citation if they rest on no memory. Lines of a core block from a strategy have none either. Nothing else in a
+	// line looks like a citation.
 	Lines []string
 }
 
-// Profile is the query-adapted summary of what matters now.
+// Profile is the query-adapted summary of the relevant memories.
 type Profile struct {
 	Sections []Section
-	// Cited are the memories cited, in order of their numbers: [i] is Cited[i-1], and the turns behind it are its Sources (Turns).
+	// Cited are the memories cited, in order of their numbers: [i] is Cited[i-1], and the turns behind it are its
+	// Sources (Turns).
 	Cited []memory.Memory
 }
 
@@ -82,25 +85,26 @@ type Profile struct {
 type Answer struct {
 	// Text is the reply, with citations [i] unless it cites nothing.
 	Text string
-	// Abstained says that no memory tells. The text may still answer from lines that rest on none, such as what was said just now.
+	// Abstained means that no memory answers. The text may still answer from lines without a memory, such as recent
+	// turns.
 	Abstained bool
 	// Cited are the ids of the memories the text cites; all were in the profile.
 	Cited []string
 }
 
-// Touched is what the answer cites.
+// Touched returns the memories that the answer cites.
 func (a Answer) Touched(memory.Scope) memory.Touch { return memory.Touch{Memories: a.Cited} }
 
 // Profiler writes profiles (the utilizer's policy).
 type Profiler interface {
-	// Profile never cites a memory that is not in the evidence and keeps the word budget. What stands of the core block has a line with its
-	// citation, within a third of the budget, and no second one.
+	// Profile never cites a memory outside the evidence, and keeps the word budget. A standing line of the core
+	// block appears once, with its citation, within a third of the budget.
 	Profile(ctx context.Context, scope memory.Scope, e Evidence) (Profile, error)
 }
 
 // Generator answers from a profile in one step.
 type Generator interface {
-	// Answer cites only memories of the profile. It abstains when the profile does not tell, and never because something failed: what is
-	// away, and a deadline that passes, are errors.
+	// Answer cites only memories of the profile. It abstains if the profile has no answer, and never because of a
+	// failure. An unavailable dependency and a timeout are errors.
 	Answer(ctx context.Context, scope memory.Scope, e Evidence, p Profile) (Answer, error)
 }

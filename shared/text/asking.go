@@ -69,21 +69,21 @@ func AsksFact(words []Word) bool {
 	return len(words) > 0 && (words[0].Lower == "when" || questionWords[words[0].Lower])
 }
 
-// advising words ask for what would be good, and not for what is.
+// advising words ask for advice, and not for a fact.
 var advising = WordSet("should can could would might may shall")
 
-// offering words ask somebody for something to choose from.
+// offering words ask for options to choose from.
 var offering = WordSet("you you'd some any good best better great recommend recommended suggest ideas options ways tips")
 
-// AsksWhatIs reports whether an English question asks for what is, as "where does Ines live" and "has she a car" do, and "what are some
-// good hotels" does not.
+// AsksWhatIs reports whether an English question asks for a fact. "where does Ines live" and "has she a car" do.
+// "what are some good hotels" does not.
 func AsksWhatIs(words []Word) bool {
 	return len(words) > 0 && (AsksFact(words) || auxiliaries[words[0].Lower]) &&
 		!slices.ContainsFunc(words, func(w Word) bool { return advising[w.Lower] || offering[w.Lower] })
 }
 
-// AsksOwnFact reports whether an English question asks for a fact about oneself, as "where do I live" and "what's my dog's name" do, and
-// "what could I cook" does not.
+// AsksOwnFact reports whether an English question asks for a fact about the speaker. "where do I live" and "what's
+// my dog's name" do. "what could I cook" does not.
 func AsksOwnFact(words []Word) bool {
 	if !AsksFact(words) || slices.ContainsFunc(words, func(w Word) bool { return advising[w.Lower] }) {
 		return false
@@ -97,8 +97,8 @@ func AsksOwnFact(words []Word) bool {
 	return false
 }
 
-// AsksWhen recognises questions that want a time by their words: of English wherever they stand (AsksWhen), of other languages by the first
-// word, or the second behind a preposition.
+// AsksWhen recognises questions about a time by their words. In English these words may stand anywhere (AsksWhen).
+// In other languages it is the first word, or the second after a preposition.
 func (l Language) AsksWhen(said string, words []Word) bool {
 	switch {
 	case l == English:

@@ -15,8 +15,8 @@ var allCompanions = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// AsksAboutUser reports whether a question is about the user whose memory is asked: it speaks in the first person, or of "the user", and
-// names no companion of theirs.
+// AsksAboutUser reports whether a question is about the user of the memory. Such a question speaks in the first
+// person, or of "the user". It names no companion of the user.
 func AsksAboutUser(question string) bool {
 	words := Words(question)
 	about := Detect(question, English).SaysI(question, words) || asksOneself(words)
@@ -29,7 +29,8 @@ func AsksAboutUser(question string) bool {
 	return about
 }
 
-// asksOneself reports whether a question has a verb of the first person of a language that leaves the pronoun out: "¿Dónde vivo?"
+// asksOneself reports whether a question has a verb in the first person, in a language that leaves the pronoun out:
+// "¿Dónde vivo?"
 func asksOneself(words []Word) bool {
 	return len(words) > 1 && slices.ContainsFunc(readers(), func(r reader) bool {
 		return askingSet()[r.language][foldAccents(words[0].Lower)] && slices.ContainsFunc(words[1:],

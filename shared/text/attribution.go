@@ -18,11 +18,12 @@ const (
 )
 
 var (
-	// attributed opens a line that says who speaks: group 1 is a stamp, 2 the label, 3 a stamp behind it.
+	// attributed matches the start of a line that names a speaker. Group 1 is a stamp, 2 the label, 3 a stamp after
+	// it.
 	attributed = regexp.MustCompile(`^[\s\pZ]*(?:(` + stampMark + `)[\s\pZ]*[,–—-]?[\s\pZ]*)?` + openMarks +
 		`(` + labelWords + `|` + emojiLabel + `)` +
 		`[\s\pZ]?([\[(<][^\])>\n]{1,60}[\])>])?` + closeMarks + colonMark)
-	// stampedName is a line of its own above what somebody says: group 1 is the label, 2 the stamp.
+	// stampedName matches a separate line above a speaker's words. Group 1 is the label, 2 the stamp.
 	stampedName = regexp.MustCompile(`^[\s\pZ]*` + openMarks + `(` + labelWords +
 		`)[\s\pZ]*[,–—-]?[\s\pZ]*(?i:(?:today|yesterday)[\s\pZ]+(?:at[\s\pZ]+)?)?` +
 		`(` + stampMark + `)[\s\pZ]*$`)
@@ -33,7 +34,7 @@ var (
 	dayOrMark = regexp.MustCompile(`\d[-./]\d|[\[(]\d|\pL{3}`)
 )
 
-// attribution is what stands before words and says whose they are.
+// attribution is the part before words that names their speaker.
 type attribution struct {
 	label string
 	// rest is where the words begin in the line.
@@ -47,7 +48,7 @@ type attribution struct {
 // mostAttributed is how many bytes of a line an attribution may take.
 const mostAttributed = 200
 
-// attributionOf reads what a line opens with; ok is false where no label does.
+// attributionOf reads the start of a line. ok is false if the line has no label.
 func attributionOf(line string) (a attribution, ok bool) {
 	head := Cut(line, mostAttributed)
 	if at := attributed.FindStringSubmatchIndex(head); at != nil {
@@ -80,7 +81,7 @@ func group(s string, at []int, n int) string {
 	return s[at[2*n]:at[2*n+1]]
 }
 
-// cells are the parts of a line of a table; nil where the line is none.
+// cells returns the cells of a table's line. It is nil for any other line.
 func cells(line string) []string {
 	line = strings.TrimSpace(line)
 	switch {
@@ -103,8 +104,8 @@ func cells(line string) []string {
 	return append(out, line[from:])
 }
 
-// rowLabel reads the label of a line of a table: the first cell that is no stamp names somebody, and a later one
-// speaks in the first person.
+// rowLabel reads the label of a table's line. The first cell that is not a stamp is a name, and a later cell speaks
+// in the first person.
 func rowLabel(line, speaker string) (of label, who string) {
 	parts := cells(line)
 	if len(parts) < 2 {

@@ -2,23 +2,23 @@ package text
 
 import "strings"
 
-// BlockKind is what a part of a message is, by its markup.
+// BlockKind is the kind of a message's part, by its markup.
 type BlockKind int
 
 // The kinds of blocks.
 const (
-	// Prose is what the speaker says in their own words.
+	// Prose is text in the speaker's own words.
 	Prose BlockKind = iota
 	// Code stands between fences.
 	Code
-	// Quotation is somebody else's text, in lines that begin with ">".
+	// Quotation is text of another person, in lines that begin with ">".
 	Quotation
 )
 
 // Block is a run of lines of one kind.
 type Block struct {
 	Kind BlockKind
-	// Text is what the block says, without the marks of its kind.
+	// Text is the content of the block, without the marks of its kind.
 	Text string
 }
 

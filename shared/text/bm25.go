@@ -6,7 +6,8 @@ import "math"
 // against a document.
 type BM25 struct{ K1, B float64 }
 
-// Weight is what a document gets for a word that it has so often; length is its own as a share of the mean length.
+// Weight returns the score of a document for a word with this count. length is the document's length relative to
+// the mean length.
 func (p BM25) Weight(count, length float64) float64 {
 	return count * (p.K1 + 1) / (count + p.K1*(1-p.B+p.B*length))
 }
@@ -26,7 +27,8 @@ func CountTerms(terms []string) TermCounts {
 	return d
 }
 
-// Scores scores each of some documents against the terms of a query: 0 where it has none of them.
+// Scores returns the score of each document for the terms of a query. The score is 0 for a document without any of
+// the terms.
 func (p BM25) Scores(query []string, documents []TermCounts) []float64 {
 	total := 0
 	for _, d := range documents {
@@ -51,7 +53,7 @@ func (p BM25) Scores(query []string, documents []TermCounts) []float64 {
 	return scores
 }
 
-// InverseFrequency is how much a word tells that so many of all documents have: much where few do.
+// InverseFrequency returns the weight of a word by its document frequency. The weight is high for a rare word.
 func InverseFrequency(holders, documents int) float64 {
 	return math.Log1p((float64(documents-holders) + 0.5) / (float64(holders) + 0.5))
 }

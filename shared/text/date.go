@@ -25,7 +25,7 @@ const (
 type DateMention struct {
 	// Start and End are byte offsets: text[Start:End] is the expression as written.
 	Start, End int
-	// Time is the first day of what is meant, midnight UTC; zero when Unit is Vague.
+	// Time is the first day of the expression, midnight UTC. It is zero when Unit is Vague.
 	Time time.Time
 	// Unit is how much is meant.
 	Unit Unit
@@ -34,7 +34,7 @@ type DateMention struct {
 	Note string
 }
 
-// Last is the last day of what is meant, midnight UTC; zero when Unit is Vague.
+// Last is the last day of the expression, midnight UTC. It is zero when Unit is Vague.
 func (m DateMention) Last() time.Time {
 	switch m.Unit {
 	case Vague:
@@ -53,13 +53,12 @@ func (m DateMention) Last() time.Time {
 	return m.Time
 }
 
-// maxMentions bounds the mentions taken from one text, so that a text of nothing but dates
-// costs no more than another.
+// maxMentions bounds the mentions from one text. A text of dates alone then costs no more than another.
 const maxMentions = 32
 
-// Dates finds the expressions of time in a text and resolves them against the day of at, in
-// order and without overlap. What is ambiguous ("we may 3 times", "she sat", "a second", "every Friday") is
-// left alone: a wrong date is worse than none.
+// Dates finds the expressions of time in a text and resolves them against the day of at. They are in order and do
+// not overlap. Dates leaves ambiguous expressions out ("we may 3 times", "she sat", "a second", "every Friday"). A
+// wrong date is worse than none.
 func Dates(text string, at time.Time) []DateMention {
 	words := Words(text)
 	d := dater{text: text, words: words, today: dayOf(at), progress: &progress{}}
@@ -102,24 +101,25 @@ type dater struct {
 	*progress
 }
 
-// progress is what a dater has done so far: the sentence it looked at last, how many English expressions the library could not
-// read, and how many others it was asked for.
+// progress is the progress of a dater: its last sentence, the English expressions that the library could not read,
+// and the number of other lookups.
 type progress struct {
 	sentence      sentence
 	unread, asked int
 }
 
-// sentence is what the verbs of the words from one to another tell; of it, a dater looks at one at a time.
+// sentence is the result from the verbs between two words. A dater looks at one sentence at a time.
 type sentence struct {
 	from, to       int
 	pasts          int
 	perfect, ahead bool
 }
 
-// tense is what the verbs around a word tell of when it is: perfect is a present perfect with no other past, ahead that it is to come.
+// tense is the tense of the verbs around a word. perfect is a present perfect without another past. ahead means the
+// future.
 type tense struct{ past, perfect, ahead bool }
 
-// tense returns what the verbs of word i's sentence tell, or of its clause if that is in the present.
+// tense returns the tense of word i's sentence, or of its clause if that is in the present.
 func (d dater) tense(i int) tense {
 	if s := &d.sentence; i < s.from || i >= s.to {
 		*s = sentence{from: i, to: min(i+1, len(d.words))}
@@ -148,7 +148,8 @@ func (d dater) tense(i int) tense {
 	return tense{past: past, perfect: d.sentence.perfect && !past, ahead: d.sentence.ahead}
 }
 
-// presentClause reports whether word i is in a clause of its own in the present: "ordered the flowers, they arrive Saturday".
+// presentClause reports whether word i is in a separate clause in the present: "ordered the flowers, they arrive
+// Saturday".
 func (d dater) presentClause(i int) bool {
 	const longest = 12
 	for k := i - 2; k > max(d.sentence.from, i-longest); k-- {
@@ -173,8 +174,9 @@ func (d dater) ends(i int) bool {
 	return strings.ContainsAny(gap, "?!\n") || strings.Contains(gap, ". ") && len(d.words[i].Lower) > short && !d.words[i].Number
 }
 
-// toCome reports whether a day or month without a direction, at word i, lies ahead: it does unless a verb in the past says otherwise. What
-// was moved to a day, or booked for one, was done in the past, but the day is to come, and so is a weekday behind a present perfect.
+// toCome reports whether a day or month without a direction, at word i, lies ahead. It does unless a verb in the
+// past says otherwise. Moving or booking happened in the past, but the new day lies ahead. A weekday after a
+// present perfect also lies ahead.
 func (d dater) toCome(i int) bool {
 	t := d.tense(i)
 	_, day := d.weekdayAt(i)
@@ -189,8 +191,7 @@ func (d dater) rangeTo(i int) bool {
 	return day || month
 }
 
-// match tries every reading at word i, the most specific first, and returns how many words the first that
-// fits takes.
+// match tries every reading at word i, the most specific first. It returns the first match and its number of words.
 func (d dater) match(i int) (DateMention, int) {
 	if !mayBeDate(d.words[i]) {
 		return DateMention{}, 0

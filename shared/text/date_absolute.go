@@ -65,8 +65,9 @@ func (d dater) dayMonth(i int) int {
 	return 0
 }
 
-// sureDay reports whether a day is at word i, though its month, word k in lower case, is another word, too, as in "3 may come", "march 3
-// miles" and "iphone 14 may": it is an ordinal, a word of dates is before it, or at most a year right behind it.
+// sureDay reports whether word i is certainly a day, although its month, word k in lower case, has another meaning.
+// Examples are "3 may come", "march 3 miles" and "iphone 14 may". A day is certain if it is an ordinal or follows a
+// word of dates. It is also certain if at most a year follows.
 func (d dater) sureDay(i, k int) bool {
 	next, before := d.at(k+1), beforeDay[d.at(i-1)]
 	switch {
@@ -104,8 +105,8 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 	return m, n
 }
 
-// parse has the library read an absolute date at word i. A missing year is the nearest in the direction that the sentence tells, or the
-// nearest of all.
+// parse reads an absolute date at word i with the library. A missing year is the nearest year in the direction of
+// the sentence, or the nearest of all.
 func (d dater) parse(i int, expression string) (time.Time, bool) {
 	const mostUnread = 40
 	if d.unread >= mostUnread {
@@ -152,8 +153,8 @@ func (d dater) weekday(i int) (DateMention, int) {
 	return mention(Day, d.today.AddDate(0, 0, -back)), 1 + d.partOfDay(i)
 }
 
-// weekdayAt returns the weekday that word i is. A short form that is another word, too, needs a word of dates before it or a time of day
-// behind it; "sat" and "sun" need "on", and nothing of their clause behind them.
+// weekdayAt returns the weekday at word i. A short form with another meaning needs a word of dates before it or a
+// time of day after it. "sat" and "sun" need "on", and the end of their clause after them.
 func (d dater) weekdayAt(i int) (time.Weekday, bool) {
 	word := d.at(i)
 	if day, ok := weekdays[word]; ok {
@@ -176,8 +177,8 @@ func (d dater) weekdayAt(i int) (time.Weekday, bool) {
 	return day, true
 }
 
-// habit reports whether the weekday at word i recurs ("every other Friday", "Friday nights"), or may: "I work Monday to Friday". Of "Monday
-// 3rd", the number says which it is.
+// habit reports whether the weekday at word i recurs ("every other Friday", "Friday nights"), or may recur: "I work
+// Monday to Friday". In "Monday 3rd", the number fixes the day.
 func (d dater) habit(i int) bool {
 	switch next := d.at(i + 1); {
 	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)],
@@ -188,7 +189,8 @@ func (d dater) habit(i int) bool {
 	return !t.past && !t.perfect && !t.ahead && (d.listed(i, 1) || d.listed(i, -1))
 }
 
-// listed reports whether another weekday is beside the one at word i, in the direction of step: "Monday to Friday", "tues/thurs".
+// listed reports whether another weekday is next to the weekday at word i, in the direction of step: "Monday to
+// Friday", "tues/thurs".
 func (d dater) listed(i, step int) bool {
 	k := i + step
 	if rangeWords[d.at(k)] {
@@ -218,8 +220,8 @@ func (d dater) monthAlone(i int) (DateMention, int) {
 	return mention(Month, time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)), 1
 }
 
-// monthName reports whether the month at word i is one where a word of dates is before it. In lower case, "may" and "march" are other words
-// behind most of these ("this may be", "for march madness"), and so are short forms.
+// monthName reports whether word i, after a word of dates, is a month. In lower case, "may" and "march" often have
+// another meaning there ("this may be", "for march madness"). So do short forms.
 func (d dater) monthName(i int) bool {
 	switch word := d.at(i); {
 	case d.words[i].Capital:

@@ -5,16 +5,18 @@ import (
 	"slices"
 )
 
-// calendar is what the date library does not tell of a language that it reads dates of.
+// calendar holds the data that the date library lacks for a language.
 type calendar struct {
-	// back and ahead beside a weekday or month give it a direction; never in front of a word of dates makes it a habit or another word
-	// ("guten Morgen"); inside are words of time that the library knows within phrases only.
+	// back and ahead are words next to a weekday or month that give a direction. never, before a word of dates,
+	// makes it a habit or another word ("guten Morgen"). inside are words of time that the library recognises only
+	// within phrases.
 	back, ahead, never, inside map[string]bool
-	// within before a number of units makes them a duration ("in 3 Tagen geschafft"), unless a word is of the future (will),
-	// or, where the present tells what is to come, none is of the past (done).
+	// within, before a number of units, makes them a duration ("in 3 Tagen geschafft"). Exceptions are a sentence
+	// with a word of the future (will), and a language that uses the present for the future if no word is of the
+	// past (done).
 	within     string
 	will, done *regexp.Regexp
-	// idioms have words of time that tell none.
+	// idioms contain words of time without a time.
 	idioms []string
 }
 
@@ -67,7 +69,7 @@ var calendars = map[string]calendar{
 	"ja": {}, "zh": {}, "ko": {inside: WordSet("주 달 전 후")},
 }
 
-// toCome reports whether the words tell of what is to come.
+// toCome reports whether the words are about the future.
 func (c calendar) toCome(lower []string) bool {
 	return c.will != nil && slices.ContainsFunc(lower, c.will.MatchString) ||
 		c.done != nil && !slices.ContainsFunc(lower, c.done.MatchString)

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// mostForeign bounds the words searched in another language than English, mostClauses the clauses without spaces, mostPhrase the words
-	// of one expression, and longestForeign the bytes of a word.
+	// mostForeign bounds the searched words in languages other than English. mostClauses bounds the clauses without
+	// spaces. mostPhrase bounds the words of one expression. longestForeign bounds the bytes of a word.
 	mostForeign, mostClauses, mostPhrase, longestForeign = 400, 100, 5, 48
-	// noName is the length of a word up to which it is no weekday by itself, nor a month without a number before it: "so", "mar".
+	// noName is the maximum length of an ambiguous name: "so", "mar". Such a word alone is not a weekday. It is a
+	// month only after a number.
 	noName = 3
 )
 
-// others finds the dates of a text in another language than English, and notes that it is in one. Languages that as many words tell are
-// tried in turn: most expressions are of one alone.
+// others finds the dates of a text in a language other than English, and notes the language. It tries all languages
+// with the same number of words in turn. Most expressions belong to one language alone.
 func (d *dater) others() []DateMention {
 	words := d.words[:min(len(d.words), mostForeign)]
 	tally := TallyWords(words)
@@ -55,8 +56,9 @@ func countPolish(words []Word) (n int) {
 	return n
 }
 
-// numeric are dates written in numbers, the day first, and those of Chinese, Japanese and Korean.
-// An ago ends where ongoing is not behind it ("3日前後", "2年前期", "2일 전체"), and a day where no name goes on ("明日香さん").
+// numeric matches dates in numbers, the day first, and dates of Chinese, Japanese and Korean. An "ago" counts only
+// if ongoing does not follow ("3日前後", "2年前期", "2일 전체"). A day counts only if it is not the start of a name
+// ("明日香さん").
 var (
 	numeric    = regexp.MustCompile(`\b(\d{1,2})([./-])(\d{1,2})([./-])((?:19|20)\d\d)\b`)
 	eastDate   = regexp.MustCompile(`\b(?:((?:19|20)\d\d) ?[年년] ?)?(1[0-2]|0?[1-9]) ?[月월](?: ?(3[01]|[12]\d|0?[1-9]) ?[日号일])?`)
@@ -67,7 +69,7 @@ var (
 	nameOn     = regexp.MustCompile(`^(?:[香奈菜美花葉子恵](?:さん|ちゃん|くん|君|先輩|先生)|香(?:[はがとのも、。]|$))`)
 )
 
-// streets have days in their names, and spans make what follows last until now.
+// streets have days in their names. After spans, a time lasts until now.
 var (
 	streets = WordSet(`calle avenida av
 plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
@@ -75,7 +77,7 @@ strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei �
 	spans = WordSet("hace há ha faz")
 )
 
-// beside are the signs that make numbers that look like a date part of a version, an address, or another number.
+// beside are the signs that make a date-like number part of a version, an address, or another number.
 const beside = "0123456789.-/+"
 
 // otherDay are the signs that make the word of time behind them a habit, or one farther away: "毎週", "再来週", "上上周".
@@ -125,7 +127,8 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 	return out
 }
 
-// numbered reports whether a number goes on before or behind what looks like a date: "10.1.2.2024". A sentence may end with it.
+// numbered reports whether a number continues before or after a date-like text: "10.1.2.2024". A sentence may end
+// with it.
 func numbered(said string, start, end int) bool {
 	rest := strings.TrimPrefix(said[end:], ".")
 	return start > 0 && strings.IndexByte(beside, said[start-1]) >= 0 ||
@@ -154,7 +157,7 @@ func (d *dater) eastern(said string, at []int) (DateMention, bool) {
 	return m, ok
 }
 
-// unspacedDates has the library cut each clause that has a sign of time, and reads again what it finds.
+// unspacedDates cuts each clause with a sign of time by the library, and reads each result again.
 func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 	for _, at := range eastClause.FindAllStringIndex(said, mostClauses) {
 		clause := said[at[0]:at[1]]
@@ -272,7 +275,8 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 	}
 }
 
-// otherYear reports whether what may be a year that the library did not read follows the day that ends before word i: "3 de mayo de 1808".
+// otherYear reports whether a possible year, which the library did not read, follows the day before word i: "3 de
+// mayo de 1808".
 func (d *dater) otherYear(lower []string, i int) bool {
 	if i < len(lower) && (lower[i] == "de" || lower[i] == "del") && d.adjacent(i-1) {
 		i++
@@ -280,8 +284,8 @@ func (d *dater) otherYear(lower []string, i int) bool {
 	return i < len(lower) && d.words[i].Number && len(lower[i]) == len("1808") && d.adjacent(i-1)
 }
 
-// phraseAt returns what the longest expression that begins at word i means, and how many words it takes. At most two words are before the
-// first of time, and behind the last at most one and numbers: "semaine prochaine".
+// phraseAt returns the meaning of the longest expression at word i, and its number of words. At most two words are
+// before the first word of time. At most one word and numbers are after the last: "semaine prochaine".
 func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (symbol, int) {
 	most, last := 0, -1
 	for k := i; k < len(lower) && k < i+mostPhrase && (k == i || d.together(k-1)); k++ {
@@ -314,7 +318,8 @@ func (d *dater) together(i int) bool {
 	return d.adjacent(i) || d.words[i].Number && d.text[d.words[i].End:d.words[i+1].Start] == ". "
 }
 
-// shortName reports whether a word of a phrase is short, and the library takes it for a weekday, or for a month with no number before it.
+// shortName reports whether a short word of a phrase is a weekday to the library, or a month without a number
+// before it.
 func (d *dater) shortName(code string, lower []string, i, n int) bool {
 	for k := i; k < i+n; k++ {
 		if d.words[k].Number || utf8.RuneCountInString(lower[k]) > noName || IsUnspaced(lower[k]) {
@@ -332,7 +337,7 @@ func (d *dater) shortName(code string, lower []string, i, n int) bool {
 	return false
 }
 
-// withoutParticle cuts what Korean writes at the end of a noun of time.
+// withoutParticle cuts the Korean particle at the end of a noun of time.
 func withoutParticle(word string) string {
 	for _, p := range []string{"에는", "에", "은", "는", "부터", "까지", "도", "의"} {
 		if rest, ok := strings.CutSuffix(word, p); ok && rest != "" {
@@ -342,7 +347,8 @@ func withoutParticle(word string) string {
 	return word
 }
 
-// resolve places what an expression means. A weekday or month needs a direction: verbs of other languages tell none here.
+// resolve computes the time of an expression. A weekday or month needs a direction, because verbs of other
+// languages give none here.
 func (d *dater) resolve(s symbol, phrase string, towards int) (DateMention, bool) {
 	switch s.kind {
 	case step:
@@ -366,7 +372,8 @@ func (d *dater) resolve(s symbol, phrase string, towards int) (DateMention, bool
 	return DateMention{}, false
 }
 
-// nearest is the day of a month that is clearly the nearest to today: verbs of other languages do not tell here which is meant.
+// nearest returns the day of a month that is clearly the nearest to today. Verbs of other languages give no
+// direction here.
 func (d *dater) nearest(day time.Time) (DateMention, bool) {
 	const near = 120 * 24 * time.Hour
 	for year := d.today.Year() - 1; year <= d.today.Year()+1; year++ {
@@ -378,8 +385,9 @@ func (d *dater) nearest(day time.Time) (DateMention, bool) {
 	return DateMention{}, false
 }
 
-// dayOrWeek tells the unit of a step of days, which the library takes weeks for: whole weeks are ones unless the days are counted, and of
-// no days, what has two words ("diese Woche") or a sign for weeks.
+// dayOrWeek returns the unit of a step in days, because the library turns weeks into days. Whole weeks are weeks,
+// unless the phrase counts days. A step of no days is a week if it has two words ("diese Woche") or a sign for
+// weeks.
 func dayOrWeek(days int, phrase string) Unit {
 	count := strings.IndexFunc(phrase, unicode.IsDigit)
 	switch {

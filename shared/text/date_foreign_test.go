@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Of each language, what people write with a date in it, the expression, the first day of what is meant, and its unit.
+// Each language has typical texts with a date. Each entry has the text, the expression, the first day of its time,
+// and its unit.
 var foreignDates = map[string][]struct {
 	text, expression, first string
 	unit                    text.Unit
@@ -151,7 +152,8 @@ func TestDatesInOtherLanguages(t *testing.T) {
 	}
 }
 
-// Words that the date library takes for short names of weekdays and months, habits, durations, greetings, and what could be two dates.
+// Dates leaves out words that the library takes for short names of weekdays and months. It also leaves out habits,
+// durations, greetings, and ambiguous dates.
 func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 	for language, said := range map[string][]string{
 		"de": {

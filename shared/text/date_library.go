@@ -10,7 +10,7 @@ import (
 	"github.com/markusmobius/go-dateparser/date"
 )
 
-// kind is what an expression says, whenever it is said.
+// kind is the kind of an expression, independent of the day of the text.
 type kind uint8
 
 const (
@@ -23,7 +23,8 @@ const (
 	month
 )
 
-// symbol is the meaning of an expression: so many units from the day it is said (step), or a date or parts of it (time).
+// symbol is the meaning of an expression: a number of units from the day of the text (step), or a date or parts of
+// it (time).
 type symbol struct {
 	kind kind
 	unit Unit
@@ -46,15 +47,15 @@ type classified struct {
 	symbol       symbol
 }
 
-// Two times at which the library reads each expression: what it takes from the one it is said at differs, and so does what it assumes where
-// the expression does not say whether it is past or to come ("three days").
+// The library reads each expression at two times. The parts that it takes from the time of the text differ. So do
+// its assumptions when the expression has no direction ("three days").
 var (
 	earlier = time.Date(2021, time.June, 16, 12, 0, 0, 0, time.UTC)     // a Wednesday
 	later   = time.Date(2023, time.November, 14, 12, 0, 0, 0, time.UTC) // a Tuesday
 )
 
-// mostAsked bounds what the library reads for one text, beside stop words: a word is one, a phrase, which may take it milliseconds, is
-// perPhrase. Beyond it, only what is known from other texts counts.
+// mostAsked bounds the library's lookups for one text, without stop words. A word is one lookup. A phrase counts as
+// perPhrase, because it may take milliseconds. Beyond the bound, only cached results count.
 const mostAsked, perPhrase = 400, 10
 
 // zones are words of other languages that the library takes for time zones, at length.
@@ -93,7 +94,7 @@ func ask(code, phrase string, at time.Time, missing dateparser.PreferredDateSour
 	return found, err == nil && !found.IsZero() && !found.Period.IsTime()
 }
 
-// symbolOf is what two readings of an expression have in common.
+// symbolOf returns the common part of two readings of an expression.
 func symbolOf(a, b date.Date) symbol {
 	const furthest = 1000
 	t, u := a.Time, b.Time

@@ -97,8 +97,8 @@ func (d dater) ahead(i int) (DateMention, int) {
 	return mention(unit, d.stepUnit(unit, count)), n + 2
 }
 
-// count reads a number of units at word i: how many words it takes, the number, and whether
-// it is only roughly known.
+// count reads a number of units at word i. It returns the number of words, the count, and whether the count is only
+// approximate.
 func (d dater) count(i int) (n, count int, vague bool) {
 	word := d.at(i)
 	if word == "a" && (d.at(i+1) == "couple" || d.at(i+1) == "few") {
@@ -140,8 +140,8 @@ func (d dater) stepWeekend(step int) time.Time {
 	return saturday(d.today).AddDate(0, 0, 7*step)
 }
 
-// stepWeekday reads "last Friday" as the nearest one before today, "this Friday" as the one
-// of today's week, and "next Friday" as the one of the week after.
+// stepWeekday reads "last Friday" as the nearest Friday before today. "this Friday" is in today's week, and "next
+// Friday" in the week after.
 func (d dater) stepWeekday(step int, day time.Weekday) time.Time {
 	if step < 0 {
 		return d.today.AddDate(0, 0, -((int(d.today.Weekday())-int(day)+6)%7 + 1))
@@ -150,8 +150,8 @@ func (d dater) stepWeekday(step int, day time.Weekday) time.Time {
 	return inWeek.AddDate(0, 0, 7*step)
 }
 
-// stepMonth reads "last March" as the nearest one before this month, "next March" as the
-// nearest after, and "this March" as the one of this year.
+// stepMonth reads "last March" as the nearest March before this month. "next March" is the nearest after, and "this
+// March" is in this year.
 func (d dater) stepMonth(step int, month time.Month) time.Time {
 	year := d.today.Year()
 	switch {

@@ -202,7 +202,7 @@ func TestLastDayOfAMention(t *testing.T) {
 	}
 }
 
-// What looks like dates all along is read in time that grows with its length alone: less than a tenth of a second for 32 KiB.
+// A text of date-like words takes time linear in its length: less than a tenth of a second for 32 KiB.
 func BenchmarkDatesOfManyWords(b *testing.B) {
 	for _, part := range []string{"in 1 week ", "tues thurs ", "monday ", "30 february ", "last ", "we sat 5 "} {
 		said := strings.Repeat(part, 32<<10/len(part))

@@ -49,8 +49,8 @@ var partsOfDay = WordSet("morning afternoon evening night")
 // beforeMonth before a bare month make it a date; without them "may" and "march" are verbs.
 var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
 
-// otherWord are months that are other words, too, in lower case; beforeOther stand before them as months, helping behind them as verbs.
-// counted are what the number behind a name counts.
+// otherWord are months that have another meaning in lower case. beforeOther are words before them as months.
+// helping are words after them as verbs. counted are nouns that the number after a name counts.
 var (
 	otherWord   = WordSet("may march mar dec")
 	beforeOther = WordSet("in since until till by during early late mid")
@@ -58,7 +58,8 @@ var (
 	counted     = WordSet("years year days weeks months hours minutes miles times people kids")
 )
 
-// beforeDay before a day and month, and beforeWeekday before a short weekday, tell that they are ones.
+// beforeDay are words before a day and month, and beforeWeekday words before a short weekday. They confirm the
+// date.
 var (
 	beforeDay     = WordSet("on by until till since from before after born due")
 	beforeWeekday = WordSet("on this next last by until till before since coming past")
@@ -74,7 +75,8 @@ var putOff = WordSet("to for")
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
 tomorrow scheduled hoping hope wait forward until till til by deadline due`)
 
-// joining words may begin a clause; noPresent, behind its pronoun, are no verbs, or ones that are the same in the past.
+// joining words may begin a clause. noPresent, after the clause's pronoun, are not verbs, or are verbs with the
+// same form in the past.
 var (
 	joining   = WordSet("and but so")
 	noPresent = WordSet("on at in all both each then only never put let set cut hit cost read quit hurt shut beat cast")
@@ -121,7 +123,7 @@ var vaguePhrases = [][]string{
 	{"was", "younger"}, {"was", "little"},
 }
 
-// dateStarts are the words that any reading starts with, beside numbers.
+// dateStarts are the first words of all readings, in addition to numbers.
 var dateStarts = Union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
 ages long years months weeks days as was in`), keys(weekdays), keys(shortWeekdays), keys(months),
 	keys(seasons), keys(counts), vagueCounts)
@@ -134,7 +136,7 @@ func keys[V any](m map[string]V) map[string]bool {
 	return out
 }
 
-// timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
+// timeWords name a time in the past or future, in addition to weekdays and unambiguous months.
 var timeWords = Union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since
 recently`), keys(weekdays), fullMonths("may"))
 
@@ -149,13 +151,14 @@ func fullMonths(except string) map[string]bool {
 	return out
 }
 
-// CalendarWords returns the names of the days of the week, the months and the parts of the day, and the units of time, in lower case
-// and in order.
+// CalendarWords returns the names of the weekdays, the months and the parts of the day, and the units of time. They
+// are in lower case and in order.
 func CalendarWords() []string {
 	return slices.Sorted(maps.Keys(Union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
 }
 
-// IsTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.
+// IsTimeWord reports whether a word names a past or future time, exactly or roughly. The number of a year does,
+// too.
 func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.Lower) }
 
 func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }

@@ -41,8 +41,8 @@ import (
 	"github.com/blugelabs/bluge/analysis/lang/tr"
 )
 
-// Language is a language that texts are analysed in. The zero Language is English, by whose rules everything is analysed that is in none of
-// the others. Scripts without spaces between words are cut alike in every Language.
+// Language is a language of text analysis. The zero Language is English. English rules apply to every text in none
+// of the other languages. Scripts without spaces between words are cut alike in every Language.
 type Language uint8
 
 // English is the zero Language; the others that are named have a script for themselves.
@@ -63,7 +63,8 @@ type languageEntry struct {
 	stops func() analysis.TokenMap
 }
 
-// languages are those of the Snowball project that have a list of stop words, too, and those without spaces, which have no stems.
+// languages are the Snowball languages that also have a list of stop words, and the languages without spaces, which
+// have no stems.
 var languages = [...]languageEntry{
 	English:          {code: "en"},
 	arabicLanguage:   {"ar", arabic.Stem, ar.StopWords},
@@ -108,8 +109,8 @@ var stopLanguages = sync.OnceValue(func() map[string]languageSet {
 	return out
 })
 
-// Tally counts what of texts tells each language: its stop words, which make up half of what is said in any, and what is written in a
-// script that no other Language has.
+// Tally counts the evidence for each language. The evidence is its stop words, which are about half of any text,
+// and the words in a script that no other Language has.
 type Tally [len(languages)]int
 
 // TallyWords counts the words of a text, and the characters of scripts without spaces.
@@ -163,8 +164,8 @@ func (t *Tally) Add(other Tally) {
 	}
 }
 
-// Language is the language that most of the words tell, if clearly more of them tell it than the expected one: a single word may be a name,
-// and many are in several languages.
+// Language returns the language with the most words, if it clearly leads the expected language. A single word may
+// be a name, and many words are in several languages.
 func (t Tally) Language(expected Language) Language {
 	const more = 2
 	best := expected
@@ -179,12 +180,13 @@ func (t Tally) Language(expected Language) Language {
 // Foreign reports whether the words are another language's rather than English, however few they are.
 func (t Tally) Foreign() bool { return slices.Max(t[:]) > t[English] }
 
-// Detect returns the language of a text. One that does not tell, as short ones may not, is in the language that is expected of it.
+// Detect returns the language of a text. A text without clear evidence, such as a short one, is in the expected
+// language.
 func Detect(said string, expected Language) Language {
 	return TallyWords(Words(said)).Language(expected)
 }
 
-// IsStopWord reports whether a lower-case word carries no content of its own in this language.
+// IsStopWord reports whether a lower-case word is a stop word of this language.
 func (l Language) IsStopWord(lower string) bool {
 	if !l.stems() {
 		return IsStopWord(lower)

@@ -15,7 +15,7 @@ func surely(said string) bool {
 	return slices.ContainsFunc([]string{"Oslo", "cats", "pilot", "peanuts"}, func(word string) bool { return strings.Contains(sure, word) })
 }
 
-// TestALineBehindAnAttributionClosesNothing has lines and exports of somebody else.
+// TestALineBehindAnAttributionClosesNothing has lines and exports of another person.
 func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 	for _, said := range []string{
 		// single lines
@@ -50,7 +50,7 @@ func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 	}
 }
 
-// TestAQuotationOrALetterClosesNothing has somebody else's passages.
+// TestAQuotationOrALetterClosesNothing has passages of another person.
 func TestAQuotationOrALetterClosesNothing(t *testing.T) {
 	for _, said := range []string{
 		"“I moved to Oslo last week and work as a pilot.”", "‘I moved to Oslo last week,’ Mallory said.", "‹I moved to Oslo last week.›",

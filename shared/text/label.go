@@ -30,7 +30,8 @@ var (
 
 	names    = sync.OnceValue(func() map[string]bool { return WordSet(foldAccents(nameList)) })
 	headings = sync.OnceValue(func() map[string]bool { return WordSet(foldAccents(headingList)) })
-	// selves are the words for oneself of all languages whose words mean nothing else in the others.
+	// selves are the words for the speaker in all languages, without words that mean something else in another
+	// language.
 	selves = sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
 		for code, words := range selfWords {
@@ -45,37 +46,37 @@ var (
 // maxLabelWords is how many words a label has at most, particles aside; maxUnspacedLabel how many characters without spaces.
 const maxLabelWords, maxUnspacedLabel = 4, 8
 
-// label says whose line a label makes.
+// label is the owner of a line by its label.
 type label int
 
 const (
-	// noLabel is of a line without a label that may name somebody.
+	// noLabel is a line without a label that may be a name.
 	noLabel label = iota
 	// headingLabel is a heading, or a word for oneself.
 	headingLabel
 	// speakerLabel names the speaker.
 	speakerLabel
-	// maybeLabel names somebody if other lines show it.
+	// maybeLabel is a name if other lines show it.
 	maybeLabel
-	// unsureLabel may name somebody else.
+	// unsureLabel may be the name of another person.
 	unsureLabel
-	// othersLabel names somebody else, who speaks.
+	// othersLabel is the name of another person, who speaks.
 	othersLabel
 )
 
 var (
-	// origin opens a label of what somebody else said; group 1 is who.
+	// origin matches a label of another person's words. Group 1 is the person.
 	origin = regexp.MustCompile(`^(?i:(?:[\pL’'-]+ ){0,5}(?:message|messages|msg|text|note|letter|mail|email|forwarded|fwd|quote` +
 		`|quoted|reply|answer|comment|post|posted|copied|pasted|sent|nachricht|mail|brief|zitat|mensaje|carta|cita` +
 		`|message|lettre|citation|mensagem|messaggio|lettera|bericht)[ ]` +
 		`(?:from|by|of|von|vom|de|del|da|do|di|van)|from|von|by) (.+)$`)
-	// source is any other label with somebody whom it is from; group 1 is who.
+	// source matches any other label with the source of the words. Group 1 is the person.
 	source = regexp.MustCompile(`^(?:[\pL’'-]+ ){1,3}(?:from|by|von) (.+)$`)
 	// thirdPersons are pronouns of others that stand as a label.
 	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles
 		lui leur ela ele eles elas
 		lei loro hij zij hem haar`)
-	// labelOwners stand before what belongs to the speaker, labelOthers before what belongs to somebody else.
+	// labelOwners stand before the speaker's things. labelOthers stand before another person's things.
 	labelOwners = sync.OnceValue(func() map[string]bool {
 		return ownersOf(firstOwner, func(r reader) map[string]bool { return r.owners })
 	})
@@ -86,12 +87,12 @@ var (
 	determiners = sync.OnceValue(func() map[string]bool {
 		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
 	})
-	// manyOrAnimals are companions of whom a heading rather tells: "my kids: I drive them to school".
+	// manyOrAnimals are companions in headings rather than labels: "my kids: I drive them to school".
 	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit
 		hamster puppy kitten baby
 		eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata enfants chien chienne chat chatte pais filhos cachorro
 		cachorra cão genitori figli cane gatto gatta`)
-	// referring words take up somebody whom a label names.
+	// referring words refer back to the person in a label.
 	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela eles lei loro")
 )
 
@@ -102,8 +103,9 @@ func ownersOf(out map[string]bool, of func(reader) map[string]bool) map[string]b
 	return out
 }
 
-// labelOf says whose the words behind an attribution are, of which a speaker is the user. A label is a person's where a handle, a time of
-// day, kinship or a known name says so, and the words are in the first person. Other names may be.
+// labelOf returns the owner of the words after an attribution in the user's text. A label is a person's if a
+// handle, a time of day, kinship or a known name shows it, and if the words are in the first person. Other names
+// may be a person's.
 func (a attribution) labelOf(rest, speaker string) label {
 	var words []string
 	for w := range strings.FieldsSeq(foldAccents(strings.ToLower(a.label))) {
@@ -165,7 +167,7 @@ func (a attribution) labelOf(rest, speaker string) label {
 	return noLabel
 }
 
-// headingOf is the label of words of which one is a heading's; too many words are no label.
+// headingOf returns the label of words with one word of a heading. Too many words are not a label.
 func headingOf(words []string) label {
 	if len(words) > maxLabelWords || strings.Trim(words[0], "0123456789") == "" {
 		return noLabel
@@ -173,7 +175,8 @@ func headingOf(words []string) label {
 	return headingLabel
 }
 
-// firmly is the label of somebody who is surely not the speaker if the words are in the first person, or have a time of day and a name.
+// firmly returns the label of another speaker, if the words are in the first person, or have a time of day and a
+// name.
 func (a attribution) firmly(rest string, doubtful bool) label {
 	if a.exported || !doubtful && saysSelf(rest) || strings.TrimSpace(rest) == "" {
 		return othersLabel
@@ -205,7 +208,7 @@ func ownedLabel(words []string, rest string) (of label, ok bool) {
 	return noLabel, false
 }
 
-// companionsOf is the companion among the words of a label, folded; empty where there is none.
+// companionsOf returns the companion among the words of a label, folded. It is empty if there is no companion.
 func companionsOf(words []string) string {
 	for _, w := range words {
 		w = strings.TrimSuffix(w, "'s")
@@ -244,7 +247,8 @@ func isSpeaker(words []string, speaker string) bool {
 	return false
 }
 
-// isHeading reports whether a label has a word of a heading; without spaces between words, whether it is, begins with or ends in one.
+// isHeading reports whether a label has a word of a heading. Without spaces between words, the label may be such a
+// word, or begin or end with it.
 func isHeading(words []string) bool {
 	known := headings()
 	if slices.ContainsFunc(words, func(w string) bool { return known[w] || stopLanguages()[w] != 0 && !names()[w] && !nameParticles[w] }) {
@@ -266,8 +270,8 @@ func isHeading(words []string) bool {
 	return false
 }
 
-// isNameShaped reports whether a label is written as a name: a few words that begin with a capital, or some characters of a script
-// without capitals.
+// isNameShaped reports whether a label has the form of a name. It is a few words that begin with a capital, or some
+// characters of a script without capitals.
 func isNameShaped(said string) bool {
 	n := 0
 	for w := range strings.FieldsSeq(said) {

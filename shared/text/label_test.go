@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// TestALineBehindANameIsAnothersWord reads single lines of a user who is called Ana Pinto.
+// TestALineBehindANameIsAnothersWord reads single lines of a user with the name Ana Pinto.
 func TestALineBehindANameIsAnothersWord(t *testing.T) {
 	for _, said := range []string{
 		"Marta: I live in Braga now.", "Marta Silva: I live in Braga now.", "[10:32] Marta: I live in Braga now.",

@@ -14,7 +14,7 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// maxStemBytes bounds what is stemmed: nothing longer is a word, and stemming is quadratic.
+// maxStemBytes bounds the input of stemming. A longer text is not a word, and stemming is quadratic.
 const maxStemBytes = 64
 
 // Word is one word or number of a text.
@@ -92,8 +92,8 @@ func isWordRune(r rune) bool {
 // dropped first.
 func Stem(word string) string { return English.Stem(word) }
 
-// Stem returns the Snowball stem of a lower-case word of this language, without accents; a word of a language that has no stems is taken
-// for an English one.
+// Stem returns the Snowball stem of a lower-case word of this language, without accents. A language without stems
+// uses the English stemmer.
 func (l Language) Stem(word string) string {
 	if !l.stems() {
 		word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "'")
@@ -123,7 +123,8 @@ type stemmed struct {
 	language   Language
 }
 
-// stems are those of words met lately, one a slot: few words make up most of what is said, and stemming one takes a microsecond.
+// stems is a cache of recent words, one per slot. Few words are most of a text, and stemming one takes a
+// microsecond.
 var (
 	stems    [1 << 13]atomic.Pointer[stemmed]
 	stemSeed = maphash.MakeSeed()
@@ -152,7 +153,8 @@ func StemSet(text string) map[string]bool {
 	return set
 }
 
-// Canonical is a text's words in lower case, one space apart: equal for texts that differ in case, punctuation and spaces only.
+// Canonical returns a text's words in lower case, one space apart. Texts that differ only in case, punctuation and
+// spaces have an equal result.
 func Canonical(text string) string {
 	words := Words(text)
 	lower := make([]string, len(words))

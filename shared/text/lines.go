@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// spoken is a line of a text with whose it is by its label.
+// spoken is a line of a text with its owner by label.
 type spoken struct {
 	// from and to are its bytes, words is where those behind the label begin.
 	from, to, words int
@@ -18,7 +18,8 @@ var (
 	bodyKeys   = WordSet("text message msg body content said says nachricht mensaje texto texte mensagem messaggio testo")
 )
 
-// lines passes on lines of data and of dialogues, and what others say or claim within the rest.
+// lines marks lines of data and of dialogues as passed on. In the rest, it marks the words and claims of other
+// people.
 func (p *parted) lines(rest string) {
 	roles := false
 	for l := range strings.Lines(rest) {
@@ -73,8 +74,7 @@ func endsWithColon(s string) bool {
 	return strings.HasSuffix(s, ":") || strings.HasSuffix(s, "：")
 }
 
-// readLines reads the labels of lines. Labels that come again beside other ones, or beside somebody else's, are
-// names.
+// readLines reads the labels of lines. Labels that repeat, next to other labels or another person's, are names.
 func (p *parted) readLines(rest string) []spoken {
 	var out []spoken
 	at, sender, foreign := 0, false, false
@@ -132,7 +132,7 @@ func (p *parted) attribution(line string) (a attribution, ok bool) {
 	return attributionOf(line)
 }
 
-// isSender reports whether the value of a field is somebody else's name.
+// isSender reports whether the value of a field is another person's name.
 func isSender(value, speaker string) bool {
 	words := lowerWords(value)
 	return len(words) > 0 && len(words) <= maxLabelWords && !saysSelf(value) && !isSpeaker(words, speaker)

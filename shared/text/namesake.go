@@ -5,7 +5,7 @@ import "strings"
 var (
 	// namesakes are stop words that people, and a month, are called, too.
 	namesakes = WordSet("will may can don do an my so or else")
-	// leading ones may open a sentence as names: the others nearly always do so as what they are otherwise.
+	// leading words may open a sentence as names. Other words almost always have their usual meaning there.
 	leading = WordSet("will may can don")
 	// asking ones are verbs where a subject follows.
 	asking = WordSet("will may can do")
@@ -17,14 +17,15 @@ i'm you'll it's one two three four five six seven eight nine ten half`)
 	bares = WordSet("be not never have")
 )
 
-// IsFiller reports whether word i of a text carries no content of its own: a stop word that is not written as somebody's name.
+// IsFiller reports whether word i of a text is a filler: a stop word that is not written as a name.
 func IsFiller(text string, words []Word, i int) bool {
 	lower := words[i].Lower
 	return (stopWords[lower] || stopWords[strings.TrimSuffix(lower, "'s")]) && !IsNamesake(text, words, i)
 }
 
-// IsNamesake reports whether stop word i of a text is written as the name, or the month, that looks like it: "Does Will know Don?", but
-// not "Will she come?" or "Don't". Where a capital tells nothing, at the beginning of a sentence and in a title, the words around do.
+// IsNamesake reports whether stop word i of a text is written as the name, or the month, of the same form. "Does
+// Will know Don?" has such names. "Will she come?" and "Don't" have none. At the beginning of a sentence and in a
+// title, a capital is not enough. The words around it decide there.
 func IsNamesake(text string, words []Word, i int) bool {
 	w := words[i]
 	name := strings.TrimSuffix(w.Lower, "'s")
@@ -54,7 +55,8 @@ type place struct {
 	text         string
 	words        []Word
 	at, from, to int
-	// opens is whether a sentence or a part of one begins with the word, afterComma whether only a comma is before it.
+	// opens reports whether the word begins a sentence or a part of one. afterComma reports whether only a comma is
+	// before it.
 	opens, afterComma bool
 	// question is whether the sentence ends in a question mark.
 	question bool
@@ -80,13 +82,13 @@ func (p *place) find() {
 	p.afterComma = p.at > p.from && strings.Contains(p.gap(p.at), ",")
 }
 
-// gap is what stands between a word and the one before it.
+// gap returns the text between a word and the word before it.
 func (p *place) gap(i int) string { return p.text[p.words[i-1].End:p.words[i].Start] }
 
-// opensPart reports whether what follows some punctuation may be written as a sentence is.
+// opensPart reports whether the text after some punctuation may be written as a sentence.
 func opensPart(gap string) bool { return strings.ContainsAny(gap, ":;()\"“”„«»–—-*/…") }
 
-// isCutShort reports whether the word is what an apostrophe that was left out, or is none, leaves of "don't".
+// isCutShort reports whether the word is the rest of "don't" after a missing or replaced apostrophe.
 func (p *place) isCutShort() bool { return p.at+1 < p.to && p.words[p.at+1].Lower == "t" }
 
 // asks reports whether a subject follows, where the word may be a verb in spite of its capital.

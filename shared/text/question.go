@@ -2,15 +2,17 @@ package text
 
 import "strings"
 
-// WhenNoun reports whether a lower-case word of a question that asks for a time is answered by a date, and not by the word.
+// WhenNoun reports whether a question about a time is answered by a date for this lower-case noun, and not by the
+// noun itself.
 func WhenNoun(lower string) bool { return whenNouns[lower] }
 
 var (
 	whenNouns = WordSet("date year month day time long ago")
-	// askedTimes after "what" or "which" ask for a time; so do datedTimes where nothing says of what.
+	// askedTimes after "what" or "which" ask for a time. So do datedTimes if no word says of what.
 	askedTimes = WordSet("date dates year month week weekend day time")
 	datedTimes = WordSet("date dates")
-	// occasions told of are times, where a day or a time is also what was done then: "tell me the year she left".
+	// occasions are times after a verb of telling: "tell me the year she left". A day or a time there may be an
+	// experience.
 	occasions = WordSet("year month week")
 	// askedHow after "how" do.
 	askedHow = WordSet("long soon recently")
@@ -19,7 +21,7 @@ var (
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
 	auxiliaries = WordSet(`is was were are am be did do does has have had will would can could shall should may might must
 isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
-	// measures may come in between, or be all that follows; placings with what they place, too: "when in May did she".
+	// measures may come in between, or be the whole rest. placings come with their object: "when in May did she".
 	measures = WordSet("exactly precisely roughly approximately again please")
 	placings = WordSet("in on about around")
 	// questionWords other than "when" ask for something else.
@@ -28,16 +30,16 @@ isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wou
 	wondering = WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
 wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
 asking since until till by from`)
-	// telling words are those of them that have a hearer: "tell her when", but not "know her when".
+	// telling words are the asking words with a hearer: "tell her when", but not "know her when".
 	telling = WordSet("tell tells told remind ask asks asked asking")
 	hearers = WordSet("me us you him her them everybody everyone")
-	// begging words lead up to a date that is wanted, beside the wondering ones: "give me the date of".
+	// begging words lead up to a wanted date, in addition to the wondering ones: "give me the date of".
 	begging = WordSet("give send show need needs want wants like have got")
 	// addressed words may stand between these and the question.
 	addressed = WordSet("again just exactly of about please")
-	// ownForms begin sentences about what one knows oneself.
+	// ownForms begin sentences about the speaker's knowledge.
 	ownForms = WordSet("i we i've we've i'll we'll")
-	// pronouns are subjects that a verb follows at once, pasts verbs of what has been, beside those that end in -ed.
+	// pronouns are subjects directly before a verb. pasts are past verbs, in addition to verbs that end in -ed.
 	pronouns = WordSet("i you he she it we they")
 	pasts    = WordSet(`was were had did went got left came began took met made found bought knew said told saw gave heard felt became kept
 ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold spent sent built quit`)
@@ -47,14 +49,15 @@ ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold sp
 type clause struct {
 	said  string
 	words []Word
-	// all are the words of the text, from is where those of the sentence begin.
+	// all are the words of the text. from is the first word of the sentence.
 	all  []Word
 	from int
 	// asks is whether the sentence ends in a question mark, open whether in nothing at all.
 	asks, open bool
 }
 
-// AsksWhen recognises, by their words, questions that want a time, in any sentence of a text. The words are those of the text.
+// AsksWhen recognises, by their words, questions about a time, in any sentence of a text. words are the words of
+// said.
 func AsksWhen(said string, words []Word) bool {
 	for start := 0; start < len(words); {
 		end := start + 1
@@ -123,7 +126,7 @@ func (c clause) auxiliary(i int) bool {
 	return auxiliaries[c.words[i].Lower] && !IsNamesake(c.said, c.all, c.from+i)
 }
 
-// between is what stands before word i, behind the word before it.
+// between returns the text between word i and the word before it.
 func (c clause) between(i int) string {
 	if i == 0 {
 		return ""
@@ -131,7 +134,8 @@ func (c clause) between(i int) string {
 	return c.said[c.words[i-1].End:c.words[i].Start]
 }
 
-// opensWhen reports whether "when" is followed by what asks, wherever it stands: behind it, a verb before its subject is a question's.
+// opensWhen reports whether a question follows "when", anywhere in the sentence. A verb before its subject marks a
+// question there.
 func (c clause) opensWhen(at int) bool {
 	if c.words[at].Lower == "when's" {
 		return true
@@ -165,7 +169,7 @@ func (c clause) afterMeasures(i int) int {
 
 func isJoint(w Word) bool { return w.Lower == "and" || w.Lower == "or" }
 
-// besideQuestion reports whether "when" is asked together with something else: "where and when".
+// besideQuestion reports whether "when" is part of a double question: "where and when".
 func (c clause) besideQuestion(at int) bool {
 	return at > 1 && isJoint(c.words[at-1]) && questionWords[c.words[at-2].Lower]
 }
@@ -176,7 +180,7 @@ func (c clause) endsInWhen(at int) bool {
 	return next == len(c.words) && (at == 0 || c.asks || c.open) && !c.knowsOneself(at)
 }
 
-// isBareWhen reports whether a sentence is no more than "when" and what happened, with a question mark: "When she left?".
+// isBareWhen reports whether a sentence is only "when" and an event, with a question mark: "When she left?".
 func (c clause) isBareWhen(at int) bool {
 	if !c.asks || at > 0 {
 		return false
@@ -207,7 +211,7 @@ func (c clause) lead(at int, leads map[string]bool) int {
 	return k
 }
 
-// own reports whether the leading word k tells what one knows oneself: of that, nothing is asked.
+// own reports whether the leading word k is about the speaker's own knowledge. Such a sentence asks nothing.
 func (c clause) own(k int) bool {
 	switch c.words[k].Lower {
 	case "asking", "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by", "from",
@@ -222,7 +226,7 @@ func (c clause) knowsOneself(at int) bool {
 	return k >= 0 && c.own(k)
 }
 
-// wondersWhen reports whether what stands before "when" leads up to a question.
+// wondersWhen reports whether the words before "when" lead up to a question.
 func (c clause) wondersWhen(at int) bool {
 	if c.besideQuestion(at) {
 		at -= 2
@@ -231,8 +235,8 @@ func (c clause) wondersWhen(at int) bool {
 	return k >= 0 && !c.own(k) && !(telling[c.words[k].Lower] && c.isErrand(at))
 }
 
-// isErrand reports whether "when" says at what moment something is to be done or told: "remind me when I get home to buy milk". Then it
-// goes on with a present, and further on with what is to be done.
+// isErrand reports whether "when" names the moment of an errand: "remind me when I get home to buy milk". Then a
+// present follows, and later the errand.
 func (c clause) isErrand(at int) bool {
 	verb := at + 2
 	if at+1 < len(c.words) {
@@ -253,8 +257,8 @@ func (c clause) isErrand(at int) bool {
 	return false
 }
 
-// asksTime reports whether word at, a unit of time or a date, is asked for: by "what" or "which", by somebody who wants to be told, or by
-// itself.
+// asksTime reports whether the sentence asks for word at, a unit of time or a date. It asks by "what" or "which",
+// by a request, or by the word alone.
 func (c clause) asksTime(at int) bool {
 	dated := datedTimes[c.words[at].Lower]
 	from := at - 1
@@ -291,7 +295,7 @@ func (c clause) asksTime(at int) bool {
 	return k >= 0 && !c.own(k)
 }
 
-// isSpecified reports whether what follows says of what the time is: "the year of her birth", "the year she was born".
+// isSpecified reports whether the next words specify the time: "the year of her birth", "the year she was born".
 func (c clause) isSpecified(at int) bool {
 	if at+1 == len(c.words) {
 		return false
@@ -310,8 +314,9 @@ func (c clause) tells(at int) bool {
 	return false
 }
 
-// isCompound reports whether the word after a time makes something else of it: "what time zone", "what day job". Then its verb or its
-// subject comes only after that. A question that begins there has its verb first: "what year did she", but not "what year ana moved".
+// isCompound reports whether the word after a time gives it another meaning: "what time zone", "what day job". Then
+// its verb or its subject comes only after that. A question that begins there has its verb first: "what year did
+// she", but not "what year ana moved".
 func (c clause) isCompound(at int, opens bool) bool {
 	const longest = 2
 	for i := at + 1; i <= at+longest && i < len(c.words); i++ {

@@ -12,8 +12,8 @@ var closers = map[rune]string{
 	'‹': "›", '›': "‹", '「': "」", '『': "』", '"': "\"", '‘': "’", '\'': "'",
 }
 
-// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has
-// none, or speaks in the first person; others may be names and titles.
+// A quotation is speech if it has this many words in small letters, or runes of a script without them. A quotation
+// in the first person is speech, too. Other quotations may be names and titles.
 const quotedWords, quotedRunes = 3, 10
 
 // quotations passes on the quotations of speech. A text that is one quotation may be the speaker's.
@@ -57,8 +57,8 @@ func opensQuotation(s string, at int, mark rune) bool {
 	return true
 }
 
-// quotationEnd returns the end of a quotation whose words begin at a byte; -1 where it has none up to the byte that
-// was searched last.
+// quotationEnd returns the end of a quotation with its first word at a byte. It is -1 if there is no end up to the
+// byte of the last search.
 func quotationEnd(s string, from int, mark rune) (end, searched int) {
 	for i, r := range s[from:] {
 		to := from + i + utf8.RuneLen(r)
@@ -75,7 +75,7 @@ func quotationEnd(s string, from int, mark rune) (end, searched int) {
 	return -1, len(s)
 }
 
-// isSpeech tells a quotation of words from one of a name or title.
+// isSpeech separates a quotation of words from a quoted name or title.
 func isSpeech(quoted string) bool {
 	small, caseless := 0, 0
 	for w := range strings.FieldsSeq(quoted) {
@@ -91,10 +91,10 @@ func isSpeech(quoted string) bool {
 	return small >= quotedWords || caseless >= quotedRunes
 }
 
-// besideQuotation is how many bytes beside a quotation may say that somebody speaks.
+// besideQuotation is the number of bytes around a quotation that may mention a speaker.
 const besideQuotation = 40
 
-// mentionsSpeech reports whether a quotation ends as a sentence does, or words beside it say that somebody speaks.
+// mentionsSpeech reports whether a quotation ends as a sentence does, or whether words around it mention a speaker.
 func mentionsSpeech(s string, from, to int) bool {
 	inner := strings.TrimRight(s[from:to], " \t\n\u00a0\u202f\"'”’“»«›‹」』")
 	if last, _ := utf8.DecodeLastRuneInString(inner); isTerminal(last) || last == ',' {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// SearchTerms returns what of a text a lexical index compares, in the language that it is in as far as it tells: see Language.SearchTerms.
+// SearchTerms returns the terms of a text for a lexical index, in the detected language. See Language.SearchTerms.
 func SearchTerms(said string) []string { return Detect(said, English).SearchTerms(said) }
 
-// SearchTerms returns what of a text in this language a lexical index compares: its words and numbers in order, with
-// repetitions, in lower case, without accents, stop words, question words and possessive endings, and
-// stemmed. Documents and queries must both pass through it. A hyphenated word becomes its parts; a
-// number or date of several parts is kept whole beside them, so that "2023-05-01" finds both
-// "2023-05-01" and "2023". Of a script without spaces every two neighbouring characters are a term. No term
-// contains white space. A text of stop words alone has no terms.
+// SearchTerms returns the terms of a text in this language for a lexical index. Terms are the text's words and
+// numbers in order, with repetitions, in lower case, stemmed and without accents. Stop words, question words and
+// possessive endings are removed. Documents and queries must both pass through it. A hyphenated word becomes its
+// parts. A number or date of several parts is also kept whole, so "2023-05-01" finds both "2023-05-01" and "2023".
+// In a script without spaces, every two neighbouring characters are a term. No term contains white space. A text of
+// stop words alone has no terms.
 func (l Language) SearchTerms(said string) []string {
 	said = l.Plain(said)
 	words := Words(said)
@@ -28,7 +28,8 @@ func (l Language) SearchTerms(said string) []string {
 	return terms
 }
 
-// Plain is a text in the form that its words are compared in: of English without accents; the stemmers of other languages need theirs.
+// Plain returns a text in the form for comparisons of words. English loses its accents. The stemmers of other
+// languages need them.
 func (l Language) Plain(said string) string {
 	if !l.stems() {
 		return foldAccents(said)
@@ -36,12 +37,12 @@ func (l Language) Plain(said string) string {
 	return norm.NFKC.String(said)
 }
 
-// WordTerms returns the search terms of word i of a Plain text, as they are among SearchTerms of all of it.
+// WordTerms returns the search terms of word i of a Plain text, as SearchTerms of the whole text has them.
 func (l Language) WordTerms(said string, words []Word, i int) []string {
 	return l.appendTerms(nil, said, words, i)
 }
 
-// IsFiller reports whether word i of a text carries no content of its own in this language.
+// IsFiller reports whether word i of a text is a filler in this language.
 func (l Language) IsFiller(said string, words []Word, i int) bool {
 	if !l.stems() {
 		return IsFiller(said, words, i)
@@ -91,7 +92,8 @@ func (l Language) appendRuns(terms []string, word string) []string {
 	return terms
 }
 
-// inner are the signs within a word that part it: outside English, what an apostrophe cuts short is a word of its own ("l'île").
+// inner returns the signs that split a word. Outside English, a part before an apostrophe is a separate word
+// ("l'île").
 func (l Language) inner() string {
 	if !l.stems() {
 		return "-"

@@ -10,8 +10,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Splitter splits text into sentences: by a model of English, and by Unicode's rules where another script ends its sentences with marks of
-// its own. It is safe for concurrent use.
+// Splitter splits text into sentences. It uses a model of English. Where another script has its own marks for the
+// end of a sentence, it uses Unicode's rules. It is safe for concurrent use.
 type Splitter struct {
 	tokenizer *sentences.DefaultSentenceTokenizer
 }
@@ -43,8 +43,8 @@ func (s *Splitter) Split(text string) []string {
 	return out
 }
 
-// foreignRuns cuts a line where Unicode's rules (UAX 29) end a sentence, if it has a mark for that which English has not. English alone is
-// left to the model, which knows abbreviations.
+// foreignRuns cuts a line at the sentence ends of Unicode's rules (UAX 29), if the line has an end mark that
+// English lacks. The model handles English alone, because it recognises abbreviations.
 func foreignRuns(line string) []string {
 	if !strings.ContainsFunc(line, func(r rune) bool {
 		return r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r)
@@ -60,8 +60,8 @@ func foreignRuns(line string) []string {
 	return out
 }
 
-// appendRuns appends a sentence, cut where the model misses an end: after "!" or "?" before
-// white space, and at a point that is followed by a capital without a space ("Great.I went").
+// appendRuns appends a sentence, cut at ends that the model misses. These are "!" or "?" before white space, and a
+// point directly before a capital ("Great.I went").
 func appendRuns(out []string, text string) []string {
 	start := 0
 	runes := []rune(text)

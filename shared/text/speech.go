@@ -19,7 +19,7 @@ var (
 		говорит`)
 	// selfSubjects are pronouns of the first person as the subject.
 	selfSubjects = WordSet("i i've i'd we we've ich wir yo nosotros nosotras je j nous eu nós io noi ik wij я мы")
-	// contrasting words begin what the speaker says against what others said; adding ones do so behind a comma.
+	// contrasting words begin the speaker's contrast to another person's words. adding words do so after a comma.
 	contrasting = WordSet(`but whereas while though although however yet aber sondern während doch pero mientras
 		aunque mais tandis alors mas enquanto
 		ma mentre maar terwijl но`)
@@ -28,8 +28,8 @@ var (
 	between = WordSet("then now also personally actually que qu dass jetzt ahora maintenant agora adesso")
 )
 
-// sayingEnds returns where the words of somebody else begin behind a line's colon, as in "she told everyone: ..."; -1
-// where nobody's do.
+// sayingEnds returns the start of another person's words after a line's colon, as in "she told everyone: ...". It
+// is -1 without such words.
 func sayingEnds(line string) int {
 	head := Cut(line, mostAttributed)
 	colon := strings.IndexAny(head, ":：")
@@ -63,8 +63,8 @@ func sayingEnds(line string) int {
 	return colon + 1
 }
 
-// ownAgain returns where the speaker's own words begin again behind what others said: "..., but I moved"; -1 where
-// they do not.
+// ownAgain returns the start of the speaker's own words after another person's words: "..., but I moved". It is -1
+// without such a start.
 func ownAgain(said string) int {
 	words := Words(said)
 	for i := 0; i+1 < len(words); i++ {
@@ -107,12 +107,12 @@ var (
 		lettera dit deze это`)
 )
 
-// mostRequest is how many bytes a request to work on a text takes at most, mostBefore how many words stand before its
-// verb.
+// mostRequest is the maximum length in bytes of a request to work on a text. mostBefore is the maximum number of
+// words before its verb.
 const mostRequest, mostBefore = 200, 6
 
-// workedOn returns where a text begins that the first line asks to be worked on; -1 where it asks nothing such. own
-// says that the text may be the speaker's.
+// workedOn returns the start of a text that the first line asks to work on. It is -1 without such a request. own
+// reports that the text may be the speaker's.
 func workedOn(s string) (from int, own bool) {
 	lead := len(s) - len(strings.TrimLeft(s, "\r\n\t "))
 	line, _, more := strings.Cut(s[lead:], "\n")
@@ -135,7 +135,7 @@ func workedOn(s string) (from int, own bool) {
 	return lead + len(line), !pointsAtAnothers(line)
 }
 
-// pointsAtAnothers reports whether a request has a text of somebody else's that follows it.
+// pointsAtAnothers reports whether a request comes before a text of another person.
 func pointsAtAnothers(line string) bool {
 	words := Words(line)
 	for i, w := range words[:max(0, len(words)-1)] {
@@ -147,7 +147,7 @@ func pointsAtAnothers(line string) bool {
 }
 
 var (
-	// greeting opens a letter; group 1 is who is greeted.
+	// greeting opens a letter. Group 1 is the addressee.
 	greeting = regexp.MustCompile(`^[\s\pZ]*(?i:dear|my dear|dearest|hi|hello|hey|hallo|liebe|lieber|liebes|hola` +
 		`|querid[oa]|estimad[oa]|bonjour|salut|chère?` +
 		`|olá|oi|car[oa]|prezad[oa]|ciao|gentile|beste|lieve|hej|kära|привет|дорог(?:ой|ая))[\s\pZ]+` +
@@ -194,14 +194,14 @@ func (p *parted) letters(rest string) {
 	}
 }
 
-// signs reports whether a line is somebody else's name.
+// signs reports whether a line is another person's name.
 func (p *parted) signs(line string) bool {
 	line = strings.Trim(line, " \t.!,–—-")
 	words := lowerWords(line)
 	return len(words) > 0 && len(line) < mostAttributed && isNameShaped(line) && p.isSomebody(words)
 }
 
-// isSomebody reports whether folded words may name somebody else than the speaker.
+// isSomebody reports whether folded words may be the name of another person than the speaker.
 func (p *parted) isSomebody(words []string) bool {
 	return !isSpeaker(words, p.speaker) && (names()[words[0]] || !isHeading(words))
 }

@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// IsStopWord reports whether a lower-case word carries no content of its own: pronouns,
-// articles, auxiliaries, prepositions, conjunctions and their contractions.
+// IsStopWord reports whether a lower-case word is a stop word: a pronoun, article, auxiliary, preposition,
+// conjunction or contraction of these.
 func IsStopWord(lower string) bool {
 	return stopWords[lower]
 }

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Subject is whom or what a statement is about, as far as its beginning tells. The zero value is not known.
+// Subject is the subject of a statement, as far as its beginning shows. The zero value is an unknown subject.
 type Subject struct {
-	// Speaker says that it is about whoever speaks, Other that it is about somebody or something else.
+	// Speaker means that the statement is about its speaker. Other means that it is about another person or thing.
 	Speaker, Other bool
 	// Person says that the other is a person or an animal.
 	Person bool
-	// Heads are the words that name the other, in lower case. A pronoun has none.
+	// Heads are the words that name the other, in lower case. A pronoun has no heads.
 	Heads []string
-	// Relation is what the other is to the speaker, such as "brother"; empty where the statement does not say it.
+	// Relation is the other's relation to the speaker, such as "brother". It is empty if the statement has no
+	// relation.
 	Relation string
 }
 
-// IsUnnamed reports whether a statement is about a person whom it does not name: "He lives in Rome."
+// IsUnnamed reports whether a statement is about a person without a name: "He lives in Rome."
 func (s Subject) IsUnnamed() bool { return s.Person && len(s.Heads) == 0 }
 
 var (
@@ -26,7 +27,7 @@ var (
 	otherPerson = WordSet(`you you're you've you'll he he's he'd he'll she she's she'd she'll they they're they've they'd they'll everyone
 		everybody someone somebody nobody`)
 	otherOwner = WordSet(`your his her their the`)
-	// companions are persons and animals that belong to somebody, and are somebody of their own.
+	// companions are persons and animals that belong to a person, and are separate subjects.
 	companions = WordSet(`mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
 		child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle cousin niece nephew grandmother
 		grandma granny grandfather grandpa grandparents twins friend friends colleague colleagues boss manager roommate flatmate neighbour
@@ -37,7 +38,7 @@ var (
 	// fronted words stand before the subject of a statement, in any language that is read.
 	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
 		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
-	// personVerbs are what persons do, and hardly things.
+	// personVerbs are verbs of persons, and rarely of things.
 	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
 		likes like hates
 		hate wants want owns own quit retired married studies study studied prefers prefer adopted teaches graduated smokes`)
@@ -45,11 +46,11 @@ var (
 	employed  = WordSet(`works work worked working`)
 	employers = WordSet(`as at for in with`)
 	linking   = WordSet(`is isn't was wasn't are aren't were has hasn't have haven't had got became`)
-	// traits are what a person is, and hardly a thing.
+	// traits are traits of persons, and rarely of things.
 	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed
 		engaged born moving
 		living studying moved lived quit eaten adopted`)
-	// belongings are things that belong to a person: what is said of them is said of the person.
+	// belongings are things that belong to a person. A statement about them is about the person.
 	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
 		profession position role title office desk workplace company employer firm business startup shop studio school university college team
 		department allergy allergies intolerance intolerances asthma diet food meal lunch dinner breakfast name surname nickname birthday age
@@ -64,9 +65,9 @@ var (
 // reach is how many words behind an article or an owner may be the noun.
 const reach = 3
 
-// SubjectOf returns whom or what a statement is about. A statement that has the first person anywhere is about its speaker. It
-// reads English,
-// and of German, Spanish, French, Portuguese and Italian what begins with a pronoun, or with a noun and its owner.
+// SubjectOf returns the subject of a statement. A statement with the first person anywhere is about its speaker.
+// SubjectOf reads English. In German, Spanish, French, Portuguese and Italian, it reads statements that begin with
+// a pronoun, or with a noun and its owner.
 func SubjectOf(said string) Subject {
 	words := Words(said)
 	for len(words) > reach && fronted[words[0].Lower] {
@@ -126,7 +127,8 @@ func nameLength(words []Word) int {
 	return n
 }
 
-// ownedSubject reads a statement about something of the speaker's, from the noun on: another person, or a thing that tells of the speaker.
+// ownedSubject reads a statement about the speaker's companion or thing, from the noun on. The subject is the other
+// person, or the speaker if it is a thing.
 func ownedSubject(words []Word) Subject {
 	c := companionIn(words[:min(len(words), reach)], companions, IsStopWord)
 	if c == "" {
@@ -155,7 +157,7 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 	return s, false
 }
 
-// maxNoun is how many words a noun and what goes with it may have before the verb.
+// maxNoun is the maximum number of words of a noun phrase before the verb.
 const maxNoun = 7
 
 // actsAt returns which of the first words is a verb with which only persons are the subject; -1 where none is.
@@ -178,7 +180,8 @@ func actsAt(words []Word) int {
 	return -1
 }
 
-// nounBefore is the noun of a phrase that ends before word n, in lower case: its last word before one without content.
+// nounBefore returns the noun of a phrase that ends before word n, in lower case. It is the last word before a stop
+// word.
 func nounBefore(words []Word, n int) string {
 	noun := ""
 	for _, w := range words[:max(0, n)] {
@@ -190,7 +193,8 @@ func nounBefore(words []Word, n int) string {
 	return noun
 }
 
-// companionIn is the first companion among words, up to one that ends the phrase; empty where there is none.
+// companionIn returns the first companion among words, up to a word that ends the phrase. It is empty if there is
+// no companion.
 func companionIn(words []Word, known map[string]bool, ends func(string) bool) string {
 	for _, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
@@ -226,8 +230,8 @@ func nounsOf(words []Word) []string {
 	return out
 }
 
-// IsAboutAnother reports whether a statement is about somebody or something that an older one, about its speaker, does not name. It says
-// nothing then of what the speaker said of themself.
+// IsAboutAnother reports whether a statement is about a person or thing that an older statement about its speaker
+// does not name. Such a statement does not change the speaker's older one.
 func IsAboutAnother(said, older string) bool {
 	s := SubjectOf(said)
 	if !s.Other || !SubjectOf(older).Speaker {

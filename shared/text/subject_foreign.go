@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// grammar has the words that tell whom a statement of a language is about.
+// grammar has the words of a language that mark the subject of a statement.
 type grammar struct {
 	code string
-	// self are forms of the first person other than possessives; verbs are common verbs of the first person, for languages that leave the
-	// pronoun out. ending ends verbs of "we".
+	// self are forms of the first person except possessives. verbs are common verbs of the first person, for
+	// languages that leave the pronoun out. ending ends verbs of "we".
 	self, verbs string
 	ending      string
-	// articles may stand before owners. owners belong to the speaker, others to somebody else.
+	// articles may stand before owners. owners belong to the speaker, others to another person.
 	articles, owners, others string
-	// pronouns name somebody else. Of them, unsure ones do so only before one of sureVerbs.
+	// pronouns refer to another person. The unsure ones do so only before one of sureVerbs.
 	pronouns, unsure, sureVerbs string
 	companions                  string
 	// lives are verbs with which only persons are the subject, unless it is one of things; determiners stand before companions.
 	lives, things, determiners string
-	// ends are words that end the phrase of an owner, joins those of them that join statements.
+	// ends are words that end the phrase of an owner. joins are the ends that join statements.
 	ends, joins string
 }
 
@@ -119,7 +119,8 @@ var readers = sync.OnceValue(func() []reader {
 	return out
 })
 
-// relatedSubject reads a statement that begins with a person and their owner, in a language other than English; ok is false for others.
+// relatedSubject reads a statement that begins with a person and their owner, in a language other than English. ok
+// is false for other statements.
 func relatedSubject(words []Word) (s Subject, ok bool) {
 	for _, r := range readers() {
 		rest := words
@@ -155,7 +156,8 @@ func relatedSubject(words []Word) (s Subject, ok bool) {
 	return Subject{}, false
 }
 
-// acting is the noun at the beginning of some words, in lower case, where it is a person by its verb; empty where it is none.
+// acting returns the noun at the beginning of some words, in lower case, if its verb makes it a person. It is empty
+// otherwise.
 func (r reader) acting(words []Word) string {
 	for _, w := range words[:min(len(words), reach+1)] {
 		switch {
@@ -184,7 +186,8 @@ func pronounSubject(said string, words []Word) Subject {
 	return Subject{}
 }
 
-// saysSelf reports whether a statement has the first person: a pronoun, or a verb at its beginning or behind a word that joins.
+// saysSelf reports whether a statement has the first person: a pronoun, or a verb at its beginning or after a
+// joining word.
 func (r reader) saysSelf(words []Word) bool {
 	const leastVerb = 5
 	opens := true

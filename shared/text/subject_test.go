@@ -96,7 +96,7 @@ func TestAQuestionAboutTheUser(t *testing.T) {
 	}
 }
 
-// TestAStatementAboutAnyPersonIsAboutAnother has persons whom no list names.
+// TestAStatementAboutAnyPersonIsAboutAnother has persons that are in no list.
 func TestAStatementAboutAnyPersonIsAboutAnother(t *testing.T) {
 	for _, c := range []struct{ older, said string }{
 		{"I live in Lisbon.", `My ex lives in Oslo now.|My therapist lives in Oslo now.|My lawyer moved to Oslo.|My co-worker now lives in Oslo.
@@ -127,7 +127,7 @@ func TestAStatementAboutAnyPersonIsAboutAnother(t *testing.T) {
 	}
 }
 
-// TestOwnFactsThatLookLikeOthersStay has own facts in six languages, which are nobody else's.
+// TestOwnFactsThatLookLikeOthersStay has the speaker's own facts in six languages.
 func TestOwnFactsThatLookLikeOthersStay(t *testing.T) {
 	for _, said := range []string{
 		"My home is in Porto now.", "My new address is Rua Nova 7.", "My company moved to Porto.", "My team works from home on Fridays.",

@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// pastForms are irregular pasts. Verbs that are the same in the past tell nothing.
+// pastForms are irregular pasts. Verbs with the same form in the past are not among them.
 var pastForms = WordSet(`was were had did went got made took came saw said told thought knew found gave left felt became began kept
 held brought wrote stood heard meant met ran paid sat spoke led grew lost fell sent built understood drew broke
 spent rose drove bought wore chose ate caught dealt drank flew forgot forgave froze hid laid lent lit rang
@@ -46,7 +46,8 @@ func pastAt(words []Word, i int) bool {
 	return !(naming[w.Lower] && i > 0 && !pronouns[words[i-1].Lower] && i+1 < len(words) && words[i+1].Capital)
 }
 
-// having before a participle makes a present perfect, unless a word of modals is before it; beside them stand words of perfectly.
+// having before a participle makes a present perfect, unless a word of modals is before it. Words of perfectly may
+// stand in between.
 var (
 	having    = WordSet("have has i've we've you've they've haven't hasn't")
 	modals    = WordSet("would could should might may must wouldn't couldn't shouldn't to")

@@ -9,7 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// script is what a character without spaces around it belongs to.
+// script is the script of a character without spaces around it.
 type script int
 
 const (
@@ -37,11 +37,12 @@ func scriptOf(r rune) script {
 	return spaced
 }
 
-// unspaced reports whether a rune is of a script whose words are not, or not only, parted by spaces: what is compared of such text are
-// neighbouring characters.
+// unspaced reports whether a rune is of a script that does not, or does not always, separate words by spaces. Such
+// text is compared by neighbouring characters.
 func unspaced(r rune) bool { return scriptOf(r) != spaced }
 
-// IsUnspaced reports whether a word is in part of a script whose words are not, or not only, parted by spaces.
+// IsUnspaced reports whether a word is in part of a script that does not, or does not always, separate words by
+// spaces.
 func IsUnspaced(word string) bool { return strings.ContainsFunc(word, unspaced) }
 
 // particles are stop words of Chinese and Japanese: pronouns, question words, particles and endings of verbs. Longer ones come first.
@@ -86,7 +87,8 @@ func runs(word string) iter.Seq2[string, bool] {
 	}
 }
 
-// appendBigrams appends each two neighbouring characters of a run. Of a run of one, it is the character; hiragana tells nothing then.
+// appendBigrams appends each two neighbouring characters of a run. For a run of one, it appends the character,
+// except for hiragana.
 func appendBigrams(terms []string, run string) []string {
 	last, count := "", 0
 	for state := -1; run != ""; count++ {
@@ -109,8 +111,9 @@ func partsNoWords(r rune) bool { return unspaced(r) && !unicode.Is(unicode.Hangu
 // wordRunes is how many characters count as a word where a script has no spaces between words.
 const wordRunes = 2
 
-// Pieces takes a text apart as budgets of words count it: into what stands between spaces, and every two characters of a script that has
-// none. Each piece but the first of a text has the space in front of it, if there was one, so that joined pieces read as the text.
+// Pieces splits a text into the units of word budgets: the text between spaces, and every two characters of a
+// script without spaces. Each piece but the first has the space in front of it, if there was one. Joined pieces are
+// the text.
 func Pieces(s string) []string {
 	var out []string
 	for i, field := range strings.Fields(s) {

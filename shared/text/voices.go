@@ -39,9 +39,9 @@ var (
 		`|ผู้ใช้(?:คือ|เป็น|มี|อยู่|อาศัย|ชอบ|ไม่|ต้องการ|แพ้)` +
 		`|(?:这位|该|此)?(?:用户|用戶)(?:现在|現在|已经?|也|都|其实|实际上)?(?:是|在|住|有|喜欢|喜歡|想|希望|要|不|对|對|叫|讨厌|必须|同意|拥有|的(?:名字|地址|家|职业|银行|密码|生日))` +
 		`|(?:この)?ユーザー(?:は|が|には|の(?:名前|住所|家|職業|誕生日)))`)
-	// clauseStart is what stands before a clause within a passage.
+	// clauseStart is the text before a clause within a passage.
 	clauseStart = regexp.MustCompile(`[,;:–—(][\s\pZ]+|[，；：、]|(?:^|[\s\pZ])(?i:that|dass|daß|que|che|что|att|dat|że)[\s\pZ]+`)
-	// unspacedThings are words that only begin with "user", and what users do, in scripts without spaces.
+	// unspacedThings are words that only begin with "user", and actions of users, in scripts without spaces.
 	unspacedThings = regexp.MustCompile(`^(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
 		`|ユーザーが(?:多い|少ない|使う|使い|増え))`)
 	// userThings are nouns before which "user" is no person: "the user manual".
@@ -57,7 +57,7 @@ var (
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.
 const wordEnds = `(?:$|[^\pL\pM\pN])`
 
-// voice says whose word a byte of a text is.
+// voice is the speaker of a byte of a text.
 type voice byte
 
 const (
@@ -65,7 +65,7 @@ const (
 	passedOn
 	// claimed is passed on, too: a claim about "the user".
 	claimed
-	// labelledWord is passed on, too: a single line behind somebody else's name.
+	// labelledWord is passed on, too: a single line after another person's name.
 	labelledWord
 	// unsureWord may be another speaker's. It counts as the speaker's own.
 	unsureWord
@@ -74,7 +74,7 @@ const (
 // passes reports whether a speaker passes a word on.
 func (v voice) passes() bool { return v == passedOn || v == claimed || v == labelledWord }
 
-// parted is a text with the voice of each byte, and with blanks in the place of what is passed on.
+// parted is a text with the voice of each byte, and with blanks in place of passed-on words.
 type parted struct {
 	said, speaker string
 	voices        []voice
@@ -90,33 +90,33 @@ var userCues = []string{
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
-// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, letters,
-// transcripts, code, data, reported speech, and claims about "the user". A line behind somebody else's name or handle
-// that speaks in the first person is passed on, too. Every word is in one of the two, in its order. The speaker may have
-// no name. It takes time linear in the text.
+// Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are
+// quotations, mails, letters, transcripts, code, data, reported speech, and claims about "the user". A line in the
+// first person after another person's name or handle is passed on, too. Every word is in one of the two, in its
+// order. The speaker may have no name. It takes time linear in the text.
 func Voices(s, speaker string) (own, others string) {
 	p := part(s, speaker)
 	return strings.TrimSpace(string(p.own)), p.of(voice.passes)
 }
 
-// Unsure returns those of the speaker's own words that may be another speaker's: lines in the first person behind a
-// label that may be a name.
+// Unsure returns the part of the speaker's own words that may be another speaker's: lines in the first person after
+// a possible name.
 func Unsure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == unsureWord })
 }
 
-// Sure returns those of the speaker's own words that are surely the speaker's: all but the unsure ones.
+// Sure returns the part of the speaker's own words that is certain: all words except the unsure ones.
 func Sure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == ownWord })
 }
 
-// Claims returns what a text claims of "the user" in the third person.
+// Claims returns the claims of a text about "the user" in the third person.
 func Claims(s string) string {
 	return part(s, "").of(func(v voice) bool { return v == claimed })
 }
 
-// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on. Claims
-// about "the user" stay, and so do single lines behind a name, which may be the speaker's.
+// Unquoted returns a text of the same length with blanks in place of the passed-on words. Claims about "the user"
+// stay. Single lines after a name also stay, because they may be the speaker's.
 func Unquoted(s string) string {
 	p := part(s, "")
 	for i, v := range p.voices {
@@ -141,7 +141,8 @@ func (p *parted) of(is func(voice) bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// pass marks bytes as passed on, with blanks in their place. What is passed on as a quotation stays so where a label stands before it, too.
+// pass marks bytes as passed on, with blanks in their place. Bytes that are already a quotation stay a quotation,
+// also after a label.
 func (p *parted) pass(from, to int, v voice, blank byte) {
 	for i := from; i < to; i++ {
 		if v != labelledWord || !p.voices[i].passes() {

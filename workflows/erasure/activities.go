@@ -20,12 +20,13 @@ import (
 type Activities struct {
 	// Stores are erased in this order.
 	Stores []Store
-	// Log is told of stores that fail; nil for nobody.
+	// Log receives failures of stores. nil means no log.
 	Log *slog.Logger
 }
 
-// EraseStores erases the stores that are not known to be empty. A store that fails does not keep the others from being erased, nor
-// the result from remembering what was requested of them: failures are part of the result, and the workflow comes again.
+// EraseStores erases the stores that are not known to be empty. If a store fails, it still erases the others, and
+// the result still has the store's requested deletions. Failures are part of the result, and the workflow tries
+// again.
 func (a *Activities) EraseStores(ctx context.Context, r Request) (Erasing, error) {
 	out := Erasing{Deletions: Deletions{}, Failed: map[string]string{}}
 	maps.Copy(out.Deletions, r.Deletions)
@@ -41,7 +42,7 @@ func (a *Activities) EraseStores(ctx context.Context, r Request) (Erasing, error
 	return out, ctx.Err()
 }
 
-// CountStores counts what is left in every store. A store that could not be erased, or cannot be counted, counts as at least 1.
+// CountStores counts the rest in every store. A store with a failed erasure or a failed count counts as at least 1.
 func (a *Activities) CountStores(ctx context.Context, r Request) ([]Count, error) {
 	counts := make([]Count, len(a.Stores))
 	for i, s := range a.Stores {

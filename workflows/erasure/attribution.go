@@ -8,9 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-// Attribution is the consumer that keeps decisions on dropped turns. The bank's erasure removes what it has written, but it may be
-// behind, and write of what came before the erasure until it gets to the erasure's own event, where it removes that itself. So what is
-// counted is that event, for as long as the consumer has not passed it.
+// Attribution is the consumer that stores decisions on dropped turns. The bank's erasure removes its earlier
+// decisions. But the consumer may be behind, and may write decisions from before the erasure later. It removes
+// these itself at the erasure's own event. So this store counts that event until the consumer has passed it.
 type Attribution struct{ Consumer }
 
 var _ Store = Attribution{}

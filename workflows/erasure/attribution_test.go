@@ -29,7 +29,7 @@ func (l *oneByOne) Read(ctx context.Context, partition int, from int64) ([]bus.M
 	return msgs[:1], msgs[0].Offset + 1, nil
 }
 
-// A user's events are in one partition: a count reads no other, and ends at the erasure that it looks for.
+// A user's events are in one partition. A count reads no other partition, and ends at the erasure's event.
 func TestACountReadsThePartitionOfTheUserUpToTheErasure(t *testing.T) {
 	broker := bustest.StartBroker(t, 4, contract.TopicSalientTurns)
 	log := &oneByOne{Log: broker.Log(contract.TopicSalientTurns)}

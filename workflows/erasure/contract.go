@@ -1,7 +1,7 @@
-// Package erasure finishes the erasure of a user. The user's own workflow, the bank's single writer, has emptied the bank when an
-// erasure begins. The erasure then empties the stores that this workflow does not own: dead letters, the histories of its runs,
-// and every other store of a user's data. It erases and counts these stores until nothing is left. Its own history holds
-// ids and counts, and no text of a user.
+// Package erasure finishes the erasure of a user. Before an erasure begins, the user's own workflow, the bank's
+// single writer, has emptied the bank. The erasure then empties the stores that this workflow does not own: dead
+// letters, the histories of its runs, and every other store of a user's data. It erases and counts these stores
+// until they are empty. Its own history contains ids and counts, and no text of a user.
 package erasure
 
 import (
@@ -26,8 +26,9 @@ const (
 	MemoProgress = "progress"
 )
 
-// WorkflowID is the id of the workflow of an erasure. It names the tenant, and of the user and the request a hash: the server
-// keeps the id for its retention, longer than anything else of the user. It is printable ASCII of bounded length.
+// WorkflowID is the id of the workflow of an erasure. It contains the tenant, and a hash of the user and the
+// request. The server keeps the id for its retention, longer than all other data of the user. The id is printable
+// ASCII of bounded length.
 func WorkflowID(scope memory.Scope, requestID string) string {
 	return idPrefix(scope.Tenant) + digest(scope.User+"\x00"+requestID)
 }
@@ -72,13 +73,13 @@ type Request struct {
 	Deletions Deletions `json:"deletions,omitempty"`
 	// Empty names the stores in which the last count found nothing. EraseStores leaves them alone.
 	Empty []string `json:"empty,omitempty"`
-	// Failed is that of the last Erasing. CountStores counts none of these stores as empty.
+	// Failed holds the failures of the last Erasing. CountStores counts none of these stores as empty.
 	Failed map[string]string `json:"failed,omitempty"`
 }
 
 // Erasing is the result of Activities.EraseStores.
 type Erasing struct {
-	// Deletions are those of the Request with those that were added.
+	// Deletions are the deletions of the Request and the added ones.
 	Deletions Deletions `json:"deletions,omitempty"`
 	// Failed has the class of the error of each store that could not be erased, by the store's name.
 	Failed map[string]string `json:"failed,omitempty"`
@@ -93,15 +94,15 @@ type Count struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Remainder is what a store still holds of a user whose erasure is under way.
+// Remainder is a store's remaining data of a user during an erasure.
 type Remainder struct {
 	Count
 	// Since is when the first of the uninterrupted counts found something.
 	Since time.Time `json:"since"`
 }
 
-// Progress is how far a running erasure is. The workflow keeps it in its memo while it runs, so that a list of workflows has it,
-// and removes it at the end.
+// Progress is the progress of a running erasure. The workflow keeps it in its memo while it runs, so a list of
+// workflows has it. The workflow removes it at the end.
 type Progress struct {
 	User      string `json:"user"`
 	RequestID string `json:"request_id"`
@@ -109,8 +110,8 @@ type Progress struct {
 	StartedAt time.Time `json:"started_at"`
 	// Rounds is how often the stores have been erased and counted.
 	Rounds int `json:"rounds,omitempty"`
-	// Remaining are the stores that the last count found something in. It is empty before the first count, and after a count
-	// that found nothing, while the next one has to confirm it.
+	// Remaining are the stores with data in the last count. It is empty before the first count, and after a first
+	// empty count that the next count must confirm.
 	Remaining []Remainder `json:"remaining,omitempty"`
 }
 
@@ -125,10 +126,11 @@ type Report struct {
 // Store keeps data of users outside of bank and window. An erasure erases and counts every store of its list, and a scan counts
 // it. Implementations are idempotent and safe for concurrent use.
 type Store interface {
-	// Name says what is counted, in the plural.
+	// Name returns the name of the counted items, in the plural.
 	Name() string
-	// Erase removes what came before the erasure. It may leave what cannot be removed yet; it is called again then.
+	// Erase removes the data from before the erasure. It may leave data that cannot be removed yet. It is then
+	// called again.
 	Erase(ctx context.Context, r Request) error
-	// Count returns how much is left of what Erase removes.
+	// Count returns the remaining number of items that Erase removes.
 	Count(ctx context.Context, r Request) (int, error)
 }

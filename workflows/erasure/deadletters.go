@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// DeadLettersConfig is what a DeadLetterStore works with.
+// DeadLettersConfig has the dependencies of a DeadLetterStore.
 type DeadLettersConfig struct {
 	// Join makes a membership in the group of the replay on the dead letters' topic.
 	Join func() (bus.Source, error)
@@ -27,7 +27,7 @@ type DeadLetterStore struct {
 	turn chan struct{}
 }
 
-// NewDeadLetterStore returns the store. It does not close what it is given.
+// NewDeadLetterStore returns the store. It does not close its dependencies.
 func NewDeadLetterStore(cfg DeadLettersConfig) *DeadLetterStore {
 	return &DeadLetterStore{cfg: cfg, turn: make(chan struct{}, 1)}
 }
@@ -60,7 +60,7 @@ func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 	return n, err
 }
 
-// of matches the dead letters of a user: by their key, or, as the key may be what was wrong, by what the record itself says.
+// of matches the dead letters of a user by their key, or by the record, because the key may be the faulty part.
 func of(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
 	return func(key []byte, record *mnemev1.DeadLetter) bool {
 		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() || contract.OwnerOf(record.GetValue()) == scope

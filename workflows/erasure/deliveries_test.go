@@ -19,8 +19,8 @@ func (w *waiting) Erase(context.Context, memory.Scope, string) error { w.n = 0; 
 
 func (w *waiting) Count(context.Context, memory.Scope, string) (int, error) { return w.n, nil }
 
-// The consumer of webhooks is waited for until it has passed the erasure. Until then nothing is removed behind its back, and where it never
-// ran, or has passed the erasure without it, what waits is removed.
+// The erasure waits until the consumer of webhooks has passed it. Until then the erasure removes no delivery. If
+// the consumer never ran, or left deliveries when it passed the erasure, the erasure removes them.
 func TestTheConsumerOfWebhooksIsWaitedFor(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, contract.TopicMemoryChanges)
 	out := broker.Publisher()

@@ -36,14 +36,14 @@ var (
 	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// store loses what it has little by little.
+// store loses its items little by little.
 type store struct {
 	name     string
 	has      int
 	failures int
 	// uncounted is how many counts fail first.
 	uncounted int
-	// comes is what is found at a count although the one before found nothing, once.
+	// comes holds the items that a count finds once, although the count before was empty.
 	comes   []int
 	asked   []erasure.Request
 	erased  int
@@ -126,7 +126,7 @@ func TestStoresAreErasedUntilNothingIsLeft(t *testing.T) {
 	}
 }
 
-// Lists may lag: what shows up after a count that found nothing is erased, too.
+// Lists may lag. Items that appear after an empty count are erased, too.
 func TestOneCountThatFindsNothingIsNotBelieved(t *testing.T) {
 	late := &store{name: "late", comes: []int{2}}
 	env := newRun(t, late)
@@ -181,7 +181,7 @@ func TestWorkflowIDsAreShortAndApart(t *testing.T) {
 	}
 }
 
-// deadLetters is a topic of dead letters of two users: by key, by what they hold, and of nobody.
+// deadLetters is a topic of dead letters: of two users by key, of two users by content, and without an owner.
 func deadLetters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 	t.Helper()
 	broker := bustest.StartBroker(t, 2, contract.TopicDeadLetters)

@@ -20,10 +20,11 @@ import (
 const (
 	// lookups bounds the runs that are looked at or deleted at a time.
 	lookups = 8
-	// endWait is how long an erasure waits for the run that emptied the bank to end, before it looks again later.
+	// endWait is the time that an erasure waits for the end of the run that emptied the bank. It then looks again
+	// later.
 	endWait = 5 * time.Second
-	// repeatAfter is how long after a request the deletion of a run that still exists is requested again. The server keeps requests
-	// over its restarts, and each further one is a further task that holds back those of other users.
+	// repeatAfter is the delay before a repeated deletion request for a run that still exists. The server keeps
+	// requests over its restarts. Each further request is a further task that delays the requests for other users.
 	repeatAfter = 5 * time.Minute
 )
 
@@ -98,8 +99,8 @@ func (h Histories) Count(ctx context.Context, r Request) (int, error) {
 	return len(runs), err
 }
 
-// runs returns the runs that are meant and exist. The server's list may lag behind both ways, so every run on it is looked up, and
-// the newest and that of the request are looked up in any case.
+// runs returns the existing runs to delete. The server's list may lag in both directions. So every run on the list
+// is looked up, and always the newest run and the request's run.
 func (h Histories) runs(ctx context.Context, r Request) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	id := consolidation.WorkflowID(r.Scope)
 	candidates := map[string]bool{"": true} // the newest
@@ -164,8 +165,8 @@ func (h Histories) lookUp(ctx context.Context, run *commonpb.WorkflowExecution) 
 	return res.GetWorkflowExecutionInfo(), nil
 }
 
-// meant tells whether a run holds what came before the erasure. A user's runs follow one another, so those that began before the
-// one that emptied the bank do, and those after it do not.
+// meant reports whether a run has data from before the erasure. A user's runs follow one another. So a run has such
+// data if it began before the run that emptied the bank, and not if it began after.
 func meant(info *workflowpb.WorkflowExecutionInfo, r Request) bool {
 	return r.RunID == "" || info.GetExecution().GetRunId() == r.RunID || info.GetStartTime().AsTime().Before(r.StartedAt)
 }

@@ -147,8 +147,8 @@ func (s *slowServer) dial(t *testing.T) client.Client {
 	return c
 }
 
-// Each further request is a further task of the server, and holds back those of other users: twelve erasures that wait for the server
-// together ask it once for each run.
+// Each further request is a further task of the server, and delays the requests for other users. Twelve concurrent
+// erasures send one request for each run.
 func TestTheDeletionOfARunIsRequestedOnce(t *testing.T) {
 	const users, runs = 12, 2
 	s := &slowServer{lookups: 10}
@@ -184,7 +184,7 @@ func TestTheDeletionOfARunIsRequestedOnce(t *testing.T) {
 	}
 }
 
-// The server puts off the deletion of a run that it has not yet recorded as closed, and those of others behind it.
+// The server delays the deletion of a run that it has not yet recorded as closed, and the deletions behind it.
 func TestARunIsDeletedWhenItHasBeenClosedForLongEnough(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed    time.Duration
@@ -215,7 +215,7 @@ func TestARunIsDeletedWhenItHasBeenClosedForLongEnough(t *testing.T) {
 	}
 }
 
-// A store that fails makes the erasure come again, and not forget what it has requested.
+// After a store's failure, the erasure runs again and remembers its requests.
 func TestAFailureElsewhereRequestsNoDeletionAgain(t *testing.T) {
 	s := &slowServer{lookups: 6}
 	h := erasure.Histories{Client: s.dial(t), Namespace: "default"}

@@ -9,16 +9,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Consumer is a consumer group that meets the events of a user in their order, those of erasures among them.
+// Consumer is a consumer group that reads the events of a user in order, including erasures.
 type Consumer struct {
 	// Log is the topic that the group reads.
 	Log bus.Log
-	// Committed returns the offset of the group's next record by partition, without partitions of which it has finished nothing.
+	// Committed returns the offset of the group's next record by partition. It leaves out partitions without a
+	// finished record.
 	Committed func(context.Context) (map[int]int64, error)
 }
 
-// behind returns 1 while the group has not finished the record of an erasure, which is recognizes among the records of the user's key. It
-// returns 0 for a group that has never finished anything, which may not be running at all, and for no erasure in particular.
+// behind returns 1 while the group has not finished the record of an erasure. The function is recognizes that
+// record among the records of the user's key. behind returns 0 for a group that has never finished a record,
+// because that group may not run at all. It also returns 0 if the request has no id.
 func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bool) (int, error) {
 	if r.RequestID == "" {
 		return 0, nil
@@ -36,7 +38,7 @@ func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bo
 
 // Redis is a store in Redis.
 type Redis struct {
-	// Label says what is counted, in the plural.
+	// Label is the name of the counted items, in the plural.
 	Label string
 	redisstore.Erasable
 }
@@ -56,8 +58,9 @@ func (s Redis) Count(ctx context.Context, r Request) (int, error) {
 	return s.Erasable.Count(ctx, r.Scope, r.RequestID)
 }
 
-// Deliveries are those of webhooks. Their consumer reads the changes of memory. It drops what waits of a user when it reads the erasure, so
-// the erasure waits for it. Where the group has passed the erasure without that, or has never run, the deliveries are removed here.
+// Deliveries are the deliveries of webhooks. Their consumer reads the changes of memory. It drops a user's waiting
+// deliveries when it reads the erasure, so the erasure waits for it. If the group has passed the erasure without
+// that, or has never run, Deliveries removes them.
 type Deliveries struct {
 	Consumer
 	Kept redisstore.Erasable
@@ -83,7 +86,8 @@ func (d Deliveries) Erase(ctx context.Context, r Request) error {
 	return d.Kept.Erase(ctx, r.Scope, r.RequestID)
 }
 
-// Count implements Store: it counts what waits of the user, and one more while the consumer has not passed the erasure.
+// Count implements Store. It counts the user's waiting deliveries, and one more while the consumer has not passed
+// the erasure.
 func (d Deliveries) Count(ctx context.Context, r Request) (int, error) {
 	n, err := d.unpassed(ctx, r)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestAnErasureWaitsForAStoreThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// A store that could not be erased is not proved to be empty, whatever its count says, and is erased again.
+// A store with a failed erasure is not proved to be empty, even if its count is 0. It is erased again.
 func TestAnErasureWaitsForAStoreThatCannotBeErased(t *testing.T) {
 	s := &store{name: "s", failures: 3}
 	env := newRun(t, s)
@@ -95,7 +95,7 @@ func TestAnErasureWaitsForAStoreThatCannotBeErased(t *testing.T) {
 	}
 }
 
-// What was found empty is not erased in every round, only counted.
+// A store with an empty count is not erased in every round, only counted.
 func TestAnEmptyStoreIsErasedOnce(t *testing.T) {
 	empty := &store{name: "empty"}
 	env := newRun(t, &store{name: "slow", has: 5}, empty)

@@ -54,9 +54,9 @@ type Status struct {
 	State State
 	// StartedAt is when a running erasure had emptied the bank.
 	StartedAt time.Time
-	// Progress is that of a running erasure.
+	// Progress is the progress of a running erasure.
 	Progress Progress
-	// Report is that of an erasure that is done.
+	// Report is the report of a finished erasure.
 	Report Report
 }
 
@@ -110,8 +110,9 @@ func running(info *workflowpb.WorkflowExecutionInfo) (Status, error) {
 // MaxListed is how many erasures List returns at most.
 const MaxListed = 1000
 
-// List returns the running erasures of a tenant, or of all tenants where tenant is empty, in the order of their start, and whether
-// there are more than MaxListed; then it returns the oldest. The server's list of workflows lags behind by seconds.
+// List returns the running erasures of a tenant, in the order of their start. An empty tenant means all tenants. It
+// also reports whether there are more than MaxListed. In that case it returns the oldest. The server's list of
+// workflows lags by seconds.
 func (s Starter) List(ctx context.Context, tenant string) (found []Status, more bool, err error) {
 	keepOldest := func() {
 		slices.SortFunc(found, func(a, b Status) int { return a.StartedAt.Compare(b.StartedAt) })
@@ -130,8 +131,8 @@ func (s Starter) List(ctx context.Context, tenant string) (found []Status, more 
 	return found, more, nil
 }
 
-// each hands every running erasure to see, of all tenants where tenant is empty. It reads the server's whole list: the server orders it by
-// the start of runs, and an erasure that goes on in a new run starts anew there.
+// each calls see for every running erasure. An empty tenant means all tenants. It reads the server's whole list.
+// The server orders the list by the start of runs, and an erasure that continues in a new run starts anew there.
 func (s Starter) each(ctx context.Context, tenant string, see func(Status)) error {
 	query := "WorkflowType = " + strconv.Quote(WorkflowName) + ` AND ExecutionStatus = "Running"`
 	if tenant != "" {

@@ -71,7 +71,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// look takes the place of what was seen before. Nothing is measured while the server cannot be asked.
+// look replaces the previous values. There is no measurement while the server is not available.
 func (w *Watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -21,8 +21,8 @@ const (
 	pauseStep, maxPause = 500 * time.Millisecond, 10 * time.Second
 )
 
-// Workflow erases and counts until nothing is left. When the user's bank is erased again for the same request, because the
-// request was delivered again, a further signal says so, and the stores are erased again, too.
+// Workflow erases and counts until the stores are empty. If the request is delivered again, the user's bank is
+// erased again for it. A further signal then starts a new erasure of the stores.
 func Workflow(ctx workflow.Context, p Params) (Report, error) {
 	signals := workflow.GetSignalChannel(ctx, SignalErased)
 	if p.Erased == nil {
@@ -68,7 +68,7 @@ func (e *erasing) settle(now time.Time) time.Duration {
 	return min(max(e.Erased.StartedAt.Add(listLag).Sub(now), minSettle), listLag)
 }
 
-// round erases every store once that is not known to be empty, counts all of them, and shows what is left.
+// round erases once every store that is not known to be empty. It then counts all stores, and shows the rest.
 func (e *erasing) round(ctx workflow.Context) error {
 	options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,

@@ -1,8 +1,8 @@
-// Package deadletters shows tenants their own dead letters, and puts them back: the records that could not be processed. What it tells of
-// them holds nothing of what users said.
+// Package deadletters shows tenants their dead letters and replays them. A dead letter is a record that could not
+// be processed. The shown data has no text of users.
 //
-// A letter waits until it was replayed or erased, which is where the group of the replay (contract.GroupReplay) is past it. Only those that
-// wait are shown.
+// A letter waits until its replay or its erasure. From then on, the offset of the replay's group
+// (contract.GroupReplay) is past it. Only waiting letters are shown.
 package deadletters
 
 import (
@@ -29,7 +29,7 @@ const MaxLimit = 200
 
 // Defaults of Parts.
 const (
-	// DefaultFresh is how long what is known of waiting letters is good for where a turn's letter is looked for.
+	// DefaultFresh is the default age limit of cached waiting letters in a lookup by turn.
 	DefaultFresh = time.Second
 	// DefaultPatience is how long a replay waits for others that work on the dead letters.
 	DefaultPatience = 30 * time.Second
@@ -43,31 +43,33 @@ const (
 
 // Offsets says how far the group of the replay is; *kafka.Offsets does.
 type Offsets interface {
-	// Committed returns the offset of the next record by partition. A partition of which nothing is finished is left out.
+	// Committed returns the offset of the next record by partition. It leaves out partitions without a finished
+	// record.
 	Committed(ctx context.Context) (map[int]int64, error)
 }
 
-// Parts are what letters are read and put back with. All but Fresh, Patience and Now are needed.
+// Parts are the dependencies of Letters. All but Fresh, Patience and Now are needed.
 type Parts struct {
 	// Log is the dead letters' topic.
 	Log bus.Log
-	// Offsets are those of the group of the replay.
+	// Offsets are the offsets of the replay's group.
 	Offsets Offsets
 	// Join makes a membership in that group.
 	Join func() (bus.Source, error)
 	// Out publishes without adding a trace.
 	Out         bus.Publisher
 	Instruments *bus.Instruments
-	// Fresh is how old the answer of Find may be; DefaultFresh where it is 0.
+	// Fresh is the maximum age of Find's answer. 0 means DefaultFresh.
 	Fresh time.Duration
-	// Patience bounds a replay; DefaultPatience where it is 0.
+	// Patience bounds a replay. 0 means DefaultPatience.
 	Patience time.Duration
-	// Now tells the time for Fresh; nil is time.Now.
+	// Now is the clock for Fresh. nil means time.Now.
 	Now func() time.Time
 }
 
-// Letters are the dead letters of whoever calls: the tenant of the context's principal, and of that only its user where the key is for one.
-// It is safe for concurrent use. Its errors are what door.ProblemOf tells clients.
+// Letters are the dead letters of the caller. These are the letters of the tenant in the context's principal. A key
+// for one user has only that user's letters. It is safe for concurrent use. door.ProblemOf turns its errors into
+// answers.
 type Letters struct {
 	p     Parts
 	index *index
@@ -75,7 +77,7 @@ type Letters struct {
 	turn chan struct{}
 }
 
-// New makes the letters. It closes nothing of what it is given.
+// New returns the letters. It closes none of its parts.
 func New(p Parts) *Letters {
 	if p.Fresh <= 0 {
 		p.Fresh = DefaultFresh
@@ -89,9 +91,10 @@ func New(p Parts) *Letters {
 	return &Letters{p: p, index: newIndex(p), turn: make(chan struct{}, 1)}
 }
 
-// List returns up to limit waiting letters, the newest first, and where to go on; an empty cursor is the beginning, an empty next the end.
-// One that is there several times, as of a turn whose id was used again and again, is listed once, by its newest. It reads all letters that
-// wait, whosever they are, twice. It needs access.Admin.
+// List returns up to limit waiting letters, the newest first, and the next cursor. An empty cursor is the
+// beginning, an empty next the end. A letter may be there several times, for example when several turns had the
+// same id. List returns the newest of these only. It reads the waiting letters of all tenants twice. It needs
+// access.Admin.
 func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error) {
 	p, err := admin(ctx)
 	if err != nil {
@@ -128,8 +131,8 @@ func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters [
 	return found.letters[:limit], placeOf(found.letters[limit-1]).String(), nil
 }
 
-// Find returns the waiting letter of a turn of a user, the newest where there are several; ok is false where there is none. What it says
-// may be Parts.Fresh old. It needs access.Read.
+// Find returns the waiting letter of a user's turn, the newest if there are several. ok is false if there is no
+// such letter. The answer may be Parts.Fresh old. It needs access.Read.
 func (l *Letters) Find(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error) {
 	if err := upstream.Check(ctx, access.Read, user); err != nil {
 		return Letter{}, false, err
@@ -161,8 +164,8 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Replay puts the record of a letter back on the topic that it came from. Letters of the same partition that are older and wait are written
-// anew for it, so that it takes time in proportion to them. It needs access.Admin.
+// Replay puts the record of a letter back on its original topic. Older waiting letters of the same partition are
+// written again, so the time is in proportion to their number. It needs access.Admin.
 func (l *Letters) Replay(ctx context.Context, id string) error {
 	p, err := admin(ctx)
 	if err != nil {
@@ -200,7 +203,7 @@ func (l *Letters) Replay(ctx context.Context, id string) error {
 	}
 }
 
-// busy is what is told when the time for a replay is over.
+// busy is the error of a replay that ran out of time.
 func busy(whole context.Context) error {
 	if err := whole.Err(); err != nil {
 		return err
@@ -211,7 +214,7 @@ func busy(whole context.Context) error {
 	}
 }
 
-// locate returns where a letter of the principal waits, the last place where it is there several times.
+// locate returns the place of the principal's waiting letter. It is the last place if there are several.
 func (l *Letters) locate(ctx context.Context, p access.Principal, id string) (at place, ok bool, err error) {
 	err = l.scan(ctx, func(m bus.Message, o owned) {
 		if o.dead.GetId() == id && o.belongsTo(p) {
@@ -247,7 +250,7 @@ func (l *Letters) replay(ctx context.Context, p access.Principal, id string, at 
 	return false, nil
 }
 
-// scan hands every letter that waits, and of which it can be told whose it is, to see.
+// scan calls see for every waiting letter with a known owner.
 func (l *Letters) scan(ctx context.Context, see func(bus.Message, owned)) error {
 	committed, err := l.p.Offsets.Committed(ctx)
 	if err != nil {
@@ -260,7 +263,7 @@ func (l *Letters) scan(ctx context.Context, see func(bus.Message, owned)) error 
 	})
 }
 
-// admin returns the caller, who may manage the tenant, or of it what is of the key's user.
+// admin returns the caller, who may manage the tenant. A key for one user manages that user's part.
 func admin(ctx context.Context) (access.Principal, error) {
 	p, _ := access.FromContext(ctx) // Check says where there is none
 	return p, upstream.Check(ctx, access.Admin, p.User)
@@ -272,7 +275,7 @@ type place struct {
 	offset    int64
 }
 
-// order is a place in the order of letters: the newest first, of those of the same time by id.
+// order is a place in the order of letters: the newest first, and by id for the same time.
 type order struct {
 	time time.Time
 	id   string

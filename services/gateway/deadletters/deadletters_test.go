@@ -179,7 +179,8 @@ func become(other *mnemev1.DeadLetter) func(*mnemev1.DeadLetter) {
 func TestWhoseALetterIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*mnemev1.DeadLetter)
-		// user is whose the letter is for acme's eyes; shown says that acme sees it at all, own that the key of the user does.
+		// user is the owner in acme's view. shown reports that acme sees the letter. own reports that the user's
+		// key sees it.
 		user       string
 		shown, own bool
 	}{
@@ -390,7 +391,7 @@ func TestALetterThatIsThereTwiceIsOne(t *testing.T) {
 	}
 }
 
-// The id of a turn that is used again and again makes a letter each time, of one id: the last one is listed, and replayed.
+// A reused turn id makes several letters with one id. The last letter is listed and replayed.
 func TestALetterThatCameAgainIsListedOnce(t *testing.T) {
 	p := open(t)
 	first, second := letter("acme", "ines", "t"), letter("acme", "ines", "t")
@@ -479,7 +480,7 @@ func TestReplaysAtTheSameTime(t *testing.T) {
 	}
 }
 
-// counting counts how often offsets are asked for.
+// counting counts the requests for offsets.
 type counting struct {
 	deadletters.Offsets
 	asked int

@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// index knows where the letters of turns wait, so that asking for the status of a turn, which clients do again and again, does not read all
-// letters. It reads each letter once, and keeps some 100 bytes of it while it waits.
+// index holds the places of waiting letters by turn. Clients poll the status of turns, and the index avoids a scan
+// of all letters. It reads each letter once, and keeps about 100 bytes for each waiting letter.
 type index struct {
 	log     bus.Log
 	offsets Offsets
@@ -66,7 +66,7 @@ func (i *index) current() bool {
 	return age >= 0 && age < i.fresh
 }
 
-// refresh reads what has come since the index was up to date. Those that ask at the same time wait for one of them to read.
+// refresh reads the records since the last refresh. Concurrent callers wait for one reader.
 func (i *index) refresh(ctx context.Context) error {
 	if i.current() {
 		return nil
@@ -100,7 +100,7 @@ func (i *index) refresh(ctx context.Context) error {
 	return nil
 }
 
-// read reads on in a partition, and forgets what does not wait any more.
+// read continues in a partition, and drops letters that no longer wait.
 func (i *index) read(ctx context.Context, partition int, committed int64) error {
 	first, end, err := i.log.Bounds(ctx, partition)
 	if err != nil {

@@ -17,25 +17,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Letter is a dead letter without what it holds.
+// Letter is a dead letter without its content.
 type Letter struct {
 	ID string
-	// Reason says what is wrong; Field is the field at fault, empty where the whole record is.
+	// Reason describes the error. Field is the field at fault, empty if the whole record is at fault.
 	Reason, Field string
 	// Handler gave up on the record, which came from Topic.
 	Handler, Topic string
-	// User is whom the record is about; empty where that cannot be told.
+	// User is the user of the record. It is empty if the user is unknown.
 	User string
 	// Time is when the handler gave up.
 	Time time.Time
-	// TurnID is the turn that the record is about; empty where it is about none, or that cannot be told.
+	// TurnID is the turn of the record. It is empty if the record has no turn, or if the turn is unknown.
 	TurnID string
 }
 
-// owned is a letter of which can be told whose it is.
+// owned is a letter with a known owner.
 type owned struct {
 	dead *mnemev1.DeadLetter
-	// scope has no user where the record and its key tell different ones, or none.
+	// scope has no user if the record and its key name different users, or none.
 	scope memory.Scope
 }
 
@@ -48,8 +48,8 @@ func ownedOf(m bus.Message) (owned, bool) {
 	return owner(m.Key, dead)
 }
 
-// owner finds out whose a letter is: what the record itself says, and what its key says, "tenant/user". Either may be what was wrong with
-// the record; where they tell different tenants it is nobody's.
+// owner finds the owner of a letter from the record and from its key, "tenant/user". Either may be the faulty part.
+// If they name different tenants, the letter has no owner.
 func owner(key []byte, dead *mnemev1.DeadLetter) (owned, bool) {
 	o := owned{dead: dead, scope: contract.OwnerOf(dead.GetValue())}
 	sameUser := true

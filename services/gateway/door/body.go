@@ -18,11 +18,12 @@ import (
 // MaxBody bounds the body of a request at every door, in bytes. The process may bound it more closely (MNEME_HTTP_MAX_BODY).
 const MaxBody = 4 << 20
 
-// encodings are the headers that name a compression of bodies, or of the messages in them: of HTTP, of Connect's streams and of gRPC.
+// encodings are the headers that name a compression of bodies, or of messages in bodies. They are the headers of
+// HTTP, of Connect's streams and of gRPC.
 var encodings = []string{"Content-Encoding", "Connect-Content-Encoding", "Grpc-Encoding"}
 
-// checkHeaders returns a problem where the headers of a request tell that its body is not accepted: it is compressed, or longer than
-// MaxBody. It does not read the body.
+// checkHeaders returns a problem if the headers show an unacceptable body: compressed, or longer than MaxBody. It
+// does not read the body.
 func checkHeaders(r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -85,7 +86,8 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// CheckJSON returns a problem for a body that is neither empty nor one JSON value in UTF-8, and for one that CheckText refuses.
+// CheckJSON returns a problem for a body that CheckText refuses. It also refuses a body that is neither empty nor
+// one JSON value in UTF-8.
 func CheckJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil

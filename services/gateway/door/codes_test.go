@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// constants are the values of constants of a file whose names begin with a prefix.
+// constants returns the values of a file's constants with a name prefix.
 func constants(t *testing.T, path, prefix string) (out []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

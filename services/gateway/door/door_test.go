@@ -64,7 +64,7 @@ func guard(l door.Limiter) *door.Guard {
 	return &door.Guard{Auth: keys{}, Limits: l, Log: slog.New(slog.DiscardHandler)}
 }
 
-// unread fails the test when somebody reads it.
+// unread fails the test on a read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -180,7 +180,7 @@ func TestCheckTextNamesTheField(t *testing.T) {
 	}
 }
 
-// FuzzCheckJSON finds what a decoder would replace.
+// FuzzCheckJSON finds values that a decoder would replace.
 func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte(`{"a":["\\"]}`))
 	f.Add([]byte(`"\ud83d\ude00\ud800"`))

@@ -21,30 +21,31 @@ const RequestIDHeader = "X-Request-Id"
 
 const maxRequestID = 128
 
-// Authenticator knows whose a key is.
+// Authenticator finds the principal of a key.
 type Authenticator interface {
-	// Authenticate returns who calls with a key: tenant.ErrUnknownKey for a key that is nobody's, that has expired or was revoked,
-	// tenant.ErrSuspended where its tenant is suspended. Any other error says that it cannot be told at the moment.
+	// Authenticate returns the principal of a key. The error is tenant.ErrUnknownKey for an unknown, expired or
+	// revoked key. It is tenant.ErrSuspended for a suspended tenant. Any other error means that the answer is not
+	// available now.
 	Authenticate(ctx context.Context, key string) (access.Principal, error)
 }
 
-// Allowance is what a limiter says.
+// Allowance is the answer of a limiter.
 type Allowance struct {
-	// Limit, Remaining and Reset are those of the nearest limit; a Limit of 0 says that there is none.
+	// Limit, Remaining and Reset describe the nearest limit. A Limit of 0 means no limit.
 	Limit, Remaining int
 	Reset            time.Duration
 	// RetryAfter is more than zero where the call is over a limit.
 	RetryAfter time.Duration
 	// Quota names the limit that was reached ("requests per second").
 	Quota string
-	// Unavailable says that the limits cannot be told at the moment.
+	// Unavailable means that the limits are not available now.
 	Unavailable bool
 }
 
 // Limiter counts requests.
 type Limiter interface {
-	// Request counts a request of a principal. An error says that the limits cannot be told at the moment, and that requests are not to be
-	// served without; one that is a Problem is told as it is, and the limiter's to log.
+	// Request counts a request of a principal. An error means that the limits are not available, and that requests
+	// need them. The client receives an error of type Problem unchanged. The limiter logs such an error.
 	Request(ctx context.Context, p access.Principal) (Allowance, error)
 }
 
@@ -59,9 +60,9 @@ type Guard struct {
 	Log    *slog.Logger
 }
 
-// Wrap lets calls with a known key, within their limits, through to next, whose context carries the access.Principal. No body is read
-// before; how long it may take to arrive is the server's to bound (MNEME_HTTP_BODY_TIMEOUT). It refuses compressed bodies and those whose
-// declared length is over MaxBody. Every answer has a request id.
+// Wrap passes calls with a known key and within their limits to next. Their context carries the access.Principal.
+// It reads no body before that. The server bounds the time for a body (MNEME_HTTP_BODY_TIMEOUT). Wrap refuses
+// compressed bodies, and bodies with a declared length over MaxBody. Every answer has a request id.
 func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = Identify(w, r)
@@ -80,7 +81,7 @@ func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 	})
 }
 
-// Identify gives the answer the request's id: the client's own where it is fit to be logged, else a new one.
+// Identify sets the request's id on the answer. It uses the client's id if the id is fit for logs, else a new one.
 func Identify(w http.ResponseWriter, r *http.Request) *http.Request {
 	id := r.Header.Get(RequestIDHeader)
 	if id == "" || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return c < '!' || c > '~' }) {
@@ -116,10 +117,10 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 	return p, nil
 }
 
-// RateLimitStatus is the header that says that limits cannot be told at the moment.
+// RateLimitStatus is the header for limits that are not available now.
 const RateLimitStatus = "X-RateLimit-Status"
 
-// setHeaders says in headers what is left.
+// setHeaders writes the remaining allowance into headers.
 func (a Allowance) setHeaders(h http.Header) {
 	if a.Unavailable {
 		h.Set(RateLimitStatus, "unavailable")
@@ -168,8 +169,8 @@ func unauthenticated(detail string) Problem {
 	return Problem{Status: http.StatusUnauthorized, Code: CodeUnauthenticated, Detail: detail}
 }
 
-// KeyOf returns the API key of a request: `Authorization: Bearer KEY`, or `Token KEY`. Its errors are problems, and repeat nothing of what
-// was sent.
+// KeyOf returns the API key of a request: `Authorization: Bearer KEY`, or `Token KEY`. Its errors are problems, and
+// repeat nothing of the request.
 func KeyOf(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {

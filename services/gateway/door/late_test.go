@@ -71,7 +71,7 @@ func TestLimitsThatCannotBeToldAreSaidSo(t *testing.T) {
 	}
 }
 
-// untold is a limiter that cannot tell its limits.
+// untold is a limiter without available limits.
 type untold struct{ err error }
 
 func (u untold) Request(context.Context, access.Principal) (door.Allowance, error) {

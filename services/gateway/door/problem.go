@@ -1,5 +1,5 @@
-// Package door is what all doors of the gateway (REST, mem0's API, MCP, RPC, streams) share: who calls, quotas, what a body may be, and
-// what an error is to an HTTP client.
+// Package door has the common parts of the gateway's doors (REST, mem0's API, MCP, RPC, streams): authentication,
+// quotas, checks of bodies, and the errors of HTTP clients.
 package door
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
-// Problem is an error as a client is told it. Each door writes it in its own form.
+// Problem is an error in the client's view. Each door writes it in its format.
 type Problem struct {
 	// Status is the HTTP status.
 	Status int
@@ -25,15 +25,15 @@ type Problem struct {
 	Code string
 	// Detail is for people; it names no internals.
 	Detail string
-	// Field is the field at fault ("turns[3].text"); empty where it is none.
+	// Field is the field at fault ("turns[3].text"). It is empty if no field is at fault.
 	Field string
 	// RetryAfter is when it is worth trying again; zero where that does not help.
 	RetryAfter time.Duration
-	// Allowance is that of the limit that the call is over, where it is another one than those of requests.
+	// Allowance belongs to the exceeded limit, if that is another limit than the limit of requests.
 	Allowance Allowance
 }
 
-// SetHeaders says in headers when it is worth trying again, and what is left of the limit that the call is over.
+// SetHeaders writes the time of a useful retry, and the rest of the exceeded limit, into headers.
 func (p Problem) SetHeaders(h http.Header) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", Seconds(p.RetryAfter))
@@ -41,7 +41,7 @@ func (p Problem) SetHeaders(h http.Header) {
 	p.Allowance.setHeaders(h)
 }
 
-// Codes of problems, beside those that are reasons of the services behind (rpcerror.Reasons).
+// Codes of problems. The services behind the gateway have more: the reasons in rpcerror.Reasons.
 const (
 	CodeInvalid         = "invalid" // a field or parameter
 	CodeInvalidCursor   = "invalid_cursor"
@@ -84,7 +84,7 @@ func Codes() []string {
 	}, rpcerror.Reasons()...)
 }
 
-// retryLater is when a client is told to try again where something is down.
+// retryLater is the retry delay for clients when a service is down.
 const retryLater = time.Second
 
 // Error implements error.
@@ -100,7 +100,7 @@ func Invalid(field, detail string) Problem {
 	return Problem{Status: http.StatusBadRequest, Code: codeOf(field), Field: field, Detail: detail}
 }
 
-// codeOf is the code of a problem with a field: a list may be begun anew where its cursor is none.
+// codeOf returns the code of a problem with a field. After an invalid cursor, a client may begin the list again.
 func codeOf(field string) string {
 	if field == "cursor" || field == "page_token" {
 		return CodeInvalidCursor
@@ -142,7 +142,8 @@ var statuses = map[connect.Code]Problem{
 	connect.CodeCanceled:           {Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater},
 }
 
-// ProblemOf is what an error is to a client. What names internals is not told; log it where Status is 500 or more.
+// ProblemOf returns the client's view of an error. It leaves out internal names. Log the error if Status is 500 or
+// more.
 func ProblemOf(err error) Problem {
 	var p Problem
 	if errors.As(err, &p) {

@@ -15,7 +15,7 @@ import (
 // IdempotencyKey is the header that carries the key of a request that may be repeated.
 const IdempotencyKey = "Idempotency-Key"
 
-// retryInFlight is when a client is told to ask again for a request that is being carried out.
+// retryInFlight is the retry delay for clients when the same request is still running.
 const retryInFlight = time.Second
 
 // ofStores are the problems that errors of the gateway's stores are. Their texts are for callers.

@@ -1,5 +1,5 @@
-// Package idempotency has requests with an Idempotency-Key carried out once, and answered as the first time when they are repeated. What
-// became of requests is kept by shared/store/idempotency.
+// Package idempotency carries out a request with an Idempotency-Key once. A repeated request receives the first
+// answer. shared/store/idempotency stores the answers.
 package idempotency
 
 import (
@@ -23,7 +23,7 @@ import (
 // Header is the header that carries the key.
 const Header = door.IdempotencyKey
 
-// Replayed is the header of an answer that was given before.
+// Replayed is the header of a repeated answer.
 const Replayed = "Idempotency-Replayed"
 
 // MaxKey bounds a key, in bytes.
@@ -32,7 +32,7 @@ const MaxKey = 255
 // Requests has requests carried out once. It is safe for concurrent use.
 type Requests struct {
 	*store.Store
-	// Log is told of answers that are not kept, and of what callers are not told.
+	// Log receives answers that were not stored, and errors that callers do not see.
 	Log *slog.Logger
 }
 
@@ -52,10 +52,11 @@ func KeyOf(h http.Header) (string, error) {
 	return key, nil
 }
 
-// Wrap has requests with an Idempotency-Key carried out once by next, and answered as then when they are repeated; requests without one are
-// refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
-// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user". Secrets are
-// fields of the answer's body that are shown once: they are not kept, and lack where it is given again.
+// Wrap carries out a request with an Idempotency-Key once by next, and answers a repeated request with the first
+// answer. It refuses requests without a key. The caller is authenticated and authorized before
+// (access.FromContext). Only answers below 400 are stored. A refused or failed request may be repeated. Wrap reads
+// the body, so the size limit applies before. The user of a request is the "user" of its path. Secrets are fields
+// of the answer's body that clients see once. They are not stored, and a repeated answer lacks them.
 func (s *Requests) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, next, secrets); err != nil {

@@ -1,5 +1,4 @@
-// Package keys is about the API keys of the gateway: whose a key is that a call carries, and making, listing and revoking keys and
-// tenants at run time.
+// Package keys authenticates the gateway's API keys. It also makes, lists and revokes keys and tenants at run time.
 package keys
 
 import (
@@ -33,11 +32,13 @@ const (
 type Tenants interface {
 	// Authenticate returns the tenant that a key of the tenants file belongs to, tenant.ErrUnknownKey or tenant.ErrSuspended.
 	Authenticate(key string) (tenant.Tenant, error)
-	// Lookup returns the tenant of an id, or a terminal error; a retryable one where that cannot be told at the moment.
+	// Lookup returns the tenant of an id, or a terminal error. The error is retryable if the answer is not
+	// available now.
 	Lookup(id string) (tenant.Tenant, error)
 }
 
-// Authenticator is a door.Authenticator over the keys of the tenants file and those of the directory. It is safe for concurrent use.
+// Authenticator is a door.Authenticator over the keys of the tenants file and of the directory. It is safe for
+// concurrent use.
 type Authenticator struct {
 	tenants   Tenants
 	directory directory.Keys
@@ -48,11 +49,11 @@ type Authenticator struct {
 
 var _ door.Authenticator = (*Authenticator)(nil)
 
-// answer is what the directory said of a hash.
+// answer is the directory's answer for a hash.
 type answer struct {
 	key   access.Key
 	found bool
-	// asked is when the directory was asked.
+	// asked is the time of the request to the directory.
 	asked time.Time
 }
 
@@ -66,8 +67,8 @@ func New(tenants Tenants, d directory.Keys, now func() time.Time, log *slog.Logg
 	}
 }
 
-// Authenticate implements door.Authenticator. A key of the tenants file has all scopes. Of a key of the directory is known what the
-// directory said within MaxAge; where it cannot be asked, the error is another one than tenant.ErrUnknownKey.
+// Authenticate implements door.Authenticator. A key of the tenants file has all scopes. For a key of the directory,
+// the answer is at most MaxAge old. If the directory is not available, the error is not tenant.ErrUnknownKey.
 func (a *Authenticator) Authenticate(ctx context.Context, key string) (access.Principal, error) {
 	h := access.HashOf(key)
 	switch t, err := a.tenants.Authenticate(key); {

@@ -22,7 +22,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// openRegistry opens the tenants filed and paused of a file, and those of a directory, kept up to date until the test ends.
+// openRegistry opens the file's tenants "filed" and "paused" and a directory's tenants. It keeps them up to date
+// until the test ends.
 func openRegistry(t *testing.T, source tenant.Source) *tenant.Registry {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tenants.yaml")
@@ -71,7 +72,8 @@ func TestAKeyOfTheDirectoryIsWhatItWasMade(t *testing.T) {
 	}
 }
 
-// What the directory said is good for less than two seconds: a call within five of a revocation is refused everywhere.
+// The directory's answer is valid for less than two seconds. A revoked key is refused everywhere within five
+// seconds.
 func TestARevokedKeyIsRefusedWithinTwoSeconds(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.create(t, access.Key{Tenant: "made"})
@@ -155,7 +157,7 @@ func TestASuspendedTenantsKeysAreRefused(t *testing.T) {
 	w.want(t, paused, tenant.ErrSuspended)
 }
 
-// A tenant that was made a moment ago is known at once; a key whose tenant is gone is nobody's.
+// A new tenant is known at once. A key of a deleted tenant is unknown.
 func TestTheKeysTenant(t *testing.T) {
 	w := newWorld(t)
 	if err := w.directory.CreateTenant(t.Context(), tenant.Tenant{ID: "new"}); err != nil {
@@ -168,7 +170,8 @@ func TestTheKeysTenant(t *testing.T) {
 	w.want(t, orphan, tenant.ErrUnknownKey)
 }
 
-// Where the directory is away, nobody is told that a key is unknown, and what it said is not believed for longer.
+// While the directory is not available, no key is reported as unknown. The directory's answers are not valid for
+// longer.
 func TestTheDirectoryIsAway(t *testing.T) {
 	w := newWorld(t)
 	_, known := w.create(t, access.Key{Tenant: "made"})
@@ -194,7 +197,7 @@ func TestTheDirectoryIsAway(t *testing.T) {
 	w.want(t, "nobody's", tenant.ErrUnknownKey)
 }
 
-// The tenants alone cannot be read: the key is good, and whether its tenant is cannot be told.
+// Only the tenants are not readable. The key is valid, but the state of its tenant is not available.
 func TestTheTenantsAreAway(t *testing.T) {
 	source := &flaky{Directory: inmem.New()}
 	source.away.Store(true)

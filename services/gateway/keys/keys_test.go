@@ -43,7 +43,7 @@ func (c *clock) advance(d time.Duration) {
 
 var errAway = errors.New("away")
 
-// flaky is a directory that counts what it is asked, and can be away.
+// flaky is a directory that counts requests, and can be switched off.
 type flaky struct {
 	directory.Directory
 	away, untouchable atomic.Bool
@@ -80,7 +80,8 @@ func (f *flaky) Revision(ctx context.Context) (string, error) {
 	return f.Directory.Revision(ctx)
 }
 
-// world is an authenticator with all around it: the tenant made has been made at run time, files and paused are the file's.
+// world is an authenticator with its dependencies. The tenant "made" is made at run time. The tenants "filed" and
+// "paused" are the file's.
 type world struct {
 	*keys.Authenticator
 	directory *flaky
@@ -89,7 +90,7 @@ type world struct {
 	log       *lines
 }
 
-// lines are those of a log.
+// lines are the lines of a log.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

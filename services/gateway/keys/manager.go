@@ -15,15 +15,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/directory"
 )
 
-// Manager manages the keys of the tenant that calls. All of it needs access.Admin. Its errors are what door.ProblemOf tells clients. Keys
-// of the tenants file are the operator's: they are not listed.
+// Manager manages the keys of the calling tenant. All methods need access.Admin. door.ProblemOf turns the errors
+// into answers. Keys of the tenants file belong to the operator and are not listed.
 type Manager struct {
 	Directory directory.Keys
 	Now       func() time.Time
 }
 
-// Create makes a key for the caller's tenant as k wants it (User, Name, Scopes, ExpiresAt), and returns it with its text, which is shown
-// once and not kept. It may have no scope that the caller lacks.
+// Create makes a key for the caller's tenant from k (User, Name, Scopes, ExpiresAt). It returns the key with its
+// text, which clients see once and Mneme does not store. The key cannot have a scope that the caller lacks.
 func (m *Manager) Create(ctx context.Context, k access.Key) (access.Key, string, error) {
 	p, err := admin(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func admin(ctx context.Context) (access.Principal, error) {
 	return p, nil
 }
 
-// told is an error of the directory about something as callers are told it; nil stays nil.
+// told turns a directory error about a thing into the caller's error. nil stays nil.
 func told(what string, err error) error {
 	switch {
 	case errors.Is(err, directory.ErrNotFound):

@@ -28,7 +28,7 @@ func as(t *testing.T, tenantID string, scopes ...access.Scope) context.Context {
 	return access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: "k", Scopes: scopes})
 }
 
-// wantProblem wants an error that clients are told with a status, and with words.
+// wantProblem expects an error with this status and these words for clients.
 func wantProblem(t *testing.T, err error, status int, words string) {
 	t.Helper()
 	if err == nil {

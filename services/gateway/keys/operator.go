@@ -15,17 +15,18 @@ import (
 // maxTenantName bounds a tenant's name, in bytes.
 const maxTenantName = 256
 
-// Operator manages tenants, and their keys, for whoever runs the service. Operators are no tenants: no door
-// leads here but the command line. Its errors are what door.ProblemOf tells clients.
+// Operator manages tenants and their keys for the operator of the service. Operators are not tenants: only the
+// command line leads here. door.ProblemOf turns its errors into answers.
 type Operator struct {
 	Directory directory.Directory
 	Now       func() time.Time
-	// Lookup, where set, knows all tenants, those of the tenants file included (tenant.Registry.Lookup): a tenant of the file is not made
-	// again, and no key is made for a tenant that nobody knows.
+	// Lookup, if set, finds all tenants, also the tenants of the tenants file (tenant.Registry.Lookup). Then a
+	// tenant of the file is not made again, and an unknown tenant gets no key.
 	Lookup func(id string) (tenant.Tenant, error)
 }
 
-// TenantChange is what is to be another of a tenant; what is nil stays. An empty strategy, policy, saliency or exploration is the default.
+// TenantChange is a change of a tenant. A nil field stays unchanged. An empty strategy, policy, saliency or
+// exploration is the default.
 type TenantChange struct {
 	Name      *string
 	Strategy  *tenant.Strategy
@@ -35,7 +36,7 @@ type TenantChange struct {
 	Suspended *bool
 }
 
-// CreateTenant makes a tenant. What is left out has its default; the returned tenant has it filled in.
+// CreateTenant makes a tenant. Empty fields get their defaults, also in the returned tenant.
 func (o *Operator) CreateTenant(ctx context.Context, t tenant.Tenant) (tenant.Tenant, error) {
 	full, err := check(t)
 	if err != nil {
@@ -84,7 +85,7 @@ func set[T any](field, value *T) {
 	}
 }
 
-// SuspendTenant has a tenant's calls refused, or taken again. What was accepted before is still formed.
+// SuspendTenant refuses a tenant's calls, or accepts them again. Turns accepted before still become memories.
 func (o *Operator) SuspendTenant(ctx context.Context, id string, suspended bool) (tenant.Tenant, error) {
 	return o.ChangeTenant(ctx, id, TenantChange{Suspended: &suspended})
 }
@@ -103,8 +104,8 @@ func (o *Operator) Tenants(ctx context.Context) ([]tenant.Tenant, error) {
 	return all, nil
 }
 
-// CreateKey makes a key for a tenant as k wants it (Tenant, User, Name, Scopes, ExpiresAt), with any scopes, and returns it with its text,
-// which is shown once and not kept.
+// CreateKey makes a key for a tenant from k (Tenant, User, Name, Scopes, ExpiresAt), with any scopes. It returns
+// the key with its text, which is shown once and not stored.
 func (o *Operator) CreateKey(ctx context.Context, k access.Key) (access.Key, string, error) {
 	k, text, err := access.NewKey(k, o.Now())
 	if err != nil {
@@ -123,8 +124,8 @@ func (o *Operator) CreateKey(ctx context.Context, k access.Key) (access.Key, str
 	return k, text, nil
 }
 
-// Keys returns the keys of a tenant, the oldest first; those of the tenants file are not among them. A tenant that has none, and that
-// nobody knows, is an error.
+// Keys returns the keys of a tenant, the oldest first, without the keys of the tenants file. An unknown tenant
+// without keys is an error.
 func (o *Operator) Keys(ctx context.Context, tenantID string) ([]access.Key, error) {
 	if err := memory.ValidTenant(tenantID); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (o *Operator) RevokeKey(ctx context.Context, tenantID, id string) error {
 	return told("key of the tenant", o.Directory.RevokeKey(ctx, tenantID, id))
 }
 
-// check returns a tenant with its defaults, or what is wrong with it. Long values are not repeated.
+// check returns a tenant with its defaults, or an error. The error does not repeat long values.
 func check(t tenant.Tenant) (tenant.Tenant, error) {
 	if t.Name != "" {
 		if err := memory.ValidText("name", t.Name, maxTenantName); err != nil {

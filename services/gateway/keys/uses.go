@@ -14,7 +14,7 @@ import (
 const (
 	// usedEvery is how exactly it is kept when a key was used.
 	usedEvery = time.Minute
-	// maxUses bounds how many uses may wait to be kept, and of how many keys it is known that one was. More are passed over.
+	// maxUses bounds the uses that wait for storage, and the keys with a noted use. Uses beyond it are dropped.
 	maxUses = 1 << 12
 	// touchTimeout is how long keeping one may take.
 	touchTimeout = 2 * time.Second

@@ -103,7 +103,7 @@ func TestAUseOfARevokedKeyIsPassedOver(t *testing.T) {
 	}
 }
 
-// However many keys are used while nothing can be kept, no call waits, and what is noted is bounded.
+// Many keys in use during a storage failure make no call wait. The memory for notes is bounded.
 func TestUsesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	const many = 5000

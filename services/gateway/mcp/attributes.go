@@ -33,7 +33,7 @@ func checkFilter(raw json.RawMessage) error {
 	return err
 }
 
-// attributes are what a caller attaches to what it adds.
+// attributes are the caller's attributes of an addition.
 type attributes struct {
 	Metadata json.RawMessage `json:"metadata"`
 	AgentID  string          `json:"agent_id"`
@@ -65,7 +65,7 @@ func (in attributes) read(runID string) (memory.Attributes, error) {
 	return out, out.ValidateNew("")
 }
 
-// given are the attributes as text, none where no attribute is given.
+// given returns the attributes as text. It is empty if the caller gave no attribute.
 func (in attributes) given() []string {
 	if len(in.Metadata) == 0 && in.AgentID == "" && in.AppID == "" {
 		return nil

@@ -51,7 +51,8 @@ func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
 	}, s.remove)
 }
 
-// update writes a version by a turn whose id is made of what is written instead of what: a call that comes again writes nothing more.
+// update writes a version by a turn. The turn's id derives from the memory's id, the text and the attributes, so a
+// repeated call writes nothing more.
 func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, _ string, err error) {
 	user, err := s.user(ctx, in.UserID)
 	if err != nil {

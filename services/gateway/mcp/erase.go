@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// eraseInput is confirmed: nobody erases by leaving something out.
+// eraseInput needs a confirmation, so a missing field never erases.
 type eraseInput struct {
 	UserID  string `json:"user_id"`
 	Confirm bool   `json:"confirm"`
@@ -33,7 +33,7 @@ type eraseOutput struct {
 	State     string `json:"state"`
 }
 
-// erasing is what eraseOutput.State says.
+// erasing is the value of eraseOutput.State.
 const erasing = "Accepted. What was said until now is erased within moments; what is said from now on is new."
 
 func (s *server) addEraseTools(to *sdk.Server, takes schemas) {

@@ -55,7 +55,7 @@ func (keys) Authenticate(_ context.Context, key string) (access.Principal, error
 	return p, nil
 }
 
-// behind is the services behind the gateway. It notes whose memory it is asked for, and what.
+// behind is a fake of the services behind the gateway. It records the user and the request of each call.
 type behind struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
@@ -65,7 +65,7 @@ type behind struct {
 	mu    sync.Mutex
 	asked []any
 	err   error
-	// entered is told of each recall, which then waits for the end of its context, where it is not nil.
+	// entered receives each recall. If entered is not nil, the recall then waits for the end of its context.
 	entered, ended chan struct{}
 }
 
@@ -191,7 +191,7 @@ func (b *behind) EraseUser(
 	return answered(&mnemev1.EraseUserResponse{ErasureId: "e1"}, ask(b, r))
 }
 
-// topic keeps what is published.
+// topic stores the published messages.
 type topic struct {
 	mu     sync.Mutex
 	events []contract.SessionEvent
@@ -234,7 +234,7 @@ type gateway struct {
 	logs   *logs
 }
 
-// logs are what was logged.
+// logs are the log lines.
 type logs struct {
 	mu  sync.Mutex
 	out strings.Builder

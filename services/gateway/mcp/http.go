@@ -19,7 +19,8 @@ func New(p Parts) http.Handler {
 	next := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
 		MaxRequestBodyBytes: -1, // the body has been read by then
-		// A page that was led here by a forged name has no key, and a proxy on this machine calls us by its own name.
+		// A page behind a forged host name has no key. A proxy on this machine calls the gateway by the gateway's
+		// name.
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +51,7 @@ func New(p Parts) http.Handler {
 	})
 }
 
-// plainless holds back what the SDK refuses in plain text, so that it becomes an error of JSON-RPC.
+// plainless holds back the SDK's refusals in plain text, and turns them into errors of JSON-RPC.
 type plainless struct {
 	http.ResponseWriter
 	refused int // the status; 0 where the SDK answers in JSON
@@ -78,7 +79,7 @@ func (w *plainless) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *plainless) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// notHandled begins what the SDK says of a method that it does not know; it exports no error for it.
+// notHandled is the start of the SDK's message for an unknown method. The SDK exports no error for it.
 const notHandled = "JSON RPC not handled"
 
 // finish answers a message that the SDK has refused. A call of an unknown method is a good request of HTTP, and is answered as a call.
@@ -130,7 +131,8 @@ func writeError(w http.ResponseWriter, status int, id any, e *jsonrpc.Error) {
 	_, _ = w.Write(answer(id, e)) // the caller may have gone
 }
 
-// challenge tells a caller without a key that it needs one, and one with a wrong key that it is wrong (RFC 6750, section 3).
+// challenge answers a caller without a key that a key is required, and a caller with a wrong key that it is wrong
+// (RFC 6750, section 3).
 func challenge(r *http.Request) string {
 	if len(r.Header.Values("Authorization")) == 0 {
 		return `Bearer realm="mneme"`

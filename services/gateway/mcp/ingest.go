@@ -91,7 +91,7 @@ func (in addInput) named(err error) error {
 	return err
 }
 
-// turns are what is to be remembered, said now.
+// turns returns the turns of the addition, with the time now.
 func (in addInput) turns(now time.Time) []memory.Turn {
 	messages := in.Messages
 	if messages == nil {
@@ -123,7 +123,7 @@ type leftOutView struct {
 	Detail  string `json:"detail" jsonschema:"what is wrong with it"`
 }
 
-// What addOutput.Forming says.
+// Values of addOutput.Forming.
 const (
 	formingNow   = "Accepted. Memories are formed now, which takes a moment: recall and get_memories show them then."
 	formingLater = "Accepted. The session goes on: memories are formed once nothing has been added to it for a while."
@@ -179,7 +179,8 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 	return out, "", nil
 }
 
-// closed ends a session whose turns are in. Where that fails the turns stay, and are formed later: an error would have them added twice.
+// closed ends a session after its turns are published. If that fails, the turns stay and become memories later. An
+// error would make the client add them twice.
 func (s *server) closed(ctx context.Context, user, session, last string, now time.Time) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// leftOut is what add_memory says of messages.
+// leftOut is the part of add_memory's answer about left-out messages.
 type leftOut struct {
 	TurnIDs []string `json:"turn_ids"`
 	LeftOut []struct {

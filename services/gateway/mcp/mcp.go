@@ -1,6 +1,7 @@
-// Package mcp is the gateway's door for the Model Context Protocol: memory as tools, resources and a prompt, by the names that mem0 gave
-// its tools. The same server stands behind streamable HTTP, where door.Guard says who calls, and behind standard input and output
-// (`mneme mcp`), where the gateway that it asks in turn does.
+// Package mcp is the gateway's door for the Model Context Protocol. It offers memory as tools, resources and a
+// prompt. The tools have mem0's names. The same server serves streamable HTTP and standard input and output (`mneme
+// mcp`). Over HTTP, door.Guard authenticates the caller. Over standard input, the server calls a gateway, which
+// authenticates the caller.
 package mcp
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Ingest puts in what is said; *upstream.Ingester is one.
+// Ingest publishes turns. *upstream.Ingester implements it.
 type Ingest interface {
 	// Turns puts in turns of a session in their order. When it returns no error, they will not be lost, but for those that it returns: they
 	// are left out.
@@ -25,23 +26,23 @@ type Ingest interface {
 	CloseSession(ctx context.Context, user, session, last string, at time.Time) error
 }
 
-// Parts are what the door is made of.
+// Parts are the dependencies of the door.
 type Parts struct {
 	// Services answer. They hold a call against its caller; nothing here does.
 	Services upstream.Services
 	Ingest   Ingest
 	Now      func() time.Time
-	// Log is told of what went wrong behind the door, without what users said.
+	// Log receives errors behind the door, without text of users.
 	Log *slog.Logger
 	// Version of Mneme, for clients to show.
 	Version string
 	// User is meant where neither a call nor its key names one; may be empty.
 	User string
-	// Origins are those of pages in browsers that may call over HTTP, beside the gateway's own address; "*" is any.
+	// Origins are the web origins that may call over HTTP, in addition to the gateway's address. "*" is any origin.
 	Origins []string
 }
 
-// instructions are what hosts tell their model of the server.
+// instructions is the text about the server that hosts give their model.
 const instructions = "Mneme is the long-term memory of this assistant. Call recall before answering what may depend on the user's past, " +
 	"preferences or plans, and add_memory when the user tells something worth keeping. Adding answers at once; memories are formed within " +
 	"moments after. " + Notice
@@ -56,7 +57,7 @@ func NewServer(p Parts) *sdk.Server {
 	s := &server{Parts: p}
 	out := sdk.NewServer(&sdk.Implementation{Name: "mneme", Title: "Mneme memory", Version: p.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		// What is offered never changes while the server runs, so nobody waits for news of it.
+		// The list of tools never changes while the server runs, so clients need no notification.
 		Capabilities: &sdk.ServerCapabilities{
 			Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
 		},
@@ -74,7 +75,7 @@ func NewServer(p Parts) *sdk.Server {
 	return out
 }
 
-// bound is the user whom a call is for without naming one; empty where it has to.
+// bound returns the user of a call that names no user. It is empty if the call must name one.
 func (s *server) bound(ctx context.Context) string {
 	if p, ok := access.FromContext(ctx); ok && p.User != "" {
 		return p.User
@@ -82,7 +83,8 @@ func (s *server) bound(ctx context.Context) string {
 	return s.User
 }
 
-// user is the user whom a call is for; named has been checked. Whether its caller may ask for that user is for the services to say.
+// user returns the user of a call. named is checked already. The services check whether the caller may use that
+// user.
 func (s *server) user(ctx context.Context, named string) (string, error) {
 	if named == "" {
 		named = s.bound(ctx)

@@ -41,7 +41,7 @@ func coded(code int64, p door.Problem) *jsonrpc.Error {
 	return out
 }
 
-// answer is an error as a message; the id is nil where it is of no call that could be read.
+// answer encodes an error as a message. The id is nil if the call is not readable.
 func answer(id any, e *jsonrpc.Error) []byte {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
 	if err != nil { // strings and numbers always encode

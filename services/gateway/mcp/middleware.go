@@ -14,14 +14,14 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// Codes of errors of the protocol that JSON-RPC has none for: of the range that it leaves to servers, and of those that SDKs do not use for
+// Error codes of the protocol that JSON-RPC lacks. They are from the range for servers. SDKs use other codes for
 // connections that are closed or too slow.
 const (
 	codeRefused     = -32010 // no key, or one that may not
 	codeUnavailable = -32011 // later it may work
 )
 
-// errorData is what an error says for programs.
+// errorData is the machine-readable part of an error.
 type errorData struct {
 	// Code is one of the Code constants of package door.
 	Code       string `json:"code"`
@@ -55,7 +55,7 @@ func protocolError(p door.Problem) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: p.Error(), Data: data}
 }
 
-// problem is what an error of a call is to its caller. What is told to nobody is logged.
+// problem returns the caller's view of an error. It logs the parts that the caller does not see.
 func (s *server) problem(ctx context.Context, what string, err error) door.Problem {
 	p := door.ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && ctx.Err() == nil {
@@ -72,7 +72,8 @@ func problemText(p door.Problem) string {
 	return p.Error()
 }
 
-// recovered keeps a panic in a call from ending the process: calls are served in goroutines of their own, which net/http knows nothing of.
+// recovered keeps a panic in a call from ending the process. Calls run in separate goroutines, outside the recovery
+// of net/http.
 func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
@@ -92,8 +93,8 @@ func withRequest(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context()))
 }
 
-// endsWithRequest ends a call when its HTTP request ends. The SDK hands on what a request's context holds, and not its end, because a
-// client may fetch the answer of a session later; here there are no sessions.
+// endsWithRequest ends a call when its HTTP request ends. The SDK passes on the values of a request's context, but
+// not its end. With sessions, a client may fetch the answer later. Here there are no sessions.
 func endsWithRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
@@ -106,11 +107,11 @@ func endsWithRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// schemas are what tools take, by their names.
+// schemas are the input schemas of tools, by name.
 type schemas map[string]schema
 
-// show lists tools with what they take. The SDK is told that they take any object: it would answer wrong arguments in the words of JSON
-// schema, and with all that was sent.
+// show lists tools with their input schemas. For the SDK itself, each tool takes any object. The SDK would answer
+// wrong arguments in the words of JSON schema, and with all sent values.
 func (s schemas) show(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		res, err := next(ctx, method, req)
@@ -125,8 +126,8 @@ func (s schemas) show(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// canonical writes the address of a resource as the SDK looks for it: a client may leave characters as they are that a template encodes,
-// such as the @ of an address.
+// canonical rewrites the address of a resource to the SDK's form. A client may leave characters unencoded that a
+// template encodes, such as the @ of an address.
 func (s *server) canonical(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if read, ok := req.(*sdk.ReadResourceRequest); ok {
@@ -140,7 +141,7 @@ func (s *server) canonical(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listOwn lists the resources of the one user whom a call is for. Other resources have templates only.
+// listOwn lists the resources of the single user of a call. Other resources have templates only.
 func (s *server) listOwn(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		res, err := next(ctx, method, req)

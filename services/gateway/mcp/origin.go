@@ -10,8 +10,9 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// checkOrigin refuses a page of a foreign site, as the protocol asks for against DNS rebinding. A page of the gateway's own address is let
-// through only where that is an IP address or localhost: any other name may be one that a foreign site has led here.
+// checkOrigin refuses a page of a foreign site, as the protocol requires against DNS rebinding. It accepts a page
+// of the gateway's address only if that address is an IP address or localhost. A foreign site may have pointed any
+// other name at the gateway.
 func checkOrigin(r *http.Request, allowed []string) error {
 	for _, origin := range r.Header.Values("Origin") {
 		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {

@@ -15,7 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Limits of a page; those of the contract in proto/.
+// Limits of a page, from the contract in proto/.
 const defaultPage, maxPage, maxTokenBytes = 100, 1000, 1024
 
 // statuses are the states of memories by their names.

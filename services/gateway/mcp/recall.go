@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Limits and defaults of recalls; those of the contract in proto/, but for what a search shows where it is not told.
+// Limits and defaults of recalls, from the contract in proto/. The default size of a search is an exception.
 const (
 	defaultCandidates                = 20
 	defaultMemories, maxMemories     = 5, 100
@@ -66,7 +66,7 @@ func (in recallInput) check() error {
 	return memory.ValidMessages(messages)
 }
 
-// request asks for what was checked.
+// request builds the request from the checked input.
 func (in recallInput) request(user string) *mnemev1.RecallRequest {
 	out := &mnemev1.RecallRequest{UserId: user, Query: in.Query}
 	if in.Memories != nil {
@@ -86,7 +86,7 @@ func (in recallInput) request(user string) *mnemev1.RecallRequest {
 	return out
 }
 
-// asOf reads a time, or a day, which means its end, so that what was said on it counts.
+// asOf reads a time or a day. A day means its end, so turns of that day count.
 func asOf(given string) (time.Time, error) {
 	if given == "" {
 		return time.Time{}, nil
@@ -224,7 +224,7 @@ func (s *server) recall(ctx context.Context, in recallInput) (out recallOutput, 
 	return out, fenced(out.Profile) + "\n" + about(out.RecallID, out.Degraded, out.Cited), nil
 }
 
-// about says of a recall what a model can use in further calls.
+// about returns the parts of a recall that a model can use in further calls.
 func about(recallID string, degraded []string, cited []citedView) string {
 	lines := []string{"recall_id: " + recallID}
 	for _, c := range cited {

@@ -153,7 +153,7 @@ func userOf(msg any) (string, bool) {
 	return "", false
 }
 
-// others are ways to name a user whom a key for ben is not for.
+// others are ways to name another user than ben with ben's key.
 func others(r *rand.Rand) string {
 	names := []string{
 		"ines", "Ben", "ben ", " ben", "ben/", "ben/../ines", "../ines", "%62en", "ben%00", "*", "acme/ben", "ben\u200b", "b\u0065\u0301n",

@@ -16,7 +16,7 @@ import (
 const (
 	resourcePrefix = "mneme://users/"
 	mimeType       = "text/plain"
-	// profileQuery is what a profile is recalled for that nobody asked a question for.
+	// profileQuery is the query of a profile, which has no question.
 	profileQuery = "What matters about this user?"
 )
 
@@ -60,7 +60,7 @@ func (k kind) uri(user string) string {
 	return resourcePrefix + strings.ReplaceAll(url.QueryEscape(user), "+", "%20") + k.suffix
 }
 
-// user is whose resource it is that has an address.
+// user returns the user of a resource's address.
 func (k kind) user(uri string) (string, error) {
 	user, some := strings.CutPrefix(uri, resourcePrefix)
 	user, kind := strings.CutSuffix(user, k.suffix)
@@ -85,7 +85,7 @@ func (s *server) read(ctx context.Context, k kind, uri string) (string, error) {
 	return k.read(ctx, user)
 }
 
-// profile is what a recall returns when nobody asked a question; the core block is a part of it.
+// profile returns the recall without a question. The core block is a part of it.
 func (s *server) profile(ctx context.Context, user string) (string, error) {
 	return s.recalled(ctx, user, profileQuery)
 }

@@ -75,7 +75,7 @@ func query() property {
 	return text("query", "The question or message that memory is wanted for, in plain words.", memory.MaxQueryBytes).needed()
 }
 
-// confirm must be true, so that nobody erases by accident.
+// confirm must be true, so a mistake erases nothing.
 func confirm() property {
 	return property{name: "confirm", required: true, schema: schema{
 		"type": "boolean", "description": "true, once the user has agreed that everything is erased for good.",

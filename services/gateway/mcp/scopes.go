@@ -2,8 +2,8 @@ package mcp
 
 import "github.com/mneme-memory/mneme/shared/access"
 
-// Scopes returns what each tool, resource and prompt needs, by its name; nothing where any key is enough. The services behind hold calls
-// against their callers: this states what follows from that, for OpenAPI.
+// Scopes returns the required scopes of each tool, resource and prompt, by name. An entry that any key may use has
+// no scopes. The services behind the gateway check the scopes. This list states the result for OpenAPI.
 func Scopes() map[string][]access.Scope {
 	recall, read, erase := []access.Scope{access.Recall}, []access.Scope{access.Read}, []access.Scope{access.Erase}
 	return map[string][]access.Scope{

@@ -15,8 +15,8 @@ import (
 // maxLine is how long a message over standard input may be, as over HTTP.
 const maxLine = 4 << 20
 
-// Stdio is the transport over standard input and output, a message a line. Unlike the SDK's, it answers a line that is no message and
-// reads on, and at the end of the input it answers what was asked before it ends.
+// Stdio is the transport over standard input and output, one message per line. Unlike the SDK's transport, it
+// answers an invalid line and reads on. At the end of the input, it answers all open calls before it ends.
 type Stdio struct {
 	In  io.Reader
 	Out io.Writer
@@ -47,7 +47,8 @@ type lines struct {
 	answered chan struct{} // closed when the input has ended and no call waits
 }
 
-// scan reads lines until the input ends. It is a goroutine of its own, for nothing ends a waiting read of standard input for sure.
+// scan reads lines until the input ends. It runs in a separate goroutine, because no call reliably ends a waiting
+// read of standard input.
 func (c *lines) scan() {
 	defer close(c.messages)
 	in := bufio.NewReader(c.in)
@@ -80,7 +81,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// message is the message of a line; one that is none is answered here.
+// message decodes a line. It answers an invalid line itself.
 func (c *lines) message(line []byte) jsonrpc.Message {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -105,7 +106,8 @@ func (c *lines) refuse(e *jsonrpc.Error) {
 	_, _ = c.out.Write(append(answer(nil, e), '\n'))
 }
 
-// Read implements sdk.Connection. It tells the end of the input only when all calls are answered: the SDK ends those that are left.
+// Read implements sdk.Connection. It returns the end of the input only after all calls have an answer. The SDK
+// would end the open calls.
 func (c *lines) Read(context.Context) (jsonrpc.Message, error) {
 	select {
 	case msg, more := <-c.messages:
@@ -136,7 +138,7 @@ func (c *lines) await(msg jsonrpc.Message) {
 	}
 }
 
-// settle tells the waiting Read that all is answered; c.mu is held.
+// settle signals the waiting Read that all calls have an answer. The caller holds c.mu.
 func (c *lines) settle() {
 	if c.ended && len(c.waiting) == 0 {
 		close(c.answered)
@@ -163,7 +165,8 @@ func (c *lines) Write(_ context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// Close implements sdk.Connection. The output is not ours to close; the input is closed to end a waiting read, where that is possible.
+// Close implements sdk.Connection. It does not close the output, which belongs to the caller. It closes the input
+// to end a waiting read, if that is possible.
 func (c *lines) Close() (err error) {
 	c.closing.Do(func() {
 		close(c.closed)

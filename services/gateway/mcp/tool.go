@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// effect is what a tool does to the user's memory. None of them reaches out of Mneme.
+// effect is a tool's effect on the user's memory. No tool has an effect outside Mneme.
 type effect int
 
 const (
@@ -21,7 +21,7 @@ const (
 	reads effect = iota
 	// adds changes nothing that is there.
 	adds
-	// replaces takes the place of what is there, or removes it; doing it again changes nothing more.
+	// replaces replaces or removes the current value. A repeated call changes nothing more.
 	replaces
 )
 
@@ -32,22 +32,22 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	}
 }
 
-// tool is what clients are told of a tool.
+// tool is the description of a tool for clients.
 type tool struct {
 	name, title string
-	// does says what the tool does, costs what a call costs in calls of models and time.
+	// does describes the tool's action. costs describes the model calls and the time of a call.
 	does, costs string
 	effect      effect
 	input       schema
 }
 
-// arguments are what a tool takes.
+// arguments are the arguments of a tool.
 type arguments interface {
 	// check returns an error that names the argument at fault.
 	check() error
 }
 
-// add adds a tool. call returns what is told to programs, and to models where that is not the same in JSON.
+// add adds a tool. call returns the answer for programs, and the text for models if it differs from the JSON.
 func add[In arguments, Out any](s *server, to *sdk.Server, takes schemas, t tool, call func(context.Context, In) (Out, string, error)) {
 	takes[t.name] = t.input
 	sdk.AddTool(to, &sdk.Tool{
@@ -98,7 +98,7 @@ func argumentError(err error) error {
 	return door.Invalid("arguments", "are no JSON object")
 }
 
-// jsonName is what JSON calls the type that was wanted.
+// jsonName returns JSON's name of the wanted type.
 func jsonName(e *json.UnmarshalTypeError) string {
 	switch e.Type.String() {
 	case "string":
@@ -116,7 +116,7 @@ func jsonName(e *json.UnmarshalTypeError) string {
 
 const maxShown = 64
 
-// shortened is a name that a client made up, cut where it is long.
+// shortened cuts a long name of a client.
 func shortened(name string) string {
 	if len(name) <= maxShown {
 		return name

@@ -42,7 +42,7 @@ func TestEveryToolIsDescribed(t *testing.T) {
 	if list.CacheScope != "private" {
 		t.Errorf("the list may be cached %q", list.CacheScope)
 	}
-	// What a tool does: r reads, d destroys, i may be repeated.
+	// The effect of a tool: r reads, d destroys, i is idempotent.
 	want := map[string]string{
 		"add_memory": "", "search_memories": "ri", "recall": "ri", "answer": "", "why": "ri", "get_memories": "ri", "get_memory": "ri",
 		"get_memory_history": "ri", "list_entities": "ri", "update_memory": "di", "delete_memory": "di", "delete_all_memories": "di",

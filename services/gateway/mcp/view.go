@@ -18,7 +18,7 @@ type memoryView struct {
 	Kind    string `json:"kind" jsonschema:"fact, preference, episodic, semantic or procedural"`
 	Topic   string `json:"topic,omitempty"`
 	Status  string `json:"status" jsonschema:"active: it holds; superseded: a newer one holds; retracted; quarantined: not recalled"`
-	// Happened is the event's time as exactly as it is known.
+	// Happened is the event's time, with its known precision.
 	Happened     string   `json:"happened,omitempty" jsonschema:"when it happened, as exactly as said: 2026, 2026-03, 2026-03-01, or from/to"`
 	SaidAt       string   `json:"said_at,omitempty" jsonschema:"when it was said"`
 	HeldUntil    string   `json:"held_until,omitempty" jsonschema:"until when it held"`
@@ -50,7 +50,7 @@ func viewsOf(ms []*mnemev1.Memory) []memoryView {
 	return out
 }
 
-// turnView is what somebody said.
+// turnView is the view of a turn.
 type turnView struct {
 	ID      string `json:"id"`
 	Speaker string `json:"speaker"`
@@ -141,10 +141,10 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Fences of what is put in front of a model as memory.
+// Fences around memory in a prompt.
 const fenceStart, fenceEnd = "<memory>", "</memory>"
 
-// fenced puts memory between fences that nothing in it can end, behind what it is.
+// fenced puts memory between fences after a label. No text in the memory can end the fence.
 func fenced(memory string) string {
 	memory = strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(strings.TrimSpace(memory))
 	if memory == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// aboutQuery is what is asked where everything that matters about somebody is wanted.
+// aboutQuery is the query for everything that matters about a user.
 const aboutQuery = "What matters about the user?"
 
 // aboutMemories is how many memories that may rest on.
@@ -28,7 +28,8 @@ type entityView struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-// entities lists the entities that were given something to remember over this API, those that were last first. Mneme keeps no list.
+// entities lists the entities that received an addition over this API, the latest first. Mneme keeps no list of
+// users.
 func (a *api) entities(r *http.Request, _ fields) (any, error) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -54,7 +55,7 @@ func (a *api) entities(r *http.Request, _ fields) (any, error) {
 	return pagedOf(p, count, out), nil
 }
 
-// about recalls what matters about a user.
+// about recalls the memories that matter about a user.
 func (a *api) about(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
 	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{
 		UserId: user, Query: aboutQuery, Memories: aboutMemories,
@@ -76,7 +77,7 @@ type profileView struct {
 	Generations uint32 `json:"generation_count"`
 }
 
-// profile returns what matters about an entity, made of its memories as they are now.
+// profile returns the memories that matter about an entity, as they are now.
 func (a *api) profile(r *http.Request, _ fields) (any, error) {
 	user, err := entityAt(r)
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *api) profile(r *http.Request, _ fields) (any, error) {
 	return out, nil
 }
 
-// summary returns what matters about one entity as text.
+// summary returns the memories that matter about one entity, as text.
 func (a *api) summary(r *http.Request, in fields) (any, error) {
 	f, err := a.filterOf(r.Context(), in)
 	if err != nil {

@@ -32,19 +32,19 @@ const idleAfter = 20 * time.Second
 // dropWait is how long removing the event of a refused addition may take.
 const dropWait = 5 * time.Second
 
-// hints are fields that tell mem0 how to form memories. They do nothing here, and the answer says so.
+// hints are mem0's fields that control the formation of memories. They have no effect here, and the answer says so.
 var hints = []string{
 	"custom_instructions", "agent_custom_instructions", "custom_categories", "structured_data_schema", "includes", "excludes", "immutable",
 }
 
-// noExpiry says why a date is refused: who gives one relies on it.
+// noExpiry is the reason for a refused date. A caller that sends a date relies on it.
 const noExpiry = "memories do not expire here: delete what is not to be kept any longer"
 
 // addition is a checked request to add something.
 type addition struct {
 	id, user, session string
 	turns             []memory.Turn
-	// places are those of the turns among the messages, spoken is how many of them are not a user's.
+	// places holds the positions of the turns among the messages. spoken counts the turns that are not a user's.
 	places     []int
 	attributes memory.Attributes
 	// left are messages that were left out.
@@ -113,7 +113,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 	return what, nil
 }
 
-// attributesOf are what the turns carry, and the memories made of them.
+// attributesOf returns the attributes of the turns and of the memories formed from them.
 func attributesOf(who named, in fields) (out memory.Attributes, err error) {
 	out = memory.Attributes{AgentID: who[agentField], AppID: who[appField], RunID: who[runField]}
 	if out.Metadata, err = metadataIn(in); err != nil {
@@ -122,7 +122,7 @@ func attributesOf(who named, in fields) (out memory.Attributes, err error) {
 	return out, out.ValidateNew("")
 }
 
-// metadataIn reads metadata; nil where there is none.
+// metadataIn reads metadata. It returns nil if the field is absent.
 func metadataIn(in fields) (map[string]any, error) {
 	object, err := in.object("metadata")
 	if err != nil || object == nil {
@@ -141,12 +141,12 @@ func metadataIn(in fields) (map[string]any, error) {
 // turnID is the id of a turn of an event.
 func turnID(event string, place int) string { return event + "-" + strconv.Itoa(place) }
 
-// record is what is kept of the event.
+// record returns the stored form of the event.
 func (what addition) record(now time.Time) mem0state.Event {
 	return mem0state.Event{ID: what.id, User: what.user, Session: what.session, Turns: len(what.turns), At: now}
 }
 
-// answer tells of the event.
+// answer builds the answer for the event.
 func (what addition) answer(status, message string) map[string]any {
 	out := map[string]any{"event_id": what.id, "status": status}
 	said := append([]string{message}, what.remarks...)
@@ -162,7 +162,7 @@ func (what addition) answer(status, message string) map[string]any {
 	return out
 }
 
-// addTurns puts the turns in, once the event is known, so that a client that has the answer can ask for it.
+// addTurns publishes the turns after it stores the event. A client that has the answer can then query the event.
 func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	scope, err := a.begin(ctx, what)
 	if err != nil {
@@ -198,7 +198,7 @@ func (what *addition) leaveOut(left []upstream.LeftOut) {
 	}
 }
 
-// forgotten removes the event of what did not get in.
+// forgotten removes the event of an addition that failed.
 func (a *api) forgotten(ctx context.Context, scope memory.Scope, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
@@ -210,7 +210,7 @@ func (a *api) forgotten(ctx context.Context, scope memory.Scope, id string) {
 // inTurns begins a field of the turns that messages became.
 var inTurns = regexp.MustCompile(`^turns\[(\d+)\]\.?`)
 
-// named tells an error about a turn in the words of the request.
+// named rewrites an error about a turn in the words of the request.
 func (what addition) named(err error) error {
 	p := door.ProblemOf(err)
 	m := inTurns.FindStringSubmatch(p.Field)
@@ -232,7 +232,7 @@ func (what addition) named(err error) error {
 	return p
 }
 
-// addVerbatim has what the user says written as it is, a memory a message.
+// addVerbatim writes the user's messages unchanged, one memory per message.
 func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 	if err := what.onlyUsers(); err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 	return out, nil
 }
 
-// onlyUsers leaves out what is not said by the user.
+// onlyUsers leaves out messages from other speakers than the user.
 func (what *addition) onlyUsers() error {
 	turns, places := what.turns, what.places
 	what.turns, what.places = nil, nil

@@ -6,8 +6,8 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// clause is a condition on the memories of one user: a filter that the bank evaluates, or an answer that holds for
-// all of them.
+// clause is a condition on the memories of one user. It is a filter that the bank evaluates, or a constant result
+// for all memories.
 type clause struct {
 	// filter is nil where holds is the answer for every memory of the user.
 	filter *mnemev1.Filter
@@ -96,7 +96,7 @@ func contains(field string, value *structpb.Value) clause {
 	return leaf(&mnemev1.Condition{Field: field, Test: &mnemev1.Condition_Contains{Contains: value}})
 }
 
-// bounded is a clause that holds where the field stands to a bound as the operator says: gt, gte, lt or lte.
+// bounded is a clause that compares the field with a bound by the operator gt, gte, lt or lte.
 func bounded(field, operator string, bound *structpb.Value) clause {
 	r := &mnemev1.Range{}
 	switch operator {

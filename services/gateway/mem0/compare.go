@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// operators are those of mem0's filters. icontains is among them so that it is refused by name.
+// operators are the operators of mem0's filters. The list has icontains so that the refusal can name it.
 var operators = []string{"eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "icontains"}
 
 func sortedKeys(in map[string]any) []string { return slices.Sorted(maps.Keys(in)) }
@@ -20,8 +20,8 @@ func sortedKeys(in map[string]any) []string { return slices.Sorted(maps.Keys(in)
 // reader makes the test of one operator; at is the field in errors.
 type reader func(at, operator string, operand any) (test, error)
 
-// fieldTest reads the condition on a field of a memory: a value that it equals, or operators with operands, all of
-// which have to hold.
+// fieldTest reads the condition on a field of a memory. The condition is a value to equal, or operators with
+// operands. All operators must hold.
 func fieldTest(name string, value any, at string) (test, error) {
 	switch name {
 	case "metadata":
@@ -118,8 +118,8 @@ func wantTexts(at string, operand any) ([]*structpb.Value, error) {
 	return out, nil
 }
 
-// entityReader tests an entity. What the owner of a memory is decides it for all memories of the owner; else it
-// came with what was said.
+// entityReader tests an entity. If the memory's owner is such an entity, the owner decides for all its memories.
+// Otherwise the entity came with the turn.
 func entityReader(field string) reader {
 	inBank := textReader(field)
 	return func(at, operator string, operand any) (test, error) {
@@ -157,8 +157,8 @@ func fixed(is *string, operator string, operand any) bool {
 	return is != nil && strings.Contains(strings.ToLower(*is), strings.ToLower(operand.(string)))
 }
 
-// textReader tests a text of the bank, which may be missing. As in mem0, `*` is any that is not missing, and what
-// is missing is not equal to any.
+// textReader tests a text of the bank, which may be missing. As in mem0, `*` matches any text that is not missing.
+// A missing text equals no value.
 func textReader(field string) reader {
 	return func(at, operator string, operand any) (test, error) {
 		if operand == nil && (operator == "eq" || operator == "ne") {
@@ -216,7 +216,8 @@ func keywordsReader(at, operator string, operand any) (test, error) {
 	return textReader("keywords")(at, operator, operand)
 }
 
-// categoriesReader tests the list of a memory's kind and topic: it equals each of them, and contains a part of one.
+// categoriesReader tests the list of a memory's kind and topic. The list equals each entry, and contains a part of
+// an entry.
 func categoriesReader(at, operator string, operand any) (test, error) {
 	if operator == "ne" {
 		is, err := categoriesReader(at, "eq", operand)
@@ -238,7 +239,7 @@ func categoriesReader(at, operator string, operand any) (test, error) {
 	return func(user string) clause { return either(among("kind", kinds), ofTopic(user)) }, nil
 }
 
-// timeReader tests a time of a memory. A day stands for all of it: what is not after a day is before its end.
+// timeReader tests a time of a memory. A day stands for the whole day: "not after a day" means before its end.
 func timeReader(name string) reader {
 	of := map[string]func(func(string) clause) clause{
 		"created_at": created, "updated_at": recorded, "timestamp": happened,
@@ -267,15 +268,15 @@ func timeReader(name string) reader {
 	}
 }
 
-// created tests when a memory was created: an update carries that of the first version, and else it is when the
-// memory was said.
+// created tests the creation time of a memory. An update carries the creation time of the first version. Otherwise
+// the turn's time counts.
 func created(test func(field string) clause) clause {
 	return first("metadata."+createdKey, "valid_from", test)
 }
 
 func recorded(test func(field string) clause) clause { return test("recorded_at") }
 
-// happened tests when something happened: when it was said, unless the memory tells another time.
+// happened tests the time of the event. It is the turn's time, unless the memory names another time.
 func happened(test func(field string) clause) clause {
 	return either(test("event_time"), every(exists("event_time").not(), created(test)))
 }

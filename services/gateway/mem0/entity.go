@@ -17,7 +17,7 @@ const (
 	userType, agentType, appType, runType     = "user", "agent", "app", "run"
 )
 
-// entityFields are the fields that name entities, the one that decides whose memory it is first.
+// entityFields are the fields that name entities. The field that decides the owner comes first.
 var entityFields = []string{userField, agentField, appField, runField}
 
 // any value of a field, where mem0 takes it.
@@ -80,7 +80,8 @@ func validEntity(at, field, value string) error {
 	return memory.ValidText(at, value, most)
 }
 
-// owner is whose memory it is; bound is the user whom the caller's key is for, if it is for one. It is empty where no entity is named.
+// owner returns the user that owns the memory. bound is the single user of the caller's key, if it has one. The
+// result is empty if the request names no entity.
 func (n named) owner(bound string) string {
 	if bound != "" && n[userField] == "" {
 		return bound
@@ -93,7 +94,7 @@ func (n named) owner(bound string) string {
 	return ""
 }
 
-// addedTo reads whose memory an addition is for: entities are given beside the messages, or in filters.
+// addedTo reads the owner of an addition. The request names entities next to the messages, or in filters.
 func addedTo(in fields) (named, error) {
 	out, err := namedIn(in, "")
 	if err != nil {
@@ -109,7 +110,7 @@ func addedTo(in fields) (named, error) {
 	return out, nil
 }
 
-// take adds the entities of filters, and of what they join by AND.
+// take adds the entities of filters, also of filters joined by AND.
 func (n named) take(filters fields, where string) error {
 	more, err := namedIn(filters, where)
 	if err != nil {
@@ -137,7 +138,7 @@ func (n named) take(filters fields, where string) error {
 	return nil
 }
 
-// bound is the one user whom the key of the caller is for; empty where it is for all of the tenant.
+// bound returns the single user of the caller's key. It is empty for a key of the whole tenant.
 func bound(ctx context.Context) string {
 	p, _ := access.FromContext(ctx) // the guard has let the request through
 	return p.User

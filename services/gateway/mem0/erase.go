@@ -15,14 +15,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// objectText is what a browser's client makes of an object where text is wanted.
+// objectText is the text that a browser's client sends when it turns an object into text.
 const objectText = "[object Object]"
 
 // noRuns says why the memories of a run are not erased alone.
 const noRuns = "a run is a session of a user here, and users are erased as a whole: delete its memories one by one, or erase the user"
 
-// eraseAll erases one entity, with all that is kept of it. It never takes a request for more than it says: what it does not know, and what
-// clients make of what they do not know, is refused.
+// eraseAll erases one entity and all its stored data. It never reads more into a request than the request says. It
+// refuses unknown fields, and the text that clients make of unknown values.
 func (a *api) eraseAll(r *http.Request, in fields) (any, error) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 	return user, a.mayErase(ctx, user)
 }
 
-// mayErase refuses to erase a run that is a session of somebody.
+// mayErase refuses to erase a run that is a session of a user.
 func (a *api) mayErase(ctx context.Context, user string) error {
 	if kind, _ := entityOf(user); kind != runType {
 		return nil
@@ -100,7 +100,8 @@ func (a *api) erase(ctx context.Context, user, message string) (any, error) {
 	return map[string]string{"message": message, "event_id": erasureEvent(user, res.Msg.GetErasureId())}, nil
 }
 
-// erasing begins the ids of events that are erasures. They say whose, for nothing is kept here of whom was erased.
+// erasing is the prefix of event ids of erasures. The id names the user, because this package stores nothing about
+// erased users.
 const erasing = "erasure."
 
 func erasureEvent(user, id string) string {

@@ -23,7 +23,7 @@ const (
 	statusSucceeded = "SUCCEEDED"
 )
 
-// eventsPage is how many events a page has where that is not said.
+// eventsPage is the default number of events on a page.
 const eventsPage = 50
 
 // eventView is an event as clients see it.
@@ -79,7 +79,7 @@ func turnIDs(e mem0state.Event) []string {
 	return out
 }
 
-// event returns what became of an addition, or of an erasure.
+// event returns the result of an addition or of an erasure.
 func (a *api) event(r *http.Request, _ fields) (any, error) {
 	id := memory.CanonicalID(r.PathValue("event_id"))
 	if user, erasure, ok := erasureOf(id); ok {
@@ -120,7 +120,7 @@ func (a *api) noteDone(ctx context.Context, e mem0state.Event) error {
 	return a.State.Done(ctx, scopeOf(ctx, e.User), e.ID)
 }
 
-// results are the memories that were made of turns, but for those that were taken back and what looks like an attack.
+// results returns the memories formed from turns. It leaves out retracted memories and suspected attacks.
 func (a *api) results(ctx context.Context, user string, turns []*mnemev1.TurnStatus) ([]result, error) {
 	var ids []string
 	for _, t := range turns {
@@ -209,7 +209,8 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 	return pagedOf(p, count, out), nil
 }
 
-// doneOf says which events are done: by what was noted, and else by their turns, asked for together for each user.
+// doneOf returns the finished events. It uses the stored note, and otherwise the state of the event's turns. It
+// requests the turns of each user together.
 func (a *api) doneOf(ctx context.Context, list []mem0state.Event) (map[string]bool, error) {
 	done, open := map[string]bool{}, map[string][]mem0state.Event{}
 	for _, e := range list {

@@ -17,10 +17,11 @@ import (
 // maxExported is how many memories an export holds.
 const maxExported = 10_000
 
-// exportRemark is what is to be known of exports.
+// exportRemark is the remark in every answer about exports.
 const exportRemark = "The export is ready. It has the memories as they are when it is fetched; no model shapes them by the schema."
 
-// export notes what is to be exported. Nothing is copied: an export is what it says when it is fetched.
+// export stores the request of an export. It copies no memories: the export has the memories of the time when the
+// client fetches it.
 func (a *api) export(r *http.Request, in fields) (any, error) {
 	if !in.given("schema") {
 		return nil, door.Invalid("schema", "is missing")
@@ -49,7 +50,7 @@ func (a *api) export(r *http.Request, in fields) (any, error) {
 	return reply{http.StatusCreated, map[string]string{"id": id, "message": exportRemark}}, nil
 }
 
-// choice is what of a request says which memories are meant.
+// choice returns the part of a request that selects memories.
 func choice(in fields) fields {
 	out := fields{}
 	for _, name := range append([]string{"filters", "metadata", "categories", "start_date", "end_date"}, entityFields...) {
@@ -60,7 +61,7 @@ func choice(in fields) fields {
 	return out
 }
 
-// exported returns the memories of an export that was asked for, or of the same filters.
+// exported returns the memories of a requested export, or of the same filters.
 func (a *api) exported(r *http.Request, in fields) (any, error) {
 	id, err := in.text("memory_export_id")
 	if err != nil {

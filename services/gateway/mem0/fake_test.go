@@ -24,7 +24,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// bank is what is kept of a user.
+// bank is the stored data of a user.
 type bank struct {
 	memories []*mnemev1.Memory
 	turns    map[string]*mnemev1.Turn
@@ -32,8 +32,9 @@ type bank struct {
 	waiting map[string][]string
 }
 
-// mneme stands for all that is behind the gateway: what is published is kept, and when a session is closed, a memory is formed of every
-// turn of a user in it, as it was said. Nothing understands anything: what shares words with a query is found.
+// mneme is a fake of everything behind the gateway. It stores the published events. When a session is closed, it
+// forms one memory, unchanged, from every user turn in the session. It has no language understanding: a memory
+// matches a query if they share words.
 type mneme struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
@@ -48,7 +49,7 @@ type mneme struct {
 	recalls int
 	// listed counts the memories that were read by lists.
 	listed int
-	// failing are the procedures that fail, and refusing is what publishing fails with.
+	// failing holds the procedures that fail. refusing is the error of a failed publish.
 	failing  map[string]error
 	refusing error
 }
@@ -83,7 +84,7 @@ func (m *mneme) handler() http.Handler {
 	return mux
 }
 
-// Publish takes what goes to Kafka.
+// Publish stores the messages for Kafka.
 func (m *mneme) Publish(_ context.Context, msgs ...bus.Message) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +117,7 @@ func (m *mneme) bank(scope memory.Scope) *bank {
 	return b
 }
 
-// form makes memories of what waits in a session.
+// form makes memories from the waiting turns of a session.
 func (m *mneme) form(scope memory.Scope, session string) {
 	b := m.bank(scope)
 	for _, id := range b.waiting[session] {
@@ -153,7 +154,7 @@ func (m *mneme) write(scope memory.Scope, session string, t *mnemev1.Turn, befor
 	return out
 }
 
-// attribute gives a memory the attributes of a turn, over those of the memory before it.
+// attribute sets a turn's attributes on a memory, on top of the previous memory's attributes.
 func attribute(out *mnemev1.Memory, t *mnemev1.Turn, before *mnemev1.Memory) {
 	out.AgentId, out.AppId = cmp.Or(t.GetAgentId(), before.GetAgentId()), cmp.Or(t.GetAppId(), before.GetAppId())
 	out.RunId, out.AliasOf = cmp.Or(t.GetRunId(), before.GetRunId()), cmp.Or(t.GetAliasOf(), before.GetAliasOf())
@@ -184,7 +185,7 @@ func entryOf(k *mnemev1.Memory) memory.Memory {
 	}
 }
 
-// scope is whose memory a request is about.
+// scope returns the scope of a request.
 func scope(h http.Header, user string) memory.Scope {
 	return memory.Scope{Tenant: h.Get("Mneme-Tenant"), User: user}
 }

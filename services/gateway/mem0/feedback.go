@@ -20,8 +20,8 @@ const (
 	veryNegative = "VERY_NEGATIVE"
 )
 
-// feedback reports what helped to the ranking, where the last search of the user showed the memory: the ranking learns from searches, not
-// from memories. A search teaches once.
+// feedback reports helpful memories to the ranking, if the user's last search showed the memory. The ranking learns
+// from searches, not from memories. A search teaches once.
 func (a *api) feedback(r *http.Request, in fields) (any, error) {
 	id, err := in.text("memory_id")
 	if err != nil {
@@ -56,8 +56,9 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 	}}, nil
 }
 
-// judge reports a verdict about a memory, and says what became of it. What was not said of other memories is not reported: behind a
-// positive verdict they are those that were shown and not taken, behind a negative one nothing is known of them.
+// judge reports a verdict about a memory, and returns the result. It reports nothing about memories without a
+// verdict. For a positive verdict these are the memories that the search showed and the client did not take. For a
+// negative verdict their value is unknown.
 func (a *api) judge(ctx context.Context, f found, verdict string) (string, error) {
 	if verdict == "" {
 		return "Accepted. Nothing is learned without a verdict.", nil

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// fields are those of a JSON object. A field that is null counts as absent. Numbers are json.Number.
+// fields are the fields of a JSON object. A null field counts as absent. Numbers are json.Number.
 type fields map[string]any
 
 // readFields reads a body that is to be a JSON object, or empty.
@@ -55,7 +55,7 @@ func (l located) Error() string { return l.Problem.Error() + ": " + l.cause.Erro
 // Unwrap returns the problem before the cause.
 func (l located) Unwrap() []error { return []error{l.Problem, l.cause} }
 
-// placed says of an error which part of a request it is about, and what else is to be known. An empty place changes nothing.
+// placed adds to an error the part of the request, and a remark. An empty place changes nothing.
 func placed(at, remark string, err error) error {
 	p := door.ProblemOf(err)
 	switch {
@@ -99,7 +99,7 @@ func kindOf(value any) string {
 // given reports whether a field is there and not null.
 func (f fields) given(name string) bool { return f[name] != nil }
 
-// text is a field that is text; empty where it is absent.
+// text returns a text field. It is empty if the field is absent.
 func (f fields) text(name string) (string, error) {
 	if !f.given(name) {
 		return "", nil
@@ -111,7 +111,7 @@ func (f fields) text(name string) (string, error) {
 	return s, nil
 }
 
-// flag is a field that is true or false, and otherwise where it is absent.
+// flag returns a field that is true or false. It returns otherwise if the field is absent.
 func (f fields) flag(name string, otherwise bool) (bool, error) {
 	if !f.given(name) {
 		return otherwise, nil
@@ -123,7 +123,7 @@ func (f fields) flag(name string, otherwise bool) (bool, error) {
 	return b, nil
 }
 
-// number is a field that is a number from low to high, and otherwise where it is absent.
+// number returns a field that is a number from low to high. It returns otherwise if the field is absent.
 func (f fields) number(name string, otherwise, low, high float64) (float64, error) {
 	if !f.given(name) {
 		return otherwise, nil
@@ -150,7 +150,7 @@ func (f fields) whole(name string, otherwise, low, high int) (int, error) {
 
 func brief(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// object is a field that is an object; nil where it is absent.
+// object returns a field that is an object. It returns nil if the field is absent.
 func (f fields) object(name string) (fields, error) {
 	if !f.given(name) {
 		return nil, nil
@@ -162,7 +162,7 @@ func (f fields) object(name string) (fields, error) {
 	return o, nil
 }
 
-// list is a field that is a list; nil where it is absent.
+// list returns a field that is a list. It returns nil if the field is absent.
 func (f fields) list(name string) ([]any, error) {
 	if !f.given(name) {
 		return nil, nil
@@ -174,7 +174,7 @@ func (f fields) list(name string) ([]any, error) {
 	return l, nil
 }
 
-// texts is a field that is a list of texts; nil where it is absent.
+// texts returns a field that is a list of texts. It returns nil if the field is absent.
 func (f fields) texts(name string) ([]string, error) {
 	l, err := f.list(name)
 	if err != nil || l == nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// maxUsers bounds the users whom a filter names.
+// maxUsers is the limit on users in a filter.
 const maxUsers = 10
 
-// filter says which memories are meant: whose, and which of them.
+// filter selects memories by user and by condition.
 type filter struct {
-	// users are those whose memories are looked at; none where the filter contradicts itself.
+	// users are the users with matching memories. The list is empty if the filter contradicts itself.
 	users []string
 	// root is the condition on their memories.
 	root condition
-	// narrow reports whether it says more than whose they are.
+	// narrow reports whether the filter has a condition besides the users.
 	narrow bool
 }
 
@@ -27,12 +27,13 @@ type filter struct {
 type condition interface {
 	// of is the condition on the memories of a user.
 	of(user string) clause
-	// owners are the users to whom the condition binds a memory, and how firmly. Without firmness it binds to nobody.
+	// owners returns the users to whom the condition binds a memory, and the firmness. Without firmness it binds to
+	// no user.
 	owners() (users []string, f firmness)
 }
 
-// firmness is by which field a condition says whose memory it is: where a user_id is given, an agent_id only
-// chooses among the memories.
+// firmness is the rank of the field that names the owner. With a user_id, an agent_id only selects among the user's
+// memories.
 type firmness int
 
 const (
@@ -43,7 +44,7 @@ const (
 	byUser
 )
 
-// firmnessOf is that of entityFields.
+// firmnessOf is the firmness of each field in entityFields.
 var firmnessOf = map[string]firmness{runField: byRun, appField: byApp, agentField: byAgent, userField: byUser}
 
 type allOf []condition
@@ -78,7 +79,8 @@ type anyOf []condition
 
 func (c anyOf) of(user string) clause { return either(allOf(c).parts(user)...) }
 
-// owners of conditions of which one holds are those of each; where one of them binds to nobody, none does.
+// owners returns the users of all conditions, because one condition is enough. If one condition binds to no user,
+// the result has no user.
 func (c anyOf) owners() (users []string, f firmness) {
 	for i, part := range c {
 		more, firm := part.owners()
@@ -123,7 +125,7 @@ func (t test) of(user string) clause { return t(user) }
 
 func (test) owners() ([]string, firmness) { return nil, byNobody }
 
-// filterOf reads the filters of a request, and the entities and conditions that stand beside them.
+// filterOf reads the filters of a request, and the entities and conditions next to them.
 func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 	p := &parser{}
 	root, err := p.request(in)

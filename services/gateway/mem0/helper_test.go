@@ -38,7 +38,7 @@ const secret = "a secret of services"
 // start is when tests begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// keys are those of all of a tenant, of another tenant, of one user, and of some scopes only.
+// keys are the API keys of the tests: for a whole tenant, for another tenant, for one user, and with few scopes.
 type keys struct{}
 
 func (keys) Authenticate(_ context.Context, key string) (access.Principal, error) {
@@ -186,7 +186,7 @@ func (g *gateway) serve(api http.Handler, log *slog.Logger) string {
 
 type object = map[string]any
 
-// answer is what came back.
+// answer is the answer of the gateway.
 type answer struct {
 	t      *testing.T
 	call   string
@@ -227,7 +227,7 @@ func (g *gateway) call(key, method, path string, body any) answer {
 	return answer{g.t, method + " " + path, res.StatusCode, res.Header, string(got)}
 }
 
-// do is call with the key of all of a tenant, for what succeeds.
+// do is call with the key for the whole tenant. The call must succeed.
 func (g *gateway) do(method, path string, body any) answer {
 	g.t.Helper()
 	a := g.call("ALL", method, path, body)
@@ -250,7 +250,7 @@ func (a answer) object() object {
 	return out
 }
 
-// results are those of an answer.
+// results returns the results of an answer.
 func (a answer) results() []object {
 	a.t.Helper()
 	list, ok := a.object()["results"].([]any)
@@ -275,7 +275,7 @@ func (a answer) said() string {
 	return strings.Join(out, " | ")
 }
 
-// refused checks that an answer is an error with a status, whose detail has a text.
+// refused checks that an answer is an error with this status, and that its detail contains this text.
 func (a answer) refused(status int, detail string) {
 	a.t.Helper()
 	if got, _ := a.object()["detail"].(string); a.status != status || !strings.Contains(got, detail) {
@@ -286,7 +286,7 @@ func (a answer) refused(status int, detail string) {
 	}
 }
 
-// says is what somebody says.
+// says returns user messages with these texts.
 func says(texts ...string) []object {
 	out := make([]object, len(texts))
 	for i, text := range texts {
@@ -295,7 +295,7 @@ func says(texts ...string) []object {
 	return out
 }
 
-// add adds what somebody says and returns the event.
+// add adds messages and returns the event.
 func (g *gateway) add(body object) string {
 	g.t.Helper()
 	id, _ := g.do(http.MethodPost, "/v3/memories/add/", body).object()["event_id"].(string)
@@ -305,7 +305,7 @@ func (g *gateway) add(body object) string {
 	return id
 }
 
-// remember adds what a user says and has memories formed of it; it returns the id of the memory of the first text.
+// remember adds user messages and has memories formed from them. It returns the memory id of the first text.
 func (g *gateway) remember(user string, texts ...string) string {
 	g.t.Helper()
 	id := g.add(object{"messages": says(texts...), "user_id": user})

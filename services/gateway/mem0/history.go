@@ -15,7 +15,7 @@ import (
 // parallel is how many memories are read at the same time.
 const parallel = 8
 
-// What became of a memory, in mem0's words.
+// Changes of a memory, by mem0's names.
 const (
 	eventAdd    = "ADD"
 	eventUpdate = "UPDATE"
@@ -27,7 +27,7 @@ type past struct {
 	ID       string    `json:"id"`
 	MemoryID string    `json:"memory_id"`
 	Input    []message `json:"input"`
-	// Old and New are what it said before and after.
+	// Old and New are the texts before and after the change.
 	Old        *string        `json:"old_memory"`
 	New        *string        `json:"new_memory"`
 	UserID     *string        `json:"user_id"`
@@ -38,7 +38,7 @@ type past struct {
 	UpdatedAt  string         `json:"updated_at"`
 }
 
-// message is what somebody said.
+// message is a message of a turn.
 type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -96,7 +96,7 @@ func deleted(memory string, m *item, last *mnemev1.Memory) past {
 	return out
 }
 
-// eventOf is what made a version.
+// eventOf returns the event that made a version.
 func eventOf(m *mnemev1.Memory) string {
 	if len(m.GetPredecessorIds()) > 0 {
 		return eventUpdate
@@ -104,7 +104,7 @@ func eventOf(m *mnemev1.Memory) string {
 	return eventAdd
 }
 
-// contentsOf are what versions said, a line each.
+// contentsOf returns the texts of versions, one line each.
 func contentsOf(contents map[string]string, ids []string) string {
 	var lines []string
 	for _, id := range ids {
@@ -115,7 +115,7 @@ func contentsOf(contents map[string]string, ids []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// inputs are what each version was made from, as far as it is kept.
+// inputs returns the source turns of each version, as far as they are stored.
 func (a *api) inputs(ctx context.Context, f found) ([][]message, error) {
 	out := make([][]message, len(f.versions))
 	g, gctx := errgroup.WithContext(ctx)

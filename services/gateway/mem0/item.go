@@ -14,7 +14,7 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// defaultSession is the session of what is said without a run_id.
+// defaultSession is the session of turns without a run_id.
 const defaultSession = "mem0"
 
 // item is a memory as mem0's clients see it.
@@ -27,23 +27,24 @@ type item struct {
 	AgentID *string `json:"agent_id"`
 	AppID   *string `json:"app_id"`
 	RunID   *string `json:"run_id"`
-	// Metadata is that of the turns, and the speaker where the memory is a quotation.
+	// Metadata is the metadata of the turns, and the speaker if the memory is a quotation.
 	Metadata   map[string]any `json:"metadata"`
 	Categories []string       `json:"categories"`
-	// CreatedAt is when the memory was said, and stays through updates; UpdatedAt is when this version was written.
+	// CreatedAt is the time of the memory's turn, and stays the same through updates. UpdatedAt is the time of this
+	// version.
 	CreatedAt string   `json:"created_at"`
 	UpdatedAt string   `json:"updated_at"`
 	Expires   *string  `json:"expiration_date"`
 	Score     *float64 `json:"score,omitempty"`
-	// VersionID is the id of the version that holds, where ID is that of the memory before it was updated.
+	// VersionID is the id of the current version. ID is the id of the memory before its updates.
 	VersionID string `json:"version_id"`
 	Version   uint32 `json:"version"`
 
 	created time.Time
 }
 
-// Keys of metadata. createdKey carries when the first version of a memory was created through updates; clients do
-// not see it.
+// Keys of metadata. createdKey carries the creation time of the first version through updates. Clients do not see
+// it.
 const (
 	speakerKey = "speaker"
 	createdKey = "mem0_created_at"
@@ -78,8 +79,8 @@ func metadataOf(m *mnemev1.Memory) map[string]any {
 	return out
 }
 
-// createdAt is when a memory was created: an update carries that of the first version, and else it is when the
-// memory was said.
+// createdAt returns the creation time of a memory. An update carries the time of the first version. Otherwise it is
+// the turn's time.
 func createdAt(m *mnemev1.Memory) time.Time {
 	carried, _ := m.GetMetadata().AsMap()[createdKey].(string)
 	if at, err := time.Parse(time.RFC3339Nano, carried); err == nil {

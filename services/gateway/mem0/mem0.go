@@ -1,11 +1,12 @@
-// Package mem0 is mem0's API on the gateway, for clients that people have already: the unmodified packages `mem0ai` of PyPI and npm, and
-// what is built on them. The tenant is that of the API key, whatever organisation or project a client names.
+// Package mem0 serves mem0's API on the gateway for existing clients: the unmodified packages `mem0ai` of PyPI and
+// npm, and software built on them. The API key decides the tenant. The organisation or project in a request has no
+// effect.
 //
-// What mem0 calls an entity is a user of Mneme: user_id as it is, and where there is none, an agent, app or run as the user "agent:ID",
-// "app:ID" or "run:ID". Beside a user_id, agent_id, app_id and run_id come with the turns, as metadata does, and a run is a session. A key
-// that is for one user stands for that user_id where none is given.
+// An entity of mem0 is a user of Mneme. A user_id stays as it is. Without a user_id, an agent, app or run is the
+// user "agent:ID", "app:ID" or "run:ID". With a user_id, the turns carry agent_id, app_id and run_id, as they carry
+// metadata, and a run is a session. A key for one user stands for that user_id if the request has no user_id.
 //
-// What has no meaning here is answered with 501 and the reason; fields that nobody knows are passed over.
+// The API answers features without a meaning here with 501 and the reason. It ignores unknown fields.
 package mem0
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 )
 
-// Parts are what the API is made of. All but Webhooks and Log are needed.
+// Parts are the dependencies of the API. All but Webhooks and Log are needed.
 type Parts struct {
 	Services upstream.Services
 	Ingest   *upstream.Ingester
@@ -29,7 +30,7 @@ type Parts struct {
 	// Webhooks manages webhooks; nil answers that there are none, with 501.
 	Webhooks Webhooks
 	Now      func() time.Time
-	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
+	// Log receives the causes of internal errors and of unavailable services. Clients do not see these causes.
 	Log *slog.Logger
 }
 
@@ -92,13 +93,14 @@ func unsupported(why string) operation {
 	return func(*http.Request, fields) (any, error) { return nil, door.Unsupported(why) }
 }
 
-// caller is who makes a request.
+// caller returns the principal of a request.
 func caller(r *http.Request) access.Principal {
 	p, _ := access.FromContext(r.Context()) // the guard has let the request through
 	return p
 }
 
-// ping says whose key it is. There are no e-mail addresses here: what clients call so is the tenant, too.
+// ping returns the tenant of the key. Mneme has no e-mail addresses: in the field of that name, too, clients get
+// the tenant.
 func (a *api) ping(r *http.Request, _ fields) (any, error) {
 	id := caller(r).Tenant.ID
 	return map[string]string{"status": "ok", "org_id": id, "project_id": id, "user_email": id}, nil

@@ -17,7 +17,7 @@ import (
 // scanPage is how many memories are read at a time.
 const scanPage = 1000
 
-// usualPage is how many memories a page has where that is not said.
+// usualPage is the default number of memories on a page.
 const usualPage = 100
 
 // scopeOf is a user of the caller's tenant.
@@ -57,9 +57,9 @@ func (a *api) list(r *http.Request, in fields) (any, error) {
 	return pagedOf(p, count, results), nil
 }
 
-// page returns a page of the memories that hold and that a filter means, user by user, oldest first, and how many
-// there are. It reads the memories before the page, because the bank continues after an entry and not at a number,
-// and none behind it.
+// page returns a page of the current memories that match a filter, and their number. The order is user by user,
+// oldest first. It reads the memories before the page, because the bank continues after an entry and not at a
+// number. It reads no memories after the page.
 func (a *api) page(ctx context.Context, f filter, p page) (items []*item, count int, err error) {
 	for _, user := range f.users {
 		l := a.listing(user, f)
@@ -144,7 +144,7 @@ func (l *listing) next(ctx context.Context, n int) ([]*item, error) {
 	return out, nil
 }
 
-// counted makes sure that the total is known.
+// counted makes sure that the listing has its total.
 func (l *listing) counted(ctx context.Context) error {
 	if !l.req.WithTotal {
 		return nil
@@ -153,17 +153,17 @@ func (l *listing) counted(ctx context.Context) error {
 	return err
 }
 
-// found is a memory that was asked for by id.
+// found is the result of a lookup by id.
 type found struct {
-	// id is the one that was asked for: of any version.
+	// id is the requested id, of any version.
 	id, user string
-	// newest is what became of it: the version that took its place, or the memory itself.
+	// newest is the newest version: the version that replaced the memory, or the memory itself.
 	newest *mnemev1.Memory
 	// versions are all that are connected with it, oldest first.
 	versions []*mnemev1.Memory
 }
 
-// find finds a memory of any user of the tenant, or of the one whom the caller's key is for.
+// find finds a memory of any user of the tenant, or of the single user of the caller's key.
 func (a *api) find(ctx context.Context, id string) (found, error) {
 	id = memory.CanonicalID(id)
 	res, err := a.Services.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{

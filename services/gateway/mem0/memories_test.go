@@ -94,7 +94,7 @@ func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
 	}
 }
 
-// A change of metadata is a version of its own, and whatever changes nothing is none.
+// A change of metadata makes a new version. An update without a change makes no version.
 func TestUpdateOfMetadata(t *testing.T) {
 	g := open(t)
 	id := g.remember("ines", "I live in Porto.")
@@ -134,7 +134,7 @@ func TestUpdateOfMetadata(t *testing.T) {
 	}
 }
 
-// A turn that only changes metadata is said when the memory was, so that relative times in its text keep their meaning.
+// An update of metadata alone keeps the memory's time. Relative times in its text keep their meaning.
 func TestUpdateOfMetadataKeepsTheTime(t *testing.T) {
 	g := open(t)
 	id := g.remember("ines", "I went to Porto yesterday.")
@@ -256,7 +256,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Ids are UUIDs, whose digits mean the same in upper case.
+// Ids are UUIDs. Their digits mean the same in upper case.
 func TestIDsMayBeInUpperCase(t *testing.T) {
 	g := open(t)
 	event, _ := g.do("POST", "/v3/memories/add/", object{"user_id": "ines", "messages": []object{{"role": "user", "content": "I like tea."}}}).

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// messages reads what was said.
+// messages reads the messages of an addition.
 func (what *addition) messages(in fields, at time.Time) error {
 	list, err := in.list("messages")
 	if s, ok := in["messages"].(string); ok {
@@ -59,12 +59,13 @@ type leftOut struct {
 	problem door.Problem
 }
 
-// view is what clients are told of a message that was left out.
+// view is the client's view of a message that the API left out.
 func (l leftOut) view() map[string]any {
 	return map[string]any{"message": l.place, "field": l.problem.Field, "detail": l.problem.Detail, "code": l.problem.Code}
 }
 
-// notAccepted is the error of a message whose values are not accepted. It leaves the message out; other errors refuse the request.
+// notAccepted is the error of a message with values that the API does not accept. The API leaves such a message
+// out. Other errors refuse the request.
 type notAccepted struct{ door.Problem }
 
 // Unwrap returns the problem.
@@ -78,7 +79,7 @@ func accepted(err error) error {
 	return notAccepted{door.ProblemOf(err)}
 }
 
-// turnOf reads a message; said is false for one that nobody says, as those of the system are.
+// turnOf reads a message. said is false for a message without a speaker, such as a system message.
 func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	if value == nil {
 		return t, false, nil

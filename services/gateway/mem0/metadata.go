@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// metadataTest tests metadata: keys with what they equal, or with operators.
+// metadataTest tests metadata: keys with values to equal, or with operators.
 func metadataTest(value any, at string) (test, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -41,8 +41,8 @@ func onlyOperators(in map[string]any) bool {
 	return len(in) > 0
 }
 
-// metadataReader tests a value of metadata: text, a number, true or false, or a list of these, which equals and
-// contains each of them.
+// metadataReader tests a value of metadata. The value is text, a number, true or false, or a list. A list equals
+// and contains each of its entries.
 func metadataReader(key string) reader {
 	of := func(test func(field string) clause) clause { return test("metadata." + key) }
 	if key == speakerKey { // who said it is shown there, unless the caller gave another

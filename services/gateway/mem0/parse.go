@@ -14,7 +14,7 @@ type parser struct {
 	narrow bool
 }
 
-// request reads what stands in a request: filters, and what stands beside them.
+// request reads the filters of a request, and the other selecting fields.
 func (p *parser) request(in fields) (condition, error) {
 	beside, err := p.beside(in)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *parser) request(in fields) (condition, error) {
 	return allOf{beside, c}, err
 }
 
-// beside reads the fields that say beside the filters which memories are meant: entities, and what clients have fields of their own for.
+// beside reads the selecting fields outside the filters: entities, and the separate fields that clients send.
 func (p *parser) beside(in fields) (all allOf, err error) {
 	categories, err := in.texts("categories")
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *parser) beside(in fields) (all allOf, err error) {
 	return all, nil
 }
 
-// object reads an object of filters, all of which have to hold.
+// object reads an object of filters. All of them must hold.
 func (p *parser) object(in fields, where string) (condition, error) {
 	var all allOf
 	for _, name := range sortedKeys(in) {
@@ -140,7 +140,8 @@ func (p *parser) field(name string, value any, where string) (condition, error) 
 	return is, err
 }
 
-// idsOf are the entities that a condition names, ok where it names any: by their ids, or by operators that do.
+// idsOf returns the entities in a condition, by their ids or by operators. ok reports whether the condition names
+// an entity.
 func idsOf(field string, value any, at string) (ids []string, ok bool, err error) {
 	if object, is := value.(map[string]any); is && len(object) == 1 {
 		for operator, operand := range object {

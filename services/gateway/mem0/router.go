@@ -11,7 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// operation is a call. Its answer is JSON; one that is a reply has a status of its own. Its errors are told to the client as problems.
+// operation is a call. Its answer is JSON. An answer of type reply sets its own status. The client receives an
+// error as a problem.
 type operation func(r *http.Request, in fields) (any, error)
 
 // reply is an answer with its status.
@@ -20,7 +21,7 @@ type reply struct {
 	answer any
 }
 
-// route is a call with its path, whose segments "{name}" stand for any but none.
+// route is a call with its path. A segment "{name}" matches any segment that is not empty.
 type route struct {
 	method   string
 	segments []string
@@ -64,7 +65,8 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	WriteProblem(w, r, door.Method(allowed...))
 }
 
-// matches reports whether a path is the route's. What is spelt out wins over what stands for any where it is listed first.
+// matches reports whether a path belongs to the route. A literal segment wins over a variable segment if its route
+// comes first.
 func (c route) matches(segments []string) bool {
 	return slices.EqualFunc(c.segments, segments, func(want, is string) bool {
 		if strings.HasPrefix(want, "{") {
@@ -74,7 +76,7 @@ func (c route) matches(segments []string) bool {
 	})
 }
 
-// serve makes a call and writes what it answers.
+// serve makes a call and writes its answer.
 func (m *router) serve(w http.ResponseWriter, r *http.Request, c route, segments []string) {
 	answer, err := c.call(r, segments)
 	if err != nil {

@@ -2,8 +2,9 @@ package mem0
 
 import "github.com/mneme-memory/mneme/shared/access"
 
-// Scopes returns what each call of the API needs, by its method and path; nothing where any key is enough. The services and stores behind
-// hold calls against their callers: this states what follows from that, for OpenAPI. Who changes a memory by its id reads it, too.
+// Scopes returns the required scopes of each call of the API, by method and path. A call that any key may make has
+// no scopes. The services and stores behind the gateway check the scopes. This list states the result for OpenAPI.
+// A change of a memory by its id also reads the memory.
 func Scopes() map[string][]access.Scope {
 	const memory, entity = "/v1/memories/{memory_id}/", "/entities/{entity_type}/{entity_id}/"
 	const hooks, project = "/api/v1/webhooks/", "/api/v1/orgs/organizations/{org_id}/projects/"

@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Limits and defaults of searches; those of the contract in proto/.
+// Limits and defaults of searches, from the contract in proto/.
 const (
 	usualFound, maxFound = 10, 100
 	leastCandidates      = 20
@@ -76,10 +76,10 @@ func (s search) request(user string, c clause) *mnemev1.RecallRequest {
 	}
 }
 
-// answer is what a search found.
+// answer is the result of a search.
 type answer struct {
 	items []*item
-	// degraded is what was not available.
+	// degraded lists the unavailable parts.
 	degraded []string
 }
 
@@ -146,7 +146,7 @@ func (a *api) recall(ctx context.Context, s search, user string) (out answer, er
 	return out, nil
 }
 
-// keep keeps what a search showed, for feedback on it. Where it cannot be kept, feedback says that nothing is
+// keep stores the results of a search for later feedback. If it cannot store them, feedback answers that nothing is
 // learned.
 func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
 	if err == nil {
@@ -157,9 +157,9 @@ func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Tok
 	}
 }
 
-// scoresOf are scores from 0 to 1, as mem0's clients know them, in the order of the scores of a recall. Those of
-// the reranker are sums without bounds, near to the logarithm of odds; those of a search are within bounds already.
-// What has no score, because it is shown beside the ranking, has the least of the others.
+// scoresOf returns scores from 0 to 1, as mem0's clients expect, in the order of a recall's scores. Scores of the
+// reranker are sums without bounds, near to the logarithm of odds. Scores of a search are within bounds already. A
+// memory that the recall shows outside the ranking has no score. It gets the lowest score of the others.
 func scoresOf(cited []*mnemev1.CitedMemory, ranked bool) []float64 {
 	out, least := make([]float64, len(cited)), 1.0
 	for i, c := range cited {

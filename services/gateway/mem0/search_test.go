@@ -322,7 +322,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWithoutRedis shows that memories are found and listed while nothing can be kept; only what is added needs an event.
+// TestWithoutRedis shows that search and listing work while Redis is down. Only an addition needs an event.
 func TestWithoutRedis(t *testing.T) {
 	g := people(t)
 	g.redis.SetError("LOADING")

@@ -23,17 +23,17 @@ import (
 // maxBatch is how many memories a call may change: each waits until it is written.
 const maxBatch = 200
 
-// change is what becomes of a memory.
+// change is a requested change of a memory.
 type change struct {
 	// text is empty where it stays as it is.
 	text string
 	// metadata takes the place of the metadata that there is; nil leaves that as it is.
 	metadata map[string]any
-	// at is when it was said; zero means now.
+	// at is the time of the turn. Zero means now.
 	at time.Time
 }
 
-// changeOf reads what is to become of a memory.
+// changeOf reads the requested change of a memory.
 func (a *api) changeOf(in fields) (c change, err error) {
 	if c.text, err = in.text("text"); err != nil {
 		return c, err
@@ -74,8 +74,8 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 	return itemOf(f.user, f.newest), nil
 }
 
-// change writes a new version where the text, its time or the metadata changes. f is what was found, with what
-// became of it.
+// change writes a new version if the text, its time or the metadata changes. f is the lookup's result, with the
+// newest version.
 func (a *api) change(ctx context.Context, f *found, c change) error {
 	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
 		return err
@@ -94,9 +94,9 @@ func (a *api) change(ctx context.Context, f *found, c change) error {
 	return nil
 }
 
-// turnOver is a turn that tells a memory anew: in the words of its speaker, or, where it is told in the third
-// person, as an assistant does. Its id is made of what it changes, so that a call that comes again writes nothing
-// more. changes is false where nothing changes.
+// turnOver returns a turn that replaces a memory. It has the words of the speaker. A memory in the third person
+// becomes an assistant's turn. The turn's id derives from the change, so a repeated call writes nothing more.
+// changes is false if nothing changes.
 func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err error) {
 	shown := itemOf(f.user, f.newest)
 	t = memory.Turn{Speaker: f.newest.GetSpeaker(), Role: memory.RoleUser, Text: c.text, Time: c.at}
@@ -128,9 +128,9 @@ func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err err
 	return t, true, err
 }
 
-// metadataOver is the metadata of a turn that updates a memory: what is wanted, or what there is where nothing is.
-// The new version would keep keys that the turn does not have, so that those which go are null. It carries when the
-// memory was created, unless that is when the turn was said.
+// metadataOver returns the metadata of a turn that updates a memory. It is the requested metadata, or the current
+// metadata if the request has none. The new version would keep keys that the turn lacks, so removed keys are null.
+// The metadata carries the memory's creation time, unless that equals the turn's time.
 func metadataOver(m *mnemev1.Memory, wanted map[string]any, created, said time.Time) (map[string]any, error) {
 	if wanted == nil {
 		wanted = metadataOf(m)

@@ -14,24 +14,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Webhook is where the caller's tenant is told of changes of memories.
+// Webhook is an endpoint that receives memory changes of the caller's tenant.
 type Webhook struct {
 	ID, Name, URL string
 	// Events are some of EventMemoryAdd, EventMemoryUpdate and EventMemoryDelete.
 	Events               []string
 	Active               bool
 	CreatedAt, UpdatedAt time.Time
-	// Secret is what messages are signed with; empty where it is not shown.
+	// Secret is the key that signs messages. It is empty in answers that do not show it.
 	Secret string
-	// LastSuccess and LastFailure are when it answered with 2xx last, and when it did not, FailingSince when it began to fail; zero where it
-	// did not. LastError says why it failed last.
+	// LastSuccess is the time of the last 2xx answer. LastFailure is the time of the last other result.
+	// FailingSince is the start of the current failures. Each is zero if there was no such time. LastError is the
+	// reason of the last failure.
 	LastSuccess, LastFailure, FailingSince time.Time
 	LastError                              string
 	// Failures are attempts that failed since FailingSince, Pending events that wait for an attempt.
 	Failures, Pending int
 }
 
-// Events that webhooks are told of.
+// Events that webhooks receive.
 const (
 	EventMemoryAdd    = "memory_add"
 	EventMemoryUpdate = "memory_update"
@@ -40,12 +41,13 @@ const (
 	eventCategorize = "memory_categorize"
 )
 
-// Webhooks manages the webhooks of the caller's tenant. The caller has been held against access.Admin before; Create and Update want
-// access.Read, too. Errors are what door.ProblemOf tells clients: an id that the tenant does not have is not found.
+// Webhooks manages the webhooks of the caller's tenant. The caller has access.Admin already. Create and Update also
+// require access.Read. door.ProblemOf turns the errors into answers. For an id that the tenant does not have, the
+// error is not found.
 type Webhooks interface {
 	// List returns all, oldest first.
 	List(ctx context.Context) ([]Webhook, error)
-	// Create makes one by its name, URL and events, and returns it with what was left out.
+	// Create makes a webhook by its name, URL and events. It returns the webhook with its defaults.
 	Create(ctx context.Context, w Webhook) (Webhook, error)
 	// Update changes name, URL and events of the one with the id, those that are not empty, and returns it.
 	Update(ctx context.Context, w Webhook) (Webhook, error)
@@ -74,7 +76,7 @@ type webhookView struct {
 	UpdatedAt string   `json:"updated_at"`
 	Secret    string   `json:"secret,omitempty"`
 	Message   string   `json:"message,omitempty"`
-	// mem0 has none of these.
+	// mem0 does not have these fields.
 	LastSuccess  string `json:"last_success_at,omitempty"`
 	LastFailure  string `json:"last_failure_at,omitempty"`
 	LastError    string `json:"last_error,omitempty"`
@@ -134,7 +136,7 @@ func (a *api) listWebhooks(r *http.Request, _ fields) (any, error) {
 	return out, nil
 }
 
-// webhookOf reads what a webhook is to be.
+// webhookOf reads the wanted webhook from a request.
 func webhookOf(in fields) (w Webhook, err error) {
 	if w.Name, err = in.text("name"); err != nil {
 		return w, err
@@ -213,7 +215,7 @@ func (a *api) deleteWebhook(r *http.Request, _ fields) (any, error) {
 	return map[string]string{"message": "Webhook deleted successfully"}, nil
 }
 
-// project says of the tenant what mem0 says of a project: that it has no instructions of its own.
+// project describes the tenant as a project of mem0, without instructions.
 func (a *api) project(r *http.Request, _ fields) (any, error) {
 	for _, name := range []string{"org_id", "project_id"} {
 		if err := ownProject(r, name); err != nil {

@@ -13,10 +13,11 @@ import (
 // maxUnix bounds times in seconds since 1970: the end of the year 9999.
 const maxUnix = 253402300799
 
-// layouts are those of times in text, beside RFC 3339; without a zone they are in UTC.
+// layouts are the accepted layouts of times in text, in addition to RFC 3339. A time without a zone is in UTC.
 var layouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"}
 
-// span reads a time, or a day from its beginning to its end: a day, a time after ISO 8601, or seconds since 1970.
+// span reads a time, or a day from its beginning to its end. The value is a day, a time after ISO 8601, or seconds
+// since 1970.
 func span(at string, value any) (from, to time.Time, err error) {
 	wrong := door.Invalid(at, "is no time, want a day such as 2026-03-01, a time such as 2026-03-01T12:00:00Z, or seconds since 1970")
 	switch v := value.(type) {
@@ -54,7 +55,7 @@ func unix(s string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e6)*1e3).UTC(), nil
 }
 
-// said reads when something was said, which is now where it is not given.
+// said reads the time of the turn. The default is now.
 func (a *api) said(in fields) (time.Time, error) {
 	now := a.Now()
 	if !in.given("timestamp") {

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 )
 
-// BenchmarkRequest is what the limits add to each request, on the Redis of a laptop.
+// BenchmarkRequest measures the cost of the limits per request, with a Redis on a laptop.
 func BenchmarkRequest(b *testing.B) {
 	for name, start := range map[string]func(context.Context, servers.Options) (*servers.Redis, error){
 		"embedded": servers.StartEmbeddedRedis, "installed": servers.StartRedis,

@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
-// What happens to calls while Redis is away.
+// Handling of calls while Redis is away.
 const (
 	// FailOpen serves them without limits.
 	FailOpen = "open"
@@ -15,13 +15,14 @@ const (
 	FailClosed = "closed"
 )
 
-// maxRate bounds limits a second and a minute, and maxStreams those of streams: beyond, a limit is better none.
+// maxRate bounds the limits per second and per minute. maxStreams bounds the limits of streams. Beyond these
+// values, no limit is better.
 const (
 	maxRate    = 100_000
 	maxStreams = 1_000_000
 )
 
-// Limits are what may be asked. A limit of 0 is none.
+// Limits are the limits of tenants and keys. 0 means no limit.
 type Limits struct {
 	RequestsPerSecond       int    `env:"MNEME_GATEWAY_REQUESTS_PER_SECOND" envDefault:"50" desc:"requests a second of one API key; the burst limit has the same value; 0 for no limit"`
 	TenantRequestsPerSecond int    `env:"MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND" envDefault:"500" desc:"requests a second of all API keys of a tenant; 0 for no limit"`
@@ -34,7 +35,7 @@ type Limits struct {
 	Fail                    string `env:"MNEME_GATEWAY_LIMITS_FAIL" envDefault:"open" oneof:"open|closed" desc:"behaviour while Redis is unavailable: open serves calls without limits and reports it in X-RateLimit-Status; closed refuses them"`
 }
 
-// Validate checks what the types do not.
+// Validate checks the rules that the types do not express.
 func (l Limits) Validate() error {
 	rate, streams := fmt.Sprintf("0 to %d", maxRate), fmt.Sprintf("0 to %d", maxStreams)
 	within := func(n, most int) bool { return n >= 0 && n <= most }

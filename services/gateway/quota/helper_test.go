@@ -99,7 +99,7 @@ func open(t *testing.T, addr string, l quota.Limits, o quota.Options) *quota.Quo
 	return q
 }
 
-// advance moves all clocks, and forgets what has expired.
+// advance moves all clocks, and drops expired entries.
 func (r *replica) advance(d time.Duration) {
 	r.clock.mu.Lock()
 	r.clock.now = r.clock.now.Add(d)

@@ -1,9 +1,10 @@
-// Package quota bounds what tenants and their API keys may ask of the gateway, and counts what they did. Everything is in Redis, so that
-// all replicas of the gateway count together: requests and turns by the generic cell rate algorithm, streams by leases that end with the
-// replica that holds them, usage by day.
+// Package quota limits the use of the gateway by tenants and their API keys, and counts usage. All state is in
+// Redis, so all replicas of the gateway count together. Requests and turns use the generic cell rate algorithm.
+// Streams use leases that end with their replica. Usage is counted by day.
 //
-// Two quantities do not pass the gateway: tokens of models, which the services behind it use, and memories, which are formed later. Where a
-// tenant has reached the limit of one of them, calls are refused that would use more of it; what is on its way is still done.
+// Two quantities do not pass the gateway. Other services use the tokens of models, and memories form later. When a
+// tenant reaches the limit of one of them, the gateway refuses calls that would use more of it. Calls on their way
+// still finish.
 package quota
 
 import (
@@ -36,23 +37,23 @@ const (
 // attrQuota is the attribute of the quota that was reached.
 const attrQuota = attribute.Key("mneme.quota")
 
-// Options are what a Quota is run with. Zero values have defaults.
+// Options are the settings of a Quota. Zero values have defaults.
 type Options struct {
 	// Prefix begins the keys in Redis.
 	Prefix string
 	// Timeout is how long a call waits for Redis. It holds where the client heeds contexts (ContextTimeoutEnabled).
 	Timeout time.Duration
-	// Pause is how long a Redis that did not answer is left alone before it is asked again.
+	// Pause is the wait after a failed call to Redis before the next call.
 	Pause time.Duration
 	// Lease is how long a stream counts after the replica that serves it has died.
 	Lease time.Duration
 	// Flush is how often usage is written.
 	Flush time.Duration
-	// Now is the clock for pauses and days; the limits go by that of Redis.
+	// Now is the clock for pauses and days. The limits use the clock of Redis.
 	Now func() time.Time
 	// Meter makes the metrics; nil makes none.
 	Meter metric.Meter
-	// Log is told when Redis is away and back; nil tells nobody.
+	// Log receives the changes between Redis away and Redis back. nil means no log.
 	Log *slog.Logger
 }
 
@@ -70,12 +71,12 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Quota holds limits and usage. It is safe for concurrent use; Run has to run beside it.
+// Quota holds limits and usage. It is safe for concurrent use. Run must run at the same time.
 type Quota struct {
 	// Streams bounds concurrent streams.
 	Streams *Streams
-	// Stored says how many memories of a tenant are stored, without what they were before and what was deleted. It is set before the Quota
-	// is used.
+	// Stored returns the number of a tenant's stored memories, without old versions and deleted memories. Set it
+	// before the first use of the Quota.
 	Stored func(ctx context.Context, t tenant.Tenant) (int64, error)
 	// Kept says how many items are kept word for word of a tenant. It is set before the Quota is used.
 	Kept func(ctx context.Context, tenantID string) (int64, error)
@@ -109,7 +110,8 @@ func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error
 	}, nil
 }
 
-// Run writes usage and renews the leases of streams until ctx ends; then it writes what usage is left. It returns nil.
+// Run writes usage and renews the leases of streams until ctx ends. Then it writes the remaining usage. It returns
+// nil.
 func (q *Quota) Run(ctx context.Context) error {
 	var counting sync.WaitGroup
 	counting.Go(func() { _ = q.usage.Run(ctx) }) // it returns nil
@@ -126,7 +128,7 @@ func (q *Quota) Run(ctx context.Context) error {
 	}
 }
 
-// link is the counts in Redis, and what becomes of calls while they cannot be told.
+// link is the counts in Redis, and the handling of calls while the counts are not available.
 type link struct {
 	*store.Store
 	unchecked metric.Int64Counter
@@ -140,7 +142,8 @@ func served(fail string) string {
 	return "served"
 }
 
-// without is what becomes of a call whose limits cannot be told: nil where it is served all the same, else a problem.
+// without handles a call while its limits are not available. It returns nil to serve the call all the same, else a
+// problem.
 func (l *link) without(ctx context.Context) error {
 	l.unchecked.Add(ctx, 1, metric.WithAttributes(telemetry.AttrOutcome.String(served(l.fail))))
 	if l.fail != FailClosed {

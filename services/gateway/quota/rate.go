@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
-// Quotas, as callers are told them.
+// Names of quotas for callers.
 const (
 	quotaRequests       = "requests per second of an API key"
 	quotaTenantRequests = "requests per second of a tenant"
@@ -24,28 +24,28 @@ const (
 	quotaTenantStreams  = "concurrent streams of a tenant"
 )
 
-// rate is a limit of so many per period, all of which may come at once.
+// rate is a limit of a number per period. All of them may come at once.
 type rate struct {
 	quota string
 	store.Rate
 }
 
-// full is what is free in µs where nothing has come.
+// full is the free time in µs of an unused limit.
 func (r rate) full() int64 { return r.Interval() * int64(r.Limit) }
 
-// need is what has to be free in µs for n to come.
+// need is the free time in µs that n requests need.
 func (r rate) need(n int) int64 { return r.Interval() * int64(n) }
 
-// allowance is what is left of the limit.
+// allowance returns the rest of the limit.
 func (r rate) allowance(free int64) door.Allowance {
 	return door.Allowance{
 		Limit: r.Limit, Remaining: int(max(0, free/r.Interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
 	}
 }
 
-// Request implements door.Limiter: it counts a request against the limits of its API key and of its tenant, in one round trip, and as used
-// where it is let through. A request that one of them refuses takes nothing of the other. Where limits cannot be told, the allowance says
-// so, and the error is a problem where requests are not served without them.
+// Request implements door.Limiter. It counts a request against the limits of its API key and of its tenant, in one
+// round trip. An accepted request counts as used. A request that one limit refuses takes nothing from the other. If
+// the limits are not available, the allowance says so. The error is then a problem if requests need the limits.
 func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance, error) {
 	var rates []rate
 	if n := q.limits.RequestsPerSecond; n > 0 {
@@ -61,9 +61,10 @@ func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance
 	return a, err
 }
 
-// Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
-// which takes nothing of it, that there are more turns than the limit, which can never come at once, that the limit of tokens or
-// memories is, which turns would use, or that limits cannot be told.
+// Turns counts n turns against the limit of their tenant before their publication. Its error is a problem. The
+// limit may be reached; then the turns take nothing from it. There may be more turns than the limit, which can
+// never come at once. The limit of tokens or memories may be reached, because turns use both. Or the limits are not
+// available.
 func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	if n <= 0 {
 		return nil
@@ -98,7 +99,8 @@ func over(code, quota string, retryAfter time.Duration) door.Problem {
 	}
 }
 
-// admit counts n against all rates or, where one is reached, against none. The allowance is that of the nearest.
+// admit counts n against all rates. If one rate is reached, it counts n against none. The allowance is from the
+// nearest limit.
 func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []rate) (door.Allowance, error) {
 	if len(rates) == 0 {
 		return door.Allowance{}, nil
@@ -119,7 +121,7 @@ func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []ra
 	return a, nil
 }
 
-// nearest is the allowance of the limit of which the least is left.
+// nearest returns the allowance of the limit with the least remaining.
 func nearest(rates []rate, free []int64) door.Allowance {
 	a := rates[0].allowance(free[0])
 	for i, r := range rates[1:] {

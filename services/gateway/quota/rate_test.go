@@ -50,7 +50,7 @@ func TestRequestsOfAKeyAndOfItsTenant(t *testing.T) {
 		!strings.Contains(a.Quota, "API key") {
 		t.Errorf("a key over its limit: %d passed, %+v", passed, a)
 	}
-	// What was refused took nothing of the tenant's.
+	// A refused request took nothing from the tenant's limit.
 	passed, a = r.requests(t, by("acme", "k2"), 20)
 	if passed != 5 || a.Limit != 15 || !strings.Contains(a.Quota, "tenant") {
 		t.Errorf("another key of the tenant: %d passed, %+v", passed, a)

@@ -15,7 +15,7 @@ import (
 
 func TestOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
-// conformance tries all that is asked of a Redis.
+// conformance tests every required feature of a Redis.
 func conformance(t *testing.T, addr string) {
 	t.Helper()
 	o := quota.Options{Timeout: 30 * time.Second}

@@ -15,7 +15,7 @@ import (
 const (
 	// leaseRenewals is how often a lease is renewed while it lives.
 	leaseRenewals = 3
-	// streamRetry is when a client is told to try again: nobody knows when a stream ends.
+	// streamRetry is the retry delay for clients. The end of a stream is unknown.
 	streamRetry = 5 * time.Second
 )
 
@@ -37,7 +37,7 @@ func newStreams(l *link, limits Limits, o Options, limited metric.Int64Counter) 
 	}
 }
 
-// lease is what an open stream holds.
+// lease is the lease of an open stream.
 type lease struct {
 	tenant, id string
 	sets       []string
@@ -46,9 +46,9 @@ type lease struct {
 	released bool
 }
 
-// Acquire takes a lease for a stream that is about to be opened. Release it when the stream has ended; again does nothing. The error is a
-// problem: that a limit is reached, or that the limits cannot be told. A stream that is opened while they cannot, where such are served,
-// counts as soon as they can.
+// Acquire takes a lease for a new stream. Release it after the stream's end. A second release does nothing. The
+// error is a problem: a limit is reached, or the limits are not available. If streams are served without limits,
+// such a stream counts as soon as the limits are back.
 func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func(), err error) {
 	l := &lease{tenant: p.Tenant.ID, id: uuid.NewString()}
 	var quotas []string

@@ -99,7 +99,7 @@ func TestLeasesOfADeadReplicaEnd(t *testing.T) {
 	alive.refused(t, "acme", "k", "API key")
 }
 
-// renewing makes a replica whose leases are short, and are renewed.
+// renewing returns a replica with short leases that it renews.
 func renewing(t *testing.T, of *replica, l quota.Limits) (q *quota.Quota, stop func()) {
 	t.Helper()
 	q = open(t, of.server.Addr(), l, quota.Options{

@@ -14,22 +14,23 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
-// What of usage is no count of a day: how many memories of the tenant are stored, and how many items kept word for word.
+// Usage that is not a daily count: the tenant's stored memories, and its verbatim items.
 const (
 	Memories = "memories"
 	Items    = "items"
 )
 
-// retryStored is when a client is told to try again what would store more than may be: somebody has to delete some first.
+// retryStored is the retry delay for calls beyond the storage limit. The tenant must delete memories or items
+// first.
 const retryStored = time.Hour
 
-// Count counts n of what a principal did (usage.Turns, ...).
+// Count counts n uses of a principal (usage.Turns, ...).
 func (q *Quota) Count(ctx context.Context, p access.Principal, what string, n int) {
 	q.usage.Count(ctx, p.Tenant.ID, what, int64(n))
 }
 
-// Counting is for the clients of upstream.New: it counts recalls and answers that were given, and refuses calls whose tenant has used what
-// it may of models, or of memories.
+// Counting is the interceptor for the clients of upstream.New. It counts successful recalls and answers. It refuses
+// calls of tenants over the limit of model tokens, or of memories.
 func (q *Quota) Counting() connect.Interceptor {
 	what := map[string]string{
 		mnemev1connect.UtilizerServiceRecallProcedure: usage.Recalls, mnemev1connect.UtilizerServiceAnswerProcedure: usage.Answers,
@@ -51,8 +52,8 @@ func (q *Quota) Counting() connect.Interceptor {
 	})
 }
 
-// permit returns why a call is refused: a recall or an answer, where no more tokens of models may be used; a memory that is written as it
-// is told, or imported, where no more may be stored.
+// permit returns the reason to refuse a call. Without model tokens, it refuses a recall or an answer. At the limit
+// of memories, it refuses a verbatim write or an import.
 func (q *Quota) permit(ctx context.Context, p access.Principal, procedure string) error {
 	switch procedure {
 	case mnemev1connect.UtilizerServiceRecallProcedure, mnemev1connect.UtilizerServiceAnswerProcedure:
@@ -100,7 +101,8 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 	return over(door.CodeOverQuota, quotaMemories, retryStored)
 }
 
-// OverItems counts, and is the problem of, what would keep more items word for word than the tenant of ctx may have.
+// OverItems counts a call that would store more verbatim items than the tenant of ctx may have. It returns the
+// problem of that call.
 func (q *Quota) OverItems(ctx context.Context) error {
 	if p, ok := access.FromContext(ctx); ok {
 		count(ctx, q.limited, p, quotaItems)
@@ -121,9 +123,10 @@ func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 	return n, q.counts.KeepMemories(ctx, p.Tenant.ID, n)
 }
 
-// Usage returns what the tenant of ctx did and used on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not; of today also
-// how many memories and items are stored of it, where that can be told. Other replicas and services may not have written the last
-// second. It needs access.Admin. Its errors are problems, or those of upstream.Check.
+// Usage returns the usage of ctx's tenant on a day ("2026-11-25", in UTC; empty for today). Absent usage is 0. For
+// today it also returns the number of stored memories and items, if that is available. Usage of the last second on
+// other replicas and services may be missing. It needs access.Admin. Its errors are problems, or the errors of
+// upstream.Check.
 func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error) {
 	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// used is what a day's usage says of a tenant.
+// used returns the usage of a tenant on a day.
 func used(t *testing.T, q *quota.Quota, tenantID, day string) map[string]int64 {
 	t.Helper()
 	u, err := q.Usage(access.NewContext(t.Context(), by(tenantID, "admin")), day)
@@ -307,7 +307,7 @@ func TestItemsKeptWordForWord(t *testing.T) {
 	}
 }
 
-// recalling answers recalls, and refuses those for nobody.
+// recalling answers recalls, and refuses a recall without a user.
 type recalling struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
@@ -332,7 +332,7 @@ func (recalling) AddMemory(
 	return connect.NewResponse(&mnemev1.AddMemoryResponse{}), nil
 }
 
-// services are clients whose calls the quota counts and bounds.
+// services returns clients with calls that the quota counts and limits.
 func (r *replica) services(t *testing.T) upstream.Services {
 	t.Helper()
 	mux := http.NewServeMux()

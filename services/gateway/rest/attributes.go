@@ -33,7 +33,7 @@ type (
 	filterText   string
 )
 
-// filterDoc says what a filter is.
+// filterDoc describes filters.
 const filterDoc = `A filter in JSON: {"field":"metadata.colour","equals":"red"}, with one of ` +
 	`equals, in (a list), exists (true or false), ` +
 	`range (gt, gte, lt, lte: numbers, or dates as RFC 3339 text) and contains; {"and":[...]}, {"or":[...]} and {"not":{...}} of filters. ` +
@@ -59,7 +59,7 @@ func filterOf(location string, raw []byte) (*mnemev1.Filter, error) {
 	return contract.FilterToProto(f), nil
 }
 
-// NewAttributes are what a caller attaches to a turn or a memory.
+// NewAttributes are the caller's attributes for a new turn or memory.
 type NewAttributes struct {
 	Metadata metadata `json:"metadata,omitempty"`
 	AgentID  textID   `json:"agent_id,omitempty" doc:"The agent that it belongs to. At most 128 bytes."`
@@ -80,7 +80,7 @@ func (in NewAttributes) read(at string) (memory.Attributes, error) {
 	return out, nil
 }
 
-// Attributes are what a turn or a memory carries of its callers.
+// Attributes are the attributes of a turn or a memory.
 type Attributes struct {
 	Metadata map[string]any `json:"metadata,omitempty" nullable:"false" doc:"Metadata of the turns; of two values of a key the newer."`
 	AgentID  string         `json:"agent_id,omitempty"`

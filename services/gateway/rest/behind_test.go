@@ -24,7 +24,7 @@ const (
 	waits  = "waits" // a session or an erasure of which nothing is done yet, and who is erased by such a one
 )
 
-// behind is the services behind the gateway, which remember what they were asked for.
+// behind is a fake of the services behind the gateway. It records the requests.
 type behind struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 	mnemev1connect.UnimplementedMemoryServiceHandler
@@ -57,7 +57,7 @@ func (b *behind) note(r *http.Request) {
 	b.calls = append(b.calls, r.URL.Path+" "+r.Header.Get("Mneme-Tenant"))
 }
 
-// take notes a request, and returns what every call fails with.
+// take records a request, and returns the error of every call.
 func (b *behind) take(msg any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,7 +29,8 @@ const (
 // maxShown is how much of a name that is not known an error shows, in bytes.
 const maxShown = 64
 
-// mediaOf is the media type of a body, which has to be one of those that are wanted; without a header it is the first of these.
+// mediaOf returns the media type of a body, which must be one of the wanted types. Without a header it is the first
+// of these.
 func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	known := make([]string, 0, 1)
 	for media := range want.Content {
@@ -50,8 +51,8 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	return media, nil
 }
 
-// checkParameters holds a request's path, query and headers against an operation's description, and has UUIDs of the path as they are kept.
-// Its errors are problems that name the parameter.
+// checkParameters checks a request's path, query and headers against an operation's description. It rewrites UUIDs
+// of the path in their stored form. Its errors are problems that name the parameter.
 func checkParameters(op *huma.Operation, r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -113,16 +114,16 @@ func checkParameter(p *huma.Param, given []string) error {
 	return nil
 }
 
-// checkBody holds a body of valid JSON against its schema, token by token: what it holds that is not wanted is never built up in memory.
-// Its errors are problems that name the field.
+// checkBody checks a body of valid JSON against its schema, token by token. It never builds unwanted parts in
+// memory. Its errors are problems that name the field.
 func checkBody(known huma.Registry, schema *huma.Schema, body []byte) error {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	tokens.UseNumber()
 	return (&bodyCheck{known: known, tokens: tokens}).value(schema, "")
 }
 
-// oneByOne is the extension of a list whose entries are accepted one by one. This file checks only the types of their texts: a value that
-// is not accepted concerns its entry alone.
+// oneByOne is the extension of a list with entries that are accepted one by one. This file checks only the types of
+// their texts. A value that is not accepted concerns its entry alone.
 const oneByOne = "x-accepted-one-by-one"
 
 type bodyCheck struct {
@@ -241,7 +242,7 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "?")
 }
 
-// scalar says what is wrong with a value, which is of a JSON token; empty where nothing is.
+// scalar describes the error of a value from a JSON token. It is empty if the value is valid.
 func scalar(s *huma.Schema, value any) string {
 	if value == nil {
 		return "is null; leave it out instead"

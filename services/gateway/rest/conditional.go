@@ -39,8 +39,8 @@ func has(list, etag string, weak bool) bool {
 	return false
 }
 
-// unchanged returns a problem unless a memory's ETag is one that the client wants to change; with none any is. What changes a memory
-// meanwhile is the user's writer, which refuses what cannot be done to what it is by then.
+// unchanged returns a problem unless the memory's ETag is one of the client's. Without an ETag from the client, any
+// memory is fine. If the memory changes meanwhile, the user's writer refuses changes that no longer apply.
 func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted matchHeader) error {
 	if wanted == "" {
 		return nil
@@ -55,11 +55,11 @@ func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted ma
 	return err
 }
 
-// list is what cursors go on in: a hash of whose list it is, and of what it is to hold. It makes sure that a cursor is taken for the
-// list it was made for; it is no secret.
+// list is the context of cursors: a hash of the list's owner and of its parameters. With it, a cursor works only
+// for its own list. It is not a secret.
 type list [6]byte
 
-// listOf is a list of the caller's tenant, by its name and what else tells it from others.
+// listOf returns a list of the caller's tenant, by its name and its other distinguishing values.
 func listOf(ctx context.Context, name string, of ...string) (l list) {
 	p, _ := access.FromContext(ctx) // admit has checked
 	sum := sha256.New()
@@ -70,7 +70,7 @@ func listOf(ctx context.Context, name string, of ...string) (l list) {
 	return l
 }
 
-// cursor is a place to go on from, as clients are told it; an empty one stays empty.
+// cursor returns the client's form of a place to continue from. An empty place stays empty.
 func (l list) cursor(place []byte) string {
 	if len(place) == 0 {
 		return ""
@@ -78,7 +78,7 @@ func (l list) cursor(place []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(l[:], place...))
 }
 
-// place is what a cursor stands for; an empty one stands for the beginning.
+// place returns the place of a cursor. An empty cursor is the beginning.
 func (l list) place(c cursor) ([]byte, error) {
 	if c == "" {
 		return nil, nil

@@ -36,7 +36,7 @@ func (d described) needsOnly(s access.Scope) bool {
 	return strings.HasPrefix(regexp.MustCompile("Needs the scopes? .*").FindString(d.Description), "Needs the scope `"+string(s)+"`.")
 }
 
-// operations reads the description, with a path each whose parameters are filled in.
+// operations reads the description. Each operation gets a path with filled parameters.
 func (g *gateway) operations() (out []described) {
 	g.t.Helper()
 	a := g.public("/openapi.json")

@@ -106,7 +106,7 @@ type shownResponse struct {
 	Fields              []shownField
 }
 
-// shownField is a field of a body; those of its parts follow it, deeper.
+// shownField is a field of a body. The fields of its parts follow it, one level deeper.
 type shownField struct {
 	Depth          int
 	Name, Type     string

@@ -45,7 +45,7 @@ const (
 	secret = "a secret of services"
 )
 
-// callers are whom the keys are of.
+// callers returns the principals of the keys.
 func callers() map[string]access.Principal {
 	acme := tenant.Tenant{ID: "acme"}
 	return map[string]access.Principal{
@@ -68,7 +68,7 @@ func (authenticator) Authenticate(_ context.Context, key string) (access.Princip
 	return access.Principal{}, tenant.ErrUnknownKey
 }
 
-// published keeps what is published; the test of turns on Kafka has a real broker.
+// published stores the published messages. The Kafka test of turns has a real broker.
 type published struct {
 	mu   sync.Mutex
 	msgs []bus.Message
@@ -136,7 +136,7 @@ func (usage) OverItems(context.Context) error {
 	return door.Problem{Status: http.StatusTooManyRequests, Code: door.CodeOverQuota, Detail: "over the quota"}
 }
 
-// gateway is the API with what stands behind it.
+// gateway is the API with fakes behind it.
 type gateway struct {
 	repeatable *idempotency.Requests
 	t          testing.TB
@@ -210,7 +210,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// answer is what came back.
+// answer is an answer of the API.
 type answer struct {
 	status int
 	header http.Header

@@ -184,7 +184,7 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 	return out, nil
 }
 
-// turn is the turn that tells a memory in a caller's words.
+// turn returns the turn that carries a memory in the caller's words.
 func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, error) {
 	attributes, err := in.read("")
 	if err != nil {

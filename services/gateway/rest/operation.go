@@ -22,19 +22,19 @@ type operation struct {
 	id, method, path, tag string
 	summary, description  string
 	scope                 access.Scope
-	// also is a scope that is needed beside; empty for none.
+	// also is an additional required scope. It is empty for none.
 	also access.Scope
-	// when are scopes that some requests need beside.
+	// when lists the scopes that some requests need in addition.
 	when []conditionalScope
 	// keyed says that an Idempotency-Key is wanted.
 	keyed bool
 	// secrets are fields of the answer that are shown once: not where a request is repeated.
 	secrets []string
-	// status is that of the answer.
+	// status is the status of the answer.
 	status int
-	// answers are what bodies it answers with, by status, where that is more than one.
+	// answers are the bodies of the answers by status, if there is more than one.
 	answers map[int]*huma.Schema
-	// errors are the statuses of problems beside those that every operation may answer with.
+	// errors are the statuses of problems, in addition to the common ones.
 	errors []int
 	// lines says that the answer is JSON lines.
 	lines bool
@@ -50,7 +50,7 @@ type conditionalScope struct {
 // whenKey is the extension of an operation that lists its conditional scopes.
 const whenKey = "x-scopes-if"
 
-// scopes are what every request of the operation needs.
+// scopes returns the required scopes of every request of the operation.
 func (o operation) scopes() []string {
 	if o.also == "" {
 		return []string{string(o.scope)}
@@ -70,7 +70,7 @@ func (o operation) needs() string {
 	return out
 }
 
-// describe sets what an operation's description says of scopes: its security requirement names them.
+// describe writes the scopes into an operation's description. Its security requirement names them.
 func (o operation) describe(op *huma.Operation) {
 	op.Description += "\n\n" + o.needs()
 	op.Security = []map[string][]string{{"key": o.scopes()}}
@@ -79,7 +79,7 @@ func (o operation) describe(op *huma.Operation) {
 	}
 }
 
-// commonErrors are what every operation may answer with.
+// commonErrors are the possible error statuses of every operation.
 var commonErrors = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError,
 	http.StatusServiceUnavailable,
@@ -179,7 +179,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *hum
 	}
 }
 
-// readBody reads the body of a request, and holds it against its schema where it is JSON.
+// readBody reads the body of a request, and checks JSON against its schema.
 func (a *API) readBody(r *http.Request, want *huma.RequestBody) error {
 	media, err := mediaOf(r.Header, want)
 	if err != nil {

@@ -43,7 +43,7 @@ func (code) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-// FieldError is what is wrong with a field of a request.
+// FieldError is an error of a field of a request.
 type FieldError struct {
 	Location string `json:"location,omitempty" enum:"path,query,header,body" doc:"Where the field is."`
 	Field    string `json:"field" doc:"The field, such as turns[3].text."`
@@ -115,7 +115,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 	newProblem(p, location).write(w)
 }
 
-// told is what clients of an operation are told of an error. What they are not told is logged.
+// told turns an error into the client's problem of an operation. It logs the parts that clients do not see.
 func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := door.ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // nobody is told where the client has gone

@@ -11,10 +11,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// defaultCandidates is how many candidates a recall has where nobody says.
+// defaultCandidates is the default number of candidates of a recall.
 const defaultCandidates = 20
 
-// RecallQuery is what is asked of a user's memory.
+// RecallQuery is a query to a user's memory.
 type RecallQuery struct {
 	Query      query        `json:"query"`
 	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Memories that are searched for; without it 20, or as many as memories says."`
@@ -124,7 +124,7 @@ type Answer struct {
 	Cost      *Cost    `json:"cost,omitempty" doc:"What it cost; absent in a diagnosis."`
 }
 
-// Cost is what an answer cost.
+// Cost is the cost of an answer.
 type Cost struct {
 	ModelCalls   int64   `json:"model_calls" doc:"Calls of models that were answered, repairs included; 0 without a model."`
 	InputTokens  int64   `json:"input_tokens" doc:"Tokens of their prompts."`
@@ -142,7 +142,7 @@ func answerOf(r *mnemev1.AnswerResponse) Answer {
 	return out
 }
 
-// Diagnosis says what became of what was expected.
+// Diagnosis describes the result for each expected memory.
 type Diagnosis struct {
 	Stage      string      `json:"stage,omitempty" doc:"The earliest stage at which something was lost; absent where nothing was expected."`
 	Findings   []Finding   `json:"findings" nullable:"false"`
@@ -151,7 +151,7 @@ type Diagnosis struct {
 	Core       *CoreBlock  `json:"core,omitempty" doc:"The core block that the profile was written from."`
 }
 
-// Finding is what became of one thing that was expected.
+// Finding is the result for one expected memory.
 type Finding struct {
 	TurnID    string   `json:"turn_id,omitempty"`
 	Stage     string   `json:"stage"`

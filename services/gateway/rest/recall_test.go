@@ -92,7 +92,7 @@ func TestQueriesOfEveryFormThatIsNone(t *testing.T) {
 	}
 }
 
-// BenchmarkRecall is a recall over this API, of which BenchmarkRecallBehind is what the service behind takes.
+// BenchmarkRecall measures a recall over this API. BenchmarkRecallBehind measures the service's part of it.
 func BenchmarkRecall(b *testing.B) {
 	g := open(b)
 	for b.Loop() {

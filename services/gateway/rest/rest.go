@@ -1,5 +1,6 @@
-// Package rest is the gateway's own REST API, under /v1/tenants/self: turns in, recalls and answers out, memories, and all that is kept of
-// a user. It is described by OpenAPI 3.1; requests are held against that description, field by field, before anything is done.
+// Package rest is the gateway's REST API, under /v1/tenants/self. It accepts turns, returns recalls and answers,
+// and manages memories and all stored data of a user. OpenAPI 3.1 describes it. The API checks each field of a
+// request against that description before any action.
 package rest
 
 import (
@@ -22,7 +23,7 @@ import (
 // Prefix begins the paths that need a key.
 const Prefix = "/v1/tenants/"
 
-// base begins the paths of the API. The tenant is that of the key.
+// base is the prefix of the API's paths. The key decides the tenant.
 const base = Prefix + "self"
 
 // Idempotency makes requests repeatable; *idempotency.Requests of the gateway is one.
@@ -46,23 +47,24 @@ type Keys interface {
 // Letter is a record of the caller's tenant that can never be processed as it is.
 type Letter struct {
 	ID string
-	// Reason says what is wrong; Field is the field at fault, empty where the whole record is.
+	// Reason describes the error. Field is the field at fault, empty if the whole record is at fault.
 	Reason, Field string
 	// Handler gave up on the record, which came from Topic.
 	Handler, Topic string
-	// User is whom the record is about, as far as it can be read.
+	// User is the user of the record, as far as it is readable.
 	User string
 	// Time is when the handler gave up.
 	Time time.Time
-	// TurnID is the turn that the record is about; empty where it is about none, or that cannot be read.
+	// TurnID is the turn of the record. It is empty if the record has no turn, or if the turn is not readable.
 	TurnID string
 }
 
-// DeadLetters are the dead letters of the caller's tenant. Its errors are what door.ProblemOf tells clients; a cursor that is none is an
-// invalid "cursor", a letter that is not there or of another tenant is not found.
+// DeadLetters are the dead letters of the caller's tenant. door.ProblemOf turns its errors into answers. For an
+// invalid cursor, the error is an invalid "cursor". For a letter that does not exist, or of another tenant, the
+// error is not found.
 type DeadLetters interface {
-	// List returns up to limit letters, the newest first, and where to go on; an empty cursor is the beginning, an empty next the end. It
-	// holds the caller against access.Admin, as Replay does.
+	// List returns up to limit letters, the newest first, and the next cursor. An empty cursor is the beginning, an
+	// empty next the end. List and Replay require access.Admin.
 	List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error)
 	// Replay sends the record of a letter on its way again.
 	Replay(ctx context.Context, id string) error
@@ -70,15 +72,16 @@ type DeadLetters interface {
 	OfTurn(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error)
 }
 
-// Usage tells what the caller's tenant did; quota.Quota does. It holds the caller against access.Admin.
+// Usage returns the usage of the caller's tenant. quota.Quota implements it. It requires access.Admin.
 type Usage interface {
 	// Usage returns counts of a day in UTC ("2026-11-25"); empty means today.
 	Usage(ctx context.Context, day string) (map[string]int64, error)
-	// OverItems counts a call that would keep more items than the caller's tenant may have, and returns the error of it.
+	// OverItems counts a call that would store more items than the caller's tenant may have. It returns the error
+	// of that call.
 	OverItems(ctx context.Context) error
 }
 
-// Parts are what the API is made of. All but Log and OtherDoors are needed.
+// Parts are the dependencies of the API. All but Log and OtherDoors are needed.
 type Parts struct {
 	Services    upstream.Services
 	Ingest      *upstream.Ingester
@@ -93,7 +96,7 @@ type Parts struct {
 	// Streams serves the streams of changes; *stream.Server does.
 	Streams http.Handler
 	Now     func() time.Time
-	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
+	// Log receives the causes of internal errors and of unavailable services. Clients do not see these causes.
 	Log *slog.Logger
 }
 
@@ -138,8 +141,9 @@ func New(p Parts) (*API, error) {
 	return a, err
 }
 
-// Handler serves what needs a key, under Prefix. door.Guard stands before it, with WriteProblem. It has to see paths as they came:
-// net/http's mux would redirect those that hold "..", or an empty identifier, so whoever mounts it looks for Prefix before that mux.
+// Handler serves the paths under Prefix, which need a key. door.Guard stands before it, with WriteProblem. The
+// handler needs the paths unchanged. net/http's mux would redirect paths with "..", or with an empty identifier. So
+// route Prefix to this handler before that mux.
 func (a *API) Handler() http.Handler { return a.router }
 
 // Public serves /openapi.json and /docs, which need no key.

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// router finds routes by the escaped path, segment by segment, so that an identifier may hold anything: a slash that is escaped, dots,
-// nothing at all. net/http's mux would clean such paths and redirect.
+// router finds routes by the escaped path, segment by segment. So an identifier may contain anything: an escaped
+// slash, dots, or nothing at all. net/http's mux would clean such paths and redirect.
 type router struct {
 	routes map[int][]route // by their number of segments
 }

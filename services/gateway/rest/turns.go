@@ -96,7 +96,7 @@ type TurnResult struct {
 	Problem   *TurnProblem `json:"problem,omitempty" doc:"Of a turn that was left out: what is wrong with it."`
 }
 
-// TurnProblem is what is wrong with a turn.
+// TurnProblem is the error of a turn.
 type TurnProblem struct {
 	Code   code   `json:"code"`
 	Field  string `json:"field" doc:"The field at fault, such as turns[3].text."`
@@ -148,7 +148,7 @@ type turnRequest struct {
 	Turn textID `path:"turn" doc:"The turn."`
 }
 
-// TurnStatus is what became of a turn.
+// TurnStatus is the status of a turn.
 type TurnStatus struct {
 	ID         string      `json:"id"`
 	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: it is on its way. remembered: memories were made of it. kept: it is kept as dialogue, and no memory was made of it. dropped: it is not worth remembering. dead_letter: it can never be processed."`
@@ -229,7 +229,7 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 
 func statusURL(user, turn string) string { return pathOf("users", user, "turns", turn) }
 
-// resultsOf are the results of turns, of which some were left out.
+// resultsOf returns the results of turns, also of left-out turns.
 func resultsOf(user string, turns []memory.Turn, left []upstream.LeftOut) TurnResults {
 	out := TurnResults{make([]TurnResult, len(turns))}
 	for i, t := range turns {
@@ -247,7 +247,7 @@ func resultsOf(user string, turns []memory.Turn, left []upstream.LeftOut) TurnRe
 	return out
 }
 
-// turnOf is a turn with what was left out of it.
+// turnOf returns a turn with defaults for its empty fields.
 func (a *API) turnOf(t NewTurn, id string) memory.Turn {
 	out := memory.Turn{
 		ID: string(t.ID), Speaker: string(t.Speaker), Role: memory.Role(t.Role), Text: string(t.Text), Caption: string(t.Caption), Time: a.Now(),
@@ -264,8 +264,8 @@ func (a *API) turnOf(t NewTurn, id string) memory.Turn {
 	return out
 }
 
-// deriveID makes the id of what a request puts in from its Idempotency-Key, where it is put, and the place in the request: it is the same
-// when the request is repeated, and does not tell the key.
+// deriveID makes an id for a new item of a request. It derives the id from the Idempotency-Key, the target and the
+// place in the request. A repeated request gets the same id. The id does not reveal the key.
 func deriveID(key keyHeader, where string, place int) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(key)) + ":" + string(key) + where))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20])) + "-" + strconv.Itoa(place)
@@ -293,8 +293,8 @@ func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSessio
 	return out, nil
 }
 
-// begun returns an error, not found, where nothing was ever said in a session: nothing was put in lately, and nothing was formed. What
-// cannot be told, or not to a key that may not read, is no reason not to close it.
+// begun returns a not-found error if a session has no turns: no recent turn, and no formed memory. If the state is
+// not available, or not visible to a key without read access, the session may be closed.
 func (a *API) begun(ctx context.Context, user, session string) error {
 	missing := a.wasAccepted(ctx, user, idempotency.Session, session)
 	if missing == nil || door.ProblemOf(missing).Status != http.StatusNotFound {
@@ -342,7 +342,7 @@ func (a *API) getTurn(ctx context.Context, in *turnRequest) (*turnStatus, error)
 	return out, a.pending(ctx, user, &out.Body)
 }
 
-// pending says of a turn of which the bank knows nothing whether it can never be processed, or is on its way.
+// pending sets the status of a turn that the bank does not have. Such a turn is a dead letter, or on its way.
 func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 	letter, dead, err := a.DeadLetters.OfTurn(ctx, user, t.ID)
 	if err != nil {
@@ -356,7 +356,7 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 	return a.wasAccepted(ctx, user, idempotency.Turn, t.ID)
 }
 
-// wasAccepted returns an error, not found, where what waits, as far as the services behind know, was never accepted.
+// wasAccepted returns a not-found error if the gateway never accepted the item, as far as the stored notes show.
 func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
 	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
 	if err == nil && !known {

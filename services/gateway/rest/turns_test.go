@@ -28,7 +28,7 @@ const (
 	oneTurn = `{"turns":[{"role":"user","text":"I like tea."}]}`
 )
 
-// events decodes what was published.
+// events decodes the published messages.
 func events(t *testing.T, msgs []bus.Message) (out []contract.SessionEvent) {
 	t.Helper()
 	for _, m := range msgs {
@@ -91,7 +91,7 @@ func TestASessionMayEndWhenItIsIdle(t *testing.T) {
 	}
 }
 
-// The words of a turn that comes with an id of another one would become nothing: it is left out, and the others are accepted.
+// A turn with the id of another turn would have no effect. The gateway leaves it out and accepts the others.
 func TestATurnWithAnIDOfAnotherIsLeftOut(t *testing.T) {
 	g := open(t)
 	put := func(path, turns, key string) answer {

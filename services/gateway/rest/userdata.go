@@ -19,7 +19,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
 )
 
-// maxImport bounds the lines of an import, in bytes: what names them has to have room in a message of door.MaxBody, too.
+// maxImport bounds the lines of an import, in bytes. A message of door.MaxBody also needs room for the import's
+// names.
 const maxImport = door.MaxBody - 4<<10
 
 // firstLine is the number of the first line of an export that follows its header.
@@ -53,7 +54,7 @@ type erasureState struct {
 	}
 }
 
-// StoreRemainder is what a store still holds of a user whose erasure runs.
+// StoreRemainder is a store's remaining data of a user during an erasure.
 type StoreRemainder struct {
 	Store string     `json:"store"`
 	Count uint64     `json:"count" doc:"How many objects; at least 1 where the store could not be erased or counted."`
@@ -74,7 +75,7 @@ type StoreCount struct {
 	Count uint64 `json:"count"`
 }
 
-// Transport is a topic that carries what users say, or what is done with it.
+// Transport is a topic that carries the words of users, or actions on them.
 type Transport struct {
 	Topic       string `json:"topic"`
 	Texts       bool   `json:"texts" doc:"Whether it holds texts of users."`
@@ -168,7 +169,8 @@ func (a *API) exportUser(ctx context.Context, in *userRequest) (*exported, error
 	}}, nil
 }
 
-// copyLines writes what a stream has. Where that fails the connection is broken off, so that nobody takes the lines for all.
+// copyLines writes the lines of a stream. On failure it breaks the connection, so the client does not take the
+// lines as complete.
 func (a *API) copyLines(ctx context.Context, w http.ResponseWriter, stream *connect.ServerStreamForClient[mnemev1.ExportUserResponse]) {
 	control := http.NewResponseController(w)
 	for more := true; more; more = stream.Receive() {
@@ -224,7 +226,7 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	return out, err
 }
 
-// countLines counts lines, the last one of which may lack its end.
+// countLines counts lines. The last line may lack its end.
 func countLines(lines []byte) int {
 	n := bytes.Count(lines, []byte("\n"))
 	if len(lines) > 0 && !bytes.HasSuffix(lines, []byte("\n")) {

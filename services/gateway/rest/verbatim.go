@@ -24,10 +24,10 @@ import (
 // maxBatch is how long the operations of a batch may take.
 const maxBatch = 30 * time.Second
 
-// Verbatim keeps what it is given as it came; verbatim.Store does. Its errors are problems, which name fields of its arguments as the API
-// does.
+// Verbatim stores items unchanged. verbatim.Store implements it. Its errors are problems, which name fields of its
+// arguments as the API does.
 type Verbatim interface {
-	// Token returns the token of a request that begins now, for what it changes.
+	// Token returns the token of a new request, for its changes.
 	Token(ctx context.Context, scope memory.Scope) (redisstore.Token, error)
 	// Put keeps an item.
 	Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p verbatim.Put) error
@@ -37,17 +37,17 @@ type Verbatim interface {
 	Get(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
 	// Refresh is Get, and has the item live as long again.
 	Refresh(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
-	// Search carries out searches, for all of which items are read once.
+	// Search carries out searches. It reads the items once for all of them.
 	Search(ctx context.Context, scope memory.Scope, searches ...verbatim.Search) ([]verbatim.Found, error)
 	// Read returns the items that a search has found.
 	Read(ctx context.Context, scope memory.Scope, f verbatim.Found) ([]verbatim.Item, error)
-	// Namespaces returns namespaces that are asked for.
+	// Namespaces returns the requested namespaces.
 	Namespaces(ctx context.Context, scope memory.Scope, l verbatim.Listing) ([]verbatim.Namespace, error)
 	// Append appends items to a session, and returns how many it has then.
 	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call, items []verbatim.Object) (int, error)
 	// Pop takes the last item off a session, if there is one.
 	Pop(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call) (verbatim.Object, bool, error)
-	// Latest returns the last items of a session before a place, oldest first, and the place of the first of them.
+	// Latest returns the last items of a session before a place, oldest first, and the place of the first item.
 	Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) ([]verbatim.Object, int, error)
 	// Clear removes all items of a session.
 	Clear(ctx context.Context, scope memory.Scope, session string) error
@@ -61,7 +61,7 @@ func (freeObject) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// isFree reports whether a schema is that of freeObject.
+// isFree reports whether a schema is freeObject's schema.
 func isFree(s *huma.Schema) bool { return s.AdditionalProperties == true }
 
 type (
@@ -118,7 +118,8 @@ type StoreItem struct {
 	Score     *float64   `json:"score,omitempty" minimum:"0" maximum:"1" doc:"Which part of the words of the query is in the value; absent without a query."`
 }
 
-// StoreResult is what an operation on items came to: nothing for put, delete, and get of what is not there.
+// StoreResult is the result of an operation on items. It is empty for put, for delete, and for get of a missing
+// item.
 type StoreResult struct {
 	Item       *StoreItem    `json:"item,omitempty" doc:"Of get."`
 	Items      *[]StoreItem  `json:"items,omitempty" nullable:"false" doc:"Of search: the highest score first, else the one that was put last."`
@@ -228,7 +229,7 @@ var storeFields = map[string]struct{ needed, possible []string }{
 	"list_namespaces": {nil, []string{"prefix", "suffix", "max_depth", "limit", "offset"}},
 }
 
-// given are the fields that an operation has beside its name.
+// given returns the fields of an operation, except its name.
 func (o StoreOperation) given() []string {
 	var out []string
 	for name, there := range map[string]bool{
@@ -266,7 +267,7 @@ func (o StoreOperation) check() error {
 // step is an operation that was found to be within limits.
 type step func(context.Context, memory.Scope, redisstore.Token) (StoreResult, error)
 
-// searches are those of a batch between which it changes nothing: they are carried out together when the first of them is.
+// searches are the searches of a batch without a change in between. The first search carries out all of them.
 type searches struct {
 	wanted []verbatim.Search
 	found  []verbatim.Found
@@ -316,7 +317,8 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 	return out, nil
 }
 
-// checkBatch holds operations against the caller's scopes, and the user of a put against what a new id may be.
+// checkBatch checks operations against the caller's scopes. It checks the user of a put against the rules for a new
+// id.
 func checkBatch(ctx context.Context, user string, operations []StoreOperation) error {
 	for _, o := range operations {
 		var err error
@@ -336,7 +338,7 @@ func checkBatch(ctx context.Context, user string, operations []StoreOperation) e
 	return nil
 }
 
-// overQuota is an error of the store as callers are told it: what they are over is said by quotas.
+// overQuota turns a store error into the caller's error. For an exceeded limit, the quota names the limit.
 func (a *API) overQuota(ctx context.Context, err error) error {
 	if errors.Is(err, verbatim.ErrQuota) {
 		return a.Usage.OverItems(ctx)
@@ -373,7 +375,7 @@ func sizeOf(labels []string) int {
 	return n
 }
 
-// inEntry is an error of an entry of a list in the body. What is not the caller's fault has no field.
+// inEntry returns an error of an entry of a list in the body. An error that is not the caller's fault has no field.
 func inEntry(list string, i int, err error) error {
 	p := door.ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError {
@@ -394,7 +396,7 @@ func inField(field string, err error) error {
 	return p
 }
 
-// stepOf is an operation, whose fields are those of its name. Its errors are problems.
+// stepOf returns an operation. Its fields must fit its name. Its errors are problems.
 func (a *API) stepOf(o StoreOperation, together *searches) (step, error) {
 	name := verbatim.Name{Namespace: texts(o.Namespace), Key: string(o.Key)}
 	switch o.Op {

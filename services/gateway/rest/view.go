@@ -36,7 +36,7 @@ type Memory struct {
 	Attributes
 }
 
-// EventTime is when something happened, as exactly as it was said.
+// EventTime is the time of an event, with its known precision.
 type EventTime struct {
 	Time       *time.Time `json:"time,omitempty" doc:"The start of the day, month or year."`
 	Precision  string     `json:"precision,omitempty" doc:"day, month or year."`
@@ -104,7 +104,8 @@ func coreOf(c *mnemev1.CoreBlock) CoreBlock {
 	}
 }
 
-// word is the name of a value of the contracts in lower case, without the name of its type; empty where it is unspecified.
+// word returns the name of a contract's value in lower case, without the name of its type. It is empty if the value
+// is unspecified.
 func word(v interface{ String() string }, prefix string) string {
 	name := strings.ToLower(strings.TrimPrefix(v.String(), prefix))
 	if name == "unspecified" {

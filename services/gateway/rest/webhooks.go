@@ -54,7 +54,7 @@ func (webhookURL) Schema(huma.Registry) *huma.Schema {
 }
 func (eventID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The event.") }
 
-// Webhook is where the tenant is told of changes.
+// Webhook is an endpoint that receives the tenant's changes.
 type Webhook struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name,omitempty"`
@@ -133,7 +133,7 @@ type listUndelivered struct {
 	Cursor cursor    `query:"cursor"`
 }
 
-// Undelivered is an event that a webhook could not be told of.
+// Undelivered is an event that a webhook did not receive.
 type Undelivered struct {
 	EventID  string    `json:"event_id"`
 	Type     string    `json:"type"`

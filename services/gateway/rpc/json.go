@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// jsonCodec is Connect's codec of JSON, which also refuses what protojson changes silently: a number that a double does not hold exactly.
+// jsonCodec is Connect's JSON codec. It also refuses a value that protojson changes silently: a number that a
+// double cannot hold exactly.
 type jsonCodec struct{ name string }
 
 // Name implements connect.Codec.

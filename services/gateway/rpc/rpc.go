@@ -1,5 +1,5 @@
-// Package rpc is the gateway's door for the RPC services: it passes calls of the contracts in proto/ on to the services behind, by gRPC,
-// gRPC-Web or connect, as the command line and clients in Go make them.
+// Package rpc is the gateway's door for the RPC services. It passes calls of the contracts in proto/ on to the
+// services behind. Callers use gRPC, gRPC-Web or connect, as the command line and Go clients do.
 package rpc
 
 import (
@@ -27,14 +27,14 @@ func Prefixes() []string {
 	}
 }
 
-// ordered hides from callers what only services ask each other: orders of candidates.
+// ordered hides fields that only services use from callers: orders of candidates.
 type ordered struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 	next mnemev1connect.RerankerServiceClient
 }
 
-// New is the door; door.Guard stands before it and refuses compressed requests. Each request is one message: its body is read before the
-// call, so that one that is too large or too late is refused as at other doors.
+// New returns the door. door.Guard stands before it and refuses compressed requests. Each request is one message.
+// The door reads the body before the call, so it refuses a large or late body as other doors do.
 func New(services upstream.Services) http.Handler {
 	o := connect.WithHandlerOptions(
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)),
@@ -72,8 +72,8 @@ func New(services upstream.Services) http.Handler {
 	})
 }
 
-// bare passes a request's message on with nothing of its headers, which name the caller's key, and an error without the headers that the
-// service behind answered with, but for its reason.
+// bare passes on a request's message without its headers, which contain the caller's key. It passes on an error
+// without the service's headers, except the reason.
 func bare(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		clear(req.Header())
@@ -147,8 +147,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Status], p)) // the caller has gone
 }
 
-// codes are what problems of a status are to RPC clients. A message that is too large is an invalid argument: clients repeat calls for
-// which resources are exhausted.
+// codes maps the status of a problem to the code for RPC clients. A message that is too large is an invalid
+// argument, because clients repeat calls after resource exhausted.
 var codes = map[int]connect.Code{
 	http.StatusBadRequest: connect.CodeInvalidArgument, http.StatusUnauthorized: connect.CodeUnauthenticated,
 	http.StatusForbidden: connect.CodePermissionDenied, http.StatusNotFound: connect.CodeNotFound,

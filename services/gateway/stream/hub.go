@@ -23,7 +23,7 @@ const (
 	logInterval = 10 * time.Second
 )
 
-// item is what a client is told: an event, or that some are missing before offset+1.
+// item is an event for a client, or a gap before offset+1.
 type item struct {
 	partition int
 	offset    int64
@@ -34,7 +34,7 @@ type item struct {
 
 // client is an open stream, as the hub knows it.
 type client struct {
-	// scope is whose events it gets; one without a user gets those of the whole tenant.
+	// scope selects the client's events. Without a user it selects the events of the whole tenant.
 	scope memory.Scope
 	// partition has the events of a client with a user.
 	partition int
@@ -49,7 +49,7 @@ func (c *client) ofTenant() bool { return c.scope.User == "" }
 type hub struct {
 	changes bus.Log
 	log     *slog.Logger
-	// ready is closed when it is known where each partition is read from, done when the hub has ended.
+	// ready is closed once the start of each partition is known. done is closed once the hub has ended.
 	ready, done chan struct{}
 
 	mu       sync.Mutex
@@ -65,7 +65,8 @@ func newHub(changes bus.Log, log *slog.Logger) *hub {
 	}
 }
 
-// run reads from where the partitions end now until ctx ends; partitions that are added later are read from their beginning.
+// run reads from the current end of the partitions until ctx ends. It reads partitions added later from their
+// beginning.
 func (h *hub) run(ctx context.Context) error {
 	var tails sync.WaitGroup
 	defer close(h.done)
@@ -139,7 +140,7 @@ func (h *hub) failed(ctx context.Context, err error) {
 	}
 }
 
-// tail tells what comes in a partition.
+// tail distributes the new records of a partition.
 func (h *hub) tail(ctx context.Context, partition int) {
 	for ctx.Err() == nil {
 		at, _ := h.at(partition)
@@ -158,7 +159,8 @@ func (h *hub) tail(ctx context.Context, partition int) {
 	}
 }
 
-// lost reports whether the log does not hold an offset any more; then it goes on at the oldest record, and tells the clients.
+// lost reports whether the log no longer has an offset. It then continues at the oldest record, and sends the gap
+// to clients.
 func (h *hub) lost(ctx context.Context, partition int, at int64) bool {
 	first, end, err := h.changes.Bounds(ctx, partition)
 	if err != nil || at >= first && at <= end {
@@ -178,7 +180,7 @@ func (h *hub) lost(ctx context.Context, partition int, at int64) bool {
 	return true
 }
 
-// tell hands records of a partition to those whom they concern.
+// tell sends records of a partition to the clients with a matching scope.
 func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next int64) {
 	items := make([]item, 0, len(msgs))
 	for _, m := range msgs {
@@ -198,7 +200,8 @@ func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next 
 	h.next[partition] = next
 }
 
-// itemOf is what is told of a record; nothing of one that is no change of memory, which every other consumer complains of.
+// itemOf returns the item of a record. A record that is not a memory change has no item. Every other consumer
+// reports such a record.
 func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
 	e, ok, err := event.Of(m.Key, m.Value)
 	if err != nil {
@@ -207,7 +210,7 @@ func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
 	return item{partition: m.Partition, offset: m.Offset, scope: e.Scope, frame: frame(string(e.Type), e.Data)}, ok && err == nil
 }
 
-// put never waits: a client whose queue is full is cut off. h.mu is held.
+// put never waits. It cuts off a client with a full queue. The caller holds h.mu.
 func (h *hub) put(c *client, it item) {
 	select {
 	case c.queue <- it:
@@ -217,7 +220,7 @@ func (h *hub) put(c *client, it item) {
 	}
 }
 
-// join adds a client, and returns from where on it will be told.
+// join adds a client, and returns the position of its first event.
 func (h *hub) join(c *client) position {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// lastEventID is the header with which a client says what it had last.
+// lastEventID is the header with the client's last event.
 const lastEventID = "Last-Event-ID"
 
 const (
@@ -25,8 +25,8 @@ const (
 	maxPartitions = 2048     // of a position
 )
 
-// position says how far a client is: by partition, the offset of the next record that it has not passed. A client is told of it as the id
-// of an event, sealed: offsets say how much other tenants do.
+// position is the progress of a client: by partition, the offset of the next record. The client gets it sealed, as
+// the id of an event, because offsets reveal the activity of other tenants.
 type position map[int]int64
 
 // encode writes pairs of numbers, by partition: how far it is from the one before, and the offset.
@@ -59,7 +59,7 @@ func decodePosition(text []byte) (position, bool) {
 // seal makes ids of the positions of a stream, and reads them, in any replica that has the same secret.
 type seal struct{ cipher.AEAD }
 
-// newSeal makes the seal of whom a stream is of: an id is of no use for another's.
+// newSeal makes the seal of a stream's owner. An id of one owner does not work for another.
 func newSeal(secret string, scope memory.Scope) (seal, error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "mneme: ids of events of "+scope.Key(), sha256.Size)
 	if err != nil {
@@ -76,12 +76,13 @@ func newSeal(secret string, scope memory.Scope) (seal, error) {
 	return seal{aead}, nil
 }
 
-// id is a position as a client is told it.
+// id returns the client's form of a position.
 func (s seal) id(p position) string {
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, p.encode(), nil))
 }
 
-// position reads that of a request; nil where it has none. One that was sealed with another secret, or for another stream, is empty.
+// position reads the position of a request. It is nil if the request has no position. A position with another
+// secret, or for another stream, is empty.
 func (s seal) position(h http.Header) (position, error) {
 	values := h.Values(lastEventID)
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {

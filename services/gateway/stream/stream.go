@@ -1,12 +1,15 @@
-// Package stream tells clients of changes of memory as they happen, as server-sent events: those of a user at
-// /v1/tenants/self/users/{user}/events, those of a whole tenant at /v1/tenants/self/events. Events hold ids, and no texts.
+// Package stream sends memory changes to clients as they happen, as server-sent events. A user's events are at
+// /v1/tenants/self/users/{user}/events. A whole tenant's events are at /v1/tenants/self/events. Events contain ids,
+// and no texts.
 //
-// The topic of changes is read once for all clients of a replica, from its end on. A client that comes with the id of the last event that
-// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there, sealed. Where that is not kept any
-// more, or too much came since, the first event is "gap", and the client has to read memories anew.
+// A replica reads the topic of changes once for all its clients, from the topic's end. A client may send the id of
+// its last event (Last-Event-ID). It then gets the later events first, from Kafka: the id is a sealed position
+// there. If Kafka no longer has that position, or if there are too many later events, the first event is "gap". The
+// client must then read memories anew.
 //
-// The last event of a stream that is ended here is "end", with the reason: slow_client, unauthorized (the key was revoked, has expired,
-// or cannot be checked), stopping, or unavailable. What a client was told before is complete: it goes on with Last-Event-ID.
+// The last event of a stream that the server ends is "end", with the reason. Reasons are slow_client, unauthorized
+// (the key is revoked, expired, or cannot be checked), stopping, and unavailable. The events before it are
+// complete: the client continues with Last-Event-ID.
 package stream
 
 import (
@@ -37,9 +40,9 @@ const (
 )
 
 const (
-	// readyWait is how long a new stream waits for the hub to know where it is.
+	// readyWait is the time that a new stream waits for the hub's start position.
 	readyWait = 5 * time.Second
-	// replays is how many clients are read for at the same time; what they read is bounded, and held meanwhile.
+	// replays is the limit on concurrent replays. The memory that a replay holds is bounded.
 	replays = 8
 )
 
@@ -49,7 +52,8 @@ type Streams interface {
 	Acquire(ctx context.Context, p access.Principal) (release func(), err error)
 }
 
-// Parts are what streams are made of. All down to Write are needed; durations and numbers of 0 have defaults.
+// Parts are the dependencies of streams. All fields down to Write are needed. Durations and numbers of 0 have
+// defaults.
 type Parts struct {
 	// Changes is the topic of memory changes.
 	Changes bus.Log
@@ -62,7 +66,7 @@ type Parts struct {
 	Write door.Writer
 	// Stopping is closed when the service begins to stop; nil for one that does not.
 	Stopping <-chan struct{}
-	// Log is told what clients are not; nil tells nobody.
+	// Log receives errors that clients do not see. nil means no log.
 	Log *slog.Logger
 
 	// Heartbeat is how often a client hears something at least.
@@ -79,7 +83,7 @@ type Parts struct {
 	Replay int
 }
 
-// Server serves streams. It is safe for concurrent use; Run has to run beside it.
+// Server serves streams. It is safe for concurrent use. Run must run at the same time.
 type Server struct {
 	p       Parts
 	hub     *hub
@@ -124,7 +128,7 @@ func (s *Server) Run(ctx context.Context) error { return s.hub.run(ctx) }
 // base begins the paths.
 const base = "/v1/tenants/self"
 
-// route is whose events a path is of: an escaped user, empty for the tenant.
+// route returns the user of a path, escaped. It is empty for the tenant's path.
 func route(r *http.Request) (user string, ok bool) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), base)
 	if !ok || rest == "/events" {
@@ -187,7 +191,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	return v.run(r)
 }
 
-// admit returns whose events a request may have.
+// admit returns the scope of a request's events.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, error) {
 	escaped, ok := route(r)
 	if !ok {
@@ -225,7 +229,7 @@ func shownName(name string) string {
 	return strings.ToValidUTF8(name, "?")
 }
 
-// ready waits for the hub to know where it is.
+// ready waits for the hub's start position.
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()

@@ -68,7 +68,7 @@ type system struct {
 	stopping chan struct{}
 }
 
-// open starts a server, with what options change of its parts.
+// open starts a server. The options change its parts.
 func open(t *testing.T, options ...func(*stream.Parts)) *system {
 	t.Helper()
 	return openOn(t, bustest.StartBroker(t, 4, contract.TopicMemoryChanges), options...)
@@ -106,7 +106,7 @@ func openOn(t *testing.T, broker *bustest.Broker, options ...func(*stream.Parts)
 	return s
 }
 
-// change publishes that a user's memory was added; its id is that of the event.
+// change publishes the addition of a user's memory. Its id is the event's id.
 func (s *system) change(tenantID, user, id string) {
 	s.t.Helper()
 	c := contract.MemoryChange{
@@ -122,10 +122,10 @@ func (s *system) change(tenantID, user, id string) {
 	}
 }
 
-// told is an event as a client gets it.
+// told is an event in the client's view.
 type told struct{ id, name, data string }
 
-// listen opens a stream, and hands what it is told on until the client or the stream ends.
+// listen opens a stream, and passes on its events until the client or the stream ends.
 func (s *system) listen(path, key, lastID string) (events <-chan told, cancel func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())

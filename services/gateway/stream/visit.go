@@ -40,9 +40,9 @@ type visit struct {
 	w         http.ResponseWriter
 	control   *http.ResponseController
 
-	// next is how far the client is, and told what it was told of that last.
+	// next is the client's progress. told is the last progress that the client received.
 	next, told position
-	// gap is what the client is told first; empty for nothing.
+	// gap is the first event for the client. It is empty for no gap.
 	gap       string
 	checked   time.Time // when the key was checked last
 	confirmed time.Time // when it was good
@@ -92,7 +92,8 @@ func (v *visit) resume(ctx context.Context, since position) error {
 	return nil
 }
 
-// run tells the client what came since it was here, then what comes. It returns an error where nothing has been answered.
+// run sends the events since the client's last visit, then new events. It returns an error only if it has sent no
+// answer.
 func (v *visit) run(r *http.Request) error {
 	h := v.w.Header()
 	describe(h)
@@ -118,14 +119,14 @@ func (v *visit) run(r *http.Request) error {
 	return nil
 }
 
-// describe says in headers what a stream is.
+// describe sets the headers of a stream.
 func describe(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 }
 
-// until ends the stream when the server ends. The function it returns frees what that takes.
+// until ends the stream when the server ends. The returned function frees the resources.
 func (v *visit) until(ctx context.Context, cancel context.CancelCauseFunc) func() {
 	over := make(chan struct{})
 	go func() {
@@ -140,7 +141,7 @@ func (v *visit) until(ctx context.Context, cancel context.CancelCauseFunc) func(
 	return func() { cancel(nil); <-over }
 }
 
-// tell returns why the stream ends, or that the client has gone.
+// tell returns the reason for the stream's end, or that the client has gone.
 func (v *visit) tell(ctx context.Context) error {
 	opening := []byte("retry: " + fmt.Sprint(v.p.Retry.Milliseconds()) + "\n")
 	opening = append(opening, v.idLine()...)
@@ -163,7 +164,7 @@ func (v *visit) tell(ctx context.Context) error {
 	return v.live(ctx)
 }
 
-// replay tells what is in the log up to a position.
+// replay sends the log's events up to a position.
 func (v *visit) replay(ctx context.Context, to position) error {
 	for _, p := range slices.Sorted(maps.Keys(to)) {
 		for v.next[p] < to[p] {
@@ -212,7 +213,7 @@ func (v *visit) concerns(it item) bool {
 	return it.scope == v.client.scope || v.client.ofTenant() && it.scope.Tenant == v.client.scope.Tenant
 }
 
-// live tells what comes.
+// live sends new events.
 func (v *visit) live(ctx context.Context) error {
 	beat, check := time.NewTicker(v.p.Heartbeat), time.NewTicker(v.p.Check)
 	defer beat.Stop()
@@ -239,10 +240,10 @@ func (v *visit) live(ctx context.Context) error {
 	}
 }
 
-// maxTogether bounds what is written to a client at once, in bytes.
+// maxTogether bounds a single write to a client, in bytes.
 const maxTogether = 64 << 10
 
-// pass tells an event, with those that wait behind it.
+// pass sends an event, with the events that wait behind it.
 func (v *visit) pass(it item) error {
 	var out []byte
 	for {
@@ -264,7 +265,8 @@ func (v *visit) pass(it item) error {
 	}
 }
 
-// beat tells the client that the stream is there, and how far it is: changes of others move the place where it would go on.
+// beat sends a sign of life and the client's progress. The changes of other users move the position to continue
+// from.
 func (v *visit) beat() error {
 	for p, next := range v.hub.passed(v.client) {
 		v.next[p] = max(v.next[p], next)
@@ -276,13 +278,13 @@ func (v *visit) beat() error {
 	return v.write(append(out, '\n'))
 }
 
-// idLine is the line that tells the client how far it is.
+// idLine returns the line with the client's progress.
 func (v *visit) idLine() []byte {
 	v.told = maps.Clone(v.next)
 	return []byte("id: " + v.ids.id(v.next) + "\n")
 }
 
-// confirm checks the key where it is time to.
+// confirm checks the key when the check is due.
 func (v *visit) confirm(ctx context.Context) error {
 	if time.Since(v.checked) < v.p.Check {
 		return nil
@@ -327,7 +329,7 @@ func frame(name string, data []byte) []byte {
 
 func gapFrame(reason string) []byte { return frame("gap", []byte(`{"reason":"`+reason+`"}`)) }
 
-// Names returns the names of all events, those of the stream itself included.
+// Names returns the names of all events, including the events about the stream.
 func Names() []string {
 	out := []string{"gap", "end"}
 	for _, t := range event.Types() {

@@ -12,15 +12,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// ErasureNotes keeps which erasures were accepted, so that one that is on its way can be told from one that never was;
-// *idempotency.Store is one.
+// ErasureNotes stores the accepted erasures. A note separates a running erasure from an unknown one.
+// *idempotency.Store implements it.
 type ErasureNotes interface {
 	// NoteErasure notes that an erasure of a user was accepted.
 	NoteErasure(ctx context.Context, scope memory.Scope, id string) error
 }
 
-// Noting returns the services with an erasure that is noted as accepted, whatever door it is asked for over. Where that fails, the caller
-// is told to ask again.
+// Noting returns the services with an erasure that is noted as accepted, from every door. If the note fails, the
+// caller must repeat the request.
 func (s Services) Noting(notes ErasureNotes) Services {
 	s.UserData = noting{s.UserData, notes}
 	return s

@@ -25,30 +25,31 @@ const MaxTurns = 200
 
 // TurnQuota bounds and counts turns; *quota.Quota is one.
 type TurnQuota interface {
-	// Turns returns an error, which is told to the caller, where n turns are more than the principal's tenant may put in.
+	// Turns returns an error for the caller if n turns are over the quota of the principal's tenant.
 	Turns(ctx context.Context, p access.Principal, n int) error
 	// Count counts n of what ("turns") for the principal's tenant.
 	Count(ctx context.Context, p access.Principal, what string, n int)
 }
 
-// Ingester publishes what is said. It is safe for concurrent use.
+// Ingester publishes turns. It is safe for concurrent use.
 type Ingester struct {
 	// Out publishes with acknowledgement of all in-sync replicas.
 	Out bus.Publisher
 	Now func() time.Time
-	// Quota is asked before turns are published, and told of those that were; nil for no limit.
+	// Quota limits turns before they are published, and counts published turns. nil means no limit.
 	Quota TurnQuota
-	// Accepted is told of turns that were published, and of their sessions; nil for nobody.
+	// Accepted notes published turns and their sessions. nil means no notes.
 	Accepted Accepted
-	// Log is told where Accepted could not be; nil for nobody.
+	// Log receives failures of Accepted. nil means no log.
 	Log *slog.Logger
 }
 
-// Accepted is told what is on its way, so that it can be told from what never was; *idempotency.Store is one.
+// Accepted notes turns on their way, which separates them from unknown turns. *idempotency.Store implements it.
 type Accepted interface {
-	// Reused returns the places of turns whose id was accepted for another session or text, and the token for NoteTurns.
+	// Reused returns the places of turns with an id that was accepted for another session or text. It also returns
+	// the token for NoteTurns.
 	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) ([]int, redisstore.Token, error)
-	// NoteTurns notes that turns of a session were accepted, with what they say, unless the user was erased since the token.
+	// NoteTurns notes the accepted turns of a session, with their text, unless the user was erased since the token.
 	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
 
@@ -69,15 +70,16 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 // Unwrap returns the problem of the first turn.
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
-// Turns publishes turns of a session in their order. When it returns no error, the bus has acknowledged every turn but those that it
-// returns. It leaves out a turn that breaks the contract, or whose id was lately given to another turn, and publishes the others. After an
-// error nothing is published: the request itself is wrong, is over a quota, or has no turn that can be accepted (NoneAccepted). A turn that
-// is put in again, with the same id, has no effect on memory; it counts against the quota. It needs access.Ingest.
+// Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn
+// except the returned ones. It leaves out a turn that breaks the contract, or with a recent id of another turn. It
+// publishes the others. After an error nothing is published. The request is wrong, is over a quota, or has no
+// acceptable turn (NoneAccepted). A repeated turn with the same id has no effect on memory, but counts against the
+// quota. Turns needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]LeftOut, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
 
-// TurnsUntilIdle is Turns, and has the session closed when nothing is added to it for idleAfter; 0 leaves that as it is.
+// TurnsUntilIdle is Turns, and closes the session after idleAfter without a new turn. 0 keeps the current setting.
 func (i *Ingester) TurnsUntilIdle(
 	ctx context.Context, user, session string, turns []memory.Turn, idleAfter time.Duration,
 ) ([]LeftOut, error) {
@@ -146,7 +148,7 @@ func distinct(turns []memory.Turn) error {
 	return nil
 }
 
-// maxShownRole bounds what an error shows of a role, in bytes.
+// maxShownRole bounds the part of a role in an error, in bytes.
 const maxShownRole = 20
 
 // turn returns the message of a turn; its error is terminal, and names a field of the event.
@@ -168,9 +170,9 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 	})
 }
 
-// unused leaves out the turns whose id was lately given to another turn: their words would become nothing. Where the lookup
-// fails, all turns
-// pass: the user's writer finds such a turn, and puts it to the dead letters. note notes the kept turns, once they are published.
+// unused leaves out turns with a recent id of another turn, because their text would have no effect. If the lookup
+// fails, all turns pass. The user's writer then finds such a turn, and puts it to the dead letters. note notes the
+// kept turns after their publication.
 func (i *Ingester) unused(
 	ctx context.Context, scope memory.Scope, session string, b batch,
 ) (kept batch, used []LeftOut, note func() error) {
@@ -194,7 +196,7 @@ func (i *Ingester) unused(
 	return kept, used, func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, kept.turns) }
 }
 
-// publishTurns publishes turns within the quota of who puts them in.
+// publishTurns publishes turns within the quota of the caller.
 func (i *Ingester) publishTurns(ctx context.Context, msgs []bus.Message) error {
 	if i.Quota == nil {
 		return i.Out.Publish(ctx, msgs...)
@@ -210,8 +212,8 @@ func (i *Ingester) publishTurns(ctx context.Context, msgs []bus.Message) error {
 	return nil
 }
 
-// CloseSession publishes that a session has ended, so that its memories are formed now. last is the id of its last turn, as far as the
-// caller knows: a session that goes on later and ends again closes anew. It needs access.Ingest.
+// CloseSession publishes the end of a session, so that its memories form now. last is the id of its last turn, as
+// far as the caller has it. A session that continues and ends again closes anew. CloseSession needs access.Ingest.
 func (i *Ingester) CloseSession(ctx context.Context, user, session, last string, at time.Time) error {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
@@ -226,8 +228,8 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	return i.Out.Publish(ctx, m) // not noted: turns make a session, and its end does not
 }
 
-// inTurn is an error about a turn as a problem with the n-th of a request; ok is false for one about what turns have in common, such as
-// the session.
+// inTurn turns an error about a turn into a problem of the n-th turn of a request. ok is false for an error about
+// all turns, such as an error about the session.
 func inTurn(n int, err error) (p door.Problem, ok bool) {
 	var t *fault.TerminalError
 	if !errors.As(err, &t) {

@@ -1,5 +1,5 @@
-// Package upstream is what the gateway asks on behalf of its callers: the RPC services behind it, and the bus. It is the one place where a
-// caller's scopes and user are checked, whatever door the call came through: every call and every event passes here.
+// Package upstream has the gateway's clients for the RPC services behind it, and the publisher for the bus. It is
+// the one place that checks a caller's scopes and user, for every door. Every call and every event passes here.
 package upstream
 
 import (
@@ -18,8 +18,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
 )
 
-// Services are the clients of the services behind the gateway. A call's context carries who makes it (access.NewContext); without that it
-// is refused as unauthenticated, and as permission denied where the caller lacks the scope, or asks for another user than its own.
+// Services are the clients of the services behind the gateway. A call's context carries its caller
+// (access.NewContext). A call without a caller is unauthenticated. A call without the scope, or for another user
+// than the caller's, is permission denied.
 type Services struct {
 	Recall    mnemev1connect.UtilizerServiceClient
 	Memories  mnemev1connect.MemoryServiceClient
@@ -28,7 +29,7 @@ type Services struct {
 	Reranker  mnemev1connect.RerankerServiceClient
 }
 
-// New makes the clients. The secret is what the services behind the gateway know it by.
+// New makes the clients. The services behind the gateway authenticate it by the secret.
 func New(client connect.HTTPClient, utilizer, reranker string, secret config.Secret, others ...connect.Interceptor) Services {
 	utilizer, reranker = strings.TrimSuffix(utilizer, "/"), strings.TrimSuffix(reranker, "/")
 	o := connect.WithInterceptors(append([]connect.Interceptor{authorize{}, rpcauth.Internal(secret)}, others...)...)
@@ -41,7 +42,8 @@ func New(client connect.HTTPClient, utilizer, reranker string, secret config.Sec
 	}
 }
 
-// scopes says what each call needs. A call that is not listed is nobody's: a new one has to be given a scope first.
+// scopes holds the required scope of each call. A call that is not listed is refused. A new call needs an entry
+// first.
 var scopes = map[string]access.Scope{
 	mnemev1connect.UtilizerServiceRecallProcedure:          access.Recall,
 	mnemev1connect.UtilizerServiceAnswerProcedure:          access.Recall,
@@ -69,13 +71,13 @@ var scopes = map[string]access.Scope{
 	mnemev1connect.RerankerServiceRollbackWeightsProcedure: access.Admin,
 }
 
-// ScopeOf returns what a call needs; ok is false for one that is nobody's.
+// ScopeOf returns the required scope of a call. ok is false for a call without an entry.
 func ScopeOf(procedure string) (s access.Scope, ok bool) {
 	s, ok = scopes[procedure]
 	return s, ok
 }
 
-// Scopes returns what each call needs, by its procedure.
+// Scopes returns the required scope of each call, by its procedure.
 func Scopes() map[string][]access.Scope {
 	out := map[string][]access.Scope{}
 	for procedure, s := range scopes {
@@ -84,7 +86,7 @@ func Scopes() map[string][]access.Scope {
 	return out
 }
 
-// userOf is the user whom a request is about; empty where it is about the tenant.
+// userOf returns the user of a request. It is empty if the request is about the tenant.
 func userOf(msg any) string {
 	switch m := msg.(type) {
 	case interface{ GetUserId() string }:
@@ -95,8 +97,8 @@ func userOf(msg any) string {
 	return ""
 }
 
-// Check returns nil where the caller of ctx may make calls of a scope for a user, an empty one meaning the tenant as a whole; else a
-// connect error, unauthenticated or permission denied.
+// Check returns nil if the caller of ctx may make calls of a scope for a user. An empty user means the whole
+// tenant. Otherwise it returns a connect error, unauthenticated or permission denied.
 func Check(ctx context.Context, s access.Scope, user string) error {
 	p, ok := access.FromContext(ctx)
 	if !ok {

@@ -25,12 +25,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// caller is somebody with the scopes, perhaps for one user only.
+// caller returns a caller with the scopes, for one user only if user is set.
 func caller(user string, scopes ...access.Scope) access.Principal {
 	return access.Principal{Tenant: tenant.Tenant{ID: "acme"}, KeyID: "k", User: user, Scopes: scopes}
 }
 
-// behind is what stands behind the gateway: it notes who asked for what.
+// behind is a fake of the services behind the gateway. It records the caller and the request.
 type behind struct{ asked []string }
 
 func (b *behind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func services(t *testing.T, b *behind) upstream.Services {
 	return upstream.New(client, server.URL, server.URL, "a secret of services")
 }
 
-// procedures are those of all RPCs of the contracts.
+// procedures returns all RPCs of the contracts.
 func procedures() (out []string) {
 	file := mnemev1.File_mneme_v1_services_proto
 	for i := range file.Services().Len() {
@@ -140,7 +140,7 @@ func TestEveryCallOfTheContractsHasAScope(t *testing.T) {
 	}
 }
 
-// published notes what is published.
+// published records the published messages.
 type published struct{ msgs []bus.Message }
 
 func (p *published) Publish(_ context.Context, msgs ...bus.Message) error {

@@ -20,7 +20,8 @@ import (
 // errPrivate says that a URL leads to an address that is not public.
 var errPrivate = errors.New("the address is not public")
 
-// notPublic4 are IPv4 networks that are not of the internet beside those that netip knows: of operators (RFC 6598), protocols and tests.
+// notPublic4 are IPv4 networks that are not public, in addition to netip's list. They are networks of operators
+// (RFC 6598), of protocols and of tests.
 var notPublic4 = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4")
 
@@ -48,9 +49,9 @@ func public(ip netip.Addr) bool {
 	return global6.Contains(ip) && !slices.ContainsFunc(notPublic6, contains)
 }
 
-// mayBePublic reports whether a host of a URL is a public address, or a name that may lead to one. What ends in a number but is no address
-// is refused: resolvers read many of those as addresses ("127.1", "0x7f000001"). So are numerals that are not ASCII, which clients read as
-// digits.
+// mayBePublic reports whether a URL's host is a public address, or a name that may lead to one. It refuses a host
+// that ends in a number but is not an address. Resolvers read many such hosts as addresses ("127.1", "0x7f000001").
+// It also refuses non-ASCII numerals, which clients read as digits.
 func mayBePublic(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return public(ip)
@@ -68,7 +69,8 @@ func mayBePublic(host string) bool {
 	return last != "" && last != "localhost" && errors.Is(err, strconv.ErrSyntax)
 }
 
-// asciiOf is a host as net/http asks for it: a name that is not ASCII in Punycode, full-width letters and dots as usual ones.
+// asciiOf returns a host in net/http's form. A name that is not ASCII is in Punycode. Full-width letters and dots
+// become usual ones.
 func asciiOf(host string) (string, error) {
 	if !strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
 		return host, nil
@@ -90,8 +92,8 @@ func controlOf(o Options) func(context.Context, string, string, syscall.RawConn)
 	}
 }
 
-// clientOf is the client of attempts. It looks at addresses when it connects, so that no name can lead elsewhere in between, follows no
-// redirect, and heeds no proxy of the environment.
+// clientOf returns the client of attempts. It checks the address at the connection, so a name cannot change its
+// address in between. It follows no redirect, and ignores proxies of the environment.
 func clientOf(o Options) *http.Client {
 	dialer := &net.Dialer{Timeout: o.Attempt}
 	dialer.ControlContext = controlOf(o)

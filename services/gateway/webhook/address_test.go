@@ -30,7 +30,7 @@ func TestOfIPv6OnlyTheInternetIsPublic(t *testing.T) {
 	}
 }
 
-// What names resolve to is checked when it is connected to: the dialer hands on the address.
+// The dialer checks the resolved address of a name at the connection.
 func TestAddressesAreRefusedAtTheConnection(t *testing.T) {
 	control := controlOf(Options{Attempt: time.Second})
 	for _, address := range append(embedding, "127.0.0.1") {

@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// maxRetryAfter bounds what an endpoint may ask for.
+	// maxRetryAfter bounds the delay that an endpoint may request.
 	maxRetryAfter = time.Hour
-	// slotPause is when a delivery is looked at again whose endpoint is busy.
+	// slotPause is the delay before a retry of a delivery to a busy endpoint.
 	slotPause = time.Second
 	// leaseAttempts is how many times the time of an attempt a lease lasts.
 	leaseAttempts = 3
@@ -41,12 +41,13 @@ const (
 	jitter = 0.2
 )
 
-// attrResult is the attribute of what became of an attempt: delivered, failed or dead.
+// attrResult is the attribute of an attempt's result: delivered, failed or dead.
 const attrResult = attribute.Key("mneme.webhook.result")
 
-// Handle keeps deliveries of memory changes for the endpoints that want them; it is a bus.Handler for contract.TopicMemoryChanges. A change
-// that comes again within a day is delivered once. An erasure first drops what waits of the user: a user's changes come in their order. Its
-// errors are terminal for what is no change, else retryable.
+// Handle stores deliveries of memory changes for the endpoints that want them. It is a bus.Handler for
+// contract.TopicMemoryChanges. A repeated change within a day is delivered once. An erasure first drops the user's
+// waiting deliveries, because a user's changes come in order. Its errors are terminal for a record that is not a
+// change, else retryable.
 func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 	for _, m := range batch {
 		e, ok, err := event.Of(m.Key, m.Value)
@@ -177,7 +178,8 @@ func (h *Webhooks) roundOf(ctx context.Context, tenant string, attempts *sync.Wa
 	return nil
 }
 
-// attempt tells an endpoint, and keeps what became of it. Where that is not kept, the attempt is made again when its lease is over.
+// attempt sends a delivery to an endpoint, and stores the result. If the result is not stored, the attempt is
+// repeated when its lease is over.
 func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint, d webhooks.Delivery) {
 	status, wait, err := h.post(ctx, to, d)
 	d.Attempts++
@@ -205,8 +207,8 @@ func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint
 	}
 }
 
-// record keeps how an endpoint answered an attempt, and logs where it begins to fail and where it recovers. reason is empty where the
-// attempt did not fail.
+// record stores the endpoint's answer to an attempt. It logs the start of failures, and the recovery. reason is
+// empty if the attempt did not fail.
 func (h *Webhooks) record(ctx context.Context, tenant string, to Endpoint, reason string) {
 	turn, err := h.store.Record(ctx, tenant, to.ID, reason)
 	about := []any{"tenant", tenant, "endpoint", to.ID, "at", shownURL(to.URL)}
@@ -225,7 +227,8 @@ func spread(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter/2 + jitter*rand.Float64())) //nolint:gosec // no secret
 }
 
-// reasonOf says why an attempt failed, without what the endpoint answered; empty where it did not.
+// reasonOf returns the reason of a failed attempt, without the endpoint's answer. It is empty if the attempt did
+// not fail.
 func reasonOf(status int, err error) string {
 	var timeout interface{ Timeout() bool }
 	var name *net.DNSError
@@ -249,14 +252,14 @@ func reasonOf(status int, err error) string {
 	return "it answers " + strconv.Itoa(status)
 }
 
-// message is what endpoints are told.
+// message is the message to endpoints.
 type message struct {
 	Type      event.Type      `json:"type"`
 	Timestamp time.Time       `json:"timestamp"`
 	Data      json.RawMessage `json:"data"`
 }
 
-// post makes a request. wait is what the endpoint asks for.
+// post makes a request. wait is the delay that the endpoint requests.
 func (h *Webhooks) post(ctx context.Context, to Endpoint, d webhooks.Delivery) (status int, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Attempt)
 	defer cancel()

@@ -27,7 +27,7 @@ const rotation = 24 * time.Hour
 // secretBytes is how long a secret is, in bytes.
 const secretBytes = 32
 
-// Endpoint is where a tenant is told of changes.
+// Endpoint is an endpoint for a tenant's changes.
 type Endpoint = webhooks.Endpoint
 
 // shown is the endpoint without its secrets.
@@ -36,7 +36,7 @@ func shown(e Endpoint) Endpoint {
 	return e
 }
 
-// wants reports whether an endpoint is told of an event.
+// wants reports whether an endpoint receives an event.
 func wants(e Endpoint, what event.Event) bool {
 	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
 }
@@ -56,8 +56,8 @@ func check(e Endpoint) error {
 	return nil
 }
 
-// checkURL returns an error that says what of a URL cannot be; private addresses are refused unless private. What a name leads to is looked
-// at when it is connected to.
+// checkURL returns an error that names the invalid part of a URL. It refuses private addresses unless private is
+// true. The address of a name is checked at the connection.
 func checkURL(address string, private bool) error {
 	if err := memory.ValidText("url", address, maxURL); err != nil {
 		return err
@@ -80,7 +80,7 @@ func checkURL(address string, private bool) error {
 	return nil
 }
 
-// isPort reports whether the port of a URL is one; without one it is that of the scheme.
+// isPort reports whether the port of a URL is valid. A URL without a port has the port of its scheme.
 func isPort(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
@@ -96,7 +96,7 @@ func newSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(raw)
 }
 
-// shownURL is where an endpoint is, without what may be secret, for logs.
+// shownURL returns an endpoint's URL for logs, without its secret parts.
 func shownURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
 
-// Change is what is to be another of an endpoint; what is nil stays. Types of no entries are all.
+// Change is a change of an endpoint. A nil field stays unchanged. An empty list of types means all types.
 type Change struct {
 	Name, URL *string
 	Types     *[]event.Type
@@ -30,10 +30,10 @@ type Dead struct {
 	// EventID names it.
 	EventID string
 	Type    event.Type
-	// Time is when the change happened, DiedAt when it was given up on after so many Attempts.
+	// Time is the time of the change. DiedAt is the time after the last of its Attempts.
 	Time, DiedAt time.Time
 	Attempts     int
-	// Status is that of the last answer, 0 where there was none; Reason says it in words.
+	// Status is the status of the last answer, 0 if there was no answer. Reason is its description.
 	Status int
 	Reason string
 }
@@ -49,9 +49,9 @@ func caller(ctx context.Context, others ...access.Scope) (tenant string, err err
 	return p.Tenant.ID, nil
 }
 
-// Create makes an endpoint by its Name, URL, Types and User, and returns it with its secret, which is shown this once and when it is
-// rotated. It needs access.Admin, as all that follow, and access.Read, since what is told is what streams tell. Errors are what
-// door.ProblemOf tells clients.
+// Create makes an endpoint by its Name, URL, Types and User. It returns the endpoint with its secret, which is
+// shown this once and after a rotation. Create and all methods below need access.Admin. Create also needs
+// access.Read, because webhooks send the same events as streams. door.ProblemOf turns the errors into answers.
 func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	tenant, err := caller(ctx, access.Read)
 	if err != nil {
@@ -164,7 +164,7 @@ func (h *Webhooks) change(ctx context.Context, tenant, id string, change func(*E
 	})
 }
 
-// deactivate has an endpoint told nothing any more.
+// deactivate stops the messages to an endpoint.
 func (h *Webhooks) deactivate(ctx context.Context, tenant string, to Endpoint) {
 	_, err := h.change(ctx, tenant, to.ID, func(e *Endpoint) error {
 		e.Active = e.Active && e.URL != to.URL // one that was moved in between is another
@@ -184,8 +184,8 @@ func (h *Webhooks) Delete(ctx context.Context, id string) error {
 	return h.store.Delete(ctx, tenant, id)
 }
 
-// Dead returns up to limit dead letters of an endpoint, the newest first, and where to go on; an empty cursor is the beginning, an
-// empty next the end.
+// Dead returns up to limit dead letters of an endpoint, the newest first, and the next cursor. An empty cursor is
+// the beginning, an empty next the end.
 func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string) (out []Dead, next string, err error) {
 	tenant, err := caller(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ func (h *Webhooks) ForMem0() mem0.Webhooks { return forMem0{h} }
 
 type forMem0 struct{ *Webhooks }
 
-// names are mem0's events, with what they are here.
+// names maps mem0's events to Mneme's events.
 var names = map[string][]event.Type{
 	mem0.EventMemoryAdd: {event.MemoryAdded}, mem0.EventMemoryUpdate: {event.MemoryUpdated, event.MemoryMerged},
 	mem0.EventMemoryDelete: {event.MemoryDeleted},

@@ -1,10 +1,11 @@
-// Package webhook tells programs of tenants of changes of memory, at URLs that they name, after the Standard Webhooks specification: a POST
-// of JSON with type, timestamp and data, signed, with an id that is the same for every attempt. What is told holds ids, and no texts.
+// Package webhook sends memory changes to programs of tenants, at URLs of their choice, after the Standard Webhooks
+// specification. A message is a signed POST of JSON with type, timestamp and data. Its id is the same for every
+// attempt. Messages contain ids, and no texts.
 //
-// Handle takes changes from Kafka and keeps a delivery for each endpoint in Redis; only then is the change acknowledged. Run, in any number
-// of replicas, takes deliveries that are due for a while (a lease), and makes an attempt. A delivery that fails is tried again, later each
-// time, and is a dead letter of its endpoint after the last attempt. A program may be told twice of a change, and changes may come in
-// another order than they happened.
+// Handle reads changes from Kafka and stores a delivery for each endpoint in Redis. Only then does it acknowledge
+// the change. Run works in any number of replicas. It leases due deliveries for a while, and makes an attempt. A
+// failed delivery is tried again, later each time. After the last attempt, it is a dead letter of its endpoint. A
+// program may receive a change twice, and changes may come in another order than they happened.
 package webhook
 
 import (
@@ -38,19 +39,19 @@ var backoff = []time.Duration{
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Options are what webhooks are run with. Zero values have defaults.
+// Options are the settings of webhooks. Zero values have defaults.
 type Options struct {
 	// Poll is how often due deliveries are looked for.
 	Poll time.Duration
 	// Attempt is how long an endpoint may take to answer.
 	Attempt time.Duration
-	// Backoff is how long after each failed attempt the next is made; after the last of them, a delivery is dead.
+	// Backoff holds the delay after each failed attempt. After the last of them, a delivery is dead.
 	Backoff []time.Duration
 	// Private allows addresses that are not public, and HTTP without TLS.
 	Private bool
 	// Meter makes the metrics; nil makes none.
 	Meter metric.Meter
-	// Log is told what callers are not; nil tells nobody.
+	// Log receives errors that callers do not see. nil means no log.
 	Log *slog.Logger
 }
 
@@ -77,7 +78,7 @@ type Webhooks struct {
 	slots    *slots
 }
 
-// New returns webhooks over what is kept of them. Its error says that a metric cannot be made.
+// New returns webhooks over their store. Its error means that a metric cannot be made.
 func New(store *webhooks.Store, o Options) (*Webhooks, error) {
 	o = o.filled()
 	attempts, err := telemetry.MetricWebhooks.Counter(o.Meter)

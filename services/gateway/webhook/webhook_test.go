@@ -38,7 +38,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver is a program that is told, and answers as it is set to.
+// receiver is a program that receives messages, and answers as configured.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -642,8 +642,8 @@ func TestForMem0(t *testing.T) {
 	}
 }
 
-// An erasure drops what waits of its user, in the order of the user's changes: what came after it stays, also where a stretch of changes
-// is handled again.
+// An erasure drops the user's waiting deliveries, in the order of the user's changes. Later deliveries stay, also
+// after a batch of changes is handled again.
 func TestAnErasureDropsWhatWaitsInOrder(t *testing.T) {
 	w := open(t, here)
 	e := w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})
@@ -669,7 +669,8 @@ func TestAnErasureDropsWhatWaitsInOrder(t *testing.T) {
 	}
 }
 
-// An attempt that is under way while the user is erased brings nothing back, and a replay that has read the dead letter does not either.
+// An attempt that runs during the user's erasure restores nothing. A replay that has read the dead letter restores
+// nothing either.
 func TestAnAttemptUnderWayBringsNothingBack(t *testing.T) {
 	w := open(t, here)
 	w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})

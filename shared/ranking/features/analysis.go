@@ -14,7 +14,7 @@ import (
 type meanings struct {
 	// vectors has a unit vector for each word of the vocabulary, one after the other.
 	vectors []float32
-	// frequency is how many units have a word, rarities what that makes it weigh.
+	// frequency is the number of units with a word. rarities are the resulting weights.
 	frequency []int32
 	rarities  []float32
 	// The words of unit i are places[ends[i-1]:ends[i]], as places of the vocabulary.

@@ -118,7 +118,8 @@ func (c *Candidate) narrow(match func(memory.Memory) bool) {
 	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t memory.Turn) bool { return !slices.Contains(of, t.ID) })
 }
 
-// cosine of two vectors of one length by what makes unit vectors of them; 0 where one is missing. Rounding is not let out of -1 to 1.
+// cosine returns the cosine of two vectors of one length, from their scales to unit vectors. It is 0 if one is
+// missing. It stays within -1 to 1 despite rounding.
 func cosine(a, b []float32, scale float32) float32 {
 	if len(a) != len(b) || scale == 0 {
 		return 0

@@ -83,7 +83,7 @@ type Query struct {
 	// Messages are the messages before the query, oldest first: they complete the meaning of a short query. Without
 	// messages, the query stands alone.
 	Messages []memory.Message
-	// Now is when it is asked.
+	// Now is the time of the query.
 	Now time.Time
 	// Past lets memories answer that no longer hold.
 	Past bool
@@ -106,6 +106,6 @@ type Candidate struct {
 	// Siblings are memories of the same turn and standing, with the rest of its content: they are shown or left out
 	// together. Memory is the best answer among them.
 	Siblings []memory.Memory
-	// Turns are the turns that Memory was made from, as far as they are known, in order of time.
+	// Turns are the known source turns of Memory, in order of time.
 	Turns []memory.Turn
 }

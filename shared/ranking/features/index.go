@@ -21,7 +21,7 @@ type Index struct {
 	speakers []speaker
 	// beside has the neighbours of each unit in its session: two before and two after, or -1.
 	beside [][4]int32
-	// users counts the speakers who are users.
+	// users is the number of speakers who are users.
 	users int
 	// sessions has the number of units of each session.
 	sessions                                     int
@@ -32,11 +32,12 @@ type Index struct {
 	bytes int
 }
 
-// unit is what competes for a place: the memories of one turn that hold, or those that do not.
+// unit is a competitor for a place: the valid memories of one turn, or the memories that are no longer valid.
 type unit struct {
 	memories []memory.Memory
 	turns    []memory.Turn
-	// inverse has what makes the vector of each memory a unit vector, terms the sorted search terms of each statement.
+	// inverse has the scale of each memory's vector to a unit vector. terms are the sorted search terms of each
+	// statement.
 	inverse []float32
 	terms   [][]int32
 	at      time.Time
@@ -166,7 +167,7 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 	}
 }
 
-// inverse is what makes a vector a unit vector; 0 where nothing does.
+// inverse returns the scale of a vector to a unit vector. It is 0 if there is none.
 func inverse(v []float32) float32 {
 	var square float64
 	for _, a := range v {
@@ -178,10 +179,10 @@ func inverse(v []float32) float32 {
 	return float32(1 / math.Sqrt(square))
 }
 
-// person tells who speaks apart, however the name is written.
+// person returns the identity of a speaker, for any spelling of the name.
 func person(t memory.Turn) string { return strings.ToLower(text.OneLine(t.Speaker)) }
 
-// findSpeakers finds out who speaks.
+// findSpeakers finds the speakers.
 func (x *Index) findSpeakers(turns []memory.Turn) {
 	known := map[string]int32{}
 	for _, t := range turns {
@@ -205,7 +206,8 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 	}
 }
 
-// findLanguages finds out which language each unit is in, and returns all of them, the usual one first. Texts that do not tell are in that.
+// findLanguages finds the language of each unit. It returns all languages, the usual one first. Texts without a
+// clear language are in the usual one.
 func (x *Index) findLanguages() []text.Language {
 	var all text.Tally
 	tallies := make([]text.Tally, len(x.units))

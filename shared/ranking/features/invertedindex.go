@@ -19,7 +19,8 @@ type posting struct {
 	weight float32
 }
 
-// invertedIndex finds documents by their terms. They are added in order, and it is sealed before it is asked.
+// invertedIndex finds documents by their terms. Documents are added in order, and the index is sealed before the
+// first query.
 type invertedIndex struct {
 	bm25 text.BM25
 	// added has the terms and counts of each document until all is sealed.

@@ -129,7 +129,7 @@ func TestATextThatDoesNotTellIsInTheUsersLanguage(t *testing.T) {
 	}
 }
 
-// A question that names who speaks is no request of theirs, where words are not parted either.
+// A question that names its speaker is not a request of that speaker, also in scripts without spaces.
 func TestAQuestionThatNamesItsSpeakerIsNoRequestInAScriptWithoutSpaces(t *testing.T) {
 	at := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
 	for speaker, query := range map[string]string{"小明": "小明喜欢吃什么？", "さくら": "さくらは何が好きですか"} {

@@ -10,8 +10,8 @@ import (
 //go:embed prior.json
 var prior []byte
 
-// Prior is what all tenants' weights start from: trained on made-up conversations by `mneme-lab train reranker`. See
-// docs/reranker-model-card.md.
+// Prior returns the initial weights of all tenants. They are trained on made-up conversations by `mneme-lab train
+// reranker`. See docs/reranker-model-card.md.
 func Prior() (ranking.Prior, error) {
 	p, err := ranking.DecodePrior(prior, FeatureSet, Names())
 	if err != nil {

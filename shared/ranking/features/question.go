@@ -22,20 +22,20 @@ type asked struct {
 	language text.Language
 	// vectorOf has the user's spellings, and then the query's.
 	vectorOf
-	// terms are all that is asked for, topical those that are no speaker's name.
+	// terms are all terms of the query. topical are the terms without speakers' names.
 	terms, topical, concepts []weighed
 	// words are numbers of the table and of spellings. weights are their shares of all query words, and discounts are
 	// their weights relative to the query's own words.
 	words              []int32
 	weights, discounts []float32
-	// head are the words, likewise, for the sort of thing that is asked for: "what kind of music".
+	// head are the words for the category in the question, in the same form: "what kind of music".
 	head []int32
 	// named is the speaker whom the query is about, or -1 for several speakers or no speaker.
 	named int32
 	dates []text.DateMention
 	// request reports that a user asks an assistant, and names no speaker.
 	request bool
-	// when, amount and name say what would answer; several that it takes more than one thing.
+	// when, amount and name are the kinds of answer that fit. several means that the answer has more than one part.
 	when, amount, name, several bool
 }
 
@@ -183,7 +183,7 @@ func (x *Index) about(r conversation.Reading, in text.Language) int32 {
 	return -1
 }
 
-// namesSpeaker reports whether a query has the name of anybody who speaks.
+// namesSpeaker reports whether a query has the name of a speaker.
 func (x *Index) namesSpeaker(query string, said []text.Word) bool {
 	return slices.ContainsFunc(said, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] }) ||
 		slices.ContainsFunc(x.speakers, func(s speaker) bool { return s.namedWithin(query) })
@@ -202,7 +202,7 @@ func lookup(numbers map[string]int32, key string) int32 {
 	return -1
 }
 
-// named returns the speaker that a query is about, or -1 where it names none or several. "I" is the user who asks, where there is one.
+// named returns the speaker in a query, or -1 for none or several. "I" is the user who asks, if there is one.
 func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && in.SaysI(query, said)
@@ -226,7 +226,7 @@ func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	return found
 }
 
-// withoutNames leaves the names of speakers out of the terms, unless nothing else is asked.
+// withoutNames removes the names of speakers from the terms, unless the query has nothing else.
 func (x *Index) withoutNames(terms []string) []string {
 	out := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return x.nameTerms[t] })
 	if len(out) == 0 {
@@ -235,7 +235,7 @@ func (x *Index) withoutNames(terms []string) []string {
 	return out
 }
 
-// head returns the words for the sort of thing that a query asks for: those after what or which.
+// head returns the words for the category in a question: the words after what or which.
 func (x *Index) head(query string, said []text.Word) []int32 {
 	const reach = 5
 	at := slices.IndexFunc(said, func(w text.Word) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// vocabulary numbers what occurs in a user's texts.
+// vocabulary numbers the words of a user's texts.
 type vocabulary struct {
 	vectorOf
 	// names are the words of all speakers' names, nameTerms their search terms in all of languages.
@@ -121,7 +121,7 @@ func (v *vocabulary) spelling(term string) int32 {
 	return spelledNumber(n)
 }
 
-// token is what one word, as it is written, adds to a text.
+// token is the contribution of a written word to a text.
 type token struct {
 	terms  []int32
 	places []int32
@@ -231,7 +231,7 @@ func unique[T ~int32 | ~string](list []T) []T {
 	return slices.Compact(out)
 }
 
-// isNumberWord reports whether a word is a number or tells how many, roughly.
+// isNumberWord reports whether a word is a number or an approximate quantity.
 func isNumberWord(lower string) bool {
 	switch lower {
 	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty",

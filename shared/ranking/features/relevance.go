@@ -45,7 +45,7 @@ func ShippedRelevance() (Relevance, error) {
 // RelevanceNames returns the names of RelevanceNumbers, in their order.
 func RelevanceNames() []string { return []string{"score"} }
 
-// RelevanceNumbers are what relevance is learned from: the score by the weights of Names.
+// RelevanceNumbers are the inputs of relevance: the score by the weights of Names.
 func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
 	score := float64(c.Cosine)
 	for f, v := range c.Features {

@@ -35,7 +35,7 @@ func TestSupportIsOfTheOneWhoIsNamed(t *testing.T) {
 	}
 }
 
-// A user who asks is not mistaken for the assistant, whatever the assistant has said of it.
+// A user's query is not about the assistant, even if the assistant spoke about its topic.
 func TestNobodyIsMistakenForAnAssistant(t *testing.T) {
 	c := &talk{}
 	c.say(0, "Ida", "I am learning to dance.")

@@ -13,8 +13,8 @@ import (
 // coreShare is the part of the budget that the core block may take: one in so many words.
 const coreShare = 3
 
-// addStanding adds what stands of the core block, each line with its citation. A memory that was found as well has its line here, in its
-// place by rank; the others come behind all that were found.
+// addStanding adds the standing lines of the core block, each with its citation. A memory that was also found has
+// its line at its rank. The other lines come after all found memories.
 func (w *writer) addStanding() {
 	left := w.left / coreShare
 	for i, s := range w.evidence.Standing() {
@@ -45,7 +45,8 @@ func (w *writer) addStanding() {
 	}
 }
 
-// find returns the unit of a memory of the evidence with its place there; nil where it is none.
+// find returns the unit of a memory of the evidence, and its place in the unit. It returns nil for any other
+// memory.
 func (w *writer) find(id string) (*unit, int) {
 	for i := range w.units {
 		if place := slices.IndexFunc(w.units[i].members, func(m memory.Memory) bool { return m.ID == id }); place >= 0 {
@@ -55,8 +56,9 @@ func (w *writer) find(id string) (*unit, int) {
 	return nil, 0
 }
 
-// addCore adds lines of a core block that a strategy wrote: those that the query asks for first, then the others, each group
-// in the order of the block. What a memory at hand says as well is left to it, since a memory can be cited.
+// addCore adds lines of a core block that a strategy wrote. Lines that match the query come first. Each group is in
+// the order of the block. A line with the same content as a memory at hand is left out, because a memory can be
+// cited.
 func (w *writer) addCore() {
 	type ranked struct {
 		text   string
@@ -88,7 +90,8 @@ func (w *writer) addCore() {
 	}
 }
 
-// says reports whether a memory holds and is what a line says; a line may name its slot in front of it.
+// says reports whether a memory is current and has the content of a line. A line may begin with the name of its
+// slot.
 func says(m memory.Memory, text string) bool {
 	content := recall.Plain(m.Content)
 	return m.Status == memory.StatusActive && (text == content || m.Slot != "" && text == m.Slot+": "+content)

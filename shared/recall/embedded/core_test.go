@@ -100,7 +100,7 @@ func TestWhatStandsKeepsTheBudget(t *testing.T) {
 	}
 }
 
-// A memory beside a better one of its turn has its line in the core block, too.
+// A memory next to a better one of its turn has its line in the core block, too.
 func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 	nuts := of("t1", "", mem("nuts", memory.KindFact, "Ana is allergic to nuts."))
 	e := recall.Evidence{Query: "Where does Ana live?", Now: now, WordBudget: 200, Memories: []memory.Memory{
@@ -112,7 +112,7 @@ func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 	}
 }
 
-// Of two linked memories of which the newer stands, the older stays in its own section behind the core.
+// Two memories are linked, and the newer one is standing. The older one stays in its section after the core.
 func TestTheOlderOfTwoStaysBehindTheNewerThatStands(t *testing.T) {
 	older, newer := mem("o", memory.KindFact, "Ana can eat nuts again."), mem("n", memory.KindFact, "Ana is allergic to nuts.")
 	newer.Links = []string{"o"}

@@ -1,5 +1,5 @@
-// Package embedded uses memory at query time without any model server: a profile of what was
-// found, inside a word budget, and an extractive answer from it. Both are deterministic.
+// Package embedded uses memory at query time without a model server. It makes a profile of the found memories,
+// within a word budget, and an extractive answer from it. Both are deterministic.
 package embedded
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// question is what the policies read off a query.
+// question is the policies' reading of a query.
 type question struct {
 	// stems are the content stems, weak ones and names left out.
 	stems []string
@@ -62,8 +62,7 @@ func slotSeparator(r rune) rune {
 	return ' '
 }
 
-// weight returns how many of the question's stems a set of stems answers, weak ones counting
-// less, names not at all.
+// weight returns the number of question stems in a set of stems. Weak stems count less, names not at all.
 func (q question) weight(stems map[string]bool, idf func(string) float64) float64 {
 	sum := 0.0
 	for _, s := range q.stems {
@@ -114,7 +113,8 @@ func dateOf(t memory.EventTime) string {
 // month is the form of a month in lines.
 const month = "2006-01"
 
-// dated is the date that a memory's line has: that of what it tells, or the month of a quotation; "" where it has none.
+// dated returns the date in a memory's line: the date of its event, or the month of a quotation. It is "" if there
+// is no date.
 func dated(m memory.Memory) string {
 	date := dateOf(m.EventTime)
 	if date != "" && m.Kind == memory.KindEpisodic {

@@ -26,7 +26,7 @@ var (
 	now   = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// mark is what a reader takes for a citation.
+// mark matches text that a reader takes for a citation.
 var mark = regexp.MustCompile(`\[\s*\d[\d\s,;]*\]|\[NO_CITE\]`)
 
 func mem(id string, kind memory.Kind, content string) memory.Memory {
@@ -252,7 +252,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// What Ana says answers nothing about others, whatever they are called, and whether they say something of their own or not.
+// Ana's words answer nothing about other people, with any name, and with or without words from those people.
 func TestANameMayBeAStopWord(t *testing.T) {
 	generator := embedded.NewGenerator()
 	answer := func(query string, m memory.Memory, window ...memory.Turn) recall.Answer {
@@ -310,7 +310,7 @@ type leaver struct{}
 
 func (leaver) Choose(decision.Role, []decision.Option) int { return 0 }
 
-// What a policy leaves out has no line; what stands in the core block has one whatever it says.
+// A memory that a policy leaves out has no line. A memory of the core block always has one.
 func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	nuts := mem("x", memory.KindFact, "Ana is allergic to nuts.")
 	e := standing(recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), WordBudget: 200}, nuts)
@@ -323,7 +323,8 @@ func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	}
 }
 
-// A question is answered by what the user told, and by words that the user passed on only where there is nothing else, as passed on.
+// An answer uses the user's own words. It uses passed-on words only if there is nothing else, and marks them as
+// passed on.
 func TestAnswersPreferOwnWords(t *testing.T) {
 	said := func(id, content string) memory.Memory {
 		m := mem(id, memory.KindFact, content)

@@ -13,11 +13,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Where words are compared by their spelling, fewer of a true answer's are near, and many are somewhat near by chance: support is less, and
-// others must tell clearly more than the one asked about. Both were chosen on the conversations in German, Spanish and Japanese.
+// By spelling, fewer words of a true answer are near, and many words are somewhat near by chance. So the support is
+// lower, and the lead of other people must be clearer. Both were chosen on the conversations in German, Spanish and
+// Japanese.
 const foreignSupport, foreignMargin = 0.3, -0.1
 
-// support is how much of the question a statement has to tell, 0 to 1.
+// support returns the required share of the question in a statement, 0 to 1.
 func (a asked) support() float64 {
 	if a.language == text.English {
 		return support
@@ -25,7 +26,7 @@ func (a asked) support() float64 {
 	return foreignSupport
 }
 
-// margin is how much more of the question the best statement of the one asked about must tell than the best of others.
+// margin returns the required lead of the subject's best statement over the best of other people.
 func (a asked) margin() float64 {
 	if a.language == text.English {
 		return margin
@@ -33,7 +34,7 @@ func (a asked) margin() float64 {
 	return foreignMargin
 }
 
-// usual is the language that most of what memories say is in.
+// usual returns the language of most memories.
 func usual(memories []memory.Memory) text.Language {
 	var t text.Tally
 	for _, m := range memories {
@@ -42,8 +43,8 @@ func usual(memories []memory.Memory) text.Language {
 	return t.Language(text.English)
 }
 
-// readForeign reads the content words of a query in a language without word vectors, and of the talk that it leans on as far as they count.
-// A name counts as one in whatever form the language gives it.
+// readForeign reads the content words of a query in a language without word vectors. It also reads the messages
+// before it, as far as they count. A name counts as a name in any form of the language.
 func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
 	names := map[string]string{} // by their search terms
 	for name := range known {
@@ -81,7 +82,8 @@ func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
 	}
 }
 
-// coverForeign is cover where the question is in a language without word vectors: instead of by its meaning a word is near by its spelling.
+// coverForeign is cover for a question in a language without word vectors. It compares words by spelling instead of
+// meaning.
 func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) (tells, has float64) {
 	said := recall.Plain(strings.Join(append([]string{m.Speaker, m.Content, m.Value, m.Topic, m.Slot}, m.Keywords...), "\n"))
 	have := text.Detect(said, a.language).SearchTerms(said)

@@ -17,25 +17,27 @@ import (
 
 const (
 	maxStatements = 3
-	// nearBest is the share of the best score from which another statement is given too.
+	// nearBest is the minimum share of the best score for a further statement.
 	nearBest = 0.8
-	// support is how much of the question a statement has to tell, 0 to 1.
+	// support is the required share of the question in a statement, 0 to 1.
 	support = 0.4
-	// supported is the same where what was found is known to support an answer.
+	// supported is the same threshold for found memories with known support.
 	supported = 0.3
-	// margin is how much more of it the best statement of the one asked about must tell than the best of others, where support is not known.
+	// margin is the required lead of the subject's best statement over the best of other people, if support is not
+	// known.
 	margin = 0.02
-	// related is the best score below which what was found is about something else, unless a statement has as much of the question as
-	// support in the same words. It was chosen on questions that were asked of another conversation than theirs (docs/recall.md).
+	// related is the threshold on the best score. Below it, the found memories are about something else, unless a
+	// statement has the support in the question's own words. The value was chosen on questions for another
+	// conversation (docs/recall.md).
 	related = 5.25
 	// rankWeight is how much a place in the ranking costs.
 	rankWeight = 0.06
-	// maxSaidWords is how long a statement of an answer is before it is abridged to what the question asks for.
+	// maxSaidWords is the maximum length of a statement. A longer statement is cut to the part that the question
+	// asks for.
 	maxSaidWords = 40
 )
 
-// Generator answers with the statements that say most of what is asked. It is safe for
-// concurrent use.
+// Generator answers with the statements that match the question best. It is safe for concurrent use.
 type Generator struct {
 	table    *wordvector.Table
 	splitter *text.Splitter
@@ -48,11 +50,12 @@ func NewGenerator() *Generator {
 	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
-// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It prefers
-// the speakers' own words: words that somebody passes on are quoted only where no own words answer, and as passed on. It abstains
-// where none tells enough of what is asked, where what was found is about something else (Best), and where it rather answers the same
-// question about somebody else (Support, or by the lines' words where that is not known): then it has the wrong person, or rests on what
-// that person never said. A request, by who alone talks, gets what the ranker puts first: what it has to respect.
+// Answer quotes one to three memories of the profile with their citations. For a question about the present, the
+// newest comes first. Answer prefers the speakers' own words. It quotes passed-on words only if no own words
+// answer, and marks them as passed on. It abstains in three cases. No statement covers enough of the question. The
+// found memories are about something else (Best). Or they rather answer the question about another person (Support,
+// or the words of the lines if that is not known). The question then has the wrong person, or a false premise. A
+// request of the only user gets the first memories of the ranker, which it must respect.
 func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
@@ -87,7 +90,8 @@ type scored struct {
 
 // choose returns the memories to quote, best first; none where they do not support an answer.
 func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory.Memory) []scored {
-	// What a request needs, such as an allergy for a place to dine, is often told in none of its words: the ranker knows better than they.
+	// A request's needs, such as an allergy for a restaurant, often share no words with it. There the ranker is
+	// better than words.
 	request := e.Request && a.person == "" && !a.blank
 	least := a.support()
 	if e.Support > 0 {
@@ -140,8 +144,9 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	return out[:n]
 }
 
-// weigh scores a memory of the one asked about. The rank breaks ties, and a little more: the ranker has seen more than words. A memory
-// that no longer holds counts in full, since it is in the evidence only where the past is asked about.
+// weigh scores a memory of the subject. The rank breaks ties, and counts a little more, because the ranker uses
+// more than words. A memory that is no longer valid counts in full. The evidence has it only for a question about
+// the past.
 func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 	score := tells / (1 + rankWeight*float64(rank))
 	if when && !m.EventTime.Time.IsZero() {
@@ -159,7 +164,7 @@ func passedOn(m memory.Memory) bool {
 	return others != "" && len(text.ContentStems(ownWords)) <= len(text.ContentStems(others))
 }
 
-// sentence is a memory as part of an answer. Words that its speaker passes on are said to be passed on.
+// sentence returns a memory as part of an answer. It marks words that the speaker passes on.
 func (g *Generator) sentence(q question, m memory.Memory) string {
 	text := recall.Plain(m.Content)
 	if countWords(text) > maxSaidWords {

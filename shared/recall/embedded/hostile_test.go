@@ -18,14 +18,14 @@ const (
 	raw     = `(?: “` + inside + `”(?: \(` + date + `\))?)*`
 )
 
-// wellFormed are the lines of a profile, by the sections' names and by whose words they are.
+// wellFormed matches the lines of a profile, by section and by speaker.
 var wellFormed = regexp.MustCompile(`^(?:` +
 	`- ` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
 	`|- ` + inside + raw + `(?: \[\d+\])?` + // what is told in the third person
 	`|- ` + date + `: ` + speaker + `: “` + inside + `”` + // a turn
 	`|(?:core|constraints|preferences|recent|timeline):)$`)
 
-// hostile is evidence of which all texts are given.
+// hostile returns evidence with all texts given.
 func hostile(name, said, value string, budget int) recall.Evidence {
 	quoted := mem("a", memory.KindFact, said)
 	quoted.Speaker, quoted.Value, quoted.ValidFrom = name, value, now

@@ -35,14 +35,15 @@ var _ recall.Profiler = (*Profiler)(nil)
 // NewProfiler returns the profiler.
 func NewProfiler() *Profiler { return &Profiler{text.NewSplitter(), decision.Rules{}} }
 
-// Deciding returns the profiler with a chooser of what has a line. What stands in the core block has one always.
+// Deciding returns the profiler with a chooser for the lines. A line of the core block always stays.
 func (p *Profiler) Deciding(choose decision.Chooser) *Profiler { return &Profiler{p.splitter, choose} }
 
-// Profile gives the budget to what is worth most a word. First comes the core block, with at most a third of it; then what was said
-// just now and no memory tells; then each turn's best memory by rank, a long one with the sentences that the question asks for; then older
-// turns of the window that help; and with what is left, by rank again, the memories are shown whole, with the others of the same turn
-// and what they leave out of its words. The budget counts the words of the lines, citations included; a budget of nothing gives
-// an empty profile. A line is left out as a whole, unless it is the only one and too long.
+// Profile spends the budget on the most valuable text per word. The core block is first, with at most a third of
+// the budget. Recent turns that no memory covers are next. Then comes each turn's best memory by rank. A long
+// memory is cut to the sentences that the question asks for. Then come older helpful turns of the window. With the
+// rest, by rank again, the memories are shown whole. The other memories of the same turn, and the rest of its
+// words, come with them. The budget counts the words of the lines, including citations. An empty budget gives an
+// empty profile. A line is left out as a whole, unless it is the only one and too long.
 func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidence) (recall.Profile, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
@@ -81,7 +82,8 @@ func (p *Profiler) shows(u *unit, e recall.Evidence) bool {
 	})
 }
 
-// number numbers the best memories of all turns first, by rank, and then the others, so that the first numbers are one a turn.
+// number numbers the best memories of all turns first, by rank, and then the others. So the first numbers are one
+// per turn.
 func (w *writer) number() {
 	var numbered []*line
 	for _, l := range w.lines {
@@ -109,19 +111,19 @@ type writer struct {
 	units    []unit
 	cited    []memory.Memory
 	lines    []*line
-	// indexes are those of the evidence's memories, made when first asked for.
+	// indexes are the indexes of the evidence's memories, built at first use.
 	indexes []map[string]bool
 	// recent are the places in the window that have a line.
 	recent []int
 }
 
-// line is one line with what it is sorted by.
+// line is one line with its sort keys.
 type line struct {
 	section string
 	text    string
 	// rank is the place of a memory's turn, or of a turn of the window.
 	rank int
-	// place is that of a memory among those of its turn: 0 for the best.
+	// place is the memory's rank within its turn: 0 for the best.
 	place int
 	// number is the citation; 0 for none.
 	number int
@@ -136,7 +138,7 @@ func (l *line) whole() string {
 	return l.text + " " + recall.Mark(l.number)
 }
 
-// when is what the timeline is sorted by; the other sections are not.
+// when is the sort key of the timeline. The other sections are not sorted by it.
 func (l *line) when() time.Time {
 	if l.section != SectionTimeline {
 		return time.Time{}
@@ -171,7 +173,8 @@ func (w *writer) put(u *unit, place int, text string) *line {
 	return l
 }
 
-// lead is the line of a memory that this one is linked to: of the two it is to be read first, so the other goes behind it, in its section.
+// lead returns the line of a linked memory that must come first. The other memory then follows it, in the same
+// section.
 func (w *writer) lead(m memory.Memory) *line {
 	i := slices.IndexFunc(w.lines, func(l *line) bool {
 		if l.number == 0 {
@@ -211,7 +214,7 @@ func (w *writer) cut(u *unit) {
 	w.put(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
 }
 
-// addDetail shows the rest of a turn whose best memory is shown.
+// addDetail shows the rest of a turn after its best memory.
 func (w *writer) addDetail(u *unit) {
 	if u.head == nil {
 		return
@@ -249,7 +252,7 @@ func (w *writer) rewrite(l *line, text string) bool {
 
 func countWords(s string) int { return text.CountWords(s) }
 
-// sections returns the sections that have lines, the timeline first where time is asked for.
+// sections returns the sections with lines. For a question about time, the timeline is first.
 func (w *writer) sections() []recall.Section {
 	order := []string{SectionCore, SectionConstraints, SectionPreferences, SectionRecent, SectionTimeline}
 	if w.question.when {

@@ -10,13 +10,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bounds of what is shown from working memory.
+// Bounds of the lines from working memory.
 const (
 	maxRecentLines = 5
 	maxRecentWords = 40
 	veryRecent     = time.Hour
 	coveredShare   = 0.8
-	// recentShare is the part of the budget that what was said just now may take before the memories: one in so many words.
+	// recentShare is the share of the budget for recent turns, before the memories: one in this many words.
 	recentShare = 5
 )
 
@@ -30,7 +30,7 @@ const (
 	helpful
 )
 
-// addRecent adds turns of the window that no memory tells, the newest first as long as there is room.
+// addRecent adds turns of the window that no memory covers, the newest first, as long as there is room.
 func (w *writer) addRecent(why emergence) {
 	room := w.left
 	if why == justSaid {

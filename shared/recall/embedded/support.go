@@ -17,20 +17,21 @@ type wanted struct {
 	weight      float64
 }
 
-// asked is what support is measured against.
+// asked is the part of a query that support is measured against.
 type asked struct {
 	language text.Language
 	words    []wanted
 	// person is the one asked about; empty where the question names none, or several.
 	person string
-	// user says that it asks about the user, and about nobody who is related to the user.
+	// user reports that the query is about the user, and not about a relation of the user.
 	user bool
-	// blank says that it has no word at all, fact that it asks for what is, and not for something to be done.
+	// blank reports that the query has no content word. fact reports that it asks for a fact, and not for an
+	// action.
 	blank, fact bool
 }
 
-// readAsked reads the content words of a query, and of the talk that it leans on as far as they count, leaving out the names of people,
-// who are those in known. Where the query does not tell its language, it is in the usual one.
+// readAsked reads the content words of a query, and of the messages before it as far as they count. It leaves out
+// the names of people, which are in known. If the query has no clear language, it is in the usual one.
 func readAsked(r conversation.Reading, when bool, known map[string]bool, usual text.Language) asked {
 	a := asked{
 		language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0,
@@ -65,7 +66,7 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 	return a
 }
 
-// onePerson is the only one that a text names of those who are known; empty where it names none, or several.
+// onePerson returns the only known person in a text. It is empty if the text names no known person, or several.
 func onePerson(said string, known map[string]bool) string {
 	person := ""
 	words := text.Words(said)
@@ -82,8 +83,8 @@ func onePerson(said string, known map[string]bool) string {
 	return person
 }
 
-// people returns the first names, in lower case, of all who speak in the evidence, and the first words of statements, which are what
-// they are about.
+// people returns first names in lower case: of all speakers in the evidence, and of the subjects at the start of
+// statements.
 func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 	out := map[string]bool{}
 	add := func(name string) {
@@ -104,8 +105,8 @@ func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 	return out
 }
 
-// subject is whose words a memory quotes, by first name, else the word that its statement begins with, without the possessive; empty where
-// that is no name.
+// subject returns the first name of a quotation's speaker. Otherwise it is the first word of the statement, without
+// the possessive. It is empty if that is not a name.
 func subject(m memory.Memory) string {
 	if first, _, _ := strings.Cut(strings.ToLower(m.Speaker), " "); first != "" {
 		return first
@@ -121,11 +122,11 @@ func subject(m memory.Memory) string {
 type standing int
 
 const (
-	// own memories are said by the one asked about, or are about them.
+	// own memories are from the subject of the question, or about the subject.
 	own standing = iota
-	// aside ones are somebody else's and mention them.
+	// aside memories are another person's and mention the subject.
 	aside
-	// foreign ones are somebody else's.
+	// foreign memories are another person's.
 	foreign
 )
 
@@ -148,8 +149,8 @@ func (a asked) standing(m memory.Memory, owner memory.Owner) standing {
 	return foreign
 }
 
-// answers is how much of the question a memory tells, as cover has it. A statement about another person tells of the user only who that
-// is to them.
+// answers returns the share of the question in a memory, as cover does. A statement about another person only gives
+// that person's relation to the user.
 func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has float64) {
 	if m.Speaker != "" && !passedOn(m) {
 		if s, ok := a.another(m); ok {
@@ -159,7 +160,7 @@ func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has flo
 	return a.cover(table, m)
 }
 
-// another is the person whom a memory is about, where the question is about the user and does not name that person.
+// another returns the person of a memory, if the question is about the user and does not name that person.
 func (a asked) another(m memory.Memory) (s text.Subject, ok bool) {
 	if !a.user {
 		return s, false
@@ -168,16 +169,16 @@ func (a asked) another(m memory.Memory) (s text.Subject, ok bool) {
 	return s, s.Person && !slices.ContainsFunc(a.words, func(w wanted) bool { return slices.Contains(s.Heads, w.lower) })
 }
 
-// leavesOut reports whether an answer about the user leaves a memory out where another one answers: it is about another person,
-// or may be another
-// person's word. Without a speaker, a name may be the user's.
+// leavesOut reports whether an answer about the user leaves out a memory when another memory answers. Such a memory
+// is about another person, or may be another person's words. Without a speaker, a name may be the user's.
 func (a asked) leavesOut(m memory.Memory) bool {
 	s, ok := a.another(m)
 	return ok && (m.Speaker != "" || s.Relation != "" || s.IsUnnamed()) || a.user && text.Unsure(m.Content, m.Speaker) != ""
 }
 
-// cover is how much of the question a memory tells, 0 to 1: for each word, by its weight, 1 where the memory has it or another word for it,
-// and otherwise how like the nearest of its words is. has is the part of it that is of words that it has.
+// cover returns the share of the question in a memory, 0 to 1, by the weights of the words. A word counts 1 if the
+// memory has it or another word for it. Otherwise the likeness of the nearest word counts. has is the part from
+// words that the memory has.
 func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float64) {
 	if len(a.words) == 0 {
 		return 0, 0
@@ -210,7 +211,7 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float
 	return (tells + has) / all, has / all
 }
 
-// find returns the number of a word; a name that is a stop word, too, has none: the table has the other.
+// find returns the number of a word. A name that is also a stop word has none, because the table has the stop word.
 func find(table *wordvector.Table, lower string) (int32, bool) {
 	if text.IsStopWord(lower) {
 		return 0, false
@@ -218,7 +219,7 @@ func find(table *wordvector.Table, lower string) (int32, bool) {
 	return table.Find(lower)
 }
 
-// nearest is the likeness of a word to the one of others that is most like it; 0 for a word that the table does not have.
+// nearest returns the likeness of a word to the most similar of others. It is 0 for a word outside the table.
 func nearest(table *wordvector.Table, word string, others []int32) float64 {
 	n, ok := find(table, word)
 	if !ok {

@@ -11,11 +11,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// unit is what was made of the same turns: the best memory first.
+// unit holds the memories of the same turns, the best memory first.
 type unit struct {
 	rank    int
 	members []memory.Memory
-	// head is the line of the best memory, nil while it has none; shown is what it says of the statement.
+	// head is the line of the best memory, nil before it has one. shown is the shown part of the statement.
 	head  *line
 	shown string
 	// stated are the others that have a line.
@@ -41,8 +41,8 @@ func unitsOf(memories []memory.Memory) []unit {
 	return out
 }
 
-// dressed is a memory's text with its date and until when it held, as a line without its citation. A quotation has its speaker and
-// the month, or the day of what it tells, before it.
+// dressed returns a memory's text with its date and its end of validity, as a line without its citation. A
+// quotation has its speaker before it, and the month of the words or the day of the event.
 func dressed(m memory.Memory, text string) string {
 	if m.Speaker != "" {
 		return recall.Quotation(m.Speaker, dated(m), text) + validity(m)
@@ -54,7 +54,7 @@ func dressed(m memory.Memory, text string) string {
 	return line
 }
 
-// sentences are those of a text, without a cut within a word such as "context.Context".
+// sentences returns the sentences of a text. It does not cut within a word such as "context.Context".
 func sentences(splitter *text.Splitter, said string) []string {
 	var out []string
 	end := 0
@@ -70,7 +70,8 @@ func sentences(splitter *text.Splitter, said string) []string {
 	return out
 }
 
-// abridge keeps the sentences of a long statement that the question asks for, in their order; the first one where it asks for none.
+// abridge keeps the sentences of a long statement that the question asks for, in their order. It keeps the first
+// sentence if no sentence matches.
 func (w *writer) abridge(text string) string {
 	if countWords(text) <= maxLineWords {
 		return text
@@ -78,8 +79,8 @@ func (w *writer) abridge(text string) string {
 	return w.question.extract(w.split(text), maxLineWords)
 }
 
-// extract takes the sentences that the question asks for most, in their order, as long as they have no more than so many words; one
-// is always taken.
+// extract takes the sentences with the best match to the question, in their order, up to this many words. It always
+// takes one.
 func (q question) extract(sentences []string, words int) string {
 	weights := make([]float64, len(sentences))
 	for i, s := range sentences {
@@ -114,8 +115,8 @@ func (q question) extract(sentences []string, words int) string {
 	return strings.Join(out, " ")
 }
 
-// quote returns the sentences of the raw words whose names and numbers the statements leave out, with when they were said where the line
-// does not tell it: “I drink 7 cups of it.” (2025-03).
+// quote returns sentences of the raw words with names and numbers that the statements leave out. It adds the date
+// of the words if the line lacks it: “I drink 7 cups of it.” (2025-03).
 func (u *unit) quote(w *writer) string {
 	m := u.members[0]
 	stated := u.shown
@@ -151,8 +152,8 @@ func (u *unit) quote(w *writer) string {
 	return strings.Join(out, " ")
 }
 
-// saidWhen is the date of raw words in brackets: the month, or the day behind a line of another day of that month; "" where the line has
-// that date.
+// saidWhen returns the date of raw words in brackets. It is the month, or the day after a line of another day of
+// that month. It is "" if the line has that date.
 func saidWhen(day, line string) string {
 	if day == "" || strings.HasPrefix(day, line) && line != "" && len(line) >= len(month) {
 		return ""
@@ -163,7 +164,7 @@ func saidWhen(day, line string) string {
 	return " (" + day[:len(month)] + ")"
 }
 
-// missing reports whether a sentence has a name or a number that is not there already: what short answers are made of.
+// missing reports whether a sentence has a new name or number. Short answers consist of these.
 func missing(sentence string, have map[string]bool) bool {
 	words := text.Words(sentence)
 	for i, w := range words {
@@ -174,7 +175,8 @@ func missing(sentence string, have map[string]bool) bool {
 	return false
 }
 
-// spokenBy takes a line of dialogue apart: "Ana: text", or "Ana (2024-05-07): text". The day is empty where the line tells none.
+// spokenBy splits a line of dialogue: "Ana: text", or "Ana (2024-05-07): text". The day is empty if the line has no
+// day.
 func spokenBy(text string) (speaker, day, said string) {
 	speaker, said, ok := strings.Cut(text, ": ")
 	speaker, rest, _ := strings.Cut(speaker, "(")
@@ -192,8 +194,9 @@ func spokenBy(text string) (speaker, day, said string) {
 const (
 	// maxNameWords is how many words a speaker's name may have.
 	maxNameWords = 4
-	// wholeRanks is how many turns are shown whole before there is room for the next ones, maxLineWords to how many words the others'
-	// statements are abridged then. Fewer words a line bring more turns into a small profile and fewer of their details.
+	// wholeRanks is the number of turns that are shown whole before the next ones get room. maxLineWords is the
+	// limit for the others' statements, in words. Fewer words per line bring more turns into a small profile, and
+	// fewer details.
 	wholeRanks   = 3
 	maxLineWords = 24
 )

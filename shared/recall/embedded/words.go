@@ -6,7 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// weakWords are in many questions and say little about what is asked.
+// weakWords are in many questions and carry little content.
 var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many
 	name long get go going went like do does did make made one time new use feel think want try recent recently last first`)
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
-// of makes a memory of a turn, with what was said in it.
+// of makes a memory of a turn, with the words of the turn.
 func of(turn, value string, m memory.Memory) memory.Memory {
 	m.Sources, m.Value = []string{turn}, value
 	return m
@@ -44,7 +44,7 @@ func TestTheRestOfATurnStandsBesideItsBestMemory(t *testing.T) {
 	}
 }
 
-// With little room, turns that are told in short come before all that a single one has to tell.
+// In a small budget, short lines of many turns come before the details of a single turn.
 func TestLongStatementsAreAbridgedToWhatIsAsked(t *testing.T) {
 	const long = "Ana spent the whole long weekend with her four cousins and their children on the old farm near the lake. " +
 		"Ana bought a red canoe there. " +
@@ -93,7 +93,7 @@ func TestNamesAndNumbersLeftOutAreQuoted(t *testing.T) {
 	}
 }
 
-// What was said a moment ago has its part of the budget even where memories would fill it; older turns have not.
+// Recent turns keep their share of the budget, even if memories would fill it. Older turns do not.
 func TestWhatWasJustSaidIsNotCrowdedOut(t *testing.T) {
 	e := recall.Evidence{Query: "What about the guitar?", Now: now, WordBudget: 50}
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
@@ -111,7 +111,7 @@ func TestWhatWasJustSaidIsNotCrowdedOut(t *testing.T) {
 	}
 }
 
-// talk has two speakers who told different things.
+// talk has two speakers with different facts.
 func talk() []memory.Memory {
 	return []memory.Memory{
 		of("t1", "Ana: I adopted a kitten", mem("kitten", memory.KindFact, "Ana adopted a kitten.")),
@@ -176,7 +176,7 @@ func TestOfTwoThatAnswerTheNewerComesFirst(t *testing.T) {
 	}
 }
 
-// What may no longer hold stands behind what may have taken its place, whatever kind they are of.
+// A memory that may be outdated stands after its possible replacement, of whatever kind.
 func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
 	newer, older := of(
 		"t2",
@@ -203,7 +203,7 @@ func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
 	}
 }
 
-// Words cannot tell that Ben told what Ana is asked about in other words; the ranker's numbers can.
+// Words alone cannot show that Ben gave Ana's answer in other words. The ranker's numbers can.
 func TestWithoutSupportNothingIsAnswered(t *testing.T) {
 	for support, want := range map[float64]string{-0.5: "", 0.5: "kitten", 0: "kitten"} {
 		e := recall.Evidence{Query: "What kitten did Ana adopt?", Now: now, WordBudget: 200, Memories: talk(), Support: support}
@@ -214,8 +214,8 @@ func TestWithoutSupportNothingIsAnswered(t *testing.T) {
 	}
 }
 
-// What a user asks for is answered with what the ranker puts first, though it shares no word with the request; what names somebody, and no
-// request at all, are not.
+// A user's request is answered with the ranker's first memories, even if they share no word with it. A request that
+// names a person, or a query that is not a request, is not.
 func TestARequestIsAnsweredWithWhatItMustRespect(t *testing.T) {
 	allergy := of("t1", "", mem("allergy", memory.KindFact, "Peanuts make my throat swell"))
 	allergy.Speaker = "Ana"

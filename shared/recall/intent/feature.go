@@ -12,12 +12,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// maxWords bounds what is read of a question, from its end: a question stands behind what leads up to it.
+// maxWords bounds the words read from a question, from its end. A question stands after its introduction.
 const maxWords = 120
 
 // Question is a question as the model takes it.
 type Question struct {
-	// Features are what it has, in order, each once.
+	// Features are the question's features, in order, each once.
 	Features []Feature
 	// Dates are the days that have gone by which it names.
 	Dates []Date
@@ -25,7 +25,7 @@ type Question struct {
 	Unread bool
 }
 
-// Date is a date that a question names, with features of where it stands beside those of the question.
+// Date is a date in a question. Its features are its position's features and the question's features.
 type Date struct {
 	text.DateMention
 	Features []Feature
@@ -37,7 +37,7 @@ type Feature struct {
 	Value float64
 }
 
-// What stands for what a question names.
+// Placeholders for names, numbers and dates in a question.
 const (
 	edge   = "^"
 	number = "#"
@@ -49,7 +49,7 @@ const (
 
 // token is a word or a date of a question.
 type token struct {
-	// word is the word itself, class what it is the same as many others in: itself, where it is one of few.
+	// word is the word itself. class is its group of similar words, or the word itself if it is one of few.
 	word, class string
 	// content is whether it is no stop word, unread whether it is no word that English has.
 	content, unread bool
@@ -63,7 +63,7 @@ type sentence struct {
 	asks   bool
 }
 
-// Analyse finds the features of a question that is asked at a time.
+// Analyse finds the features of a question at a time.
 func Analyse(question string, now time.Time) Question {
 	mentions := datesOf(question, now)
 	var q Question
@@ -174,7 +174,7 @@ func dateToken(m text.DateMention, place int) token {
 	return token{word: word, class: word, date: place}
 }
 
-// read is a word: a name or a number by what it is, and a word of content by its form, too.
+// read reads a word. A name or a number is read by its kind, and a content word by its form, too.
 func read(question string, words []text.Word, i int, first bool) token {
 	w := words[i]
 	t := token{word: w.Lower, class: w.Lower, date: -1}
@@ -192,7 +192,7 @@ func read(question string, words []text.Word, i int, first bool) token {
 	return t
 }
 
-// form is what the ending of a word of content tells.
+// form returns the form of a content word by its ending.
 func form(lower string) string {
 	switch {
 	case text.IsPast(lower):
@@ -209,7 +209,7 @@ func form(lower string) string {
 	return "<w>"
 }
 
-// features are hashes of what a question has.
+// features are hashes of a question's features.
 type features []uint32
 
 func (f *features) add(kind string, words ...string) { *f = append(*f, hash(kind, words...)) }
@@ -242,8 +242,8 @@ func (f features) list() []Feature {
 	return out
 }
 
-// meaning is the direction of the words of content that ask, as numbers among the features: it tells of words that no question learned from
-// had, such as whether something is done once or held for long.
+// meaning returns the direction of the content words in the question, as numbers among the features. It covers
+// words outside the training questions, such as whether an action is done once or held for long.
 func meaning(sentences []sentence) []Feature {
 	const length = 0.3 // of all numbers together, beside the other features' 1
 	table := wordvector.Shipped()
@@ -269,7 +269,8 @@ func meaning(sentences []sentence) []Feature {
 	return out
 }
 
-// sequence adds what a sentence that asks is made of: words, neighbours, neighbours by class, and which words stand somewhere before which.
+// sequence adds the parts of a sentence with a question: words, neighbours, neighbours by class, and the pairs of
+// words in their order.
 func (f *features) sequence(tokens []token) {
 	at := func(i int) token {
 		if i < 0 || i >= len(tokens) {
@@ -308,7 +309,7 @@ func (f *features) context(tokens []token) {
 	}
 }
 
-// around adds what stands around a date of a sentence.
+// around adds the words around a date of a sentence.
 func (f *features) around(s sentence, i int) {
 	f.add("asks", strconv.FormatBool(s.asks))
 	for k := 1; k <= 4; k++ {

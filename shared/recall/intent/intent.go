@@ -1,7 +1,8 @@
-// Package intent reads off a question which time it is about (the temporal intent of a query): what holds now, what held before, or what
-// happened. A small linear model, trained on questions written for it, looks at the words and how they follow each other.
+// Package intent classifies the time of a question (the temporal intent of a query): the present state, a past
+// state, or an event. It is a small linear model, trained on questions written for it. It uses the words and their
+// order.
 //
-// What a question says is only ever text: instructions in it steer nothing.
+// The model treats a question only as data. Instructions in it have no effect.
 package intent
 
 import (
@@ -17,11 +18,12 @@ type Intent int
 
 // The intents.
 const (
-	// Present questions ask for what holds, and requests rest on it; so is what the words are not read of.
+	// Present questions ask for the current state. Requests rest on it. It is also the default for words outside
+	// the model.
 	Present Intent = iota
-	// Past questions ask for a state that may no longer hold: "what was my old number".
+	// Past questions ask for a state that may no longer be valid: "what was my old number".
 	Past
-	// Event questions ask for something that happened: what is known of it now answers them.
+	// Event questions ask for an event. The current memories of the event answer them.
 	Event
 )
 
@@ -39,15 +41,15 @@ func Parse(name string) (Intent, error) {
 	return Intent(i), nil
 }
 
-// Reading is what a model reads off a question.
+// Reading is a model's reading of a question.
 type Reading struct {
-	// Probabilities are those of the intents.
+	// Probabilities are the probabilities of the intents.
 	Probabilities []float64
-	// Past says that what held before is asked for, surely enough that what holds now may be left out.
+	// Past means that the question asks for a past state, with enough certainty to leave out the current state.
 	Past bool
-	// Event says that something that happened is asked for, surely enough, and not what held.
+	// Event means that the question asks for an event with enough certainty, and not for a state.
 	Event bool
-	// At is the last day of the time that has gone by at which it held; zero where the question names none.
+	// At is the last day of the past time in the question. It is zero if the question names no such time.
 	At time.Time
 	// Dates are the times that have gone by which the question names, in order.
 	Dates []Dated
@@ -58,17 +60,19 @@ func (r Reading) Likeliest() Intent {
 	return Intent(slices.Index(r.Probabilities, slices.Max(r.Probabilities)))
 }
 
-// Dated is a time that a question names, Asked whether it is what the question is about: a time may be named by the way.
+// Dated is a time in a question. Asked reports whether the question is about it, because a question may only
+// mention a time.
 type Dated struct {
 	text.DateMention
 	Asked bool
 }
 
-// surelyEvent is the probability of Event from which an event is asked for, and a time that is asked about is that of one.
+// surelyEvent is the threshold on the probability of Event. From it on, the question asks for an event, and its
+// time is the event's time.
 const surelyEvent = 0.7
 
-// Read reads a question that is asked at a time. Where it asks about a time that has gone by, and not surely about an event, it means the
-// past; a question in words that the model cannot know means it only then.
+// Read reads a question at a time. A question about a past time, and not surely about an event, means the past. A
+// question in words outside the model means the past only in that case.
 func (m *Model) Read(question string, now time.Time) Reading {
 	q := Analyse(question, now)
 	r := Reading{Probabilities: m.Intents.Probabilities(q.Features)}

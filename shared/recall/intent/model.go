@@ -17,11 +17,11 @@ var ErrModel = errors.New("not a model of the intent of questions")
 type Model struct {
 	// Version is name and version of the model.
 	Version string `json:"version"`
-	// Training says what the model was made from and by which options; reading does not need it.
+	// Training records the data and options of the training. Reading does not need it.
 	Training json.RawMessage `json:"training,omitempty"`
 	// Threshold is the probability of Past from which a question is read so.
 	Threshold float64 `json:"threshold"`
-	// Intents tells the intents apart, Dates whether a date is only mentioned (0) or asked about (1).
+	// Intents classifies the intents. Dates classifies a date as only mentioned (0) or asked about (1).
 	Intents Linear `json:"intents"`
 	Dates   Linear `json:"dates"`
 }
@@ -30,7 +30,7 @@ type Model struct {
 type Linear struct {
 	// Keys are the features that something was learned of, in order.
 	Keys []uint32 `json:"keys"`
-	// Weights has for each key a signed byte a class; Scales say what a weight of 1 stands for.
+	// Weights has a signed byte per class for each key. Scales are the values of a weight of 1.
 	Weights []byte    `json:"weights"`
 	Scales  []float64 `json:"scales"`
 	// Bias has a number a class.
@@ -90,7 +90,7 @@ func (l Linear) check(classes int) error {
 	return nil
 }
 
-// Probabilities are those of the classes.
+// Probabilities returns the probabilities of the classes.
 func (l Linear) Probabilities(features []Feature) []float64 {
 	classes := len(l.Bias)
 	out := make([]float64, classes)

@@ -12,11 +12,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// sectionOrder is the order of a profile's sections: what must hold comes first, and so the word budget
-// cuts last what matters most.
+// sectionOrder is the order of a profile's sections. Binding sections come first, so the word budget cuts the most
+// important ones last.
 var sectionOrder = [...]string{core, "constraints", "preferences", "recent", "timeline"}
 
-// The sections whose lines need not rest on a memory.
+// The sections with lines that need no memory.
 const (
 	core   = "core"
 	recent = "recent"
@@ -29,11 +29,11 @@ type line struct {
 	cites   []int
 }
 
-// marks are what looks like a citation. In a line's text it would be taken for one.
+// marks match text that looks like a citation. In a line's text, a reader would take it for one.
 var marks = regexp.MustCompile(`(?i)\s*\[\s*(\d[\d\s,;]*|NO_CITE)\s*\]`)
 
-// check holds an answer against the evidence and returns its lines in order of the sections. uncited are the sections
-// that may have lines without a memory: those whose own evidence is there.
+// check checks an answer against the evidence and returns its lines in order of the sections. uncited are the
+// sections that may have lines without a memory, because their own evidence is there.
 func (a profileAnswer) check(memories int, uncited map[string]bool) ([]line, error) {
 	var out []line
 	for _, name := range sectionOrder {

@@ -24,7 +24,8 @@ func TestTheProfilerSeesTheDialogueOfAnEntry(t *testing.T) {
 	}
 }
 
-// What was said before the question comes to both roles as data: fenced, and nothing where there is none.
+// The messages before the question reach both roles as data. They are fenced, and without messages there is no
+// fence.
 func TestTheMessagesAreData(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleGenerator, llmtest.Text("No nuts [1]."), llmtest.Text("No nuts [1]."))

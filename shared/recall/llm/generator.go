@@ -30,7 +30,7 @@ func NewGenerator(client *model.Client, opts Options) (*Generator, error) {
 // Version is prompt version and model.
 func (g *Generator) Version() string { return g.role.version() }
 
-// question is what the model sees.
+// question is the model's input.
 type question struct {
 	Conversation []shownMessage `json:"conversation,omitempty"`
 	Question     string         `json:"question"`
@@ -69,9 +69,9 @@ type shownSection struct {
 	Lines   []string `json:"lines"`
 }
 
-// Answer asks once, and not at all where the profile is empty. Citations of what is not in the profile are dropped; when none is
-// left, it abstains. An answer that neither cites nor abstains, or does both, is repaired or is an error; so is a model that cannot
-// be reached or is too slow.
+// Answer calls the model once, and not at all for an empty profile. It drops citations that the profile lacks.
+// Without a remaining citation, it abstains. An answer that neither cites nor abstains, or does both, is repaired
+// or is an error. A model that is not reachable or too slow is an error.
 func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)

@@ -1,6 +1,5 @@
-// Package llm uses memory by a language model: the profiler writes the query-adapted profile, the
-// generator answers from it. Each takes one call, and one more when the answer has to be repaired. Neither
-// can cite what it was not shown.
+// Package llm uses memory by a language model. The profiler writes the query-adapted profile. The generator answers
+// from it. Each needs one call, and one more for a repair. Neither can cite a memory outside its input.
 package llm
 
 import (
@@ -34,7 +33,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// params is what the prompts' templates see as .Params.
+// params are the .Params of the prompts' templates.
 type params struct{ WordBudget int }
 
 // shownMessage is a message of the running conversation as a model sees it.

@@ -36,7 +36,7 @@ type answerLine struct {
 	Cites []int  `json:"cites" desc:"numbers n of the memories it rests on"`
 }
 
-// evidence is what the model sees.
+// evidence is the model's input.
 type evidence struct {
 	Conversation []shownMessage `json:"conversation,omitempty"`
 	Question     string         `json:"question"`
@@ -54,7 +54,7 @@ type shownMemory struct {
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
 	Status  string `json:"status"`
-	// Dialogue is what was said, where the entry keeps it beside its summary.
+	// Dialogue is the original words, if the entry keeps them with its summary.
 	Dialogue string `json:"dialogue,omitempty"`
 }
 
@@ -77,9 +77,9 @@ func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
 // Version is prompt version and model.
 func (p *Profiler) Version() string { return p.role.version() }
 
-// Profile asks once. Without evidence the profile is empty and nothing is asked; with evidence it has what stands alone when the model
-// says that nothing bears on the question. What stands is among the memories that the model sees, and has a line of its own where no other
-// cites it.
+// Profile calls the model once. Without evidence the profile is empty and there is no call. If the model finds
+// nothing relevant, the profile has only the standing lines. The model sees the standing memories, too. Each has
+// its own line if no other line cites it.
 func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evidence) (recall.Profile, error) {
 	budget := e.WordBudget
 	if budget <= 0 {
@@ -109,8 +109,9 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 	})
 }
 
-// withStanding are the lines of a model's that fit into the budget, behind those that stand and whose memory none of them cites. What
-// stands has a part of the words for itself; in what that leaves, the lines that tell of it come before others.
+// withStanding returns the model's lines that fit into the budget, after the standing lines without a citation
+// elsewhere. Standing lines have their own share of the words. In the rest, the lines that cite them come before
+// others.
 func withStanding(e recall.Evidence, lines []line, budget int) []line {
 	stands := func(at int) bool {
 		return slices.ContainsFunc(e.Standing(), func(s recall.Standing) bool { return s.Memory.ID == e.Memories[at].ID })
@@ -148,7 +149,7 @@ func withStanding(e recall.Evidence, lines []line, budget int) []line {
 // coreShare is the part of the budget that lines which stand may take: one in so many words.
 const coreShare = 3
 
-// standing are the lines that stand in every profile, as they were told, but for those whose memory another line cites.
+// standing returns the standing lines of every profile, unchanged, except for memories that another line cites.
 func standing(e recall.Evidence, others []line, budget int) []line {
 	var out []line
 	left := budget / coreShare

@@ -213,7 +213,7 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 	}
 }
 
-// Nothing has to be asked where there is nothing else.
+// Without other evidence, no model call is needed.
 func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
 	s := llmtest.New(t)
 	e := recall.Evidence{Query: "x", WordBudget: 100, CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
@@ -250,7 +250,7 @@ func TestProfileOfNothing(t *testing.T) {
 	}
 }
 
-// What stands is not lost with a line of the model's that tells of it and finds no room behind others.
+// A standing memory stays when the model's line about it has no room after others.
 func TestWhatStandsIsNotLostForOtherLines(t *testing.T) {
 	s := llmtest.New(t)
 	e := recall.Evidence{Query: "x", WordBudget: 24, Memories: []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},

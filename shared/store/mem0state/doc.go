@@ -1,5 +1,6 @@
-// Package mem0state keeps, in Redis, what mem0's API promises and no other store has: events of additions, exports that were asked for,
-// the memories that the last search of a user showed, and the list of users. An erasure removes and counts all of it.
+// Package mem0state stores in Redis the state of mem0's API that no other store has. This is the events of
+// additions, the requested exports, the memories of a user's last search, and the list of users. An erasure removes
+// and counts all of it.
 //
 // Keys of a tenant T (H is a hash of the user's id, see redisstore.Hash), after the prefix "mneme:mem0:":
 //
@@ -9,7 +10,7 @@
 //	{T}:export:ID        the request of an export as JSON; a week
 //	{T}:exports:H        set of the ids of exports that are about a user; a week
 //	{T}:recall:H         the last recall of a user: its id and the ids of its memories, as JSON; a day
-//	{T}:users            sorted set of users by when something was added last, in ms
-//	{T}:users:first      the same by when something was added first
+//	{T}:users            sorted set of users by the time of the last addition, in ms
+//	{T}:users:first      the same by the time of the first addition
 //	{T}:erased:H         the erasures of a user, for a week (see redisstore.Fence)
 package mem0state

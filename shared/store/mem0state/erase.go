@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Count returns how much is kept of a user: events, exports, the last recall, and the entries in the tenant's lists of users. With the id
-// of an erasure it returns how much is left for that erasure to remove.
+// Count returns the size of a user's stored state: events, exports, the last recall, and the entries in the
+// tenant's lists of users. With the id of an erasure, it counts only the part that this erasure must still remove.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (int, error) {
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
@@ -48,7 +48,7 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 	return redisstore.EraseListed(ctx, "erase", func() (bool, error) { return s.eraseListed(ctx, scope, erasure) })
 }
 
-// eraseListed reads what there is and removes it; it returns false where something was written in between.
+// eraseListed reads the user's keys and removes them. It returns false if a write came in between.
 func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure string) (bool, error) {
 	var events, exports *goredis.StringSliceCmd
 	err := s.Pipelined(ctx, "list what to erase", func(ctx context.Context, p goredis.Pipeliner) {

@@ -113,13 +113,13 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, id string) error {
 	})
 }
 
-// Done notes that an event is done, where it is still known.
+// Done marks an event as done if the store still has it.
 func (s *Store) Done(ctx context.Context, scope memory.Scope, id string) error {
 	_, err := s.Eval(ctx, "note that an event is done", s.whileKept, []string{s.eventKey(scope.Tenant, id)}, doneField, "1")
 	return err
 }
 
-// Event returns an event of a tenant; ok is false where it is not known.
+// Event returns an event of a tenant. ok is false if the store does not have it.
 func (s *Store) Event(ctx context.Context, tenant, id string) (e Event, ok bool, err error) {
 	var kept map[string]string
 	err = s.Do(ctx, "read an event", func(ctx context.Context) (err error) {
@@ -132,7 +132,7 @@ func (s *Store) Event(ctx context.Context, tenant, id string) (e Event, ok bool,
 	return eventOf(kept)
 }
 
-// eventOf reads an event; ok is false where there is none.
+// eventOf reads an event. ok is false if there is no event.
 func eventOf(kept map[string]string) (e Event, ok bool, err error) {
 	if kept[eventField] == "" {
 		return Event{}, false, nil
@@ -144,7 +144,8 @@ func eventOf(kept map[string]string) (e Event, ok bool, err error) {
 	return e, true, nil
 }
 
-// Events returns a page of the events of a user, or of the tenant where the scope names no user, the newest first, and how many there are.
+// Events returns a page of the events of a user, the newest first, and their total number. Without a user in the
+// scope, it returns the events of the tenant.
 func (s *Store) Events(ctx context.Context, scope memory.Scope, first, size int) (list []Event, count int, err error) {
 	key := s.Key(scope.Tenant, "events")
 	if scope.User != "" {
@@ -188,7 +189,7 @@ func (s *Store) newest(ctx context.Context, key string, first, size int) ([]gore
 	return members.Val(), int(count.Val()), nil
 }
 
-// User is a user for whom something was added over this API.
+// User is a user with an addition over this API.
 type User struct {
 	ID string
 	// First and Last are when something was added.
@@ -265,7 +266,7 @@ func (s *Store) KeepRecall(ctx context.Context, scope memory.Scope, token rediss
 		keepRecalls.Milliseconds())
 }
 
-// LastRecall returns the last recall of a user; it is empty where there is none.
+// LastRecall returns the last recall of a user. It is empty if there was no recall.
 func (s *Store) LastRecall(ctx context.Context, scope memory.Scope) (out Recall, err error) {
 	var body string
 	err = s.Do(ctx, "read a recall", func(ctx context.Context) (err error) {
@@ -298,7 +299,7 @@ func (s *Store) KeepExport(
 	return s.fenced(ctx, "keep an export", s.keepExport, keys, args...)
 }
 
-// Export returns the request of an export; ok is false where it is not known.
+// Export returns the request of an export. ok is false if the store does not have it.
 func (s *Store) Export(ctx context.Context, tenant, id string) (request []byte, ok bool, err error) {
 	err = s.Do(ctx, "read an export", func(ctx context.Context) (err error) {
 		request, err = s.Redis.Get(ctx, s.exportKey(tenant, id)).Bytes()

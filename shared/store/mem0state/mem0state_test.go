@@ -138,7 +138,7 @@ func TestEntriesInListsOfUsersCount(t *testing.T) {
 	}
 }
 
-// What a request that began before the erasure would keep is refused after it, each by itself.
+// After an erasure, the store refuses every write of a request from before it.
 func TestARequestThatBeganBeforeTheErasureKeepsNothing(t *testing.T) {
 	k := open(t)
 	began, of, ctx := k.token(ines), k.token(ben), t.Context()

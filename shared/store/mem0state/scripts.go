@@ -2,9 +2,9 @@ package mem0state
 
 import "github.com/mneme-memory/mneme/shared/store/redisstore"
 
-// beginSource keeps an event. KEYS: fence, event, events of the tenant, events of the user, users by their first event, users by their
-// last. ARGV: token, event, its id, its time in ms, the time before which events are forgotten, ms that events are kept, the most of a
-// tenant, the user.
+// beginSource stores an event. KEYS: fence, event, events of the tenant, events of the user, users by their first
+// event, users by their last event. ARGV: token, event, the event's id and time in ms, the time before which events
+// expire, the retention of events in ms, the maximum per tenant, the user.
 const beginSource = redisstore.Fence + `
 if overtaken(KEYS[1], ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[2], 'event', ARGV[2])
@@ -44,9 +44,10 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`
 
-// eraseSource removes everything of a user. KEYS: fence, events and exports of the user, recall, events of the tenant, users by their first
-// event and by their last, then the key of each event and export. ARGV: field and ms of the fence, user, numbers of events and exports,
-// then their names. It returns 0, and removes nothing, where the lists have changed since they were read.
+// eraseSource removes all state of a user. KEYS: fence, events and exports of the user, recall, events of the
+// tenant, users by their first event, users by their last event. The keys of each event and export follow. ARGV:
+// field and ms of the fence, user, numbers of events and exports, then their names. If the lists have changed since
+// they were read, it returns 0 and removes nothing.
 const eraseSource = redisstore.Fence + `
 if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 1 end
 local events, exports = tonumber(ARGV[4]), tonumber(ARGV[5])

@@ -1,6 +1,6 @@
-// Package records keeps, in Redis, what models were asked and what they answered, for learning from it: the call, what became of the
-// answer, and how the memories that it touched fared. It is off unless an operator wants it, because it holds what users said. What is
-// kept ages, is bounded by user, and goes with an erasure.
+// Package records stores in Redis the prompts and answers of model calls, as data for learning. It stores the call,
+// the result of the answer, and the outcomes of the memories in the call. It is off by default, because it stores
+// the words of users. Records expire, are bounded per user, and an erasure removes them.
 package records
 
 import (
@@ -36,7 +36,7 @@ const (
 	DefaultCalls   = 1000
 )
 
-// Options are what a Store is run with. Zero values have defaults.
+// Options are the settings of a Store. Zero values have defaults.
 type Options struct {
 	// Prefix begins the keys in Redis.
 	Prefix string
@@ -46,13 +46,13 @@ type Options struct {
 	Keep time.Duration `env:"KEEP" envDefault:"720h" desc:"how long a user's records are kept after the last record"`
 	// Calls is how many records are kept of a user, the newest.
 	Calls int64 `envDefault:"1000"`
-	// Log is told of records that could not be kept, without what is in them; nil for nobody.
+	// Log receives failures to store records, without their content. nil means no log.
 	Log *slog.Logger
-	// Meter makes the metric of what is lost; nil makes none.
+	// Meter makes the metric of lost records. nil means no metric.
 	Meter metric.Meter
 }
 
-// Validate checks what the types do not.
+// Validate checks the rules that the types do not express.
 func (o Options) Validate() error {
 	return errors.Join(
 		config.Require(o.Keep > 0, "KEEP", o.Keep, "more than zero"),
@@ -60,10 +60,10 @@ func (o Options) Validate() error {
 	)
 }
 
-// maxWaiting bounds what waits to be written; a record is as long as a prompt.
+// maxWaiting bounds the waiting writes. A record is as long as a prompt.
 const maxWaiting = 256
 
-// Store keeps records. It is safe for concurrent use, and for several replicas. Run has to run beside what is to be kept.
+// Store stores records. It is safe for concurrent use, and for several replicas. Run must run at the same time.
 type Store struct {
 	redisstore.Space
 	o            Options
@@ -98,7 +98,8 @@ func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 
 // Outcome is how a memory that a call touched has fared.
 type Outcome struct {
-	// Recalled is how often it was shown for a query, Cited how often an answer rested on it, Reported how often the caller said so.
+	// Recalled is the number of times that a query showed the memory. Cited is the number of answers that cited it.
+	// Reported is the number of citations that the caller reported.
 	Recalled int64 `json:"recalled"`
 	Cited    int64 `json:"cited"`
 	Reported int64 `json:"reported"`
@@ -125,14 +126,15 @@ func hashed(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// Keep has a record be kept. It returns at once and never fails a call of a model: what cannot be kept is lost, and told.
+// Keep queues a record. It returns at once and never fails a model call. A record that cannot be stored is lost,
+// and the loss is logged and counted.
 func (s *Store) Keep(ctx context.Context, r llm.Record) {
 	s.enqueue(ctx, write{"a call of a model", r.Scope, func(ctx context.Context) error { return s.keep(ctx, r) }})
 }
 
-// Fared has it be noted that memories were shown for a query, and that an answer cited some of them; byCaller says that the caller reported
-// it. Each of that counts once for a recall, however often it is told within a day. It returns at once, as Keep does, and notes nothing of
-// users without records.
+// Fared queues the outcome of a query: the shown memories, and the memories that the answer cited. byCaller means
+// that the caller reported it. Each outcome counts once per recall, even if it is reported again within a day.
+// Fared returns at once, as Keep does. It stores nothing about users without records.
 func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, shown, citedIDs []string, byCaller bool) {
 	at := time.Now()
 	fields := make([]any, 0, len(shown)+2*len(citedIDs))
@@ -153,7 +155,7 @@ func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, 
 	}})
 }
 
-// write is what waits to be written: what of, whose, and how.
+// write is a waiting write: its kind, its user and its action.
 type write struct {
 	what  string
 	scope memory.Scope
@@ -168,7 +170,7 @@ func (s *Store) enqueue(ctx context.Context, w write) {
 	}
 }
 
-// Run writes what is to be kept until ctx ends, and then what is left. It returns nil.
+// Run writes the queue until ctx ends, and then the rest. It returns nil.
 func (s *Store) Run(ctx context.Context) error {
 	for {
 		select {
@@ -181,7 +183,8 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// Flush writes what waits. When Redis does not take one, all that wait are lost, so that the end of a service does not wait long.
+// Flush writes the queue. If Redis refuses a write, the rest of the queue is lost, so that a service does not wait
+// long at its end.
 func (s *Store) Flush(ctx context.Context) {
 	for failed := false; ; {
 		select {
@@ -283,8 +286,8 @@ func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, 
 	return out, fared, nil
 }
 
-// Count implements redisstore.Erasable. It counts the records of a user, whenever they were kept, and each other key or entry that Erase
-// removes: the entry in the list of users may outlive the records.
+// Count implements redisstore.Erasable. It counts all records of a user. It also counts each other key or entry
+// that Erase removes. The entry in the list of users may outlive the records.
 func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, error) {
 	var calls, others *goredis.IntCmd
 	var listed *goredis.BoolCmd
@@ -302,7 +305,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, _ string) (int, e
 // underWay is how long after an erasure a call may end that began before it.
 const underWay = time.Hour
 
-// Erase implements redisstore.Erasable. It also removes records that were kept after the erasure began, and those of calls under way.
+// Erase implements redisstore.Erasable. It also removes records stored after the start of the erasure, and records
+// of calls in progress.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, _ string) error {
 	return s.Pipelined(ctx, "forget records", func(ctx context.Context, p goredis.Pipeliner) {
 		p.Set(ctx, s.key(scope, "erased"), time.Now().UnixMilli(), underWay)

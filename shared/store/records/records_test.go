@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ines = memory.Scope{Tenant: "acme", User: "ines"}
 
-// newStore is a store over a Redis of its own.
+// newStore returns a store with a separate Redis.
 func newStore(t *testing.T, o records.Options) (*records.Store, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
@@ -46,7 +46,7 @@ func open(t *testing.T, addr string, o records.Options) *records.Store {
 	return s
 }
 
-// read returns a user's records, which must be readable, when what waits is written.
+// read writes the queue, and returns a user's records. They must be readable.
 func read(t *testing.T, s *records.Store, scope memory.Scope) ([]model.Record, map[string]records.Outcome) {
 	t.Helper()
 	s.Flush(t.Context())
@@ -290,7 +290,8 @@ func (a afterEach) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 	return next
 }
 
-// Nobody waits for a Redis that does not answer; what is more than can wait is dropped and counted, and the rest written at the end.
+// No caller waits for a Redis that does not answer. Records beyond the queue are dropped and counted. The rest is
+// written at the end.
 func TestWhatIsKeptWaitsForNobody(t *testing.T) {
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))

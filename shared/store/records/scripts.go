@@ -2,11 +2,12 @@ package records
 
 import "time"
 
-// The scripts hold what is to be kept against the erasure of the user in one step with keeping it: KEYS[1] is when the user was erased
-// lately, ARGV[1] when what is to be kept began, both in ms. ARGV[2] is how long it is kept, in ms.
+// The scripts check the user's erasure and store the data in one step. KEYS[1] is the time of the user's last
+// erasure. ARGV[1] is the start of the call or recall. Both are in ms. ARGV[2] is the retention in ms.
 
-// appendSource keeps a record. KEYS are then the user's records, the tenant's users and the tenant's system messages; ARGV how many records
-// are kept, the record, hash and name of the user, hash and text of the system message.
+// appendSource stores a record. The further KEYS are the user's records, the tenant's users and the tenant's system
+// messages. The further ARGV are the maximum number of records, the record, hash and name of the user, and hash and
+// text of the system message.
 const appendSource = `
 if tonumber(ARGV[1]) <= tonumber(redis.call('GET', KEYS[1]) or '-1') then
   return 0
@@ -21,11 +22,13 @@ end
 return 1
 `
 
-// onceWithin is how long an outcome of a recall is known to be counted; maxCounted in fareSource bounds how many are known of a user.
+// onceWithin is the time that a counted outcome is remembered. maxCounted in fareSource bounds the remembered
+// outcomes of a user.
 const onceWithin = 24 * time.Hour
 
-// fareSource counts outcomes. KEYS are then the user's records, the outcomes and a sorted set of what was counted, by its time; ARGV how
-// long that is known in ms, the recall, and the fields that count one more.
+// fareSource counts outcomes. The further KEYS are the user's records, the outcomes, and a sorted set of the
+// counted recalls by time. The further ARGV are the time in ms that a counted recall is remembered, the recall, and
+// the fields to increment.
 const fareSource = `
 local maxCounted = 10000
 if redis.call('EXISTS', KEYS[2]) == 0 or tonumber(ARGV[1]) <= tonumber(redis.call('GET', KEYS[1]) or '-1') then

@@ -1,7 +1,7 @@
-// Package linear tells of a short text by its words: a logistic regression over words, marks and pairs of neighbours. It knows the language
-// that it was trained on; of what it cannot read it says what is usual.
+// Package linear classifies a short text by its words. It is a logistic regression over words, marks and pairs of
+// neighbours. It works in the language of its training. For a text that it cannot read, it returns the usual score.
 //
-// What a text says is only ever text: it steers nothing but its own score.
+// The model treats a text only as data: the text affects only its own score.
 package linear
 
 import (
@@ -17,21 +17,22 @@ import (
 // ErrModel says that a file is no model of this package.
 var ErrModel = errors.New("not a linear model of words")
 
-// mostTokens bounds how much of a text is read: what is longer was pasted, and tells more of itself than of the user.
+// mostTokens bounds the tokens that the model reads. A longer text was pasted, and contains little about the user.
 const mostTokens = 300
 
 // Model is a trained model as it stands in a file.
 type Model struct {
 	// Version is name and version of the model.
 	Version string `json:"version"`
-	// Training says what it was made from and by which options; scoring does not need it.
+	// Training records the data and options of the training. Scoring does not need it.
 	Training json.RawMessage `json:"training,omitempty"`
-	// Bias is the log odds of a text without known terms; Weights is what each term (Terms) adds, once.
+	// Bias is the log odds of a text without known terms. Weights holds the log odds that each term (Terms) adds,
+	// once.
 	Bias    float64            `json:"bias"`
 	Weights map[string]float64 `json:"weights"`
 }
 
-// Parse reads a model's JSON. What is none is an ErrModel.
+// Parse reads a model's JSON. The error for invalid JSON is an ErrModel.
 func Parse(data []byte) (*Model, error) {
 	var m Model
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -43,7 +44,8 @@ func Parse(data []byte) (*Model, error) {
 	return &m, nil
 }
 
-// Score is the probability, 0 to 1, that a text is what the model was trained to find, where one text in two is such.
+// Score is the probability, 0 to 1, that a text is positive by the model's training, if one text in two is
+// positive.
 func (m *Model) Score(said string) float64 {
 	sum := m.Bias
 	for _, t := range Terms(said) {
@@ -52,7 +54,8 @@ func (m *Model) Score(said string) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// Terms are the words and marks of a text in lower case, and the pairs of neighbours, each once, in the order of the text.
+// Terms are the words and marks of a text in lower case, and the pairs of neighbours, each once, in the order of
+// the text.
 func Terms(said string) []string {
 	var out []string
 	seen := map[string]bool{}
