@@ -1,3 +1,4 @@
+// Package rehearsal forms the memories of conversations and retrieves candidates for their questions, without services.
 package rehearsal
 
 import (

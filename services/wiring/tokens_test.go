@@ -106,8 +106,8 @@ func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := store.Count(t.Context(), ana, ""); err != nil || n != 1 {
-		t.Errorf("%d records, %v; want that of the second call", n, err)
+	if calls, _, err := store.Records(t.Context(), ana); err != nil || len(calls) != 1 {
+		t.Errorf("%d records, %v; want the record of the second call", len(calls), err)
 	}
 }
 
