@@ -82,10 +82,9 @@ func (credential) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 // stopped services.
 func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.Session) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
 	c := s.Client(tenant)
 	for _, session := range sessions {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		last := "not asked"
 		err := poll(ctx, func(ctx context.Context) (bool, error) {
 			res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
@@ -98,6 +97,7 @@ func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.S
 			last = fmt.Sprintf("%s after %d turns", res.Msg.GetState(), res.Msg.GetTurns())
 			return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
 		})
+		cancel()
 		if err != nil {
 			tb.Fatalf("session %q of %q is not formed (%s): %v", session.ID, session.User, last, err)
 		}

@@ -51,8 +51,12 @@ func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Ver
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
 	}
+	said := map[string]statements{}
+	for _, t := range in.Session.Turns {
+		said[t.ID] = statementsOf(t)
+	}
 	for _, r := range in.Related {
-		if c := r.Candidate; len(c.Sources) > 0 {
+		if c := r.Candidate; len(c.Sources) > 0 && !said[c.Sources[0]].passOn(c) {
 			d.of[c.Sources[0]] = append(d.of[c.Sources[0]], r)
 		}
 	}

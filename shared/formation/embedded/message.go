@@ -233,6 +233,24 @@ func Message(turn []formation.Candidate, at int) string {
 // foreign reports whether a candidate quotes another author's words.
 func foreign(c formation.Candidate) bool { return strings.HasPrefix(c.Content, "[quotes:") }
 
+// statements has the words of a user's turn, and those that are surely the user's, in canonical form.
+type statements struct{ all, sure string }
+
+// statementsOf reads a turn. An assistant's turn has no statements.
+func statementsOf(t memory.Turn) statements {
+	if t.Role == memory.RoleAssistant {
+		return statements{}
+	}
+	return statements{" " + text.Canonical(t.Text) + " ", " " + text.Canonical(text.Sure(t.Text, t.Speaker)) + " "}
+}
+
+// passOn reports whether the turn has a candidate's words, but not among the statements that are surely the user's. Such
+// words change no entry, and no judgement of the turn reads them.
+func (s statements) passOn(c formation.Candidate) bool {
+	words := " " + text.Canonical(plain(c.Content)) + " "
+	return strings.Contains(s.all, words) && !strings.Contains(s.sure, words)
+}
+
 // message returns the text around a candidate, from the strategy's judgement of the turn.
 func (d *decider) message(c formation.Candidate) string {
 	own := make([]formation.Candidate, 0, len(d.of[c.Sources[0]]))

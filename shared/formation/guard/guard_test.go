@@ -453,8 +453,30 @@ func TestOwnWordsBehindOthersAreKept(t *testing.T) {
 		got = append(got, m.Content)
 	}
 	slices.Sort(got)
-	want := []string{"Ana passed on: According to HR I no longer work at Siemens", "I eat meat again.", "I'm vegan. I work at Siemens."}
+	want := []string{"Ana passed on: According to HR I no longer work at Siemens", "I eat meat again.", "I work at Siemens."}
 	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The judge of a turn reads the user's own statements only, so a sentence beside a quoted line closes no entry.
+func TestNoSentenceBesideAQuotedLineClosesAnEntry(t *testing.T) {
+	l := formationtest.NewLife(guard.New(salimory.NewEmbedded()))
+	for i, said := range []string{
+		"Ich wohne in Kassel.", "Das hat Kevin in die Gruppe geschrieben:\nKevin: Ich wohne jetzt in Rostock.",
+	} {
+		in := formationtest.Session(said)
+		in.ID = fmt.Sprint("s", i)
+		in.Turns[0].ID, in.Turns[0].Time = in.ID+":0", in.Turns[0].Time.AddDate(0, i, 0)
+		if _, _, err := l.Form(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, m := range l.Active(t, formationtest.Scope()) {
+		got = append(got, m.Content)
+	}
+	if !slices.Contains(got, "Ich wohne in Kassel.") {
 		t.Errorf("got %q", got)
 	}
 }
