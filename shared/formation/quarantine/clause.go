@@ -32,6 +32,9 @@ type sentence struct {
 	// otherwise is the text in other readings, once readings was called.
 	otherwise []string
 	decoded   bool
+	// lastAct is the last token with the verb of an order, -1 for none, once lastOrder was called.
+	lastAct int
+	acted   bool
 }
 
 // readings is the text as it reads behind a disguise.

@@ -146,13 +146,18 @@ func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	return strings.TrimSpace(string(rest)), strings.TrimSpace(doubted)
 }
 
+// maxSplits bounds the places at which attackFrom parts a sentence, since each part is read again.
+const maxSplits = 24
+
 // attackFrom returns where the attack of a sentence begins, behind a clause in the first person that is harmless alone.
+// A sentence with more places than maxSplits is an attack from its beginning on.
 func attackFrom(m *Model, said string, c Clause) int {
 	s := read(said[c.From:c.To], c.From)
-	for i := leastRest; i < len(s.tokens); i++ {
+	for i, splits := leastRest, 0; i < len(s.tokens) && splits < maxSplits; i++ {
 		if t := s.tokens[i]; !t.opens && t.has&conj == 0 || !s.within(0, i, self|own) {
 			continue
 		}
+		splits++
 		at := s.tokens[i].from
 		before, after := Clauses(said[c.From:at]), Clauses(said[at:c.To])
 		harmful := func(c Clause) bool { score, _ := m.Score(c); return score >= m.Threshold/2 }

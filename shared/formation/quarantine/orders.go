@@ -250,13 +250,22 @@ func (s *sentence) addressed(i int) bool {
 }
 
 // commands reports whether a token from i on is the verb of an order.
-func (s *sentence) commands(i int) bool {
-	for k := i; k < len(s.tokens); k++ {
+func (s *sentence) commands(i int) bool { return s.lastOrder() >= i }
+
+// lastOrder returns the last token that is the verb of an order, or -1. It reads the tokens once: a sentence may have
+// thousands, and each of them may ask.
+func (s *sentence) lastOrder() int {
+	if s.acted {
+		return s.lastAct
+	}
+	s.acted, s.lastAct = true, -1
+	for k := len(s.tokens) - 1; k >= 0; k-- {
 		if s.act(k) != 0 {
-			return true
+			s.lastAct = k
+			break
 		}
 	}
-	return false
+	return s.lastAct
 }
 
 // hides reports whether a phrase of secrecy keeps a fact from "the user", always or together with another order.

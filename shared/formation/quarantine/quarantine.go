@@ -358,12 +358,26 @@ func english(said string) int {
 	return -1
 }
 
+// maxStory is how many bytes before an order are read for the person who acts. A sentence without marks can be as long as
+// a turn, and each of its orders reads them.
+const maxStory = 512
+
+// tail returns the last words of a text, maxStory bytes at most.
+func tail(said string) string {
+	if len(said) <= maxStory {
+		return said
+	}
+	said = said[len(said)-maxStory:]
+	_, words, _ := strings.Cut(said, " ")
+	return words
+}
+
 // begins returns the position of an order in a sentence. A narrative of a person's action has none: "I log in and
 // delete the entries".
 func begins(order *regexp.Regexp, sentence string) int {
 	for _, at := range order.FindAllStringIndex(sentence, -1) {
 		found := sentence[at[0]:at[1]]
-		if !strings.HasPrefix(found, "and ") && !strings.HasPrefix(found, "so ") || !storied.MatchString(sentence[:at[0]]) {
+		if !strings.HasPrefix(found, "and ") && !strings.HasPrefix(found, "so ") || !storied.MatchString(tail(sentence[:at[0]])) {
 			return at[0]
 		}
 	}
