@@ -50,6 +50,10 @@ var (
 	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed
 		engaged born moving
 		living studying moved lived quit eaten adopted`)
+	// relatives begin a relative clause in which the speaker may be the subject. pastMoves are verbs of persons in the past.
+	relatives = WordSet(`who whom whose that i we i've we've i'm we're`)
+	articles  = WordSet(`the a an this that some another`)
+	pastMoves = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
 	// belongings are things that belong to a person. A statement about them is about the person.
 	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
 		profession position role title office desk workplace company employer firm business startup shop studio school university college team
@@ -79,6 +83,9 @@ func SubjectOf(said string) Subject {
 	if s, ok := relatedSubject(words); ok {
 		return s
 	}
+	if s := knownBySpeaker(words); s.Other {
+		return s
+	}
 	if slices.ContainsFunc(words, func(w Word) bool { return firstPerson[w.Lower] }) {
 		return Subject{Speaker: true}
 	}
@@ -97,6 +104,8 @@ func englishSubject(words []Word) Subject {
 	}
 	first, next := words[0], words[1:min(len(words), reach+1)]
 	switch {
+	case isThirdPerson(first.Lower) && actsAt(words) == 0: // a note without a subject: "Lives in Rome now."
+		return Subject{Other: true, Person: true}
 	case firstOwner[first.Lower]:
 		return ownedSubject(words[1:])
 	case next[0].Lower == "of" && len(words) > reach && firstOwner[next[1].Lower]: // "one of my friends"
@@ -155,6 +164,44 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 		return Subject{Other: true, Person: true, Heads: []string{noun}, Relation: noun}, true
 	}
 	return s, false
+}
+
+// maxClause is the maximum number of words of a relative clause.
+const maxClause = 10
+
+// knownBySpeaker reads a statement about a person that a relative clause with the speaker names: "the guy I work
+// with lives in Rome". It returns the zero value for other statements.
+func knownBySpeaker(words []Word) Subject {
+	if len(words) < reach || !articles[words[0].Lower] && !firstOwner[words[0].Lower] {
+		return Subject{}
+	}
+	from := 1 + slices.IndexFunc(words[1:min(len(words), reach+reach)], func(w Word) bool { return relatives[w.Lower] })
+	if from < 2 {
+		return Subject{}
+	}
+	noun := words[from-1].Lower
+	if relatives[noun] && from > 2 {
+		noun = words[from-2].Lower
+	}
+	if belongings[noun] || IsStopWord(noun) && !relatives[noun] {
+		return Subject{}
+	}
+	clause := words[from+1 : min(len(words), from+1+maxClause)]
+	for i := 1; i < len(clause); i++ {
+		before, verb := clause[i-1].Lower, clause[i].Lower
+		if firstPerson[before] || before == "and" {
+			continue
+		}
+		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb]) && actsAt(clause[i:]) == 0 {
+			return Subject{Other: true, Person: true, Heads: []string{noun}}
+		}
+	}
+	return Subject{}
+}
+
+// isThirdPerson reports whether a verb of persons, in lower case, is of the third person: "lives".
+func isThirdPerson(verb string) bool {
+	return strings.HasSuffix(verb, "s") && (personVerbs[verb] || employed[verb])
 }
 
 // maxNoun is the maximum number of words of a noun phrase before the verb.

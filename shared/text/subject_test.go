@@ -58,6 +58,33 @@ func TestWhatIsAboutAnother(t *testing.T) {
 	}
 }
 
+// TestAStatementWithARelativeClauseIsAboutItsNoun has persons that the speaker names by a relative clause, and notes
+// without a subject.
+func TestAStatementWithARelativeClauseIsAboutItsNoun(t *testing.T) {
+	for said, want := range map[string]bool{
+		"The guy I share my desk with lives in Oslo now.":    true,
+		"That woman we met in Rome moved to Oslo.":           true,
+		"The girl I live with moved to Oslo last week.":      true,
+		"A man I used to work with is allergic to nuts.":     true,
+		"The bloke who fixed our roof works as a pilot now.": true,
+		"Some lady that I sit next to eats fish.":            true,
+		"Lives in Oslo now.":                                 true,
+		"Works as a pilot now.":                              true,
+		"The company I work for moved to Oslo.":              false,
+		"The flat I rent is in Oslo.":                        false,
+		"The doctor I see says I am allergic to nuts.":       false,
+		"The man I married and I live in Oslo.":              false,
+		"The place we moved to is in Oslo.":                  false,
+		"Living in Oslo now.":                                false,
+		"That said, I live in Oslo.":                         false,
+		"The last thing I ate was fish.":                     false,
+	} {
+		if got := text.SubjectOf(said).Other; got != want {
+			t.Errorf("%q: got %t", said, got)
+		}
+	}
+}
+
 // TestOwnFactsWithOthersInThemAreOwn has facts of the speaker that name others, or look like statements about them.
 func TestOwnFactsWithOthersInThemAreOwn(t *testing.T) {
 	for _, said := range []string{

@@ -323,8 +323,8 @@ func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	}
 }
 
-// An answer uses the user's own words. It uses passed-on words only if there is nothing else, and marks them as
-// passed on.
+// A question about the user is answered with the user's own words, or not at all. Other answers may quote passed-on
+// words if there is nothing else, and mark them as passed on.
 func TestAnswersPreferOwnWords(t *testing.T) {
 	said := func(id, content string) memory.Memory {
 		m := mem(id, memory.KindFact, content)
@@ -335,21 +335,25 @@ func TestAnswersPreferOwnWords(t *testing.T) {
 		said("a", "My assistant says: the user lives in Overtown."), said("b", "user passed on: The user lives in Rtlville."),
 		said("c", "According to the registry the user lives in Roleville."),
 	}
-	ask := func(memories ...memory.Memory) string {
-		e := recall.Evidence{Query: "Where does the user live?", Now: now, WordBudget: 200, Memories: memories}
+	ask := func(query string, memories ...memory.Memory) string {
+		e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: memories}
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.Text
 	}
-	if got := ask(append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
+	const home = "Where does the user live?"
+	if got := ask(home, append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
 		t.Errorf("got %s", got)
 	}
 	for i, m := range passed {
-		if got := ask(m); !strings.Contains(got, "user passed on: ") || strings.Count(got, "passed on") != 1 {
+		if got := ask(home, m); got != recall.Abstention {
 			t.Errorf("%d: got %s", i, got)
 		}
+	}
+	if got := ask("What does Marta collect?", said("e", "Marta said she collects old stamps.")); !strings.Contains(got, "user passed on: ") {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -121,10 +121,11 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			}
 		}
 	}
-	for _, instead := range [][]scored{others, passed} {
-		if len(out) == 0 {
-			out = instead
-		}
+	if len(out) == 0 {
+		out = others
+	}
+	if len(out) == 0 && !a.user { // a question about the user is answered with the user's own words alone
+		out = passed
 	}
 	told := a.user && shared >= support // the user said it in the question's words, whatever others say
 	if e.Support < 0 && !request && !told {
