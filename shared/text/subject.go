@@ -28,7 +28,7 @@ var (
 		everybody someone somebody nobody`)
 	otherOwner = WordSet(`your his her their the`)
 	// companions are persons and animals that belong to a person, and are separate subjects.
-	companions = WordSet(`mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
+	companions = WordSet(`ex mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
 		child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle cousin niece nephew grandmother
 		grandma granny grandfather grandpa grandparents twins friend friends colleague colleagues boss manager roommate flatmate neighbour
 		neighbor neighbours neighbors teacher doctor coach landlord landlady assistant dog dogs cat cats horse rabbit hamster puppy kitten`)
@@ -38,6 +38,8 @@ var (
 	// fronted words stand before the subject of a statement, in any language that is read.
 	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
 		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
+	// reporting words open a statement that the speaker has learned.
+	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true, "seems like": true, "seems that": true}
 	// personVerbs are verbs of persons, and rarely of things.
 	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
 		likes like hates
@@ -53,7 +55,10 @@ var (
 	// relatives begin a relative clause in which the speaker may be the subject. pastMoves are verbs of persons in the past.
 	relatives = WordSet(`who whom whose that i we i've we've i'm we're`)
 	articles  = WordSet(`the a an this that some another`)
-	pastMoves = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
+	// irregularPasts are verbs of persons in the past. prepositions end a relative clause before the verb of its noun.
+	irregularPasts = WordSet(`left went took gave found sold bought won lost met ran came made kept broke got chose grew spoke taught`)
+	prepositions   = WordSet(`with for to next from at by about under`)
+	pastMoves      = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
 	// belongings are things that belong to a person. A statement about them is about the person.
 	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
 		profession position role title office desk workplace company employer firm business startup shop studio school university college team
@@ -76,6 +81,9 @@ func SubjectOf(said string) Subject {
 	words := Words(said)
 	for len(words) > reach && fronted[words[0].Lower] {
 		words = words[1:]
+	}
+	for len(words) > reach+1 && reporting[words[0].Lower+" "+words[1].Lower] {
+		words = words[2:]
 	}
 	if s, ok := friendOfMine(words); ok {
 		return s
@@ -118,7 +126,8 @@ func englishSubject(words []Word) Subject {
 		c := companionIn(next, companions, IsStopWord)
 		return Subject{Other: true, Person: first.Lower != "the" || c != "", Heads: nounsOf(next)}
 	}
-	if n := nameLength(words); n > 0 && n < len(words) && nameVerbs[words[n].Lower] {
+	if n := nameLength(words); n > 0 && n < len(words) && (nameVerbs[words[n].Lower] ||
+		names()[foldAccents(words[0].Lower)] && isPersonalVerb(words[n].Lower)) {
 		return Subject{Other: true, Person: true, Heads: nounsOf(words[:n])}
 	}
 	return Subject{}
@@ -192,11 +201,16 @@ func knownBySpeaker(words []Word) Subject {
 		if firstPerson[before] || before == "and" {
 			continue
 		}
-		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb]) && actsAt(clause[i:]) == 0 {
+		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb] || prepositions[before] && personVerbs[verb]) && actsAt(clause[i:]) == 0 {
 			return Subject{Other: true, Person: true, Heads: []string{noun}}
 		}
 	}
 	return Subject{}
+}
+
+// isPersonalVerb reports whether a word behind a given name may be its verb.
+func isPersonalVerb(lower string) bool {
+	return personVerbs[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") || isThirdPerson(lower)
 }
 
 // isThirdPerson reports whether a verb of persons, in lower case, is of the third person: "lives".
