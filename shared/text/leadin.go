@@ -13,15 +13,18 @@ var (
 	stamped = regexp.MustCompile(`^[\s\pZ]*\pL[\pL\pM' ]{0,30}[\s\pZ][(\[]\d{1,2}[:.]\d\d[^)\]]{0,12}[)\]][\s\pZ]`)
 	starred = regexp.MustCompile(`^[\s\pZ]*[*_~]{1,2}\pL[\pL\pM' ]{0,30}[*_~]{1,2}[\s\pZ]`)
 	// exercise is a question about words that follow it.
-	exercise = regexp.MustCompile(`(?i)^[^?\n]{0,60}(?:grammatical|correct|natural|idiomatic|spelled|spelt|translat|übersetz|tradu)[^?\n]{0,40}\?[\s\pZ]`)
+	exercise = regexp.MustCompile(`(?i)^[^?\n]{0,60}` +
+		`(?:grammatical|correct|natural|idiomatic|spelled|spelt|translat|übersetz|tradu)[^?\n]{0,40}\?[\s\pZ]`)
 	// forwarded heads a forwarded mail in some languages.
 	forwarded = regexp.MustCompile(`^[\s\pZ]*(?i:fwd?|wg|tr|rv|enc|i)[\s\pZ]?:[\s\pZ]`)
 	// greets matches a line that only greets somebody, as letters begin.
-	greets = regexp.MustCompile(`^[\s\pZ]*(?i:dear|dearest|my dear|to whom|hi|hello|hey|hallo|liebe|lieber|liebes|hola|querid[oa]s?|estimad[oa]s?` +
-		`|bonjour|salut|chère?s?|olá|car[aoie]|prezad[oa]s?|ciao|gentile|beste|lieve|hej|kära|привет|дорог(?:ой|ая|ие))` +
+	greets = regexp.MustCompile(`^[\s\pZ]*(?i:dear|dearest|my dear|to whom|hi|hello|hey|hallo|liebe|lieber|liebes|hola` +
+		`|querid[oa]s?|estimad[oa]s?|bonjour|salut|chère?s?` +
+		`|olá|car[aoie]|prezad[oa]s?|ciao|gentile|beste|lieve|hej|kära|привет|дорог(?:ой|ая|ие))` +
 		`(?:[\s\pZ][\pL\pM'’.-]+){0,4}[\s\pZ]?[,!:]?[\s\pZ]*$|^[\s\pZ]*\p{Lu}[\pL\pM]{2,15},[\s\pZ]*$`)
 	// formal words address a person in a letter. They never address an assistant's user.
-	formal = regexp.MustCompile(`^[\s\pZ]*(?i:dear|dearest|my dear|to whom|liebe|lieber|querid|estimad|chère?|prezad|car[ao]|gentile|lieve|kära|дорог)`)
+	formal = regexp.MustCompile(`^[\s\pZ]*(?i:dear|dearest|my dear|to whom|liebe|lieber|querid|estimad|chère?|prezad|car[ao]` +
+		`|gentile|lieve|kära|дорог)`)
 
 	// ownLeads are words of a speaker's own lead-in that are in no heading: "Big news: ...", "Just so you know: ...".
 	ownLeads = WordSet(`big good bad great quick small short little latest funny sad happy life fun full current true actual personal
@@ -70,7 +73,9 @@ func opensStatement(said string) bool {
 // isOwnLead reports whether the words of a lead-in are the speaker's.
 func isOwnLead(lead string, words []Word, speaker string) bool {
 	first := words[0].Lower
-	if (firstPerson[first] || selves()[foldAccents(first)]) && len(words) > 1 {
+	speaks := slices.ContainsFunc(words, func(w Word) bool { return selfSubjects[w.Lower] }) || selves()[foldAccents(first)]
+	owns := slices.ContainsFunc(words, func(w Word) bool { return firstOwner[w.Lower] }) && !slices.ContainsFunc(words, namesOwner)
+	if (speaks || owns) && len(words) > 1 { // "as I told Kofi", "after my divorce"
 		return !slices.ContainsFunc(words, func(w Word) bool { return passing[w.Lower] })
 	}
 	last := foldAccents(words[len(words)-1].Lower)
