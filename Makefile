@@ -72,9 +72,9 @@ servers: ## build the real Weaviate and Temporal for local runs and tests
 TEST := -vet=off -timeout 20m
 RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
-# Packages with long waits start first, in parallel with packages that compute.
-SLOW := ./test/fault ./test/erasure ./test/e2e ./local/servers ./shared/store/bank/weaviate
-slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
+# Packages with long waits start first, the longest before the others, in parallel with packages that compute.
+SLOW := ./test/fault ./test/e2e ./shared/store/bank/weaviate ./test/erasure ./local/servers ./workflows/consolidation
+slow_first = $(foreach p,$(SLOW),$(filter $(p),$(1))) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
 test: servers ## test the product on embedded servers

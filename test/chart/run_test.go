@@ -102,6 +102,7 @@ func (i installation) start(t *testing.T, component, program string) {
 
 // TestWhatIsRenderedRuns runs the migration, all components and the chart's test with real servers.
 func TestWhatIsRenderedRuns(t *testing.T) {
+	t.Parallel()
 	servers, sum := harness.StartServers(t), sha256.Sum256([]byte(key))
 	tenant := map[string]any{"id": "acme", "api_keys": []string{"sha256:" + hex.EncodeToString(sum[:])}}
 	programs, err := harness.Programs(t.Context())

@@ -50,7 +50,8 @@ func killAll(t *testing.T, binary string, sessions []dataset.Session, want harne
 	up := start(t, binary, dir)
 	first := up.where
 	mneme(t, binary, dir, "ingest", "--no-wait", half)
-	await(t, "some sessions are formed", func(ctx context.Context) bool { return harness.Formed(ctx, up.client, sessions) >= 3 })
+	formed := harness.Formed(up.client, sessions)
+	await(t, "some sessions are formed", func(ctx context.Context) bool { return formed(ctx) >= 3 })
 	up.kill(t)
 	await(t, "no process of the folder is left", func(context.Context) bool { return len(processes(t, dir)) == 0 })
 
@@ -75,7 +76,7 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 	dir := t.TempDir()
 	up := start(t, binary, dir)
 	first := up.where
-	formed := func(ctx context.Context) int { return harness.Formed(ctx, up.client, sessions) }
+	formed := harness.Formed(up.client, sessions)
 	for i, name := range []string{servers.NameWeaviate, servers.NameTemporal} {
 		ports := filepath.Join(dir, name, name+".ports.json")
 		before := contentOf(t, ports)
