@@ -85,7 +85,7 @@ func must(t *testing.T, err error) {
 // are not. Each outage lasts until a service notices it. The final state must equal the state without outages.
 func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want harness.State) {
 	client := sys.Client(o.tenant)
-	count := func(ctx context.Context) int { return harness.Formed(ctx, client, sessions) }
+	count := harness.Formed(client, sessions)
 	goOn, published := newLoad(t, sys, o.tenant, sessions).start(upTo(2), upTo(3), upTo(4), upTo(5), len(sessions))
 	goOn()
 	for i, b := range o.both {
