@@ -119,7 +119,7 @@ func recognise(r io.Reader) (format, error) {
 	}
 	header, err := csv.NewReader(b).Read()
 	if err != nil {
-		return formatTurns, nil //nolint:nilerr // what is no table is read as turns, which says what is wrong
+		return formatTurns, nil //nolint:nilerr // the reader of turns reports the fault
 	}
 	for _, name := range header {
 		if strings.TrimSpace(name) == columnContext {

@@ -26,7 +26,7 @@ type SessionEvent struct {
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
 // terminal and name the field. It checks the speaker of a turn, and the ids of the turn and its attributes, as new ones
-// (memory.ValidNewID); those of a session's end and of an erasure may be any that an older version accepted.
+// (memory.ValidNewID). The end of a session and an erasure may have any id that an older version accepted.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {

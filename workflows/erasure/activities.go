@@ -72,7 +72,7 @@ func Worker(c client.Client, a *Activities, interceptors ...interceptor.WorkerIn
 	w := worker.New(c, Queue, worker.Options{
 		Interceptors: interceptors, DisableRegistrationAliasing: true,
 		DeadlockDetectionTimeout: 10 * time.Second, // as long as a task may last: a busy machine is no deadlock
-		WorkerStopTimeout:        5 * time.Second,  // for what was begun to end before its stores are closed
+		WorkerStopTimeout:        5 * time.Second,  // running activities end before their stores close
 	})
 	Register(w)
 	w.RegisterActivity(a)

@@ -72,7 +72,7 @@ func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 		}
 		if err != nil {
 			if r.ProtoMajor == 1 && r.Body != http.NoBody {
-				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+				w.Header().Set("Connection", "close") // the body stays unread; in HTTP/2 it would end other calls of the connection
 			}
 			write(w, r, ProblemOf(err))
 			return

@@ -106,7 +106,7 @@ func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handl
 
 // carryOut answers, and keeps the answer first: a client that has it never sees another one, but for secrets.
 func (s *Requests) carryOut(w http.ResponseWriter, r *http.Request, claim *store.Claim, next http.Handler, secrets []string) {
-	after := context.WithoutCancel(r.Context()) // the client may go; what was done has to be noted all the same
+	after := context.WithoutCancel(r.Context()) // the answer is recorded even if the client disconnects
 	finished := false
 	defer func() {
 		if !finished { // next has panicked
@@ -143,7 +143,7 @@ func without(a store.Stored, fields []string) store.Stored {
 	for _, name := range fields {
 		delete(body, name)
 	}
-	a.Body, _ = json.Marshal(body) // what was read can be written
+	a.Body, _ = json.Marshal(body) // a decoded body can be encoded
 	return a
 }
 

@@ -116,7 +116,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	}
 	p.SetHeaders(h)
 	e := protocolError(p)
-	if e.Code == jsonrpc.CodeInvalidParams { // what is wrong is the request itself
+	if e.Code == jsonrpc.CodeInvalidParams { // the request itself is wrong
 		e.Code = jsonrpc.CodeInvalidRequest
 	}
 	writeError(w, p.Status, nil, e)

@@ -63,7 +63,7 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 	if len(names) != 1 {
 		return "", door.Invalid(userField, "is to be given alone, or else agent_id, app_id or run_id: one entity is erased at a time, as a whole")
 	}
-	user := names.owner("") // never whom the key is for: nobody erases by leaving something out
+	user := names.owner("") // not the user of the key: an erasure needs a named user
 	return user, a.mayErase(ctx, user)
 }
 

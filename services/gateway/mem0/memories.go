@@ -170,7 +170,7 @@ func (a *api) find(ctx context.Context, id string) (found, error) {
 		UserId: bound(ctx), MemoryId: id,
 	}))
 	if err != nil {
-		if p := door.ProblemOf(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // what is no id is of no memory
+		if p := door.ProblemOf(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // a malformed id names no memory
 			err = noMemory()
 		}
 		return found{}, err

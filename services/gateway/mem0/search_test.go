@@ -223,7 +223,7 @@ func TestSearchOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		body object
-		want string // what is said
+		want string // the message
 	}{
 		{"one", object{"top_k": 1}, "I like green tea."},
 		{"above a threshold", object{"threshold": 0.8}, "I like green tea."},

@@ -185,7 +185,7 @@ func shownOf(api *huma.OpenAPI, op *huma.Operation) shownOperation {
 	return out
 }
 
-// fields lists the fields of an object, and of what it is made of. No schema of the API holds itself.
+// fields lists the fields of an object, and of its members. No schema of the API holds itself.
 func fields(api *huma.OpenAPI, s *huma.Schema, depth int) []shownField {
 	s = resolve(api, s)
 	if s.Type == huma.TypeArray {

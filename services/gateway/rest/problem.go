@@ -118,7 +118,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 // told turns an error into the client's problem of an operation. It logs the parts that clients do not see.
 func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := door.ProblemOf(err)
-	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // nobody is told where the client has gone
+	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // not after the client disconnected
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
 	}
 	var known located

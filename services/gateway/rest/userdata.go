@@ -156,7 +156,7 @@ func (a *API) exportUser(ctx context.Context, in *userRequest) (*exported, error
 	if err != nil {
 		return nil, err
 	}
-	if !stream.Receive() { // what goes wrong before the first line is a problem
+	if !stream.Receive() { // an error before the first line becomes a problem
 		if err := errors.Join(stream.Err(), stream.Close()); err != nil {
 			return nil, err
 		}

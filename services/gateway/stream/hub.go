@@ -53,7 +53,7 @@ type hub struct {
 	ready, done chan struct{}
 
 	mu       sync.Mutex
-	next     position // what is told next
+	next     position // position of the next event
 	clients  map[memory.Scope]map[*client]struct{}
 	loggedAt time.Time
 }

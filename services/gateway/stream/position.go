@@ -100,7 +100,7 @@ func (s seal) position(h http.Header) (position, error) {
 	}
 	text, err := s.Open(nil, nil, sealed, nil)
 	if err != nil {
-		return position{}, nil //nolint:nilerr // the client is told of a gap: the secret may be another by now
+		return position{}, nil //nolint:nilerr // the client gets a gap event: the secret may have changed
 	}
 	p, ok := decodePosition(text)
 	if !ok {

@@ -160,7 +160,7 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 	case t.Time.IsZero(): // which would be encoded as a time that is missing
 		return bus.Message{}, memory.ValidTime("turn.time", t.Time, i.Now())
 	}
-	if err := t.Attributes.ValidateNew("turn."); err != nil { // what is wrong with metadata may not be encoded
+	if err := t.Attributes.ValidateNew("turn."); err != nil { // wrong metadata may fail to encode
 		return bus.Message{}, err
 	}
 	t.SessionID = session

@@ -286,7 +286,7 @@ func (h *Webhooks) post(ctx context.Context, to Endpoint, d webhooks.Delivery) (
 		return 0, 0, err
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again; what it says is nobody's to keep
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again; the body is dropped
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		wait = time.Duration(min(seconds, int(maxRetryAfter.Seconds()))) * time.Second
 	}

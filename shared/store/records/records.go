@@ -201,7 +201,7 @@ func (s *Store) Flush(ctx context.Context) {
 }
 
 func (s *Store) write(ctx context.Context, w write) (written bool) {
-	err := w.run(context.WithoutCancel(ctx)) // what is begun is ended, within the timeout
+	err := w.run(context.WithoutCancel(ctx)) // a begun write ends, within the timeout
 	if err != nil {
 		s.lost.Add(ctx, 1)
 		s.o.Log.WarnContext(ctx, w.what+" is not recorded", "tenant", w.scope.Tenant, "error", err)
