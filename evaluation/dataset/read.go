@@ -183,7 +183,7 @@ func contextsBeside(path string) (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%w: %s holds PersonaMem's questions, and beside it are %d files that could be their conversations, want %s or one",
+		return "", fmt.Errorf("%w: %s has PersonaMem's questions, and %d files in its folder may have their conversations, want %s or one file",
 			ErrFormat, name, len(found), filepath.Base(named))
 	}
 	return found[0], nil

@@ -61,7 +61,7 @@ func (a Ablation) Prior(from ranking.Prior) (ranking.Prior, error) {
 	for _, name := range a.Features {
 		i := slices.Index(from.Names, name)
 		if i < 0 {
-			return ranking.Prior{}, fault.Terminal("features", "have no %q, which is to be left out: %s", name, a.Name)
+			return ranking.Prior{}, fault.Terminal("features", "have no %q to leave out: %s", name, a.Name)
 		}
 		from.Weights.W[i] = 0
 	}
