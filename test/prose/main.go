@@ -112,7 +112,8 @@ func measure(parts map[string][]int, report func(string, ...any), out io.Writer)
 		all[most] = append(all[most], n...)
 		mean, p90 := figures(n)
 		if len(n) >= fewest && (mean > most.mean || p90 > most.p90) {
-			report("%s: sentences have %.1f words on average and %d at the 90th percentile, want at most %g and %d", name, mean, p90, most.mean, most.p90)
+			report("%s: sentences have %.1f words on average and %d at the 90th percentile, want at most %g and %d",
+				name, mean, p90, most.mean, most.p90)
 		}
 	}
 	for _, kind := range []struct {

@@ -24,12 +24,13 @@ func TestCheck(t *testing.T) {
 		"page.md":   {Data: []byte("text\n")},
 		"a/code.go": {Data: []byte("// Text.\nx int // text\n")},
 	}
+	wrong := alert{Check: "Mneme.Terms", Message: "write this", Line: 3}
 	for name, c := range map[string]struct {
 		found map[string][]alert
 		want  string // part of the output; empty for no problem
 	}{
 		"short sentences":          {found: map[string][]alert{"page.md": sentences(20, 16), "a/code.go": sentences(20, 13)}},
-		"an error of the style":    {map[string][]alert{"page.md": {sentence(1, 9), {Check: "Mneme.Terms", Message: "write this", Line: 3}}}, "page.md:3: write this"},
+		"an error of the style":    {map[string][]alert{"page.md": {wrong}}, "page.md:3: write this"},
 		"a long sentence":          {map[string][]alert{"page.md": {sentence(4, 36)}}, "page.md:4: a sentence has 36 words"},
 		"a long comment":           {map[string][]alert{"a/code.go": {sentence(1, 36)}}, "a/code.go:1: a sentence has 36 words"},
 		"comments after code":      {found: map[string][]alert{"a/code.go": {sentence(1, 9), sentence(2, 36)}}},
