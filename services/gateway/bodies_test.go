@@ -228,7 +228,7 @@ func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 			"Idempotency-Key": {"k"},
 		}
 		status, body := send(t, req)
-		if status != http.StatusBadRequest || !strings.Contains(body, c.field+": is there twice") {
+		if status != http.StatusBadRequest || !strings.Contains(body, c.field+": occurs twice") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}

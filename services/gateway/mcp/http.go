@@ -99,7 +99,7 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 		}
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
 			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "method",
-			Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
+			Detail: fmt.Sprintf("the server has no method %q", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Status: w.refused, Code: door.CodeInternal, Detail: text}))

@@ -90,7 +90,7 @@ func (s *server) user(ctx context.Context, named string) (string, error) {
 		named = s.bound(ctx)
 	}
 	if named == "" {
-		return "", door.Invalid("user_id", "is missing: the API key is for all users of its tenant, so name the one who is meant")
+		return "", door.Invalid("user_id", "is missing: the API key is for all users of its tenant, so name one user")
 	}
 	return named, nil
 }

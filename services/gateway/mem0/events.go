@@ -185,7 +185,7 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if kind := q.Get("event_type"); kind != "" && kind != eventAdd {
-		return nil, door.Invalid("event_type", "is not ADD: only what is added is an event here")
+		return nil, door.Invalid("event_type", "is not ADD: only additions are events")
 	}
 	key := bound(r.Context())
 	if err := upstream.Check(r.Context(), access.Read, key); err != nil {

@@ -140,11 +140,11 @@ func (keyHeader) Schema(huma.Registry) *huma.Schema {
 }
 
 func (matchHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags of the memory as it was read; where none of them is the current one, " +
-		"nothing is changed, and the answer is 412. `*` is any."}
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client read. If none of them is the current one, " +
+		"the call changes nothing and answers 412. `*` matches any."}
 }
 
 func (etagHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has; where one of them is the current one, " +
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has. If one of them is the current one, " +
 		"the answer is 304."}
 }
