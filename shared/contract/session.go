@@ -102,7 +102,7 @@ func envelope(p identified) Envelope {
 // field.
 func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	if p == nil {
-		return memory.Turn{}, fault.Terminal("turn", "is missing, want the turn that tells it")
+		return memory.Turn{}, fault.Terminal("turn", "is missing, want the source turn")
 	}
 	return newTurnFrom(p, sessionID, now)
 }
@@ -137,7 +137,7 @@ func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 // checkNoAlias refuses an alias of a memory. Only a request to update the memory has one.
 func checkNoAlias(t memory.Turn) error {
 	if t.AliasOf != "" {
-		return fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")
+		return fault.Terminal("turn.alias_of", "is set, want it only in UpdateMemory")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func CheckJSONText(field string, text []byte) error {
 			first := at.top().keys
 			at = at[:max(len(at)-1, 0)]
 			if key, ok := repeated(keys[first:]); ok {
-				return fault.Terminal(strings.TrimPrefix(at.in(field)+"."+shownName(key), "."), "is there twice")
+				return fault.Terminal(strings.TrimPrefix(at.in(field)+"."+shownName(key), "."), "occurs twice")
 			}
 			keys = keys[:first]
 		case '"':

@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// The store keeps the ids of accepted turns, sessions and erasures for a while. They separate a pending item from an unknown one, before the
-// services behind the gateway have either. A set for each user and day holds a few bytes of the hash of each id.
+// The store keeps the ids of accepted turns, sessions and erasures for a while. They separate a pending item from an
+// unknown one, before the services behind the gateway have either. A set for each user and day holds a few bytes of the hash of each id.
 
 // Accepted is a kind of accepted item.
 type Accepted string
