@@ -87,7 +87,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 func (in DecideInput) room() (int, error) {
 	n, err := size(in)
 	if err != nil {
-		return 0, fmt.Errorf("encode what is decided on: %w", err)
+		return 0, fmt.Errorf("encode the input of the decision: %w", err)
 	}
 	return (maxPayloadBytes - n) / 2, nil
 }

@@ -62,7 +62,7 @@ func (a *Activities) CountStores(ctx context.Context, r Request) ([]Count, error
 // failed logs an error and returns its class.
 func (a *Activities) failed(ctx context.Context, what string, s Store, err error) string {
 	if a.Log != nil {
-		a.Log.WarnContext(ctx, "erasure: a store failed and is tried again", "operation", what, "store", s.Name(), "error", err)
+		a.Log.WarnContext(ctx, "erasure: a store failed, retrying", "operation", what, "store", s.Name(), "error", err)
 	}
 	return connect.CodeOf(rpcerror.From(err)).String()
 }
