@@ -36,7 +36,7 @@ func Ablations() []Ablation {
 		}},
 		{Name: "without places spread over sessions", Settings: map[string]string{"MNEME_RERANKER_SPREAD": "0"}},
 		{Name: "without places for constraints and preferences", Settings: map[string]string{"MNEME_RECALL_OWN_PLACES": "0"}},
-		{Name: "without what stands for requests", Features: []string{"standing", "request_standing"}},
+		{Name: "without the model of standing needs", Features: []string{"standing", "request_standing"}},
 	}
 }
 
