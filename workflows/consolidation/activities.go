@@ -86,7 +86,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 		candidates[i].Vector = vectors[i]
 	}
 	out := Extracted{Candidates: candidates, More: more, Known: known, Reused: reused, Failed: failed}
-	return out, fits("what the turns say", out)
+	return out, fits("the content of the turns", out)
 }
 
 // sound removes faulty candidates.

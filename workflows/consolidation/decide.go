@@ -50,7 +50,7 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return decided, fits("what was decided", decided)
+	return decided, fits("the decision", decided)
 }
 
 // madeBefore returns the bank's entries, in every state, that come from the turns of a batch. Such entries exist if
@@ -203,7 +203,7 @@ func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decide
 		verdict.Lookups[i].Vector = vectors[i]
 	}
 	out := Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}
-	return out, fits("what is asked for", out)
+	return out, fits("the request", out)
 }
 
 // plan converts a verdict into writes.

@@ -87,7 +87,7 @@ func (a *Activities) Edit(ctx context.Context, in EditInput) (Decided, error) {
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return decided, fits("what was decided", decided)
+	return decided, fits("the decision", decided)
 }
 
 // written reports whether the request was carried out before. A turn with another earlier decision cannot become an

@@ -34,7 +34,7 @@ type eraseOutput struct {
 }
 
 // erasing is the value of eraseOutput.State.
-const erasing = "Accepted. What was said until now is erased within moments; what is said from now on is new."
+const erasing = "Accepted. Mneme erases all earlier data within moments. Later statements are new data."
 
 func (s *server) addEraseTools(to *sdk.Server, takes schemas) {
 	const costs = "no model; it answers at once, and the erasure is done within moments."

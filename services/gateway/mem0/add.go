@@ -38,7 +38,7 @@ var hints = []string{
 }
 
 // noExpiry is the reason for a refused date. A caller that sends a date relies on it.
-const noExpiry = "memories do not expire here: delete what is not to be kept any longer"
+const noExpiry = "memories do not expire: delete the memories that you no longer need"
 
 // addition is a checked request to add something.
 type addition struct {
@@ -174,7 +174,7 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 		return nil, what.named(err)
 	}
 	what.leaveOut(left)
-	return what.answer(statusPending, "What was said is in, and memories are formed in the background: ask for the event."), nil
+	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
 }
 
 // begin keeps the event.
@@ -257,7 +257,7 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 	if err := a.State.Done(ctx, scope, what.id); err != nil {
 		a.Log.WarnContext(ctx, "mem0's API: cannot record the end of an event", "error", err)
 	}
-	out := what.answer(statusSucceeded, "What the user says is stored as it is.")
+	out := what.answer(statusSucceeded, "The user's messages are stored unchanged.")
 	out["results"] = results
 	return out, nil
 }

@@ -47,7 +47,7 @@ func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisst
 	for _, t := range turns {
 		args = append(args, member(Turn, t.ID), member(owned, t.ID), member(said, saying(session, t)))
 	}
-	out, err := s.run(ctx, "note what was accepted", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
+	out, err := s.run(ctx, "record accepted items", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
 	if err == nil && out[0] == erased {
 		err = redisstore.ErrErased
 	}
@@ -79,7 +79,7 @@ func (s *Store) Reused(
 	}
 	found := make([]*goredis.BoolSliceCmd, len(sets))
 	var read *goredis.SliceCmd
-	err = s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+	err = s.Pipelined(ctx, "look up accepted items", func(ctx context.Context, p goredis.Pipeliner) {
 		read = redisstore.ReadToken(ctx, p, s.FenceKey(scope))
 		for i := 0; i < len(sets) && len(asked) > 0; i++ {
 			found[i] = p.SMIsMember(ctx, sets[i], asked...)
@@ -107,7 +107,7 @@ func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id
 		sets = s.dates(erasureSets, scope)
 	}
 	var found []*goredis.BoolCmd
-	err := s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "look up accepted items", func(ctx context.Context, p goredis.Pipeliner) {
 		for _, set := range sets {
 			found = append(found, p.SIsMember(ctx, set, member(kind, id)))
 		}

@@ -84,7 +84,7 @@ func parseAll(lines []byte, first int) ([]Record, error) {
 		}
 		name, id := r.identity()
 		if before, twice := known[name+id]; twice {
-			return nil, at(number, name, "is that of line %d, too", before)
+			return nil, at(number, name, "is also the value of line %d", before)
 		}
 		known[name+id] = number
 		records = append(records, r)

@@ -174,13 +174,13 @@ func (s *Store) sweep(ctx context.Context) error {
 
 // sweepTenant removes some expired items of a tenant. There may be more.
 func (s *Store) sweepTenant(ctx context.Context, tenant string) (more bool, err error) {
-	due, err := s.Eval(ctx, "find what has expired", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
+	due, err := s.Eval(ctx, "find expired items", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
 	if err != nil {
 		return false, err
 	}
 	users, err := due.StringSlice()
 	if err != nil {
-		return false, unreadable("find what has expired", err)
+		return false, unreadable("find expired items", err)
 	}
 	for _, user := range users {
 		if _, err := s.Eval(ctx, "sweep", s.scripts.sweep, s.itemKeys(tenant, user), user, sweptItems); err != nil {
