@@ -31,6 +31,8 @@ KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
 KO := github.com/google/ko@v0.19.1
 CRANE := github.com/google/go-containerregistry/cmd/crane@v0.22.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+# Later versions need a module that the module proxy lacks.
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -208,8 +210,15 @@ bench: servers ## measure the speed and its baselines, and print a table
 # lists and patterns of the rules.
 LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.go|^shared/formation/embedded/
 
+# Texts that other files generate.
+GENERATED := \.pb\.go$$|\.connect\.go$$|^docs/configuration\.md$$|^charts/mneme/README\.md$$
+
+.PHONY: prose
+prose: $(TOOLS)/vale ## check the English of documents and Go comments
+	@set -o pipefail; git ls-files '*.md' '*.go' | grep -vE '$(GENERATED)' | xargs $(TOOLS)/vale --no-exit --minAlertLevel=suggestion --output=JSON | $(GO) run ./test/prose
+
 .PHONY: lint
-lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
+lint: prose $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check English, form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./... ./lab/...
@@ -269,6 +278,8 @@ $(TOOLS)/staticcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(STATICCHECK)
 $(TOOLS)/revive:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(REVIVE)
+$(TOOLS)/vale:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(VALE)
 $(TOOLS)/workflowcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
 $(TOOLS)/gotestsum:

@@ -28,7 +28,7 @@ type letters struct {
 // lettered names a turn, or the end of a session if turn is empty.
 type lettered struct{ user, session, turn string }
 
-// watchLetters starts a watch at the end of the dead-letter topic.
+// watchLetters starts a watch at the end of the dead letter topic.
 func (s *session) watchLetters(ctx context.Context) (*letters, error) {
 	busClient, err := s.openBus(ctx)
 	if err != nil {

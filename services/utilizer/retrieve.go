@@ -129,7 +129,7 @@ func (r *Recaller) readCore(ctx context.Context, scope memory.Scope) (memory.Cor
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return memory.Core{}, nil, fmt.Errorf("read what the core block rests on: %w", err)
+		return memory.Core{}, nil, fmt.Errorf("read the sources of the core block: %w", err)
 	}
 	return core, slices.DeleteFunc(memories, func(m memory.Memory) bool { return m.ID == "" }), nil
 }

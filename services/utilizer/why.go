@@ -28,7 +28,7 @@ const (
 )
 
 // errTooMuch means that the expected memories need more reads than a diagnosis makes.
-var errTooMuch = errors.New("what is expected takes more reading than a diagnosis does")
+var errTooMuch = errors.New("the expected turns or text need more reads than a diagnosis allows")
 
 // diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: nothing is
 // learned from the queries of a diagnosis.
@@ -207,7 +207,7 @@ func turnsThatTell(
 	every := append(memory.Recallable(), memory.StatusQuarantined)
 	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
 	if err != nil {
-		return nil, nil, fmt.Errorf("search what is expected: %w", err)
+		return nil, nil, fmt.Errorf("search the expected text: %w", err)
 	}
 	var sources []string
 	for _, f := range found {
@@ -235,7 +235,7 @@ func turnsThatTell(
 			return append(memories, slices.DeleteFunc(made, known)...), []memory.Turn{t}, err
 		}
 		if read++; read > maxDiagnosed {
-			return nil, nil, fmt.Errorf("%w: it is not told by the memories nearest to it, nor in %d of the user's turns; "+
+			return nil, nil, fmt.Errorf("%w: neither the nearest memories nor %d of the user's turns contain it; "+
 				"name the turn instead, by expect_turn_ids", errTooMuch, maxDiagnosed)
 		}
 	}

@@ -33,7 +33,7 @@ func IsNamesake(text string, words []Word, i int) bool {
 	case !namesakes[name]:
 		return false
 	case name != w.Lower:
-		return true // only what has a name has something
+		return true // only a thing with a name owns something
 	case !w.Capital:
 		return false
 	}

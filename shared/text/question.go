@@ -280,7 +280,7 @@ func (c clause) asksTime(at int) bool {
 	if from == at-1 {
 		return false // no article: not one that the two of them know of
 	}
-	for k := at - 1; k > from; k-- { // behind a verb it is no object of the one who asks
+	for k := at - 1; k > from; k-- { // behind a verb it is no object of the speaker
 		if auxiliaries[c.words[k].Lower] {
 			return false
 		}

@@ -186,7 +186,7 @@ func part(s, speaker string) *parted {
 	return p
 }
 
-// doubt marks what is the speaker's own of some bytes as unsure.
+// doubt marks the speaker's own part of some bytes as unsure.
 func (p *parted) doubt(from, to int) {
 	for i := from; i < to; i++ {
 		if p.voices[i] == ownWord {
@@ -195,7 +195,7 @@ func (p *parted) doubt(from, to int) {
 	}
 }
 
-// passages passes on what is reported or claimed in a line that begins at a byte of the text.
+// passages passes on the reports and claims of a line that begins at a byte of the text.
 func (p *parted) passages(line string, at int) {
 	claim := false
 	for len(line) > 0 {
@@ -211,7 +211,7 @@ func (p *parted) passages(line string, at int) {
 	}
 }
 
-// passage passes on what is reported in a passage, and what a clause of it claims.
+// passage passes on the reports of a passage, and the claims of its clauses.
 func (p *parted) passage(c string, at int) {
 	for c != "" {
 		end := at + len(strings.TrimRight(c, "\n"))

@@ -45,7 +45,7 @@ func serverOutages(sys *harness.System) []outages {
 		{tenantWeaviate, sys.Servers.Weaviate, complaint{harness.Booster, "Activity error", 3}},
 		{tenantTemporal, sys.Servers.Temporal, complaint{harness.Booster, "attempt failed", 1}},
 		{tenantRedis, sys.Servers.Redis, complaint{harness.Booster, "attempt failed", 4}},
-		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, trying on", 1}},
+		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, retrying", 1}},
 	} {
 		end := func(t *testing.T) {
 			res, err := sys.HTTP().Get(sys.URL(t, harness.Utilizer) + "/readyz")

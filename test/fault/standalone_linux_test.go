@@ -212,7 +212,7 @@ func start(t *testing.T, binary, dir string) *running {
 	return r
 }
 
-var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
+var portTaken = regexp.MustCompile(`is used by another process; stop it, or delete (\S+\.ports\.json)`)
 
 // tail is the number of bytes of a log that a failed test shows.
 const tail = 20_000

@@ -92,7 +92,7 @@ func (u *unit) inProcess(log *os.File) *run {
 		defer close(r.done)
 		err := runner.Run(ctx, u.service, runner.Options{Environ: u.environ, Stderr: log})
 		if err == nil && ctx.Err() == nil {
-			err = errors.New("ended by itself")
+			err = errors.New("exited unexpectedly")
 		}
 		cancel()
 		r.err = errors.Join(err, log.Close())

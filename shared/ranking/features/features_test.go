@@ -170,7 +170,7 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	}
 }
 
-// A name that is also a stop word is a name where it is written as a name.
+// A stop word counts as a name if the text writes it as a name.
 func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
 	for query, want := range map[string]string{
 		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will", "What does the boss like?": "",

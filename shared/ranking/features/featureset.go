@@ -23,7 +23,7 @@ const (
 	nearWords              // how near the nearest word is to each word of the query
 	spokenBy               // the one the query names said it
 	spokenByOther          // somebody else did
-	saidThen               // it was said about the time that the query names
+	saidThen               // its turn is from about the time that the query names
 	happenedThen           // it happened at that time
 	tellsTime              // the query asks when, and it has words of time
 	hasEvent               // the query asks when, and its event is dated
@@ -54,8 +54,8 @@ const (
 	around                 // meaning, of it and the turns beside it together
 	apart                  // meaning, without what all of the user's turns have in common
 	sessionLead            // session, with only the best of them counting
-	standing               // how likely later requests have to respect what was said
-	requestStanding        // standing, where a user asks an assistant, and names nobody who speaks
+	standing               // how likely later requests have to respect the statement
+	requestStanding        // standing, if a user asks an assistant, and names no speaker
 	requestSession         // session, likewise
 	requestMeaning         // meaning, likewise
 	requestTopical         // topical, likewise

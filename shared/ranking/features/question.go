@@ -51,7 +51,7 @@ func (x *Index) understand(q Query) asked {
 	form := text.Words(read.Question)
 	in := text.Detect(q.Text, x.languages[0])
 	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(read, in)}
-	a.spelled = slices.Clip(a.spelled) // the query's own come behind those of the index
+	a.spelled = slices.Clip(a.spelled) // the query's spellings follow the index's
 	a.when = a.language.AsksWhen(read.Question, form)
 	if a.language == text.English {
 		a.head = x.head(read.Question, form)
@@ -202,7 +202,7 @@ func lookup(numbers map[string]int32, key string) int32 {
 	return -1
 }
 
-// named returns the speaker in a query, or -1 for none or several. "I" is the user who asks, if there is one.
+// named returns the speaker in a query, or -1 for none or several. "I" is the user of the query, if there is one.
 func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && in.SaysI(query, said)

@@ -21,7 +21,7 @@ const (
 // wellFormed matches the lines of a profile, by section and by speaker.
 var wellFormed = regexp.MustCompile(`^(?:` +
 	`- ` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
-	`|- ` + inside + raw + `(?: \[\d+\])?` + // what is told in the third person
+	`|- ` + inside + raw + `(?: \[\d+\])?` + // a statement in the third person
 	`|- ` + date + `: ` + speaker + `: “` + inside + `”` + // a turn
 	`|(?:core|constraints|preferences|recent|timeline):)$`)
 

@@ -207,7 +207,7 @@ func (w *writer) addHead(u *unit) {
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
 	words := text.Pieces(recall.Plain(m.Content))
-	room := w.left - 1 - countWords(dressed(m, "…")) // the citation, and what is not of the memory
+	room := w.left - 1 - countWords(dressed(m, "…")) // less the citation, and the text around the memory
 	if room < 1 || len(words) <= room {
 		return
 	}
