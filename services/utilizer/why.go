@@ -152,7 +152,7 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
 		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
-		Past: result.Evidence.Horizon.Past,
+		Past: result.Evidence.Query.Horizon.Past,
 	}
 	for _, section := range result.Profile.Sections {
 		run.Profile = append(run.Profile, section.Lines...)
