@@ -20,6 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -146,7 +147,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	if !q.Unranked {
 		places = recall.InOrder(q.asked.Horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
 	}
-	if !q.asked.Horizon.Past {
+	if q.asked.Horizon.Intent != intent.Past {
 		if err := r.leaveOut(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)
 		}
@@ -170,7 +171,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Profiling = time.Since(began)
 	link(span, out.Profile.Cited)
 	span.SetAttributes(telemetry.AttrCandidates.Int(len(found.candidates)),
-		telemetry.AttrIntent.String(q.asked.Intent().String()), telemetry.AttrWants.StringSlice(q.asked.Wants.Names()),
+		telemetry.AttrIntent.String(q.asked.Horizon.Intent.String()), telemetry.AttrWants.StringSlice(q.asked.Wants),
 		telemetry.AttrCited.Int(len(out.Profile.Cited)), telemetry.AttrDegraded.StringSlice(out.Degraded))
 	out.Latency = time.Since(start)
 	r.Metrics.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))

@@ -71,7 +71,7 @@ func TestRecall(t *testing.T) {
 		t.Errorf("links to %v, want once to the trace that formed what is shown", links)
 	}
 	understood := map[attribute.Key]string{
-		telemetry.AttrIntent: "present", telemetry.AttrWants: `["name","fact"]`,
+		telemetry.AttrIntent: "present", telemetry.AttrWants: `["name","interrogative","fact"]`,
 	}
 	for _, a := range span.Attributes() {
 		if want, ok := understood[a.Key]; ok && a.Value.Emit() == want {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -72,7 +73,7 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 		return nil
 	})
 	switch {
-	case h.Past:
+	case h.Intent == intent.Past:
 	case known != nil && known.index != nil:
 		f.core, f.coreMemories = known.core, known.coreMemories
 	default:
@@ -245,12 +246,12 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 // the version of a memory that fits the time of the query.
 func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	h := q.asked.Horizon
-	asked := features.Query{Query: q.asked, Vector: f.vector, Past: h.Past || h.Event}
+	asked := features.Query{Query: q.asked, Vector: f.vector, Past: h.Intent != intent.Present}
 	if !q.Filter.IsZero() {
 		asked.Match = q.Filter.Match
 	}
 	depth := max(q.Candidates, features.SupportDepth)
-	if h.Past {
+	if h.Intent == intent.Past {
 		depth *= 2 // to replace memories outside the horizon
 	}
 	all := x.Candidates(asked, q.chooser, depth)
@@ -260,7 +261,7 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
 	f.request = f.from != nil && x.IsRequest(q.asked) // a search result does not show other speakers
 	f.candidates = all[:min(len(all), q.Candidates)]
-	if f.request && !h.Past {
+	if f.request && h.Intent != intent.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }

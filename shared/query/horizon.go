@@ -9,10 +9,9 @@ import (
 
 // Horizon is the time that a query asks about.
 type Horizon struct {
-	// Past means that the query asks about an earlier state, so superseded memories count, too.
-	Past bool
-	// Event means that the query asks for an event. Memories of it count even if they are no longer valid.
-	Event bool
+	// Intent is the present, a past state or an event. Superseded memories count for a past state. Memories of an
+	// event count even if they are no longer valid.
+	Intent intent.Intent
 	// At is the last day asked about; zero where the query names none.
 	At time.Time
 	// Exact means that the caller gave At explicitly, so later turns are left out. A time in the query itself is
@@ -23,11 +22,18 @@ type Horizon struct {
 // horizonOf reads the horizon of a question that names these dates. An explicit time of the caller takes precedence.
 func horizonOf(question Phrase, dates []text.DateMention, in Input) Horizon {
 	if !in.AsOf.IsZero() {
-		return Horizon{Past: true, At: in.AsOf, Exact: true}
+		return Horizon{Intent: intent.Past, At: in.AsOf, Exact: true}
 	}
+	var h Horizon
 	r := intent.Trained().Read(question.Text, dates, in.Now)
-	if r.At.IsZero() {
-		return Horizon{Past: r.Past, Event: r.Event}
+	switch {
+	case r.Past:
+		h.Intent = intent.Past
+	case r.Event:
+		h.Intent = intent.Event
 	}
-	return Horizon{Past: true, At: r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)}
+	if !r.At.IsZero() {
+		h.At = r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)
+	}
+	return h
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -48,8 +47,10 @@ type Query struct {
 	Dates []text.DateMention
 	// Horizon is the time that the query asks about.
 	Horizon Horizon
-	// Wants is the kind of answer that the query wants.
+	// Wants are the kinds of answer that the query wants.
 	Wants Wants
+	// Category are the words for the kind of thing that is asked for: "music" in "what kind of music".
+	Category []string
 	// own counts the words of the text by language, and asked those of the question.
 	own, asked text.Tally
 	// when is whether the question asks for a time in English.
@@ -80,7 +81,7 @@ func Understand(in Input) Query {
 		dates = text.Dates(q.Question.Text, in.Now)
 	}
 	q.Horizon = horizonOf(q.Question, dates, in)
-	q.Wants = wantsOf(q.Question, q.asked.Language(text.English))
+	q.Wants, q.Category = wantsOf(q.Question, q.asked.Language(text.English)), categoryOf(q.Question)
 	q.when = asksWhen(q.Question)
 	return q
 }
@@ -115,15 +116,4 @@ func (q Query) AsksWhen(expected text.Language) bool {
 		}
 		return strings.HasPrefix(canonical, when+" ") || strings.HasPrefix(rest, when+" ")
 	})
-}
-
-// Intent is the time that the query is about: the present, a past state, or an event.
-func (q Query) Intent() intent.Intent {
-	switch {
-	case q.Horizon.Past:
-		return intent.Past
-	case q.Horizon.Event:
-		return intent.Event
-	}
-	return intent.Present
 }

@@ -7,56 +7,50 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Wants is the kind of answer that the form of a question shows. Only AboutUser reads other languages than English.
+// Wants are the kinds of answer that the form of a question shows. Only AboutUser reads other languages than English.
 // See also [Query.AsksWhen].
-type Wants struct {
-	// Amount means that a number answers. Name means that the name of a person, a place or a thing answers.
-	Amount, Name bool
-	// Several means that the answer has more than one part.
-	Several bool
-	// Interrogative means that the question begins with a question word, so it asks for no action.
-	Interrogative bool
-	// Fact means that the question asks for a fact: "where does Ines live" and "has she a car", but not "what are
-	// some good hotels".
-	Fact bool
-	// OwnFact means that the question asks for a fact about the speaker: "where do I live" and "what's my dog's
-	// name", but not "what could I cook".
-	OwnFact bool
-	// AboutUser means that the question is about the user of the memory, and not about a companion of the user.
-	AboutUser bool
-	// Category are the words for the kind of thing that is asked for: "music" in "what kind of music".
-	Category []string
-}
+type Wants []string
 
-// Names returns the names of the kinds that apply, for traces.
-func (w Wants) Names() []string {
-	var out []string
-	for _, kind := range [...]struct {
-		name    string
-		applies bool
-	}{
-		{"amount", w.Amount}, {"name", w.Name}, {"several", w.Several}, {"fact", w.Fact}, {"own_fact", w.OwnFact},
-		{"about_user", w.AboutUser},
-	} {
-		if kind.applies {
-			out = append(out, kind.name)
+// The kinds of answer.
+const (
+	// Amount is a number. Name is the name of a person, a place or a thing.
+	Amount, Name = "amount", "name"
+	// Several is an answer of more than one part.
+	Several = "several"
+	// Interrogative questions begin with a question word, so they ask for no action.
+	Interrogative = "interrogative"
+	// Fact is a fact: "where does Ines live" and "has she a car", but not "what are some good hotels".
+	Fact = "fact"
+	// OwnFact is a fact about the speaker: "where do I live" and "what's my dog's name", but not "what could I cook".
+	OwnFact = "own_fact"
+	// AboutUser questions are about the user of the memory, and not about a companion of the user.
+	AboutUser = "about_user"
+)
+
+// Has reports whether a kind of answer is wanted.
+func (w Wants) Has(kind string) bool { return slices.Contains(w, kind) }
+
+// wantsOf reads the kinds of answer that a question wants. l is its language.
+func wantsOf(p Phrase, l text.Language) (w Wants) {
+	add := func(kind string, wanted bool) {
+		if wanted {
+			w = append(w, kind)
 		}
 	}
-	return out
-}
-
-// wantsOf reads the kind of answer that a question wants. l is its language.
-func wantsOf(p Phrase, l text.Language) Wants {
-	w := Wants{Several: needsSeveral(p.Words), AboutUser: isAboutUser(p, l), Category: categoryOf(p)}
-	w.Amount, w.Name = fittingAnswers(p.Words)
-	if len(p.Words) == 0 {
-		return w
+	first := ""
+	if len(p.Words) > 0 {
+		first = p.Words[0].Lower
 	}
-	first := p.Words[0].Lower
+	amount, name := fittingAnswers(p.Words)
 	advised := containsAny(p.Words, advising)
-	w.Interrogative = first == "when" || text.IsQuestionWord(first)
-	w.Fact = (w.Interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering)
-	w.OwnFact = w.Interrogative && !advised && asksAboutSpeaker(p.Words)
+	interrogative := first == "when" || text.IsQuestionWord(first)
+	add(Amount, amount)
+	add(Name, name)
+	add(Several, needsSeveral(p.Words))
+	add(Interrogative, interrogative)
+	add(Fact, (interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering))
+	add(OwnFact, interrogative && !advised && asksAboutSpeaker(p.Words))
+	add(AboutUser, isAboutUser(p, l))
 	return w
 }
 

@@ -5,15 +5,16 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // Statuses returns the states of the memories that a query with this horizon may show.
 func Statuses(h query.Horizon) []memory.Status {
 	switch {
-	case h.Past:
+	case h.Intent == intent.Past:
 		return memory.Recallable()
-	case h.Event:
+	case h.Intent == intent.Event:
 		return []memory.Status{memory.StatusActive, memory.StatusSuperseded}
 	}
 	return []memory.Status{memory.StatusActive}
@@ -25,14 +26,14 @@ func Statuses(h query.Horizon) []memory.Status {
 // version is kept, unless it was no longer valid at that time, or was retracted as never valid. For an event, a
 // version is left out if a later version has all its turns, or if it was retracted.
 func Within(h query.Horizon, found []bank.Scored) []bank.Scored {
-	if h.Event {
+	if h.Intent == intent.Event {
 		return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool {
 			return !slices.Contains(Statuses(h), s.Memory.Status) || slices.ContainsFunc(found, func(o bank.Scored) bool {
 				return slices.Contains(o.Memory.Predecessors, s.Memory.ID) && covers(o.Memory.Sources, s.Memory.Sources)
 			})
 		})
 	}
-	if !h.Past {
+	if h.Intent != intent.Past {
 		return found
 	}
 	drop := map[string]bool{}
@@ -67,7 +68,7 @@ func InOrder[T any](h query.Horizon, ranked []T, of func(T) memory.Memory) []T {
 	before := make([][]int, len(ranked))
 	for newer, r := range ranked {
 		m := of(r)
-		olderFirst := h.Past && (h.At.IsZero() || m.ValidFrom.After(h.At))
+		olderFirst := h.Intent == intent.Past && (h.At.IsZero() || m.ValidFrom.After(h.At))
 		for _, link := range m.Links {
 			older, ok := places[link]
 			switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
@@ -33,11 +34,11 @@ func TestFilter(t *testing.T) {
 		want []string
 	}{
 		"now keeps what was found":           {query.Horizon{}, []string{"braga", "dog", "lisbon", "porto"}},
-		"the past keeps what held before":    {query.Horizon{Past: true}, []string{"dog", "lisbon", "porto"}},
-		"a time keeps what held then":        {query.Horizon{Past: true, At: day(2023, 1, 1)}, []string{"dog", "porto"}},
-		"the day of a change is the new one": {query.Horizon{Past: true, At: day(2024, 3, 1)}, []string{"braga", "dog"}},
-		"before all that was told":           {query.Horizon{Past: true, At: day(1999, 1, 1)}, []string{"dog", "lisbon"}},
-		"exactly then, nothing was told":     {query.Horizon{Past: true, At: day(1999, 1, 1), Exact: true}, nil},
+		"the past keeps what held before":    {query.Horizon{Intent: intent.Past}, []string{"dog", "lisbon", "porto"}},
+		"a time keeps what held then":        {query.Horizon{Intent: intent.Past, At: day(2023, 1, 1)}, []string{"dog", "porto"}},
+		"the day of a change is the new one": {query.Horizon{Intent: intent.Past, At: day(2024, 3, 1)}, []string{"braga", "dog"}},
+		"before all that was told":           {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1)}, []string{"dog", "lisbon"}},
+		"exactly then, nothing was told":     {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1), Exact: true}, nil},
 	} {
 		var got []string
 		for _, s := range recall.Within(c.h, found) {
@@ -62,7 +63,7 @@ func TestWhatHappenedIsToldByWhatNoLongerHoldsToo(t *testing.T) {
 		said(version("never so", day(2023, 3, 1), memory.StatusRetracted), "3"),
 	}
 	var got []string
-	for _, s := range recall.Within(query.Horizon{Event: true}, found) {
+	for _, s := range recall.Within(query.Horizon{Intent: intent.Event}, found) {
 		got = append(got, s.Memory.ID)
 	}
 	if want := []string{"moved to Porto", "moved to Braga", "sells the boat"}; !slices.Equal(got, want) {
@@ -75,7 +76,7 @@ func TestFilterFollowsAMergeToAllItsVersions(t *testing.T) {
 		version("a", day(2021, 1, 1), memory.StatusSuperseded), version("b", day(2021, 2, 1), memory.StatusSuperseded),
 		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"), version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
 	}
-	got := recall.Within(query.Horizon{Past: true, At: day(2023, 1, 1)}, found)
+	got := recall.Within(query.Horizon{Intent: intent.Past, At: day(2023, 1, 1)}, found)
 	if len(got) != 1 || got[0].Memory.ID != "d" {
 		t.Errorf("got %+v, want the merged version alone", got)
 	}
@@ -90,10 +91,10 @@ func TestFilterLeavesOutWhatDidNotHoldThen(t *testing.T) {
 		h    query.Horizon
 		want int
 	}{
-		"in the past":         {query.Horizon{Past: true}, 2},
-		"while it held":       {query.Horizon{Past: true, At: day(2021, 6, 1)}, 2},
-		"when it was over":    {query.Horizon{Past: true, At: day(2023, 6, 1)}, 0},
-		"before it was known": {query.Horizon{Past: true, At: day(2020, 6, 1)}, 2},
+		"in the past":         {query.Horizon{Intent: intent.Past}, 2},
+		"while it held":       {query.Horizon{Intent: intent.Past, At: day(2021, 6, 1)}, 2},
+		"when it was over":    {query.Horizon{Intent: intent.Past, At: day(2023, 6, 1)}, 0},
+		"before it was known": {query.Horizon{Intent: intent.Past, At: day(2020, 6, 1)}, 2},
 	} {
 		got := recall.Within(c.h, found)
 		if len(got) != c.want {
@@ -135,9 +136,9 @@ func TestInOrderPutsTheLinkedOneOfTheTimeAskedAboutFirst(t *testing.T) {
 		"now, the newer":           {query.Horizon{}, []memory.Memory{a, dog, b}, "b a dog"},
 		"now, as it is":            {query.Horizon{}, []memory.Memory{b, dog, a}, "b dog a"},
 		"now, one after the other": {query.Horizon{}, []memory.Memory{a, dog, c, b}, "c b a dog"},
-		"the past, the older":      {query.Horizon{Past: true}, []memory.Memory{dog, c, b, a}, "dog a b c"},
-		"when only one was known":  {query.Horizon{Past: true, At: day(2021, 6, 1)}, []memory.Memory{b, a}, "a b"},
-		"when the newer was known": {query.Horizon{Past: true, At: day(2022, 6, 1)}, []memory.Memory{a, b}, "b a"},
+		"the past, the older":      {query.Horizon{Intent: intent.Past}, []memory.Memory{dog, c, b, a}, "dog a b c"},
+		"when only one was known":  {query.Horizon{Intent: intent.Past, At: day(2021, 6, 1)}, []memory.Memory{b, a}, "a b"},
+		"when the newer was known": {query.Horizon{Intent: intent.Past, At: day(2022, 6, 1)}, []memory.Memory{a, b}, "b a"},
 		"in a circle, all of it": {
 			query.Horizon{}, []memory.Memory{linked("x", day(2020, 1, 1), "y"), linked("y", day(2020, 1, 1), "x")}, "y x",
 		},

@@ -280,7 +280,7 @@ func (x *Index) Units() int { return len(x.units) }
 // IsRequest reports whether a query is a task for an assistant, and not a question about known facts. There is then
 // one user who talks. The query names no speaker and asks for no fact about that user.
 func (x *Index) IsRequest(q query.Query) bool {
-	return x.users == 1 && !x.namesSpeaker(q.Question) && !q.Wants.OwnFact
+	return x.users == 1 && !x.namesSpeaker(q.Question) && !q.Wants.Has(query.OwnFact)
 }
 
 // Bytes is about how much memory the index takes, with the memories and turns it holds.

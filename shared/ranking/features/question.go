@@ -50,11 +50,11 @@ func (x *Index) analyseQuery(q Query) asked {
 	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(q.Query, parts[0].Phrase, in)}
 	a.spelled = slices.Clip(a.spelled) // the query's own come behind those of the index
 	a.when = q.AsksWhen(x.languages[0])
-	a.amount, a.name = q.Wants.Amount, q.Wants.Name
+	a.amount, a.name = q.Wants.Has(query.Amount), q.Wants.Has(query.Name)
 	a.request = x.users == 1 && !x.namesSpeaker(q.Question)
 	if in == text.English {
-		a.head = x.vectorsOf(q.Wants.Category)
-		a.several = q.Wants.Several || a.request && len(q.Question.Words) > 0 && !q.Wants.Interrogative
+		a.head = x.vectorsOf(q.Category)
+		a.several = q.Wants.Has(query.Several) || a.request && len(q.Question.Words) > 0 && !q.Wants.Has(query.Interrogative)
 	}
 	x.askTerms(&a, parts)
 	x.askWords(&a, parts)

@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -65,7 +66,7 @@ func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if len(chosen) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	if !q.when && !e.Query.Horizon.Past {
+	if !q.when && e.Query.Horizon.Intent != intent.Past {
 		slices.SortStableFunc(chosen, func(a, b scored) int {
 			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
 		})

@@ -34,7 +34,9 @@ type asked struct {
 // names of people, which are in known. If the query has no clear language, it is in the usual one.
 func askedOf(q query.Query, when bool, known map[string]bool, usual text.Language) asked {
 	self := q.Parts[0].Phrase
-	a := asked{language: q.Language(usual), blank: len(self.Words) == 0, fact: q.Wants.Fact, user: q.Wants.AboutUser}
+	a := asked{
+		language: q.Language(usual), blank: len(self.Words) == 0, fact: q.Wants.Has(query.Fact), user: q.Wants.Has(query.AboutUser),
+	}
 	if a.language != text.English {
 		a.readForeign(q.Parts, known)
 		return a
