@@ -14,6 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -152,7 +153,7 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
 		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
-		Past: result.Evidence.Horizon.Past,
+		Past: result.Evidence.Query.Horizon.Intent == intent.Past,
 	}
 	for _, section := range result.Profile.Sections {
 		run.Profile = append(run.Profile, section.Lines...)

@@ -5,9 +5,8 @@
 package features
 
 import (
-	"time"
-
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 )
 
 // FeatureSet is name and version of the features; it changes with any change of their meaning.
@@ -75,17 +74,12 @@ func Names() []string {
 	}
 }
 
-// Query is the caller's query.
+// Query is an understood query with its vector.
 type Query struct {
-	// Text is the question; Vector is its embedding, or nil without one.
-	Text   string
+	query.Query
+	// Vector is the embedding of the query, or nil without one.
 	Vector []float32
-	// Messages are the messages before the query, oldest first: they complete the meaning of a short query. Without
-	// messages, the query stands alone.
-	Messages []memory.Message
-	// Now is the time of the query.
-	Now time.Time
-	// Past lets memories answer that no longer hold.
+	// Past lets memories answer that are no longer valid.
 	Past bool
 	// Match selects the memories that may be candidates; nil selects all. The others count as context.
 	Match func(memory.Memory) bool

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -48,7 +47,7 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: readQuestion(conversation.Read(e.Query, e.Messages)), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	w.addCore()
 	w.addRecent(justSaid)
