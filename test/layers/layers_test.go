@@ -77,8 +77,8 @@ var order = []string{
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/formation", "evaluation/baseline", "evaluation/recall", "evaluation/modelcheck",
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/kustomize", "local/command",
-	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall", "local/cli/laptop",
-	"local/cli/erasure", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",
+	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall", "local/cli/erasure",
+	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",
 	"cmd",
 	"test",
 	// a separate module, which the product never imports

@@ -63,34 +63,62 @@ func (c commands) runErase(ctx context.Context, user, begun string, yes bool, in
 	if err != nil {
 		return err
 	}
-	id := begun
-	if id == "" {
-		if !yes {
-			if err := c.confirm(user, total(before), in); err != nil {
-				return err
-			}
-		}
-		res, err := s.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
-		if err != nil {
+	if begun == "" && !yes {
+		if err := c.confirm(user, total(before), in); err != nil {
 			return err
 		}
-		id = res.Msg.GetErasureId()
 	}
-	proved, err := c.awaitErased(ctx, s, user, id, begun != "")
+	proof, err := prove(ctx, c.Console, s, user, begun, before)
 	if err != nil {
 		return err
 	}
-	after, err := awaitNothing(ctx, s, user)
-	if err != nil {
+	if err := c.printErased(user, proof); err != nil {
 		return err
 	}
-	if err := c.printErased(user, id, proved, before, after); err != nil {
-		return err
-	}
-	if total(after) > 0 {
+	if proof.TotalAfter() > 0 {
 		return errLeft
 	}
 	return nil
+}
+
+// Proof is a proved erasure, with scans of the user's data before and after it.
+type Proof struct {
+	ID            string
+	Proved        *mnemev1.GetErasureResponse
+	Before, After *mnemev1.ScanUserResponse
+}
+
+// TotalBefore is the number of the user's objects before the erasure.
+func (p Proof) TotalBefore() uint64 { return total(p.Before) }
+
+// TotalAfter is the number of the user's objects after the erasure. New turns of the user count.
+func (p Proof) TotalAfter() uint64 { return total(p.After) }
+
+// Erase erases a user and waits for the proof.
+func Erase(ctx context.Context, c *console.Console, s *console.Session, user string) (Proof, error) {
+	before, err := scan(ctx, s, user)
+	if err != nil {
+		return Proof{}, err
+	}
+	return prove(ctx, c, s, user, "", before)
+}
+
+// prove waits for the proof of an erasure. Without the id of a begun erasure it requests a new one.
+func prove(ctx context.Context, c *console.Console, s *console.Session, user, begun string,
+	before *mnemev1.ScanUserResponse) (proof Proof, err error) {
+	proof = Proof{ID: begun, Before: before}
+	if begun == "" {
+		res, err := s.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
+		if err != nil {
+			return proof, err
+		}
+		proof.ID = res.Msg.GetErasureId()
+	}
+	if proof.Proved, err = (commands{c}).awaitErased(ctx, s, user, proof.ID, begun != ""); err != nil {
+		return proof, err
+	}
+	proof.After, err = awaitNothing(ctx, s, user)
+	return proof, err
 }
 
 // confirm requests a confirmation at the terminal.
@@ -208,24 +236,25 @@ func awaitNothing(ctx context.Context, s *console.Session, user string) (*mnemev
 	return last, nil
 }
 
-func (c commands) printErased(user, id string, proved *mnemev1.GetErasureResponse, before, after *mnemev1.ScanUserResponse) error {
+func (c commands) printErased(user string, proof Proof) error {
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{
-			"user": user, "erasure_id": id, "erasure": console.JSON(proved), "before": console.JSON(before), "after": console.JSON(after),
+			"user": user, "erasure_id": proof.ID, "erasure": console.JSON(proof.Proved), "before": console.JSON(proof.Before),
+			"after": console.JSON(proof.After),
 		})
 	}
 	left := map[string]uint64{}
-	for _, n := range after.GetCounts() {
+	for _, n := range proof.After.GetCounts() {
 		left[n.GetStore()] = n.GetCount()
 	}
 	t := c.Table("store", "before", "after")
-	for _, n := range before.GetCounts() {
+	for _, n := range proof.Before.GetCounts() {
 		t.AppendRow([]any{n.GetStore(), n.GetCount(), left[n.GetStore()]})
 	}
 	t.Render()
 	fmt.Fprintf(c.Out, "erasure %s was proved at %s; nothing reads these topics for the user again, and their records leave by retention:\n",
-		id, proved.GetDoneAt().AsTime().Format(time.RFC3339))
-	for _, topic := range after.GetTransport() {
+		proof.ID, proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339))
+	for _, topic := range proof.After.GetTransport() {
 		what := "ids only"
 		if topic.GetTexts() {
 			what = "texts"

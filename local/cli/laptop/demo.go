@@ -56,17 +56,22 @@ type demoQuestion struct {
 }
 
 func (c commands) demo() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show everything once: sessions in, memories formed, profiles out",
-		Long: "demo starts everything on loopback with a data folder of its own, publishes a bundled sample of two users with six sessions\n" +
-			"each, waits until their memories are formed, shows them, asks five questions, and stops everything.",
+		Short: "Show everything once: sessions in, memories formed, a question answered, a user erased",
+		Long: "demo starts everything on loopback with a data folder of its own, publishes a bundled sample of two users\n" +
+			"with six sessions each, waits until their memories are formed, and stops everything. It prints one page: what\n" +
+			"was said, remembered, changed, asked and erased. --all prints every memory, five questions and two traces\n" +
+			"instead, and so does --json without the traces.",
 		Args: command.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context(), all || c.JSON) },
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "print all memories, questions and traces instead of one page")
+	return cmd
 }
 
-func (c commands) runDemo(ctx context.Context) (err error) {
+func (c commands) runDemo(ctx context.Context, all bool) (err error) {
 	dir, err := os.MkdirTemp("", "mneme-demo-")
 	if err != nil {
 		return fmt.Errorf("data folder: %w", err)
@@ -81,7 +86,38 @@ func (c commands) runDemo(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	result, err := c.play(ctx, s)
+	sessions, questions, took, err := c.feedSample(ctx, s)
+	if err == nil && !all {
+		var told *story
+		if told, err = readStory(ctx, c.Console, s, sessions, questions); err == nil {
+			told.print(c.Out, took)
+		}
+	}
+	if err != nil || !all {
+		s.Close(ctx)
+		return err
+	}
+	return c.playAll(ctx, s, stack, sessions, questions)
+}
+
+// feedSample publishes the bundled sample, and waits until its memories are formed.
+func (c commands) feedSample(ctx context.Context, s *console.Session) (
+	sessions []dataset.Session, questions []sample.Question, took time.Duration, err error) {
+	if sessions, err = sample.Sessions(); err != nil {
+		return nil, nil, 0, err
+	}
+	if questions, err = sample.Questions(); err != nil {
+		return nil, nil, 0, err
+	}
+	began := time.Now()
+	_, err = conversations.Feed(ctx, c.Console, s, sessions, true, demoTimeout)
+	return sessions, questions, time.Since(began), err
+}
+
+// playAll shows all memories and questions of the sample, and the traces behind the first question.
+func (c commands) playAll(ctx context.Context, s *console.Session, stack *standalone.Stack, sessions []dataset.Session,
+	questions []sample.Question) error {
+	result, err := c.play(ctx, s, sessions, questions)
 	s.Close(ctx) // sends the spans of this command, the roots of the traces below
 	if err != nil {
 		return err
@@ -92,23 +128,10 @@ func (c commands) runDemo(ctx context.Context) (err error) {
 	return c.printTraces(ctx, stack.Traces, result.Questions)
 }
 
-// play runs the sample and shows the results.
-func (c commands) play(ctx context.Context, s *console.Session) (demoResult, error) {
+// play shows the results of the sample.
+func (c commands) play(ctx context.Context, s *console.Session, sessions []dataset.Session,
+	questions []sample.Question) (demoResult, error) {
 	var result demoResult
-	sessions, err := sample.Sessions()
-	if err != nil {
-		return result, err
-	}
-	questions, err := sample.Questions()
-	if err != nil {
-		return result, err
-	}
-	began := time.Now()
-	out, err := conversations.Feed(ctx, c.Console, s, sessions, true, demoTimeout)
-	if err != nil {
-		return result, err
-	}
-	fmt.Fprintf(c.Err, "%d turns in %d sessions became memories in %.1f s\n", out.Turns, len(out.Awaited), time.Since(began).Seconds())
 	for _, user := range conversations.Users(sessions) {
 		if err := c.playUser(ctx, s, user, sessions, &result); err != nil {
 			return result, err
