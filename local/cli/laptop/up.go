@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -18,14 +19,16 @@ import (
 )
 
 func (c commands) up() *cobra.Command {
-	var strategy, policy, listen string
+	var strategy, policy, listen, model string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all of Mneme on this machine until interrupted",
 		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with the data folder\n" +
 			"given by --data, and prints where everything listens. The first time it builds the servers. It starts a\n" +
 			"server that dies again, and ends when that does not help. The folder remembers the ports and the API key.\n" +
-			"Settings of the services (docs/configuration.md) are taken from the environment.",
+			"Settings of the services (docs/configuration.md) are taken from the environment. --model NAME lets a model form\n" +
+			"memories: of a server on this machine (Ollama, llama.cpp), or of OPENAI_BASE_URL and OPENAI_API_KEY. Without a\n" +
+			"model, up asks these servers on loopback for a list of models, and prints the command that uses one.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := command.CheckFormation(strategy, policy); err != nil {
@@ -40,11 +43,21 @@ func (c commands) up() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.runUp(cmd.Context(), strategy, policy, port)
+			o := standalone.Options{
+				Dir: c.Dir, Progress: c.Err, Strategy: strategy, Policy: policy, Environ: ServiceSettings(), GatewayPort: port,
+			}
+			if cmd.Flags().Changed("model") {
+				if err := useModel(cmd.Context(), &o, model); err != nil {
+					return err
+				}
+			}
+			return c.runUp(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", defaultListen,
 		"loopback address of the gateway; port 0 takes any free one. A data folder keeps its port until the flag names another")
+	cmd.Flags().StringVar(&model, "model", "",
+		"model that forms memories, as NAME or NAME@URL of an OpenAI-compatible endpoint. The local tenant then has policy llm")
 	cmd.Flags().StringVar(&policy, "policy", "embedded",
 		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs MNEME_LLM_MODEL)")
 	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
@@ -74,10 +87,25 @@ func (c commands) listenPort(listen string, given bool) (int, error) {
 	return int(n), nil
 }
 
-func (c commands) runUp(ctx context.Context, strategy, policy string, port int) (err error) {
-	stack, err := standalone.Start(ctx, standalone.Options{
-		Dir: c.Dir, Progress: c.Err, Strategy: strategy, Policy: policy, Environ: ServiceSettings(), GatewayPort: port,
-	})
+// useModel sets the options for the value of --model.
+func useModel(ctx context.Context, o *standalone.Options, model string) error {
+	if o.Policy != "" && o.Policy != string(tenant.PolicyLLM) {
+		return command.Usage(fmt.Errorf("--model needs policy llm, and --policy is %s", o.Policy))
+	}
+	settings, err := modelSettings(ctx, model, os.Getenv, modelServers)
+	if err != nil {
+		return err
+	}
+	maps.Copy(o.Environ, settings)
+	o.Policy, o.ChangePolicy = string(tenant.PolicyLLM), true
+	return nil
+}
+
+func (c commands) runUp(ctx context.Context, o standalone.Options) (err error) {
+	stack, err := standalone.Start(ctx, o)
+	if errors.Is(err, standalone.ErrNoModel) {
+		err = fmt.Errorf("%w%s", err, c.modelHint(ctx, ". "))
+	}
 	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
 		return command.Usage(err)
 	}
@@ -93,8 +121,22 @@ func (c commands) runUp(ctx context.Context, strategy, policy string, port int) 
 		}
 	} else {
 		c.printUp(stack)
+		if o.Environ[settingModel] == "" {
+			fmt.Fprint(c.Out, c.modelHint(ctx, "\n"))
+		}
+		fmt.Fprintln(c.Out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
 	}
 	return stack.Wait(ctx)
+}
+
+// modelHint names the command that uses a model of this machine or of the environment, after a prefix. It is empty if
+// there is none.
+func (c commands) modelHint(ctx context.Context, prefix string) string {
+	found := endpoints(ctx, os.Getenv, modelServers)
+	if len(found) == 0 {
+		return ""
+	}
+	return prefix + found[len(found)-1].hint("bin/mneme"+dataFlag(c.Dir)+" up") + "\n"
 }
 
 func (c commands) printUp(stack *standalone.Stack) {
@@ -110,7 +152,6 @@ func (c commands) printUp(stack *standalone.Stack) {
 	} {
 		fmt.Fprintf(c.Out, "  bin/mneme%s %s\n", dataFlag(c.Dir), line)
 	}
-	fmt.Fprintln(c.Out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
 }
 
 // ways returns lines to paste: over HTTP, with mem0's Python package, and for an MCP client.
