@@ -80,6 +80,8 @@ var order = []string{
 	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall", "local/cli/erasure",
 	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",
 	"cmd",
+	// programs that show the client
+	"examples",
 	"test",
 	// a separate module, which the product never imports
 	"lab",
