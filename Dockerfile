@@ -7,7 +7,9 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ENV CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false" GOWORK=off
-RUN mkdir /out && go build -ldflags="-s -w -buildid=" -o /out \
+# The version that the programs print: `docker build --build-arg VERSION=$(make -s version)`.
+ARG VERSION=
+RUN mkdir /out && go build -ldflags="-s -w -buildid= -X github.com/mneme-memory/mneme/shared/platform/runner.version=$VERSION" -o /out \
       ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
       ./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster ./cmd/mneme
 RUN make licenses BIN=/out

@@ -7,11 +7,14 @@ TOOLS := $(CACHE)/tools
 SERVICES := saliency-filter booster utilizer reranker gateway
 # The race detector needs a C compiler. Without one the tests run without the detector and print a notice.
 RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+# The version of a tagged commit, or of a commit after a tag. Before the first tag, the chart's version and the commit.
+VERSION ?= $(or $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)),$(shell sed -n 's/^version: //p' charts/mneme/Chart.yaml)-dev+$(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),unknown))
+STAMP := -X github.com/mneme-memory/mneme/shared/platform/runner.version=$(VERSION)
 # All builds use the flags of the images' binaries, so that binaries, tests, vet and tools share one cache. Only the race
 # detector needs cgo.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
-BUILD := $(GO) build
+BUILD := $(GO) build -ldflags="$(STAMP)"
 # The test runner. .ci/run replaces it by a runner that prints summaries.
 GOTEST ?= $(GO) test
 TESTFLAGS ?=
@@ -57,8 +60,12 @@ build: $(BIN)/mneme $(addprefix $(BIN)/,$(SERVICES)) ## build all binaries into 
 
 .PHONY: $(BIN)/mneme
 $(BIN)/mneme:
-	@echo "building $@ (the first time takes minutes)"
-	@$(BUILD) -o $@ ./cmd/mneme
+	@all=$$($(GO) list -deps ./cmd/mneme | wc -l); echo "building $@ $(VERSION) ($$all packages; usually takes 2 minutes the first time, seconds later)"; \
+	  set -o pipefail; $(BUILD) -v -o $@ ./cmd/mneme 2>&1 | awk -v all=$$all 'NF == 1 && !/:$$/ {if (++n % 50 == 0) print "building $@: package " n " of at most " all; fflush(); next} {print}'
+
+.PHONY: version
+version: ## print the version that this checkout builds
+	@echo $(VERSION)
 
 .PHONY: $(addprefix $(BIN)/,$(SERVICES))
 $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:

@@ -31,6 +31,15 @@ func (u UsageError) Unwrap() error { return u.error }
 // Usage marks an error as one that the caller can correct.
 func Usage(err error) error { return UsageError{err} }
 
+// UnreachableError is an error of a system that does not answer. Unreachable makes one.
+type UnreachableError struct{ error }
+
+// Unwrap returns the cause.
+func (u UnreachableError) Unwrap() error { return u.error }
+
+// Unreachable marks an error as one of a system that does not answer.
+func Unreachable(err error) error { return UnreachableError{err} }
+
 // NewRoot returns the root command of a command line.
 func NewRoot(name, short, long string) *cobra.Command {
 	var root *cobra.Command
@@ -96,4 +105,20 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// Group is a command with subcommands.
+func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return Usage(fmt.Errorf("no command %q: see %s --help", given[0], cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
 }

@@ -111,3 +111,12 @@ func reach(ctx context.Context, addrs []string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Names joins words for a flag's help.
+func Names[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}

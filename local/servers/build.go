@@ -39,23 +39,19 @@ const CacheEnv = "MNEME_CACHE_DIR"
 // lockRetry is the pause between two checks for the end of another process's build.
 const lockRetry = 200 * time.Millisecond
 
-// builder returns the package and the module below deploy/embedded of a server, with the edits of its dependencies.
+// builder returns the package and the module below deploy/embedded of a server, with the changes of its dependencies.
 func builder(name string) (b build, err error) {
 	switch name {
 	case NameWeaviate:
-		const module = "github.com/weaviate/weaviate"
-		return build{module: name, pkg: module + "/cmd/weaviate-server", edited: module, edits: []edit{
-			{"adapters/handlers/grpc/server.go", everywhere, onLoopback},
-			{"adapters/handlers/rest/clusterapi/grpc/server.go", everywhere, onLoopback},
-			{"adapters/handlers/rest/clusterapi/serve.go", everywhere, onLoopback},
-			{"adapters/handlers/rest/configure_api.go", everywhere, onLoopback},
-		}}, nil
+		return build{module: name, pkg: "github.com/weaviate/weaviate/cmd/weaviate-server", changes: weaviateChanges(),
+			work: work(5 * time.Minute)}, nil
 	case NameTemporal:
-		return build{module: name, pkg: "."}, nil
+		return build{module: name, pkg: ".", changes: temporalChanges(),
+			work: work(6 * time.Minute)}, nil
 	case NameTemporalServer:
-		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/server"}, nil
+		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/server", changes: temporalChanges()}, nil
 	case NameTemporalSQLTool:
-		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/tools/sql"}, nil
+		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/tools/sql", changes: temporalChanges()}, nil
 	case NameHelm:
 		return build{module: "kubernetes", pkg: "helm.sh/helm/v4/cmd/helm"}, nil
 	case NameHelm3:
@@ -72,13 +68,6 @@ func builder(name string) (b build, err error) {
 
 // kubernetesVersion is the version that the API server reports. Its sources do not contain the version.
 const kubernetesVersion = "v1.36.3"
-
-// everywhere is Weaviate's code for two listen addresses that have no setting. Its gRPC port returns memories, and
-// its cluster data port even deletes them, both without a key.
-const (
-	everywhere = `fmt.Sprintf(":%d"`
-	onLoopback = `fmt.Sprintf("` + loopback + `:%d"`
-)
 
 // Build makes sure that the named servers are built; see [Binary].
 func Build(ctx context.Context, progress io.Writer, names ...string) error {
@@ -127,7 +116,7 @@ func planned(name string) (b build, err error) {
 		return b, err
 	}
 	b.name, b.module = name, filepath.Join(root, "deploy", "embedded", b.module)
-	sum, err := moduleHash(b.module, b.edits)
+	sum, err := moduleHash(b.module, b.changes)
 	b.out = filepath.Join(cacheDir(root), "servers", name+"-"+sum)
 	return b, err
 }
@@ -185,8 +174,8 @@ func cacheDir(root string) string {
 	return filepath.Join(root, ".cache")
 }
 
-// moduleHash identifies the result of a module's build by its sources, pinned dependencies, edits, and the platform.
-func moduleHash(module string, edits []edit) (string, error) {
+// moduleHash identifies the result of a module's build by its sources, pinned dependencies, changes, and the platform.
+func moduleHash(module string, changes []change) (string, error) {
 	files, err := filepath.Glob(filepath.Join(module, "*"))
 	if err != nil {
 		return "", err
@@ -201,8 +190,8 @@ func moduleHash(module string, edits []edit) (string, error) {
 	slices.Sort(files)
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s/%s\n", runtime.GOOS, runtime.GOARCH)
-	for _, e := range edits {
-		fmt.Fprintf(hash, "%q\n", e)
+	for _, c := range changes {
+		fmt.Fprintf(hash, "%q\n", c)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)

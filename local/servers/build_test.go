@@ -23,10 +23,105 @@ func fakeGo(t *testing.T, script string) {
 	t.Setenv(servers.CacheEnv, t.TempDir())
 }
 
+// writeOutput is a shell command that writes to the path after -o.
+func writeOutput(content string) string {
+	return `while [ $# -gt 0 ]; do [ "$1" = -o ] && echo ` + content + ` > "$2"; shift; done`
+}
+
+// modules is a shell command that answers `go mod download` for Temporal's dependencies with changeable copies.
+func modules(t *testing.T) string {
+	t.Helper()
+	server, workers := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(server, "common/archiver/provider/provider.go"), `package provider
+
+import (
+	"go.temporal.io/server/common/archiver/filestore"
+	"go.temporal.io/server/common/archiver/gcloud"
+	"go.temporal.io/server/common/archiver/s3store"
+)
+
+func f(scheme string) string {
+		switch scheme {
+		case filestore.URIScheme:
+			return filestore.New()
+		case gcloud.URIScheme:
+			return gcloud.New()
+		case s3store.URIScheme:
+			return s3store.New()
+		default:
+			return ""
+		}
+}
+`)
+	for _, name := range []string{"aws_lambda.go", "gcp.go", "k8s.go", "registry.go"} {
+		writeFile(t, filepath.Join(workers, "wci/workflow/compute_provider", name), "package computeprovider")
+	}
+	return `if [ "$1" = mod ]; then case "$4" in
+		*/server) echo '{"Dir":"` + server + `"}';;
+		*) echo '{"Dir":"` + workers + `"}';;
+	esac; exit; fi
+	`
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The build leaves out parts of Temporal that need minutes to compile and that no local run uses.
+func TestBuildLeavesOutClouds(t *testing.T) {
+	seen := t.TempDir()
+	fakeGo(t, modules(t)+`if [ "$1" = build ]; then for a in "$@"; do case "$a" in */go.mod) cp -r "$(dirname "$a")/." "`+seen+`";; esac; done; fi
+`+writeOutput("binary"))
+	if _, err := servers.Binary(testContext(t), nil, servers.NameTemporal); err != nil {
+		t.Fatal(err)
+	}
+	provider, err := os.ReadFile(filepath.Join(seen, "changed0/common/archiver/provider/provider.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"gcloud", "s3store"} {
+		if strings.Contains(string(provider), gone) {
+			t.Errorf("%s is left:\n%s", gone, provider)
+		}
+	}
+	if !strings.Contains(string(provider), "filestore.New()\n\t\tdefault:") {
+		t.Errorf("more than the clouds is gone:\n%s", provider)
+	}
+	files, err := filepath.Glob(filepath.Join(seen, "changed1/wci/workflow/compute_provider/*"))
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "registry.go" {
+		t.Errorf("the build has %v (%v), want registry.go alone", files, err)
+	}
+	modfile, err := os.ReadFile(filepath.Join(seen, "go.mod"))
+	if err != nil || strings.Count(string(modfile), "replace go.temporal.io/") != 2 {
+		t.Errorf("%v: no replacements in\n%s", err, modfile)
+	}
+}
+
+func TestBuildSaysHowFarItIs(t *testing.T) {
+	fakeGo(t, modules(t)+`case "$1" in
+list) echo one/a; echo -; echo one/b; echo one/c;;
+*) `+writeOutput("binary")+`; echo one/a; echo one/b;;
+esac`)
+	var progress bytes.Buffer
+	if err := servers.Build(testContext(t), &progress, servers.NameTemporal); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"building the temporal server, once", "3 packages to compile, usually takes", "done after"} {
+		if !strings.Contains(progress.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, progress.String())
+		}
+	}
+}
+
 func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
-	// The fifth argument is the path after -o.
-	fakeGo(t, `echo built >> "`+count+`"; echo binary > "$5"`)
+	fakeGo(t, modules(t)+`[ "$1" = build ] && echo built >> "`+count+`"; `+writeOutput("binary"))
 	ctx := testContext(t)
 	var paths [6]string
 	var errs [6]error
@@ -52,15 +147,7 @@ func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 // place.
 func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 	module := t.TempDir()
-	for _, dir := range []string{"grpc", "rest/clusterapi/grpc"} {
-		dir = filepath.Join(module, "adapters", "handlers", dir)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "server.go"), []byte("package other"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writeFile(t, filepath.Join(module, "adapters/handlers/grpc/server.go"), "package other")
 	fakeGo(t, `echo '{"Dir":"`+module+`"}'`)
 	_, err := servers.Binary(testContext(t), nil, servers.NameWeaviate)
 	if err == nil || !strings.Contains(err.Error(), "adapters/handlers/grpc/server.go") || !strings.Contains(err.Error(), "pinned") {
@@ -69,7 +156,7 @@ func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 }
 
 func TestBuildErrorQuotesTheCompilerButNoAddresses(t *testing.T) {
-	fakeGo(t, `echo "reading https://modules.example.test/x.zip: 403 Forbidden" >&2; exit 1`)
+	fakeGo(t, modules(t)+`[ "$1" = list ] && exit; echo "reading https://modules.example.test/x.zip: 403 Forbidden" >&2; exit 1`)
 	var progress bytes.Buffer
 	err := servers.Build(testContext(t), &progress, servers.NameTemporal)
 	if err == nil {

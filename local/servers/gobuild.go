@@ -9,22 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sync"
-	"time"
+	"strings"
 )
-
-// progressEvery is the pause between two progress lines of a long step.
-const progressEvery = 5 * time.Second
 
 // build names one build of a server module.
 type build struct {
-	name   string // for messages
-	module string // directory of the module
-	pkg    string // package to build in it
-	out    string // path of the binary
-	edited string // the edited dependency
-	edits  []edit
-
+	name    string // for messages
+	module  string // directory of the module
+	pkg     string // package to build in it
+	out     string // path of the binary
+	changes []change
+	work    work   // of the build with an empty cache
 	ldflags string // linker flags in addition to the common ones
 }
 
@@ -37,41 +32,78 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 	if err != nil {
 		return err
 	}
-	partial := b.out + ".partial"
-	args := []string{"build", "-trimpath", "-ldflags=-s -w " + b.ldflags, "-o", partial}
-	if len(b.edits) > 0 {
-		folder, err := os.MkdirTemp(filepath.Dir(b.out), "edits-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(folder)
-		if folder, err = filepath.Abs(folder); err != nil {
-			return err
-		}
-		modfile, err := edited(ctx, tool, b.module, b.edited, folder, b.edits)
-		if err != nil {
-			return err
-		}
-		args = append(args, "-modfile", modfile)
+	folder, err := os.MkdirTemp(filepath.Dir(b.out), "changes-")
+	if err != nil {
+		return err
 	}
-	cmd := exec.CommandContext(ctx, tool, append(args, b.pkg)...)
-	cmd.Dir = b.module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-
-	done := reportProgress(progress, fmt.Sprintf("building the %s server", b.name), "takes minutes the first time")
+	defer os.RemoveAll(folder)
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	// Debuggers alone need DWARF data, and the compiler takes a tenth longer to write it. The standard library is
+	// compiled with the flags of Mneme's own binaries, so that both share it.
+	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false", "-gcflags=std=", "-ldflags=-s -w " + b.ldflags}
+	fmt.Fprintf(progress, "building the %s server, once: reading its modules\n", b.name)
+	if len(b.changes) > 0 {
+		modfile, err := changed(ctx, tool, b.module, folder, b.changes)
+		if err != nil {
+			return err
+		}
+		flags = append(flags, "-modfile", modfile)
+	}
+	all, stale, err := packagesOf(ctx, tool, b, flags)
+	if err != nil {
+		return err
+	}
+	partial := b.out + ".partial"
+	output := &compilation{stale: stale, total: len(stale)}
+	cmd := goCommand(ctx, tool, b, append(append([]string{"build"}, flags...), "-v", "-o", partial, b.pkg)...)
+	cmd.Stdout, cmd.Stderr = output, output
+	what := fmt.Sprintf("building the %s server", b.name)
+	done := reportProgress(progress, what, b.work.usually(output.total, all), output.state)
 	err = cmd.Run()
 	done(err)
 	if err != nil {
 		_ = os.Remove(partial)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		lines := urls.ReplaceAllString(lastLines(output.Bytes(), tailLines), "<module source>")
-		return fmt.Errorf("go build: %w\n%s", err, lines)
+		return buildError(ctx, "go build", err, output.rest())
 	}
 	return os.Rename(partial, b.out)
+}
+
+// goCommand returns a call of the go command in the module of a server.
+func goCommand(ctx context.Context, tool string, b build, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, tool, args...)
+	cmd.Dir = b.module
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
+	return cmd
+}
+
+// packagesOf returns the number of the server's packages, and those that Go's cache lacks.
+func packagesOf(ctx context.Context, tool string, b build, flags []string) (all int, stale map[string]bool, err error) {
+	args := append(append([]string{"list"}, flags...), "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{else}}-{{end}}", b.pkg)
+	cmd := goCommand(ctx, tool, b, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return 0, nil, buildError(ctx, "go list", err, errs.Bytes())
+	}
+	packages := strings.Fields(out.String())
+	stale = make(map[string]bool)
+	for _, name := range packages {
+		if name != "-" {
+			stale[name] = true
+		}
+	}
+	return len(packages), stale, nil
+}
+
+// buildError is an error of the go command with the end of its output.
+func buildError(ctx context.Context, what string, err error, output []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	lines := urls.ReplaceAllString(lastLines(output, tailLines), "<module source>")
+	return fmt.Errorf("%s: %w\n%s", what, err, lines)
 }
 
 // findTool looks up a program in PATH. The hint says what to install.
@@ -81,35 +113,4 @@ func findTool(name, hint string) (string, error) {
 		return "", fmt.Errorf("%w: %s is not in PATH: %s", ErrMissingTool, name, hint)
 	}
 	return path, nil
-}
-
-// reportProgress writes a line now and then every few seconds. The returned function writes the last line and ends
-// it. Writes do not overlap.
-func reportProgress(w io.Writer, what, note string) (done func(err error)) {
-	start := time.Now()
-	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }
-	fmt.Fprintf(w, "%s (%s)\n", what, note)
-	stop := make(chan struct{})
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				fmt.Fprintf(w, "%s: %s\n", what, elapsed())
-			}
-		}
-	})
-	return func(err error) {
-		close(stop)
-		ended.Wait()
-		outcome := "done"
-		if err != nil {
-			outcome = "stopped with an error"
-		}
-		fmt.Fprintf(w, "%s: %s after %s\n", what, outcome, elapsed())
-	}
 }

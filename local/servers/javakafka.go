@@ -260,7 +260,7 @@ func copyJars(ctx context.Context, progress io.Writer, jars string) error {
 	}
 	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pom, copyPlugin,
 		"-DincludeScope=runtime", "-DoutputDirectory="+partial)
-	done := reportProgress(progress, "fetching Apache Kafka", "takes a minute the first time")
+	done := reportProgress(progress, "fetching Apache Kafka", "takes a minute the first time", nil)
 	out, err := cmd.CombinedOutput()
 	done(err)
 	if err != nil {

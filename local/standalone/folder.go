@@ -149,6 +149,61 @@ func checkTenants(o Options) error {
 	return checkPolicies(o, tenants...)
 }
 
+// changePolicy writes the policy of the local tenant into an existing tenants file. Comments and other tenants stay.
+func changePolicy(dir, policy string) error {
+	path := filepath.Join(dir, tenantsFile)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	old := localPolicy(&document)
+	if old == nil || old.Value == policy {
+		return nil // checkTenants reports a file without the tenant
+	}
+	old.Value = policy
+	if content, err = yaml.Marshal(&document); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := replace(path, content); err != nil {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	return nil
+}
+
+// localPolicy returns the policy of the local tenant in a tenants file, or nil.
+func localPolicy(document *yaml.Node) *yaml.Node {
+	if len(document.Content) == 0 {
+		return nil
+	}
+	tenants := field(document.Content[0], "tenants")
+	if tenants == nil {
+		return nil
+	}
+	for _, one := range tenants.Content {
+		if id := field(one, "id"); id != nil && id.Value == LocalTenant {
+			return field(one, "policy")
+		}
+	}
+	return nil
+}
+
+// field returns the value of a key in a mapping, or nil.
+func field(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; mapping.Kind == yaml.MappingNode && i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
 // localTenant returns the local tenant of a new folder. Empty arguments mean the defaults.
 func localTenant(strategy, policy string) (tenant.Tenant, error) {
 	return tenant.Check(tenant.Tenant{ID: LocalTenant, Name: "Local", Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})

@@ -327,3 +327,32 @@ func TestTheServicesAreStartedInOrderOfDependency(t *testing.T) {
 		t.Errorf("got %v, want %v", names, want)
 	}
 }
+
+func TestThePolicyOfAFolderIsChangedOnRequest(t *testing.T) {
+	dir := t.TempDir()
+	if err := changePolicy(dir, "llm"); err != nil {
+		t.Fatalf("a new folder: %v", err)
+	}
+	key := ensure(t, dir, "embedded")
+	path := filepath.Join(dir, tenantsFile)
+	write(t, path, "# mine\n"+read(t, path)+"    - id: other\n      policy: embedded\n      api_keys: [\""+tenant.HashKey("mneme_other_key_of_thirty_two_bytes")+"\"]\n")
+	for range 2 {
+		if err := changePolicy(dir, "llm"); err != nil {
+			t.Fatal(err)
+		}
+		if got := authenticate(t, dir, key); got.Policy != tenant.PolicyLLM {
+			t.Errorf("the local tenant has policy %s", got.Policy)
+		}
+	}
+	if got := authenticate(t, dir, "mneme_other_key_of_thirty_two_bytes"); got.Policy != tenant.PolicyEmbedded {
+		t.Errorf("the other tenant has policy %s", got.Policy)
+	}
+	if !strings.HasPrefix(read(t, path), "# mine\n") {
+		t.Errorf("the comment is gone:\n%s", read(t, path))
+	}
+	ownerOnly(t, path)
+	write(t, path, "tenants: [")
+	if err := changePolicy(dir, "llm"); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a damaged file: %v", err)
+	}
+}

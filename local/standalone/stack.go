@@ -38,6 +38,8 @@ type Options struct {
 	// folder and any policy for an existing one. Otherwise a different policy of the folder's tenant gives
 	// ErrOtherTenant.
 	Policy string
+	// ChangePolicy writes Policy into the tenants file of an existing folder, instead of ErrOtherTenant.
+	ChangePolicy bool
 	// Strategy is the strategy of that tenant, with the same rules. Empty means the default one.
 	Strategy string
 	// GatewayPort is the port of the gateway; 0 takes the one that the folder remembers, or any free one.
@@ -50,6 +52,8 @@ const (
 	stopTimeout  = 30 * time.Second
 	// logFile is the log of the services in the data folder.
 	logFile = "services.log"
+	// tracesFolder has the saved traces in the data folder.
+	tracesFolder = "traces"
 	// gatewayPorts is the file with the gateway's port in the data folder.
 	gatewayPorts = "gateway.ports.json"
 	// partitions is the number of partitions of the local broker's topics.
@@ -60,7 +64,7 @@ const (
 type Stack struct {
 	// Connection holds the addresses for clients.
 	Connection Connection
-	// Traces holds the traces since the start.
+	// Traces holds the traces of the last day.
 	Traces *traceview.Store
 
 	opts         Options
@@ -97,12 +101,20 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{opts: o, Traces: traceview.NewStore(traceview.DefaultSpans), lock: lock}
+	s := &Stack{opts: o, lock: lock}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
+	if s.Traces, err = traceview.Open(filepath.Join(o.Dir, tracesFolder), traceview.DefaultSpans, time.Now()); err != nil {
+		return nil, err
+	}
+	if o.ChangePolicy {
+		if err := changePolicy(o.Dir, o.Policy); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkTenants(o); err != nil {
 		return nil, err
 	}
@@ -304,6 +316,9 @@ func (s *Stack) Stop(ctx context.Context) error {
 	if s.viewer != nil {
 		errs = append(errs, s.viewer.Shutdown(ctx))
 		s.viewing.Wait()
+	}
+	if s.Traces != nil {
+		errs = append(errs, s.Traces.Close())
 	}
 	// Before the release of the lock, because the next standalone may have saved its connection by then.
 	errs = append(errs, s.dependencies.stop(ctx), forget(s.opts.Dir), s.lock.release())

@@ -69,7 +69,10 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	h.store.Add(spans)
+	if err := h.store.Add(spans); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	accept(w, contentType)
 }
 

@@ -12,10 +12,11 @@ import (
 // DefaultSpans is the number of spans for a laptop.
 const DefaultSpans = 20_000
 
-// Store keeps recent traces in memory. A full store removes the trace with the oldest last span. It is safe for
+// Store keeps recent traces in memory, and saves them if Open made it. A full store removes the trace with the oldest last span. It is safe for
 // concurrent use.
 type Store struct {
-	limit int // in spans
+	limit int       // in spans
+	saved *spanFile // nil keeps spans in memory only
 
 	mu     sync.Mutex
 	traces map[string]*kept
@@ -33,8 +34,25 @@ type kept struct {
 // NewStore returns an empty store for at most the given number of spans.
 func NewStore(spans int) *Store { return &Store{limit: spans, traces: make(map[string]*kept)} }
 
-// Add adds spans in any order. It replaces an existing span.
-func (s *Store) Add(spans []Span) {
+// Close closes the files of a store from Open.
+func (s *Store) Close() error {
+	if s.saved == nil {
+		return nil
+	}
+	return s.saved.close()
+}
+
+// Add adds spans in any order. It replaces an existing span. Its error says that a store from Open could not save
+// them.
+func (s *Store) Add(spans []Span) error {
+	s.keep(spans)
+	if s.saved == nil {
+		return nil
+	}
+	return s.saved.add(spans)
+}
+
+func (s *Store) keep(spans []Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, span := range spans {
@@ -72,6 +90,17 @@ func (s *Store) makeRoom(keep *kept) bool {
 		delete(s.traces, quietest)
 	}
 	return true
+}
+
+// all returns all spans, trace by trace, in the order of the traces' last spans.
+func (s *Store) all() []Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Span
+	for _, t := range slices.SortedFunc(maps.Values(s.traces), func(a, b *kept) int { return cmp.Compare(a.touched, b.touched) }) {
+		out = append(out, slices.Collect(maps.Values(t.spans))...)
+	}
+	return out
 }
 
 // Size returns the numbers of stored traces and spans.

@@ -99,7 +99,38 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 		t.Errorf("there are dead letters: %s", out)
 	}
 	recallWithout(t, dir, up, sessions[0].User)
-	up.stop(t)
+	dieForGood(t, dir, up)
+}
+
+// dieForGood kills Temporal and replaces its database, so that it cannot start again. `mneme up` ends with one line
+// after its restarts. The line has this death's exit code, and no error of the deaths before.
+func dieForGood(t *testing.T, dir string, up *running) {
+	t.Helper()
+	data := filepath.Join(dir, servers.NameTemporal, servers.NameTemporal)
+	must(t, os.Rename(data, data+".away"))
+	must(t, os.WriteFile(data, nil, 0o600))
+	killServer(t, dir, servers.NameTemporal)
+	await(t, "mneme up ends", func(context.Context) bool {
+		select {
+		case <-up.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	_, last, _ := strings.Cut(up.log.String(), "Restart 5 of at most 5")
+	_, last, _ = strings.Cut(last, "\n")
+	want := "error: temporal is down again after 5 restarts in 10 minutes (exit status 1); its log is " +
+		filepath.Join(dir, servers.NameTemporal, "temporal.log") + ". Nothing acknowledged is lost: mend the cause, then run `mneme up` again\n"
+	if last != want {
+		t.Errorf("mneme up ends with\n%s\nwant\n%s", last, want)
+	}
+	if code := up.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the exit code is %d, want 1", code)
+	}
+	if left := processes(t, dir); len(left) != 0 {
+		t.Errorf("processes left after the end: %v", left)
+	}
 }
 
 // recallWithout kills Weaviate. Until it serves again, recall works for a user in the utilizer's index and fails for

@@ -2,9 +2,15 @@ package runner
 
 import "runtime/debug"
 
-// Version is the version of the running binary, as the Go toolchain recorded it: a module version, else the source
-// revision, else "devel".
+// version is the version that the build stamps with -ldflags; empty without a stamp.
+var version string
+
+// Version is the version of the running binary: the build's stamp, else the module version or the source revision
+// that the Go toolchain recorded, else "devel".
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

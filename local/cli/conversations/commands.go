@@ -1,0 +1,17 @@
+// Package conversations publishes conversations of files and waits until their memories are formed.
+package conversations
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/cli/console"
+)
+
+// commands are the commands of this group.
+type commands struct{ *console.Console }
+
+// Commands returns the commands of this group.
+func Commands(shared *console.Console) []*cobra.Command {
+	c := commands{shared}
+	return []*cobra.Command{c.ingest()}
+}

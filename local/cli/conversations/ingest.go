@@ -1,0 +1,159 @@
+package conversations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/command"
+)
+
+// ingested is the result of ingest.
+type ingested struct {
+	// Users, Sessions and Turns count the data that the service accepts. They exclude refused data.
+	Users    int  `json:"users"`
+	Sessions int  `json:"sessions"`
+	Turns    int  `json:"turns"`
+	Formed   bool `json:"formed"`
+	// Refused names each event that became a dead letter, with the reason.
+	Refused []string `json:"refused"`
+	// DeadLetters names each turn that became a dead letter although the service accepted it. Turns excludes them.
+	DeadLetters []string `json:"dead_letters"`
+	Seconds     float64  `json:"seconds"`
+}
+
+func (c commands) ingest() *cobra.Command {
+	var noWait bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "ingest FILE",
+		Short: "Publish the conversations of a file and wait until their memories are formed",
+		Long: "ingest publishes a file's conversations as session events. The file is JSON lines, one turn each:\n\n" +
+			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user",` + "\n" +
+			`   "text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
+			"(in one line). turn_id (unique per user, over all sessions; else made of session, time, speaker and text), speaker and\n" +
+			"role (user, assistant or tool) may be left out, caption describes an image, metadata (a JSON object), agent_id, app_id and\n" +
+			"run_id are kept with the memories. A turn's text has 32,768 bytes at most.\n" +
+			"Or it is a LoCoMo file, a JSON list of samples: each becomes a user. Publishing a file again has no effect.",
+		Args: command.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
+	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is published")
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for the memories")
+	return cmd
+}
+
+func (c commands) runIngest(ctx context.Context, file string, wait bool, timeout time.Duration) error {
+	sessions, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	s, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close(ctx)
+	began := time.Now()
+	out, err := Feed(ctx, c.Console, s, sessions, wait, timeout)
+	if err != nil {
+		return err
+	}
+	result := ingested{
+		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Formed: wait,
+		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...), Seconds: time.Since(began).Seconds(),
+	}
+	if err := c.printIngested(result, wait); err != nil {
+		return err
+	}
+	if n := len(out.Refused); n > 0 {
+		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, out.Refused[0])
+	}
+	if n := len(out.Dead); n > 0 {
+		return fmt.Errorf("%d turns became dead letters (`mneme replay --list`), the first: %s", n, out.Dead[0])
+	}
+	return nil
+}
+
+func (c commands) printIngested(result ingested, wait bool) error {
+	if c.JSON {
+		return command.WriteJSON(c.Out, result)
+	}
+	state := "formed"
+	if !wait {
+		state = "published"
+	}
+	fmt.Fprintf(c.Out, "%s: %d turns in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
+		state, result.Turns, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
+	return nil
+}
+
+// Feed publishes sessions with progress bars. With wait, it also waits for their memories.
+func Feed(ctx context.Context, c *console.Console, s *console.Session, sessions []dataset.Session, wait bool, timeout time.Duration) (Published, error) {
+	total := 0
+	for _, one := range sessions {
+		total += len(one.Turns)
+	}
+	var dead *deadLetters
+	if wait {
+		var err error
+		if dead, err = watchDeadLetters(ctx, s); err != nil {
+			return Published{}, err
+		}
+		defer dead.log.Close()
+	}
+	bar := command.NewBar(c.Err, total, "publishing turns")
+	out, err := Publish(ctx, s, sessions, func(n int) { _ = bar.Add(n) })
+	if err != nil {
+		return out, err
+	}
+	_ = bar.Finish()
+	if !wait {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	bar = command.NewBar(c.Err, len(out.Awaited), "forming sessions")
+	if err := awaitFormed(ctx, s, out.Awaited, dead, func() { _ = bar.Add(1) }); err != nil {
+		return out, err
+	}
+	_ = bar.Finish()
+	out.Dead = dead.turns(sessions)
+	out.Turns -= len(out.Dead)
+	return out, nil
+}
+
+func readFile(name string) ([]dataset.Session, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, command.Usage(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sessions, err := dataset.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sessions, nil
+}
+
+// Users returns the users of sessions, in order of appearance.
+func Users(sessions []dataset.Session) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, s := range sessions {
+		if !seen[s.User] {
+			seen[s.User] = true
+			out = append(out, s.User)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/modelcheck"
+	"github.com/mneme-memory/mneme/local/command"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+)
+
+func (c commands) check() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check what Mneme is to work with", Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.checkModel(), c.checkGateway())
+	return cmd
+}
+
+// checkModelArgs are the flags of check model.
+type checkModelArgs struct {
+	roles            []string
+	minRight         float64
+	parallel         int
+	priceIn, priceUp float64
+	window           int64
+	wrong            bool
+}
+
+// modelSettings are the service settings that the requests to a model use.
+type modelSettings struct {
+	Endpoint  llm.Config           `envPrefix:"MNEME_LLM_"`
+	Formation formationllm.Options `envPrefix:"MNEME_LLM_"`
+	Recall    recallllm.Options    `envPrefix:"MNEME_LLM_"`
+}
+
+func (c commands) checkModel() *cobra.Command {
+	a := checkModelArgs{minRight: 0.8, parallel: 4, window: 8192}
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "Find out whether a model is good enough for the llm policy",
+		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
+			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
+			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
+			"but the endpoint. Where this is not reached, or grants no more, it stops after a few cases.",
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&a.roles, "role", nil, "roles to check: "+command.Names(modelcheck.Roles())+" (all)")
+	f.Float64Var(&a.minRight, "min-right", a.minRight, "exit with 1 where a role decides less than this share of its cases rightly, 0 to 1")
+	f.IntVar(&a.parallel, "parallel", a.parallel, "cases that are asked at the same time")
+	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million tokens of prompts, for the costs")
+	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million tokens of answers, for the costs")
+	f.Int64Var(&a.window, "window-probe", a.window,
+		"tokens of a prompt that shows whether MNEME_LLM_WINDOW is there, at most what that has room for; 0 for none")
+	f.BoolVar(&a.wrong, "errors", false, "print each case that is not as it should be")
+	return cmd
+}
+
+func (a checkModelArgs) options() (modelcheck.Options, error) {
+	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window, PriceIn: a.priceIn, PriceOut: a.priceUp}
+	for _, name := range a.roles {
+		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
+			return o, command.Usage(fmt.Errorf("--role is %q, want one of %s", name, command.Names(modelcheck.Roles())))
+		}
+		o.Roles = append(o.Roles, llm.Role(name))
+	}
+	if len(o.Roles) == 0 {
+		o.Roles = modelcheck.Roles()
+	}
+	switch {
+	case a.minRight < 0 || a.minRight > 1:
+		return o, command.Usage(fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight))
+	case a.parallel < 1 || a.parallel > 64:
+		return o, command.Usage(fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel))
+	case a.window < 0:
+		return o, command.Usage(fmt.Errorf("--window-probe is %d, want 0 or more", a.window))
+	case a.priceIn < 0 || a.priceUp < 0:
+		return o, command.Usage(errors.New("--price-in or --price-out is less than 0"))
+	}
+	return o, nil
+}
+
+// Errors of a check whose report already names the reason.
+var (
+	errModelUnreachable = command.Unreachable(errors.New("the endpoint of MNEME_LLM_BASE_URL was not reached"))
+	errModelNotAsked    = errors.New("not all cases were asked, because of what became of the first")
+)
+
+// errModelFallsShort says that the model decides too few cases rightly. The report has the details.
+var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
+
+func (c commands) runCheckModel(ctx context.Context, a checkModelArgs) error {
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	settings, err := config.Load[modelSettings](config.Environ())
+	if err != nil {
+		return command.Usage(err)
+	}
+	o.Formation, o.Recall = settings.Formation, settings.Recall
+	bar := command.NewBar(c.Err, modelcheck.Cases(o.Roles), "cases")
+	o.Done = func() { _ = bar.Add(1) } // a failed progress bar is no error
+	report, err := modelcheck.Run(ctx, settings.Endpoint, o)
+	_ = bar.Finish()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("check the model: %w", err)
+	case err != nil:
+		return command.Usage(fmt.Errorf("the model of MNEME_LLM_*: %w", err))
+	}
+	if c.JSON {
+		err = command.WriteJSON(c.Out, report)
+	} else {
+		c.printModel(report, a)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !report.Reached():
+		return errModelUnreachable
+	case !report.Complete():
+		return errModelNotAsked
+	case report.Least() < a.minRight:
+		return errModelFallsShort
+	}
+	return nil
+}
+
+func (c commands) printModel(report modelcheck.Report, a checkModelArgs) {
+	t := c.Table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
+		"tokens in", "out", "cost")
+	for _, r := range report.Roles {
+		t.AppendRow(table.Row{
+			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
+			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
+		})
+	}
+	t.Render()
+	for _, r := range report.Roles {
+		for _, line := range r.Advice {
+			fmt.Fprintf(c.Out, "%s: %s\n", r.Role, line)
+		}
+		for _, line := range r.Wrong {
+			if a.wrong {
+				fmt.Fprintf(c.Out, "%s: wrong: %s\n", r.Role, command.Printable(line))
+			}
+		}
+	}
+}

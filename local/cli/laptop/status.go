@@ -1,0 +1,109 @@
+package laptop
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/command"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// version is the command that prints the version.
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "mneme %s %s %s/%s\n", runner.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// part is a server or a service of a local Mneme.
+type part struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	// State is "ready", or the reason why it is not.
+	State string `json:"state"`
+}
+
+func (c commands) status() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the servers and services of the local Mneme, and whether they are ready",
+		Long: "status asks each server and service of the Mneme that runs on the data folder whether it is ready.\n" +
+			"The exit code is 1 where one is not.",
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runStatus(cmd.Context()) },
+	}
+}
+
+func (c commands) runStatus(ctx context.Context) error {
+	conn, err := standalone.LoadConnection(c.Dir)
+	if err != nil {
+		return err
+	}
+	var parts []part
+	down := 0
+	for _, p := range conn.Parts {
+		state := probe(ctx, p.Address)
+		if state != ready {
+			down++
+		}
+		parts = append(parts, part{Name: p.Name, Address: p.Address, State: state})
+	}
+	if c.JSON {
+		if err := command.WriteJSON(c.Out, parts); err != nil {
+			return err
+		}
+	} else {
+		t := c.Table("part", "address", "state")
+		for _, p := range parts {
+			t.AppendRow([]any{p.Name, p.Address, p.State})
+		}
+		t.Render()
+	}
+	if down > 0 {
+		return fmt.Errorf("%d of %d parts are not ready; the logs are in the folder %q", down, len(parts), c.Dir)
+	}
+	return nil
+}
+
+const (
+	ready        = "ready"
+	probeTimeout = 2 * time.Second
+)
+
+// probe asks an address whether it is ready: a URL by a GET request, host:port by a connection.
+func probe(ctx context.Context, address string) string {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil || req.URL.Host == "" {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return "not reachable"
+		}
+		_ = conn.Close()
+		return ready
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "not reachable"
+	}
+	_ = res.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if res.StatusCode != http.StatusOK {
+		return "answers " + res.Status
+	}
+	return ready
+}

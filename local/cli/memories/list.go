@@ -1,0 +1,122 @@
+package memories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/command"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func (c commands) memories() *cobra.Command {
+	var user, chosen string
+	var active, quarantined bool
+	cmd := &cobra.Command{
+		Use:   "memories --user USER [--active | --quarantined] [--filter JSON]",
+		Short: "List a user's memories, core block and working window",
+		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
+			"is known, then the core block and the working window. With --quarantined or --filter it lists the memories alone:\n\n" +
+			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if active && quarantined {
+				return command.Usage(errors.New("--active and --quarantined exclude each other: " + cmd.UseLine()))
+			}
+			req := &mnemev1.ListMemoriesRequest{UserId: user}
+			switch {
+			case quarantined:
+				req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}
+			case active:
+				req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
+			}
+			var err error
+			if req.Filter, err = ParseFilter(chosen); err != nil {
+				return err
+			}
+			s, err := c.Connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.Close(cmd.Context())
+			return c.showMemories(cmd.Context(), s, req, quarantined || req.Filter != nil)
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user")
+	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
+	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
+	FilterFlag(cmd, &chosen)
+	command.Require(cmd, "user")
+	return cmd
+}
+
+// FilterFlag adds the flag for a filter.
+func FilterFlag(cmd *cobra.Command, chosen *string) {
+	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a filter in JSON (docs/attributes.md)")
+}
+
+// ParseFilter reads a filter from a flag.
+func ParseFilter(chosen string) (*mnemev1.Filter, error) {
+	f, err := memory.ParseFilter([]byte(chosen))
+	if err != nil {
+		return nil, command.Usage(fmt.Errorf("--%w", err))
+	}
+	return contract.FilterToProto(f), nil
+}
+
+// showMemories shows the memories of a request. Unless alone is set, it also shows the core block and the window.
+func (c commands) showMemories(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesRequest, alone bool) error {
+	user := req.GetUserId()
+	ms, err := All(ctx, s, req)
+	if err != nil {
+		return err
+	}
+	if alone {
+		if c.JSON {
+			return command.WriteJSON(c.Out, map[string]any{"user": user, "memories": console.JSONs(ms)})
+		}
+		PrintMemories(c.Console, ms)
+		return nil
+	}
+	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	core, err := s.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return command.WriteJSON(c.Out, map[string]any{
+			"user": user, "memories": console.JSONs(ms), "window": console.JSONs(window.Msg.GetTurns()), "core": console.JSON(core.Msg.GetCore()),
+		})
+	}
+	PrintMemories(c.Console, ms)
+	PrintCore(c.Console, core.Msg.GetCore())
+	fmt.Fprintln(c.Out, "working window:")
+	PrintTurns(c.Console, window.Msg.GetTurns())
+	return nil
+}
+
+// All reads every page of a list of memories.
+func All(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesRequest) ([]*mnemev1.Memory, error) {
+	var out []*mnemev1.Memory
+	req.PageSize = 500
+	for {
+		res, err := s.ListMemories(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, res.Msg.GetMemories()...)
+		if res.Msg.GetNextPageToken() == "" {
+			return out, nil
+		}
+		req.PageToken = res.Msg.GetNextPageToken()
+	}
+}

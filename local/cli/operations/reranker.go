@@ -1,0 +1,119 @@
+package operations
+
+import (
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/command"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+func (c commands) reranker() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reranker",
+		Short: "Look at what the reranker has learned for the tenant, and take it back",
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return command.Usage(fmt.Errorf("there is no command %q: see mneme reranker --help", given[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.rerankerVersions(), c.rerankerRollback())
+	return cmd
+}
+
+func (c commands) rerankerVersions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "versions",
+		Short: "List the versions of the tenant's weights, and the features by weight",
+		Args:  command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := c.ConnectReranker(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.Close(cmd.Context())
+			res, err := s.ListWeights(cmd.Context(), connect.NewRequest(&mnemev1.ListWeightsRequest{}))
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return command.WriteJSON(c.Out, console.JSON(res.Msg))
+			}
+			c.printWeights(res.Msg)
+			return nil
+		},
+	}
+}
+
+func (c commands) rerankerRollback() *cobra.Command {
+	const flag = "to"
+	var to uint64
+	cmd := &cobra.Command{
+		Use:   "rollback --to VERSION",
+		Short: "Take the tenant's weights back to an earlier version; 0 is what every tenant starts from",
+		Long: "rollback makes a new version with the weights of an earlier one. What has been reported since the last version and is not yet\n" +
+			"part of one is forgotten. Learning goes on from there.",
+		Args: func(cmd *cobra.Command, given []string) error {
+			if !cmd.Flags().Changed(flag) {
+				return command.Usage(fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine()))
+			}
+			return command.Args(cobra.NoArgs)(cmd, given)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := c.ConnectReranker(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.Close(cmd.Context())
+			res, err := s.RollbackWeights(cmd.Context(), connect.NewRequest(&mnemev1.RollbackWeightsRequest{Version: to}))
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return command.WriteJSON(c.Out, console.JSON(res.Msg))
+			}
+			fmt.Fprintf(c.Out, "version %d has the weights of version %d, and is in use\n", res.Msg.GetVersion().GetVersion(), to)
+			return nil
+		},
+	}
+	cmd.Flags().Uint64Var(&to, flag, 0, "the version")
+	return cmd
+}
+
+// printWeights prints versions and features as tables.
+func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
+	t := c.Table("version", "made", "learned from", "distance", "")
+	for i, v := range l.GetVersions() {
+		made, what := "", ""
+		if v.GetTime() != nil {
+			made = v.GetTime().AsTime().Local().Format("2006-01-02 15:04:05")
+		}
+		switch {
+		case v.RolledBackTo != nil:
+			what = fmt.Sprintf("back to %d", v.GetRolledBackTo())
+		case v.GetVersion() == 0:
+			what = "what every tenant starts from"
+		}
+		if i == 0 && what != "" {
+			what += ", "
+		}
+		if i == 0 {
+			what += "in use"
+		}
+		t.AppendRow(table.Row{v.GetVersion(), made, v.GetLearned(), fmt.Sprintf("%.3f", v.GetDistance()), what})
+	}
+	t.Render()
+	fmt.Fprintf(c.Out, "features %s:\n", command.Printable(l.GetFeatureSet()))
+	f := c.Table("feature", "weight", "at the start")
+	for _, w := range l.GetFeatures() {
+		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
+	}
+	f.Render()
+}

@@ -1,0 +1,201 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/cli/memories"
+	"github.com/mneme-memory/mneme/local/command"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/diagnosis"
+)
+
+func (c commands) why() *cobra.Command {
+	req := &mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{}}
+	var asOf, messages string
+	cmd := &cobra.Command{
+		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
+		Short: "Say why something was not remembered: the earliest stage at which it was lost",
+		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every\n" +
+			"stage: ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer.\n" +
+			"What is expected is named by the turns that tell it, or in words that all have to be there.",
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setAsOf(req.Recall, asOf); err != nil {
+				return err
+			}
+			if err := setMessages(req.Recall, messages, cmd.InOrStdin()); err != nil {
+				return err
+			}
+			return c.runWhy(cmd.Context(), req)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&req.Recall.UserId, "user", "", "the user")
+	f.StringVar(&req.Recall.Query, "query", "", "the query")
+	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "a turn that tells what was expected; may be repeated")
+	f.StringVar(&req.ExpectText, "expect-text", "", "what was expected, in words")
+	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "memories retrieved (20)")
+	f.Uint32Var(&req.Recall.Memories, "memories", 0, "memories shown (5)")
+	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (400)")
+	f.StringVar(&req.RecallId, "recall", "", "the recall that is asked about, by its id: what was left to chance in it is drawn alike")
+	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	messagesFlag(cmd, &messages)
+	command.Require(cmd, "user", "query")
+	return cmd
+}
+
+func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
+	s, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close(ctx)
+	res, err := s.Why(ctx, connect.NewRequest(req))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return command.WriteJSON(c.Out, console.JSON(res.Msg))
+	}
+	named, err := diagnosedMemories(ctx, s, req.GetRecall().GetUserId(), res.Msg)
+	if err != nil {
+		return err
+	}
+	c.printWhy(res.Msg, named)
+	return nil
+}
+
+// diagnosedMemories reads the memories in a diagnosis, by id. It drops memories that have been erased meanwhile.
+func diagnosedMemories(ctx context.Context, s *console.Session, user string, w *mnemev1.WhyResponse) (map[string]*mnemev1.Memory, error) {
+	out := map[string]*mnemev1.Memory{}
+	for _, cited := range w.GetAnswer().GetRecall().GetCited() {
+		out[cited.GetMemory().GetId()] = cited.GetMemory()
+	}
+	var named []string
+	for _, v := range w.GetCandidates() {
+		named = append(named, v.GetMemoryId())
+	}
+	for _, f := range w.GetFindings() {
+		named = append(named, f.GetMemoryIds()...)
+	}
+	for _, id := range named {
+		if out[id] != nil {
+			continue
+		}
+		res, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: id}))
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[id] = res.Msg.GetMemory()
+	}
+	return out, nil
+}
+
+func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memory) {
+	if len(w.GetFindings()) == 0 {
+		fmt.Fprintln(c.Out, "nothing was expected: name it with --expect or --expect-text to see where it was lost")
+	} else {
+		stage := diagnosis.Stage(w.GetStage())
+		fmt.Fprintf(c.Out, "%s\n  %s\n", stage, advice(stage))
+	}
+	expected := map[string]bool{}
+	for _, f := range w.GetFindings() {
+		what := "the text"
+		if f.GetTurnId() != "" {
+			what = "turn " + command.Printable(f.GetTurnId())
+		}
+		fmt.Fprintf(c.Out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), command.Printable(f.GetReason()))
+		for _, id := range f.GetMemoryIds() {
+			expected[id] = true
+		}
+	}
+	c.printCandidates(w.GetCandidates(), byID, expected)
+	c.printElsewhere(w.GetCandidates(), byID, expected)
+	memories.PrintCore(c.Console, w.GetCore())
+	for _, d := range w.GetAnswer().GetRecall().GetDegraded() {
+		fmt.Fprintf(c.Out, "! %s\n", utilizer.Degradation(d))
+	}
+	fmt.Fprintf(c.Out, "answer: %s\n", command.Printable(w.GetAnswer().GetAnswer()))
+}
+
+// printCandidates prints the search's candidates in their order.
+func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
+	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory", "id")
+	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	for _, v := range candidates {
+		ranked, score := "", ""
+		if v.GetRanked() > 0 {
+			ranked, score = strconv.Itoa(int(v.GetRanked())), fmt.Sprintf("%.3f", v.GetScore())
+		}
+		t.AppendRow(table.Row{
+			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(v.GetExplored()), mark(expected[v.GetMemoryId()]),
+			command.Printable(byID[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
+		})
+	}
+	t.Render()
+}
+
+// printElsewhere prints the expected memories that are not among the candidates.
+func (c commands) printElsewhere(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
+	for _, v := range candidates {
+		delete(expected, v.GetMemoryId())
+	}
+	var rest []*mnemev1.Memory
+	for id := range expected {
+		if m := byID[id]; m != nil {
+			rest = append(rest, m)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	slices.SortFunc(rest, func(a, b *mnemev1.Memory) int { return strings.Compare(a.GetId(), b.GetId()) })
+	fmt.Fprintln(c.Out, "expected, and not retrieved:")
+	memories.PrintMemories(c.Console, rest)
+}
+
+func mark(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+// advice returns a recommendation for a stage.
+func advice(s diagnosis.Stage) string {
+	switch s {
+	case diagnosis.NotIngested:
+		return "Check that the turn was published, look for it among the dead letters (mneme replay), or wait until its session is consolidated."
+	case diagnosis.DroppedByFilter:
+		return "Lower the filter's threshold, or train the filter on turns like this one (mneme-lab train filter)."
+	case diagnosis.NotExtracted:
+		return "Compare strategies and policies on turns like this one (mneme eval formation), and choose one that keeps it."
+	case diagnosis.LostInUpdate:
+		return "See with mneme history what took its place; ask with --as-of, or for the past, what held before."
+	case diagnosis.NotRetrieved:
+		return "Fetch more candidates (--candidates); where a user has no index, weigh words and meaning differently (MNEME_RECALL_ALPHA)."
+	case diagnosis.CutByReranker:
+		return "Show more memories (--memories), and report what answers cite, so that the reranker learns."
+	case diagnosis.LeftOutOfProfile:
+		return "Allow the profile more words (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) where that is the reason."
+	case diagnosis.Generator:
+		return "Memory did its part: use another policy or model for answers, or ask more precisely."
+	case diagnosis.Answered:
+		return "Nothing is to be done: it was remembered."
+	}
+	return "Update this command: the service names a stage that it does not know."
+}
