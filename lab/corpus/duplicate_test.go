@@ -1,25 +1,26 @@
-package corpus
+package corpus_test
 
 import (
 	"maps"
 	"slices"
 
+	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// NearDuplicate is two pairs, by index. They share more than half of the runs of three words of the pair with fewer
+// nearDuplicate is two pairs, by index. They share more than half of the runs of three words of the pair with fewer
 // runs. Pairs with the same stored statement show a difference on purpose, so only their later statements are
 // compared.
-type NearDuplicate struct{ First, Second int }
+type nearDuplicate struct{ First, Second int }
 
 // leastRuns is the least number of runs of three words for a meaningful share.
 const leastRuns = 4
 
-// NearDuplicates returns the pairs of nearly equal texts, in order. It compares only pairs that share a run.
-func NearDuplicates(pairs []Pair) []NearDuplicate {
+// nearDuplicates returns the pairs of nearly equal texts, in order. It compares only pairs that share a run.
+func nearDuplicates(pairs []corpus.Pair) []nearDuplicate {
 	later, whole, stored := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs)), make([]string, len(pairs))
 	holders := map[string][]int{}
-	var out []NearDuplicate
+	var out []nearDuplicate
 	for i, p := range pairs {
 		later[i], whole[i], stored[i] = map[string]bool{}, map[string]bool{}, text.Canonical(p.Stored)
 		addRuns(later[i], p.Later)
@@ -38,7 +39,7 @@ func NearDuplicates(pairs []Pair) []NearDuplicate {
 				runs, n = later, count(later[i], later[j])
 			}
 			if fewer := min(len(runs[i]), len(runs[j])); fewer >= leastRuns && 2*n > fewer {
-				out = append(out, NearDuplicate{First: j, Second: i})
+				out = append(out, nearDuplicate{First: j, Second: i})
 			}
 		}
 	}
