@@ -1,10 +1,12 @@
-package ranking
+// Package supervised fits the weights of the reranker to examples with known relevant candidates.
+package supervised
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // Example is a query with its known relevant candidates.
@@ -36,7 +38,7 @@ type PretrainOptions struct {
 
 // DefaultPretrainOptions suit some hundreds to some ten thousands of examples.
 func DefaultPretrainOptions(featureSet string) PretrainOptions {
-	return PretrainOptions{FeatureSet: featureSet, L2: 1e-4, Temperature: DefaultSettings().Temperature, Precision: 1e-5}
+	return PretrainOptions{FeatureSet: featureSet, L2: 1e-4, Temperature: ranking.DefaultSettings().Temperature, Precision: 1e-5}
 }
 
 func (o PretrainOptions) validate() error {
@@ -56,22 +58,22 @@ func (o PretrainOptions) validate() error {
 // Maps stay zero. Equal examples, order and options give equal weights. Features are brought to one scale inside,
 // which is folded into the weights and returned as FeatureScale. A feature that never varies among the candidates of a
 // query keeps weight 0. Malformed examples, and examples without any information, are terminal errors.
-func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (Weights, error) {
+func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (ranking.Weights, error) {
 	if err := o.validate(); err != nil {
-		return Weights{}, fmt.Errorf("pretrain: %w", err)
+		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}
 	lists, err := readExamples(examples)
 	if err != nil {
-		return Weights{}, fmt.Errorf("pretrain: %w", err)
+		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}
 	f := &fit{lists: lists, scales: scales(lists), options: o}
 	at, err := f.minimum(ctx)
 	if err != nil {
-		return Weights{}, fmt.Errorf("pretrain: %w", err)
+		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}
 	w := f.weights(at)
 	if err := w.Validate(); err != nil {
-		return Weights{}, fmt.Errorf("pretrain: %w", err)
+		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}
 	return w, nil
 }
@@ -79,7 +81,7 @@ func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (Weigh
 // list is an example that was checked.
 type list struct {
 	query      []float32
-	candidates []Candidate
+	candidates []ranking.Candidate
 	relevant   []bool
 	// right is the number of relevant candidates.
 	right int
@@ -87,7 +89,7 @@ type list struct {
 
 func readExamples(examples []Example) ([]list, error) {
 	var lists []list
-	shape := Weights{}
+	shape := ranking.Weights{}
 	for i, e := range examples {
 		if shape.W == nil && len(e.Features) > 0 {
 			shape.W = make([]float32, len(e.Features[0]))
@@ -107,7 +109,7 @@ func readExamples(examples []Example) ([]list, error) {
 }
 
 // list checks an example against weights of the shape of the examples before.
-func (e Example) list(shape Weights) (list, error) {
+func (e Example) list(shape ranking.Weights) (list, error) {
 	n := len(e.Features)
 	if len(e.Relevant) != n || e.Cosine != nil && len(e.Cosine) != n {
 		return list{}, fault.Terminal(
@@ -121,7 +123,7 @@ func (e Example) list(shape Weights) (list, error) {
 	if e.Projected != nil && len(e.Projected) != n {
 		return list{}, fault.Terminal("projected", "has %d entries, want none or as many as features: %d", len(e.Projected), n)
 	}
-	l := list{query: e.Query, candidates: make([]Candidate, n), relevant: e.Relevant}
+	l := list{query: e.Query, candidates: make([]ranking.Candidate, n), relevant: e.Relevant}
 	for i := range l.candidates {
 		l.candidates[i].Features = e.Features[i]
 		if e.Cosine != nil {
@@ -134,5 +136,6 @@ func (e Example) list(shape Weights) (list, error) {
 			l.right++
 		}
 	}
-	return l, shape.check(e.Query, l.candidates)
+	_, err := shape.Scores(e.Query, l.candidates)
+	return l, err
 }

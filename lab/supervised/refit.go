@@ -1,4 +1,4 @@
-package ranking
+package supervised
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // RefitOptions say how a prior is fitted anew.
@@ -27,7 +28,7 @@ type RefitOptions struct {
 
 // DefaultRefitOptions are not tuned to any conversations: a pull counts for about as much as some tens of questions.
 func DefaultRefitOptions() RefitOptions {
-	return RefitOptions{Pull: 30, MapPull: 1, Temperature: DefaultSettings().Temperature, Precision: 1e-4}
+	return RefitOptions{Pull: 30, MapPull: 1, Temperature: ranking.DefaultSettings().Temperature, Precision: 1e-4}
 }
 
 func (o RefitOptions) validate() error {
@@ -53,25 +54,25 @@ func (o RefitOptions) validate() error {
 // of the examples. A bilinear objective has no single minimum; the search starts from maps of zero. Equal input gives
 // equal weights. A feature that never varies keeps its weight. Malformed examples, and examples without any
 // information, are terminal errors.
-func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOptions) (Weights, error) {
+func Refit(ctx context.Context, prior ranking.Weights, examples []Example, o RefitOptions) (ranking.Weights, error) {
 	if err := o.validate(); err != nil {
-		return Weights{}, fmt.Errorf("refit: %w", err)
+		return ranking.Weights{}, fmt.Errorf("refit: %w", err)
 	}
 	lists, err := readExamples(examples)
 	if err != nil {
-		return Weights{}, fmt.Errorf("refit: %w", err)
+		return ranking.Weights{}, fmt.Errorf("refit: %w", err)
 	}
 	r, err := newRefit(prior, lists, o)
 	if err != nil {
-		return Weights{}, fmt.Errorf("refit: %w", err)
+		return ranking.Weights{}, fmt.Errorf("refit: %w", err)
 	}
 	at, err := r.minimum(ctx)
 	if err != nil {
-		return Weights{}, fmt.Errorf("refit: %w", err)
+		return ranking.Weights{}, fmt.Errorf("refit: %w", err)
 	}
 	w := r.weights(at)
 	if err := w.Validate(); err != nil {
-		return Weights{}, fmt.Errorf("refit: %w", err)
+		return ranking.Weights{}, fmt.Errorf("refit: %w", err)
 	}
 	return w, nil
 }
@@ -79,14 +80,14 @@ func Refit(ctx context.Context, prior Weights, examples []Example, o RefitOption
 // refit is the objective of Refit, as a function of the feature weights in units of the features' scales, then the
 // cells of both maps.
 type refit struct {
-	prior   Weights
+	prior   ranking.Weights
 	lists   []list
 	scales  []float64
 	rank    int
 	options RefitOptions
 }
 
-func newRefit(prior Weights, lists []list, o RefitOptions) (*refit, error) {
+func newRefit(prior ranking.Weights, lists []list, o RefitOptions) (*refit, error) {
 	r := &refit{prior: prior, lists: lists, scales: scales(lists), options: o}
 	if len(prior.W) != len(r.scales) {
 		return nil, fault.Terminal(
@@ -94,12 +95,12 @@ func newRefit(prior Weights, lists []list, o RefitOptions) (*refit, error) {
 			"has %d weights, want %d as the examples have features: %w",
 			len(prior.W),
 			len(r.scales),
-			ErrFeatureSet,
+			ranking.ErrFeatureSet,
 		)
 	}
 	for k, scale := range r.scales {
 		if scale == 0 {
-			r.scales[k] = prior.scale(k)
+			r.scales[k] = featureScale(prior, k)
 		}
 	}
 	if o.MapPull == 0 {
@@ -272,8 +273,8 @@ func (b *bent) descend(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each fl
 	byMaps[1].RankOne(byMaps[1], -each, b.adapted, sum)
 }
 
-func (r *refit) weights(at []float64) Weights {
-	w := Weights{FeatureSet: r.prior.FeatureSet}
+func (r *refit) weights(at []float64) ranking.Weights {
+	w := ranking.Weights{FeatureSet: r.prior.FeatureSet}
 	for k, scale := range r.scales {
 		w.W = append(w.W, float32(at[k]/scale))
 		w.FeatureScale = append(w.FeatureScale, max(float32(scale), minScale))

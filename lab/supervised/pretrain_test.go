@@ -1,4 +1,4 @@
-package ranking_test
+package supervised_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
@@ -16,7 +17,7 @@ func examples(n int) []example {
 	truth := ranking.Weights{W: []float32{0.02, 1, 0, -30, 0}}
 	out := make([]example, n)
 	for i := range out {
-		tr := trace(random, 12, 5, 0, 0)
+		tr := trace(random, 12, 5, 0)
 		e := example{Relevant: make([]bool, 12)}
 		for j := range tr.Candidates {
 			c := &tr.Candidates[j]
@@ -35,7 +36,7 @@ func examples(n int) []example {
 }
 
 // example is one with its candidates.
-type example ranking.Example
+type example supervised.Example
 
 func (e example) candidates() []ranking.Candidate {
 	out := make([]ranking.Candidate, len(e.Features))
@@ -45,17 +46,17 @@ func (e example) candidates() []ranking.Candidate {
 	return out
 }
 
-func plain(es []example) []ranking.Example {
-	out := make([]ranking.Example, len(es))
+func plain(es []example) []supervised.Example {
+	out := make([]supervised.Example, len(es))
 	for i, e := range es {
-		out[i] = ranking.Example(e)
+		out[i] = supervised.Example(e)
 	}
 	return out
 }
 
-func pretrain(t testing.TB, es []example, o ranking.PretrainOptions) ranking.Weights {
+func pretrain(t testing.TB, es []example, o supervised.PretrainOptions) ranking.Weights {
 	t.Helper()
-	w, err := ranking.Pretrain(t.Context(), plain(es), o)
+	w, err := supervised.Pretrain(t.Context(), plain(es), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func right(t *testing.T, w ranking.Weights, es []example) float64 {
 
 func TestPretrainFindsTheWeights(t *testing.T) {
 	es := examples(400)
-	w := pretrain(t, es[:300], ranking.DefaultPretrainOptions(set))
+	w := pretrain(t, es[:300], supervised.DefaultPretrainOptions(set))
 	if w.FeatureSet != set || w.Version != 0 || len(w.Aq) != 0 {
 		t.Errorf("got version %d of %q with %d cells", w.Version, w.FeatureSet, len(w.Aq))
 	}
@@ -101,7 +102,7 @@ func TestPretrainFindsTheWeights(t *testing.T) {
 
 // TestPretrainEndsWhereTheObjectiveIsLeast compares the objective, in a plain form, with its values at nearby points.
 func TestPretrainEndsWhereTheObjectiveIsLeast(t *testing.T) {
-	es, o := examples(60), ranking.DefaultPretrainOptions(set)
+	es, o := examples(60), supervised.DefaultPretrainOptions(set)
 	o.L2 = 0.1
 	w := pretrain(t, es, o)
 	objective := func() float64 {
@@ -139,27 +140,27 @@ func TestPretrainEndsWhereTheObjectiveIsLeast(t *testing.T) {
 func TestPretrainRefuses(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, tt := range map[string]struct {
-		breaks func([]example, *ranking.PretrainOptions)
+		breaks func([]example, *supervised.PretrainOptions)
 		field  string
 	}{
-		"too few marks":               {func(es []example, _ *ranking.PretrainOptions) { es[1].Relevant = es[1].Relevant[1:] }, "relevant"},
-		"a feature that is no number": {func(es []example, _ *ranking.PretrainOptions) { es[1].Features[3][0] = nan }, "candidates.features"},
-		"another number of features": {func(es []example, _ *ranking.PretrainOptions) {
+		"too few marks":               {func(es []example, _ *supervised.PretrainOptions) { es[1].Relevant = es[1].Relevant[1:] }, "relevant"},
+		"a feature that is no number": {func(es []example, _ *supervised.PretrainOptions) { es[1].Features[3][0] = nan }, "candidates.features"},
+		"another number of features": {func(es []example, _ *supervised.PretrainOptions) {
 			for i := range es[1].Features {
 				es[1].Features[i] = es[1].Features[i][1:]
 			}
 		}, "candidates.features"},
-		"nothing to learn": {func(es []example, _ *ranking.PretrainOptions) {
+		"nothing to learn": {func(es []example, _ *supervised.PretrainOptions) {
 			es[0].Relevant, es[1].Relevant = make([]bool, 12), make([]bool, 12)
 		}, "examples"},
-		"no pull":        {func(_ []example, o *ranking.PretrainOptions) { o.L2 = 0 }, "l2"},
-		"no temperature": {func(_ []example, o *ranking.PretrainOptions) { o.Temperature = 0 }, "temperature"},
-		"no precision":   {func(_ []example, o *ranking.PretrainOptions) { o.Precision = 0 }, "precision"},
+		"no pull":        {func(_ []example, o *supervised.PretrainOptions) { o.L2 = 0 }, "l2"},
+		"no temperature": {func(_ []example, o *supervised.PretrainOptions) { o.Temperature = 0 }, "temperature"},
+		"no precision":   {func(_ []example, o *supervised.PretrainOptions) { o.Precision = 0 }, "precision"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			es, o := examples(2), ranking.DefaultPretrainOptions(set)
+			es, o := examples(2), supervised.DefaultPretrainOptions(set)
 			tt.breaks(es, &o)
-			_, err := ranking.Pretrain(t.Context(), plain(es), o)
+			_, err := supervised.Pretrain(t.Context(), plain(es), o)
 			wantField(t, err, tt.field)
 		})
 	}
@@ -168,7 +169,7 @@ func TestPretrainRefuses(t *testing.T) {
 func TestPretrainStopsWhenItsContextDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ranking.Pretrain(ctx, plain(examples(2)), ranking.DefaultPretrainOptions(set)); !errors.Is(err, context.Canceled) {
+	if _, err := supervised.Pretrain(ctx, plain(examples(2)), supervised.DefaultPretrainOptions(set)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

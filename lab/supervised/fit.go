@@ -1,4 +1,4 @@
-package ranking
+package supervised
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
+
+	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // fit is the objective of Pretrain, as a function of the feature weights in units of the features' scales.
@@ -81,8 +83,8 @@ func (f *fit) unscaled(at []float64) []float64 {
 }
 
 // weights returns the learned weights, with the scales folded in.
-func (f *fit) weights(at []float64) Weights {
-	w := Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)), FeatureScale: make([]float32, len(at))}
+func (f *fit) weights(at []float64) ranking.Weights {
+	w := ranking.Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)), FeatureScale: make([]float32, len(at))}
 	for k, scale := range f.scales {
 		w.FeatureScale[k] = 1
 		if scale > 0 {

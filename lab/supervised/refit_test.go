@@ -1,4 +1,4 @@
-package ranking_test
+package supervised_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
@@ -13,16 +14,16 @@ import (
 const width = 4
 
 // bent are queries with two relevant candidates: the best two by hidden weights and hidden maps.
-func bent(n int) []ranking.Example {
+func bent(n int) []supervised.Example {
 	random := source(5)
 	truth := ranking.Weights{W: []float32{1, 0.5, 0, -0.25}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}
 	for i := range width {
 		truth.Aq[i*width+(i+1)%width] = 2 // the next number of the query is what counts
 	}
-	out := make([]ranking.Example, n)
+	out := make([]supervised.Example, n)
 	for i := range out {
-		tr := trace(random, 12, 4, width, 0)
-		e := ranking.Example{Query: tr.Query, Relevant: make([]bool, 12)}
+		tr := trace(random, 12, 4, width)
+		e := supervised.Example{Query: tr.Query, Relevant: make([]bool, 12)}
 		for _, c := range tr.Candidates {
 			e.Features, e.Cosine, e.Projected = append(e.Features, c.Features), append(e.Cosine, c.Cosine), append(e.Projected, c.Projected)
 		}
@@ -35,7 +36,7 @@ func bent(n int) []ranking.Example {
 	return out
 }
 
-func candidatesOf(e ranking.Example) []ranking.Candidate {
+func candidatesOf(e supervised.Example) []ranking.Candidate {
 	out := make([]ranking.Candidate, len(e.Features))
 	for i := range out {
 		out[i] = ranking.Candidate{Features: e.Features[i], Cosine: e.Cosine[i], Projected: e.Projected[i]}
@@ -44,7 +45,7 @@ func candidatesOf(e ranking.Example) []ranking.Candidate {
 }
 
 // foundOf is the share of relevant candidates among as many best ones.
-func foundOf(t *testing.T, w ranking.Weights, es []ranking.Example) float64 {
+func foundOf(t *testing.T, w ranking.Weights, es []supervised.Example) float64 {
 	t.Helper()
 	hits := 0
 	for _, e := range es {
@@ -62,9 +63,9 @@ func foundOf(t *testing.T, w ranking.Weights, es []ranking.Example) float64 {
 	return float64(hits) / float64(2*len(es))
 }
 
-func refit(t *testing.T, es []ranking.Example, o ranking.RefitOptions) ranking.Weights {
+func refit(t *testing.T, es []supervised.Example, o supervised.RefitOptions) ranking.Weights {
 	t.Helper()
-	w, err := ranking.Refit(t.Context(), prior(), es, o)
+	w, err := supervised.Refit(t.Context(), prior(), es, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func refit(t *testing.T, es []ranking.Example, o ranking.RefitOptions) ranking.W
 }
 
 func TestRefitFindsTheMaps(t *testing.T) {
-	es, o := bent(600), ranking.DefaultRefitOptions()
+	es, o := bent(600), supervised.DefaultRefitOptions()
 	with := refit(t, es[:500], o)
 	o.MapPull = 0
 	without := refit(t, es[:500], o)
@@ -86,7 +87,7 @@ func TestRefitFindsTheMaps(t *testing.T) {
 
 // TestRefitEndsWhereTheObjectiveIsLeast compares the objective, in a plain form, with its values at nearby points.
 func TestRefitEndsWhereTheObjectiveIsLeast(t *testing.T) {
-	es, o, from := bent(40), ranking.DefaultRefitOptions(), prior()
+	es, o, from := bent(40), supervised.DefaultRefitOptions(), prior()
 	o.Pull, o.MapPull, o.Precision = 3, 5, 1e-6
 	w := refit(t, es, o)
 	objective := func() float64 {
@@ -127,7 +128,7 @@ func TestRefitEndsWhereTheObjectiveIsLeast(t *testing.T) {
 }
 
 func TestRefitStaysAtThePriorWhereNothingTellsOtherwise(t *testing.T) {
-	es, o := bent(1), ranking.DefaultRefitOptions()
+	es, o := bent(1), supervised.DefaultRefitOptions()
 	for i := range es[0].Features {
 		es[0].Features[i][1] = 7 // does not vary
 	}
@@ -140,35 +141,35 @@ func TestRefitStaysAtThePriorWhereNothingTellsOtherwise(t *testing.T) {
 
 func TestRefitRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
-		breaks func([]ranking.Example, *ranking.RefitOptions)
+		breaks func([]supervised.Example, *supervised.RefitOptions)
 		field  string
 	}{
-		"too few vectors": {func(es []ranking.Example, _ *ranking.RefitOptions) { es[1].Projected = es[1].Projected[1:] }, "projected"},
-		"a vector of another embedder": {func(es []ranking.Example, _ *ranking.RefitOptions) {
+		"too few vectors": {func(es []supervised.Example, _ *supervised.RefitOptions) { es[1].Projected = es[1].Projected[1:] }, "projected"},
+		"a vector of another embedder": {func(es []supervised.Example, _ *supervised.RefitOptions) {
 			es[1].Projected[2] = es[1].Projected[2][1:]
 		}, "candidates.vector"},
-		"queries of two embedders": {func(es []ranking.Example, _ *ranking.RefitOptions) {
+		"queries of two embedders": {func(es []supervised.Example, _ *supervised.RefitOptions) {
 			es[1].Query, es[1].Projected = es[1].Query[1:], nil
 		}, "query"},
-		"another number of features": {func(es []ranking.Example, _ *ranking.RefitOptions) {
+		"another number of features": {func(es []supervised.Example, _ *supervised.RefitOptions) {
 			for _, e := range es {
 				for i := range e.Features {
 					e.Features[i] = e.Features[i][1:]
 				}
 			}
 		}, "prior"},
-		"nothing to learn": {func(es []ranking.Example, _ *ranking.RefitOptions) {
+		"nothing to learn": {func(es []supervised.Example, _ *supervised.RefitOptions) {
 			es[0].Relevant, es[1].Relevant = make([]bool, 12), make([]bool, 12)
 		}, "examples"},
-		"no pull":       {func(_ []ranking.Example, o *ranking.RefitOptions) { o.Pull = 0 }, "pull"},
-		"a push":        {func(_ []ranking.Example, o *ranking.RefitOptions) { o.MapPull = -1 }, "map_pull"},
-		"no precision":  {func(_ []ranking.Example, o *ranking.RefitOptions) { o.Precision = 0 }, "precision"},
-		"a temperature": {func(_ []ranking.Example, o *ranking.RefitOptions) { o.Temperature = 0 }, "temperature"},
+		"no pull":       {func(_ []supervised.Example, o *supervised.RefitOptions) { o.Pull = 0 }, "pull"},
+		"a push":        {func(_ []supervised.Example, o *supervised.RefitOptions) { o.MapPull = -1 }, "map_pull"},
+		"no precision":  {func(_ []supervised.Example, o *supervised.RefitOptions) { o.Precision = 0 }, "precision"},
+		"a temperature": {func(_ []supervised.Example, o *supervised.RefitOptions) { o.Temperature = 0 }, "temperature"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			es, o := bent(2), ranking.DefaultRefitOptions()
+			es, o := bent(2), supervised.DefaultRefitOptions()
 			tt.breaks(es, &o)
-			_, err := ranking.Refit(t.Context(), prior(), es, o)
+			_, err := supervised.Refit(t.Context(), prior(), es, o)
 			wantField(t, err, tt.field)
 		})
 	}
@@ -177,21 +178,21 @@ func TestRefitRefuses(t *testing.T) {
 func TestRefitStopsWhenItsContextDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ranking.Refit(ctx, prior(), bent(2), ranking.DefaultRefitOptions()); !errors.Is(err, context.Canceled) {
+	if _, err := supervised.Refit(ctx, prior(), bent(2), supervised.DefaultRefitOptions()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // An example may have the memories' projected embeddings and not its query's: then it teaches the features alone.
 func TestRefitTakesExamplesWithoutAQuery(t *testing.T) {
-	one := ranking.Example{
+	one := supervised.Example{
 		Features: [][]float32{{1}, {0}}, Cosine: []float32{0, 0}, Relevant: []bool{true, false}, Projected: [][]float32{{1, 0}, {0, 1}},
 	}
 	for _, pull := range []float64{0, 1} {
-		o := ranking.DefaultRefitOptions()
+		o := supervised.DefaultRefitOptions()
 		o.MapPull = pull
 		start := ranking.Weights{FeatureSet: "x", W: make([]float32, 1)}
-		if _, err := ranking.Refit(t.Context(), start, []ranking.Example{one, one}, o); err != nil {
+		if _, err := supervised.Refit(t.Context(), start, []supervised.Example{one, one}, o); err != nil {
 			t.Errorf("pull %v: %v", pull, err)
 		}
 	}
