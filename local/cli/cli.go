@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
@@ -90,12 +90,12 @@ func exitCode(err error) int {
 func isUnreachable(err error) bool {
 	var need *runner.NeedError
 	var network *net.OpError
-	var told door.Problem
+	var told problem.Problem
 	if errors.As(err, &need) || errors.As(err, &network) {
 		return true
 	}
 	if errors.As(err, &told) {
-		return told.Code == door.CodeUnavailable || told.Code == door.CodeUnauthenticated
+		return told.Code == problem.CodeUnavailable || told.Code == problem.CodeUnauthenticated
 	}
 	code := connect.CodeOf(err)
 	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated

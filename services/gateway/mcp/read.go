@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -41,7 +41,7 @@ func (in listInput) check() error {
 		return err
 	}
 	if n := len(in.Statuses); n > len(statuses()) {
-		return door.Invalid("statuses", fmt.Sprintf("are %d, want at most %d", n, len(statuses())))
+		return problem.Invalid("statuses", fmt.Sprintf("are %d, want at most %d", n, len(statuses())))
 	}
 	for i, name := range in.Statuses {
 		if err := oneOf(fmt.Sprintf("statuses[%d]", i), name, statusNames()...); err != nil {
@@ -179,7 +179,7 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
 	user := s.bound(ctx)
 	if user == "" {
-		return out, "", door.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: name one by the " +
+		return out, "", problem.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: name one by the " +
 			"user_id of the other tools; GET /v1/entities/ of mem0's API lists those who were given something over that API alone")
 	}
 	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil
