@@ -115,7 +115,7 @@ test-lab-rest:
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -vet=off -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -vet=off -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/items/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run mem0's clients, MCP clients, an API tester, and the frameworks of integrations/ (Python, Node)

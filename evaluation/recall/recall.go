@@ -128,8 +128,9 @@ func (o Options) filled() Options {
 	return o
 }
 
-// EvaluateAll measures several files on the same service, one after the other. Two files must not share a user,
-// because memories of one file would answer questions of the other. It reads all files first.
+// EvaluateAll forms the memories of each file's conversations on the service, sends every question, and measures the
+// results. It takes the files one after the other, and reads all of them first. Two files must not share a user, because
+// memories of one file would answer questions of the other.
 func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, error) {
 	runs, users := make([]*run, len(paths)), map[string]string{}
 	for i, path := range paths {
@@ -156,16 +157,6 @@ func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, erro
 		reports[i] = r.report
 	}
 	return reports, nil
-}
-
-// Evaluate forms the memories of a file's conversations on the service, sends every question, and measures the
-// results.
-func Evaluate(ctx context.Context, o Options) (Report, error) {
-	reports, err := EvaluateAll(ctx, []string{o.Path}, o)
-	if err != nil {
-		return Report{}, err
-	}
-	return reports[0], nil
 }
 
 // newRun reads a file and prepares the run.

@@ -47,7 +47,7 @@ func TestThereAreEnoughPairsOfEachLabel(t *testing.T) {
 func fewNearDuplicates(t *testing.T, pairs []corpus.Pair, across int, within float64) {
 	t.Helper()
 	apart, counts := 0, map[corpus.Split]int{}
-	for _, d := range corpus.NearDuplicates(pairs) {
+	for _, d := range nearDuplicates(pairs) {
 		a, b := pairs[d.First], pairs[d.Second]
 		t.Logf("%s (%s) and %s (%s) say nearly the same:\n%s => %s\n%s => %s",
 			a.Batch, a.Split(), b.Batch, b.Split(), a.Stored, a.Later, b.Stored, b.Later)
@@ -136,7 +136,7 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 		{Stored: "two cats and a parrot live with me", Later: "the parrot flew off on Sunday"},
 		{Stored: "i take the early train from Reading every morning", Later: "no more early trains for me"},
 	}
-	if found := corpus.NearDuplicates(pairs); len(found) != 1 || found[0] != (corpus.NearDuplicate{First: 0, Second: 2}) {
+	if found := nearDuplicates(pairs); len(found) != 1 || found[0] != (nearDuplicate{First: 0, Second: 2}) {
 		t.Errorf("found %v", found)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
@@ -99,7 +100,7 @@ func meanQuality(of []exercise, orders [][]string, shown int) (s Quality) {
 
 // describe describes a tenant, and measures the most that it can learn.
 func (p *practice) describe(ctx context.Context, o Options) (Tenant, error) {
-	examples := make([]ranking.Example, len(p.streamed))
+	examples := make([]supervised.Example, len(p.streamed))
 	for i, e := range p.streamed {
 		for _, c := range e.read {
 			examples[i].Features = append(examples[i].Features, c.Features)
@@ -107,8 +108,8 @@ func (p *practice) describe(ctx context.Context, o Options) (Tenant, error) {
 			examples[i].Relevant = append(examples[i].Relevant, len(e.covers[c.ID]) > 0)
 		}
 	}
-	training := ranking.DefaultPretrainOptions(features.FeatureSet)
-	w, err := ranking.Pretrain(ctx, examples, training)
+	training := supervised.DefaultPretrainOptions(features.FeatureSet)
+	w, err := supervised.Pretrain(ctx, examples, training)
 	if err != nil {
 		return Tenant{}, fmt.Errorf("supervised weights of %s: %w", p.name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -33,7 +34,7 @@ type Rehearsed struct {
 	Candidates []features.Candidate
 	// Example has the candidates in the form of training. A candidate with a turn of evidence in its sources is
 	// relevant.
-	Example ranking.Example
+	Example supervised.Example
 	// Groups are the groups of the candidates.
 	Groups []uint32
 	// Covers has, for each candidate, its turns of evidence, as indices into the question's Evidence.

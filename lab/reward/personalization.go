@@ -20,11 +20,6 @@ const (
 	PersonalizationNone Personalization = "not_applicable"
 )
 
-// PersonalizationClasses returns all classes.
-func PersonalizationClasses() []Personalization {
-	return []Personalization{PersonalizationGood, PersonalizationBasic, PersonalizationBad, PersonalizationUnderuse, PersonalizationNone}
-}
-
 // Personalized reports whether the answer uses a memory, well or badly.
 func (p Personalization) Personalized() bool {
 	return slices.Contains([]Personalization{PersonalizationGood, PersonalizationBasic, PersonalizationBad}, p)

@@ -19,14 +19,13 @@ func TestRatesOfPersonalizationByHand(t *testing.T) {
 	if got := (reward.PersonalizationCounts{}).Rates(); got != (reward.PersonalizationRates{}) {
 		t.Errorf("of no answers: %+v", got)
 	}
-	personalized := 0
-	for _, c := range reward.PersonalizationClasses() {
-		if c.Personalized() {
-			personalized++
+	for class, want := range map[reward.Personalization]bool{
+		reward.PersonalizationGood: true, reward.PersonalizationBasic: true, reward.PersonalizationBad: true,
+		reward.PersonalizationUnderuse: false, reward.PersonalizationNone: false,
+	} {
+		if class.Personalized() != want {
+			t.Errorf("%s: Personalized is %t, want %t", class, !want, want)
 		}
-	}
-	if n := len(reward.PersonalizationClasses()); n != 5 || personalized != 3 {
-		t.Errorf("%d classes, %d of them personalized", n, personalized)
 	}
 }
 

@@ -149,9 +149,6 @@ func TestTheRewardsOfStagesByHand(t *testing.T) {
 	if got := o.Quality(reward.Gating{}); !near(got, 1) {
 		t.Errorf("kappa of nothing is %v", got)
 	}
-	if got := (reward.Stages{R1: 1, R2: -0.2, R3: 0.1}).Total(); !near(got, 0.9) {
-		t.Errorf("the total is %v", got)
-	}
 }
 
 func TestRewardsOfStagesAreBounded(t *testing.T) {

@@ -103,9 +103,6 @@ func (o StageOptions) UtilizationAndFilter(utilization float64, g Gating) float6
 // Stages are the parts of an episode's reward.
 type Stages struct{ R1, R2, R3 float64 }
 
-// Total is the reward of the episode.
-func (s Stages) Total() float64 { return s.R1 + s.R2 + s.R3 }
-
 // Stage is the stage that loses a fact on its way into an answer.
 type Stage string
 

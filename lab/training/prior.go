@@ -7,6 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -37,7 +38,7 @@ type PriorOptions struct {
 	// as much as ChatWeight made-up questions.
 	Chats, ChatWeight int
 	// Training are the options of the training itself.
-	Training ranking.PretrainOptions
+	Training supervised.PretrainOptions
 }
 
 // PriorDefaults are the training options of the prior in the binary.
@@ -46,7 +47,7 @@ func PriorDefaults() PriorOptions {
 		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 1,
 		ChatWeight: 3,
 	}
-	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
+	o.Training = supervised.DefaultPretrainOptions(features.FeatureSet)
 	// Several features measure nearly the same thing. A stronger pull to zero spreads the weight over them, so that
 	// differences between made-up and real talks matter less.
 	o.Training.L2 = 0.3
@@ -116,11 +117,11 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 	for range o.ChatWeight {
 		learned = append(learned, asked...)
 	}
-	examples := make([]ranking.Example, len(learned))
+	examples := make([]supervised.Example, len(learned))
 	for i, r := range learned {
 		examples[i] = r.Example
 	}
-	weights, err := ranking.Pretrain(ctx, examples, o.Training)
+	weights, err := supervised.Pretrain(ctx, examples, o.Training)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}

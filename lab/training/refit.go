@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -43,12 +44,12 @@ type RefitOptions struct {
 	// Maps says whether the prior has maps.
 	Maps Maps
 	// Training are the options of the fit itself.
-	Training ranking.RefitOptions
+	Training supervised.RefitOptions
 }
 
 // RefitDefaults are the default options. The caller must set an embedder.
 func RefitDefaults() RefitOptions {
-	return RefitOptions{Parts: 5, Seed: 1, Maps: MapsAuto, Training: ranking.DefaultRefitOptions()}
+	return RefitOptions{Parts: 5, Seed: 1, Maps: MapsAuto, Training: supervised.DefaultRefitOptions()}
 }
 
 func (o RefitOptions) validate() error {
@@ -156,7 +157,7 @@ func Refit(ctx context.Context, subjects []dataset.Subject, o RefitOptions) (ran
 	if !report.Maps {
 		training.MapPull = 0
 	}
-	fitted, err := ranking.Refit(ctx, shipped.Weights, examplesOf(users), training)
+	fitted, err := supervised.Refit(ctx, shipped.Weights, examplesOf(users), training)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
@@ -181,7 +182,7 @@ type rehearsedUser struct {
 }
 
 type rehearsedQuestion struct {
-	example  ranking.Example
+	example  supervised.Example
 	covers   [][]int
 	groups   []uint32
 	evidence int
@@ -213,7 +214,7 @@ func rehearseAll(ctx context.Context, subjects []dataset.Subject, o RefitOptions
 	return users, nil
 }
 
-func examplesOf(users []rehearsedUser) (out []ranking.Example) {
+func examplesOf(users []rehearsedUser) (out []supervised.Example) {
 	for _, u := range users {
 		for _, q := range u.questions {
 			out = append(out, q.example)
@@ -273,7 +274,7 @@ func (m measured) units(weights string, candidates, shown int) []score.Unit {
 
 // part fits to the users of the other parts and measures on the users of one part.
 func (m measured) part(
-	ctx context.Context, users []rehearsedUser, part, parts int, o ranking.RefitOptions, shipped ranking.Weights,
+	ctx context.Context, users []rehearsedUser, part, parts int, o supervised.RefitOptions, shipped ranking.Weights,
 ) error {
 	var others []rehearsedUser
 	for i, u := range users {
@@ -282,12 +283,12 @@ func (m measured) part(
 		}
 	}
 	examples := examplesOf(others)
-	withMaps, err := ranking.Refit(ctx, shipped, examples, o)
+	withMaps, err := supervised.Refit(ctx, shipped, examples, o)
 	if err != nil {
 		return fmt.Errorf("part %d: %w", part+1, err)
 	}
 	o.MapPull = 0
-	without, err := ranking.Refit(ctx, shipped, examples, o)
+	without, err := supervised.Refit(ctx, shipped, examples, o)
 	if err != nil {
 		return fmt.Errorf("part %d: %w", part+1, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
@@ -68,7 +69,7 @@ func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, Relevanc
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	var examples []ranking.Example
+	var examples []supervised.Example
 	for _, n := range o.Dialogues {
 		some, err := rated(ctx, corpus.Train, n, o.Users, models, prior.Weights)
 		if err != nil {
@@ -77,9 +78,9 @@ func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, Relevanc
 		examples = append(examples, some...)
 	}
 	report.Requests = len(examples)
-	options := ranking.DefaultPretrainOptions(features.RelevanceSet)
+	options := supervised.DefaultPretrainOptions(features.RelevanceSet)
 	options.L2, options.Temperature = 0.01, 1
-	weights, err := ranking.Pretrain(ctx, examples, options)
+	weights, err := supervised.Pretrain(ctx, examples, options)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
@@ -101,15 +102,15 @@ func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, Relevanc
 // rated returns the requests of users with a given number of dialogues, each with the numbers of all candidates.
 func rated(
 	ctx context.Context, split corpus.Split, dialogues, most int, models writers, prior ranking.Weights,
-) ([]ranking.Example, error) {
+) ([]supervised.Example, error) {
 	users, err := Requesters(split, dialogues)
 	if err != nil {
 		return nil, err
 	}
 	all, err := rehearsal.Rehearse(ctx, builtin.New(), users[:min(len(users), most)], prior.W, 0,
-		func(_ dataset.Subject, r rehearsal.Rehearsed) (ranking.Example, error) {
+		func(_ dataset.Subject, r rehearsal.Rehearsed) (supervised.Example, error) {
 			models.score(r)
-			e := ranking.Example{Relevant: r.Example.Relevant}
+			e := supervised.Example{Relevant: r.Example.Relevant}
 			for i, c := range r.Candidates {
 				c.Features = r.Example.Features[i]
 				e.Features = append(e.Features, features.RelevanceNumbers(c, prior))
@@ -120,7 +121,7 @@ func rated(
 }
 
 // compare fills in the model's predictions and the truth.
-func compare(held []ranking.Example, w ranking.Weights) (RelevanceFigures, error) {
+func compare(held []supervised.Example, w ranking.Weights) (RelevanceFigures, error) {
 	const likeliest = 5
 	var f RelevanceFigures
 	for _, e := range held {

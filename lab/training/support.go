@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
+	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -64,20 +65,20 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	var sorts [2][]ranking.Example // mistaken and answerable questions
+	var sorts [2][]supervised.Example // mistaken and answerable questions
 	none := make([]float32, len(features.SupportNames()))
 	for _, j := range learned {
 		switch {
 		case j.mistaken:
-			sorts[0] = append(sorts[0], ranking.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{false, true}})
+			sorts[0] = append(sorts[0], supervised.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{false, true}})
 		case j.found: // memories that are not shown look the same as missing ones
-			sorts[1] = append(sorts[1], ranking.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{true, false}})
+			sorts[1] = append(sorts[1], supervised.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{true, false}})
 		}
 	}
 	report.Mistaken, report.Answerable = len(sorts[0]), len(sorts[1])
-	options := ranking.DefaultPretrainOptions(features.SupportSet)
+	options := supervised.DefaultPretrainOptions(features.SupportSet)
 	options.L2, options.Temperature = 0.01, 1
-	weights, err := ranking.Pretrain(ctx, slices.Concat(sorts[:]...), options)
+	weights, err := supervised.Pretrain(ctx, slices.Concat(sorts[:]...), options)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
@@ -26,7 +26,7 @@ type doors struct {
 }
 
 // behind puts the guard before the doors, and has each call be part of the caller's trace.
-func (d doors) behind(guard *door.Guard, tel *telemetry.Telemetry) http.Handler {
+func (d doors) behind(guard *guard.Guard, tel *telemetry.Telemetry) http.Handler {
 	doors := []struct {
 		serves func(*http.Request) bool
 		http.Handler

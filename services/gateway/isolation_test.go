@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -475,7 +475,7 @@ var smuggled = []http.Header{
 func (w *world) judge(c trial, k kind, user string, status int, answer string) {
 	w.t.Helper()
 	for _, call := range w.inner.take() {
-		s, known := upstream.ScopeOf(call.procedure)
+		s, known := backend.ScopeOf(call.procedure)
 		if call.tenant != k.tenant || k.user != "" && call.user != k.user || !known || !slices.Contains(k.scopes, s) {
 			w.t.Errorf("%s for %q with the key %q: %s was asked for %q of %q", c.name, user, k.name, call.procedure, call.user, call.tenant)
 		}

@@ -8,8 +8,9 @@ import (
 
 	"github.com/rs/cors"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // preflightAge is the time in seconds that browsers may cache a preflight answer.
@@ -33,8 +34,8 @@ func withOrigins(origins []string, next http.Handler) http.Handler {
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{"*"}, // foreign clients send unknown headers; the answer repeats the requested ones
 		ExposedHeaders: []string{
-			"ETag", door.RequestIDHeader, "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
-			door.RateLimitStatus, "traceparent", idempotency.Replayed,
+			"ETag", guard.RequestIDHeader, "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+			problem.RateLimitStatus, "traceparent", idempotency.Replayed,
 		},
 		MaxAge: preflightAge,
 	}).Handler(next)

@@ -15,9 +15,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/deadletters"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
@@ -25,7 +27,6 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
 	"github.com/mneme-memory/mneme/services/gateway/stream"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -35,8 +36,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	accepted "github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/items"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
-	"github.com/mneme-memory/mneme/shared/store/verbatim"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -91,7 +92,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.App.Handler = withOrigins(cfg.Origins, d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel))
+	b.App.Handler = withOrigins(cfg.Origins, d.behind(&guard.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel))
 	return &b.App, nil
 }
 
@@ -109,10 +110,10 @@ type builder struct {
 	auth       *keys.Authenticator
 	repeatable *idempotency.Requests
 	mem0       *mem0state.Store
-	verbatim   *verbatim.Store
+	verbatim   *items.Store
 	webhooks   *webhook.Webhooks
-	ingest     *upstream.Ingester
-	services   upstream.Services
+	ingest     *ingest.Ingester
+	services   backend.Services
 }
 
 // open connects the gateway to Redis, and makes the parts that store data there.
@@ -132,8 +133,8 @@ func (b *builder) open() (err error) {
 	}
 	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
 	b.repeatable = &idempotency.Requests{Store: accepted.New(b.redis, accepted.Options{}), Log: b.tel.Log}
-	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
-	b.verbatim = verbatim.New(b.redis, verbatim.Options{Items: b.cfg.Limits.Items, Log: b.tel.Log})
+	b.ingest = &ingest.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
+	b.verbatim = items.New(b.redis, items.Options{Items: b.cfg.Limits.Items, Log: b.tel.Log})
 	b.limits.Kept = b.verbatim.OfTenant
 	b.mem0 = mem0state.New(b.redis, mem0state.Options{})
 	b.Background(
@@ -169,10 +170,10 @@ func (b *builder) reach() error {
 	if err != nil {
 		return err
 	}
-	client, free := upstream.Client()
+	client, free := backend.Client()
 	b.OnClose("clients of services", free)
 	b.limits.Stored = b.stored
-	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
+	b.services = backend.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
 		Noting(b.repeatable)
 	return nil
 }
@@ -210,7 +211,7 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
 		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
 		Streams: streams, Now: time.Now, Log: b.tel.Log,
-		OtherDoors: map[string]map[string][]access.Scope{"mem0": mem0.Scopes(), "mcp": mcp.Scopes(), "rpc": upstream.Scopes()},
+		OtherDoors: map[string]map[string][]access.Scope{"mem0": mem0.Scopes(), "mcp": mcp.Scopes(), "rpc": backend.Scopes()},
 	})
 	if err != nil {
 		return doors{}, err

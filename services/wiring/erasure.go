@@ -16,9 +16,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/items"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/records"
-	"github.com/mneme-memory/mneme/shared/store/verbatim"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
@@ -43,7 +43,7 @@ func OpenErasureStores(
 	deliveries := webhooks.New(shared, webhooks.Options{})
 	stores := []erasure.Store{
 		erasure.Redis{Label: "answers and notes of requests", Erasable: idempotency.New(shared, idempotency.Options{})},
-		erasure.Redis{Label: "verbatim items", Erasable: verbatim.New(shared, verbatim.Options{})},
+		erasure.Redis{Label: "verbatim items", Erasable: items.New(shared, items.Options{})},
 		erasure.Redis{Label: "state of mem0's API", Erasable: mem0state.New(shared, mem0state.Options{})},
 		erasure.Redis{Label: "decisions kept for the filter", Erasable: decisions.New(shared, decisions.Options{})},
 		erasure.Redis{Label: "records of models", Erasable: o.records(shared)},

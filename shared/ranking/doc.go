@@ -16,5 +16,6 @@
 //
 // Weights are the learned values, and Settings the parameters of learning. Top orders by score, and Settings.Sample
 // draws an order to explore. A Trace keeps the inputs of the order until the citations come, and Settings.Learn moves
-// a State by them. Pretrain makes the Prior that every tenant starts from.
+// a State by them. Every tenant starts from a shipped Prior, which the
+// laboratory trains.
 package ranking

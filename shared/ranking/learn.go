@@ -43,7 +43,7 @@ type Outcome struct {
 // omitted candidates. On synthetic conversations, recall of held-out questions then fell with learning. This was so at
 // each rate that moved the weights, also with the mean reward for b. In this case the weights follow the citations
 // alone. They go up the mean log probability of taking a cited memory first among the shown and judged ones, which is
-// Pretrain's objective. The factor is the probability p of taking any cited memory. With one cited memory that is the
+// the objective of the prior. The factor is the probability p of taking any cited memory. With one cited memory that is the
 // exact gradient of p, the expected reward of a draw. Without the factor, unexpected reports would move the weights
 // most. Most of these are errors or false reports, and a few could reverse an order. A selection without a citation
 // then has no effect.
@@ -127,13 +127,16 @@ func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome)
 	if err != nil || known.Cited == 0 {
 		return Gradient{W: make([]float64, len(w.W))}, err
 	}
-	l, expected, shares := list{relevant: make([]bool, len(scores)), right: known.Cited}, 0.0, softmax(scores, s.Temperature)
-	for i, reward := range rewards { // the candidates are those that were judged, in this order
-		if l.relevant[i] = reward == citedReward; l.relevant[i] {
-			expected += shares[i]
+	// The gradient of the mean log probability of the cited candidates. Rewards are in the order of the candidates.
+	expected := 0.0
+	byScore := softmax(scores, s.Temperature)
+	for i, share := range byScore {
+		byScore[i] = -share / s.Temperature
+		if rewards[i] == citedReward {
+			expected += share
+			byScore[i] += 1 / (float64(known.Cited) * s.Temperature)
 		}
 	}
-	byScore := l.gradient(scores, s.Temperature)
 	if t.Tried.Place > 0 {
 		expected = max(expected, triedExpected) * t.Tried.weight()
 	}

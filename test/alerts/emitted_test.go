@@ -19,7 +19,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -53,7 +53,7 @@ func emitted(t *testing.T) map[string]map[string][]string {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	const secret = "sixteen-bytes-or-more"
-	services := upstream.New(server.Client(), server.URL, server.URL, secret, traces)
+	services := backend.New(server.Client(), server.URL, server.URL, secret, traces)
 	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: []access.Scope{access.Recall}})
 	for handler.code = 0; handler.code <= connect.CodeUnauthenticated; handler.code++ {
 		_, err := services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: "u"}))

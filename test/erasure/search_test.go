@@ -25,10 +25,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
+	"github.com/mneme-memory/mneme/shared/store/items"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/records"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
-	"github.com/mneme-memory/mneme/shared/store/verbatim"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	weights "github.com/mneme-memory/mneme/shared/store/weights/redis"
 	window "github.com/mneme-memory/mneme/shared/store/window/redis"
@@ -66,7 +66,7 @@ func marks(p person) (words, ids [][]byte) {
 // redisPrefixes begin the keys of the stores in Redis that keep something of a user.
 func redisPrefixes() []string {
 	return []string{
-		window.DefaultPrefix, weights.DefaultPrefix, verbatim.DefaultPrefix, idempotency.DefaultPrefix, mem0state.DefaultPrefix,
+		window.DefaultPrefix, weights.DefaultPrefix, items.DefaultPrefix, idempotency.DefaultPrefix, mem0state.DefaultPrefix,
 		decisions.DefaultPrefix, records.DefaultPrefix, webhooks.DefaultPrefix,
 	}
 }

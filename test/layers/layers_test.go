@@ -50,7 +50,7 @@ var order = []string{
 	// the client for other programs
 	"client",
 	// the domain
-	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/event",
+	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/changeevent",
 	// language and its models
 	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/query",
 	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
@@ -68,7 +68,7 @@ var order = []string{
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// stores in Redis only
 	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/idempotency",
-	"shared/store/verbatim", "shared/store/webhooks", "shared/store/quota", "shared/store/mem0state",
+	"shared/store/items", "shared/store/webhooks", "shared/store/quota", "shared/store/mem0state",
 	// conformance suites and test doubles that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
@@ -32,12 +32,12 @@ func isUnreachable(err error) bool {
 	var unreachable command.UnreachableError
 	var need *runner.NeedError
 	var network *net.OpError
-	var problem door.Problem
+	var p problem.Problem
 	if errors.As(err, &unreachable) || errors.As(err, &need) || errors.As(err, &network) {
 		return true
 	}
-	if errors.As(err, &problem) {
-		return problem.Code == door.CodeUnavailable || problem.Code == door.CodeUnauthenticated
+	if errors.As(err, &p) {
+		return p.Code == problem.CodeUnavailable || p.Code == problem.CodeUnauthenticated
 	}
 	code := connect.CodeOf(err)
 	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated

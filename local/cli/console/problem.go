@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/client"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // GatewayProblem converts an error of the gateway's client to a problem.
@@ -16,11 +16,11 @@ func GatewayProblem(err error) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &p):
-		return door.Problem{Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, Detail: err.Error()}
+		return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, Detail: err.Error()}
 	case p.Code == "":
-		return door.Problem{Status: p.Status, Code: door.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}
+		return problem.Problem{Status: p.Status, Code: problem.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}
 	}
-	return door.Problem{
+	return problem.Problem{
 		Status: p.Status, Code: p.Code, Field: p.Field, Detail: strings.TrimPrefix(p.Detail, p.Field+": "), RetryAfter: p.RetryAfter,
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/local/cli/console"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -17,7 +17,7 @@ import (
 type gatewayIngest struct{ gateway *client.Client }
 
 // Turns sends turns and returns the turns that the gateway left out.
-func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error) {
+func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]ingest.LeftOut, error) {
 	out := make([]client.Turn, len(turns))
 	for i, t := range turns {
 		out[i] = client.Turn{
@@ -30,9 +30,9 @@ func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []
 	if !errors.As(err, &some) {
 		return nil, console.GatewayProblem(err)
 	}
-	left := make([]upstream.LeftOut, len(some.Turns))
+	left := make([]ingest.LeftOut, len(some.Turns))
 	for i, t := range some.Turns {
-		left[i] = upstream.LeftOut{Turn: t.Place, Problem: door.Problem{
+		left[i] = ingest.LeftOut{Turn: t.Place, Problem: problem.Problem{
 			Status: http.StatusBadRequest, Code: t.Code, Field: t.Field, Detail: t.Detail,
 		}}
 	}

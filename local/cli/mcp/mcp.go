@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
@@ -59,7 +59,7 @@ func (c commands) runMCP(ctx context.Context, conn standalone.Connection, user s
 		return command.Usage(err)
 	}
 	server := mcp.NewServer(mcp.Parts{
-		Services: upstream.Services{
+		Services: backend.Services{
 			Recall: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
 			Diagnosis: s.DiagnosisServiceClient, Reranker: s.RerankerServiceClient,
 		},

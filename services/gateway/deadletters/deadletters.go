@@ -17,8 +17,8 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -68,7 +68,7 @@ type Parts struct {
 }
 
 // Letters are the dead letters of the caller. These are the letters of the tenant in the context's principal. A key
-// for one user has only that user's letters. It is safe for concurrent use. door.ProblemOf turns its errors into
+// for one user has only that user's letters. It is safe for concurrent use. problem.From turns its errors into
 // answers.
 type Letters struct {
 	p     Parts
@@ -101,7 +101,7 @@ func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters [
 		return nil, "", err
 	}
 	if limit < 1 || limit > MaxLimit {
-		return nil, "", door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLimit))
+		return nil, "", problem.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLimit))
 	}
 	found := newest{most: limit + 1} // one more says whether there are others
 	if cursor != "" {
@@ -134,7 +134,7 @@ func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters [
 // Find returns the waiting letter of a user's turn, the newest if there are several. ok is false if there is no
 // such letter. The answer may be Parts.Fresh old. It needs access.Read.
 func (l *Letters) Find(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error) {
-	if err := upstream.Check(ctx, access.Read, user); err != nil {
+	if err := backend.Check(ctx, access.Read, user); err != nil {
 		return Letter{}, false, err
 	}
 	p, _ := access.FromContext(ctx) // checked
@@ -208,8 +208,8 @@ func busy(whole context.Context) error {
 	if err := whole.Err(); err != nil {
 		return err
 	}
-	return door.Problem{
-		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: maxIdle,
+	return problem.Problem{
+		Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: maxIdle,
 		Detail: "another call works on the dead letters, try again",
 	}
 }
@@ -243,8 +243,8 @@ func (l *Letters) replay(ctx context.Context, p access.Principal, id string, at 
 	case err != nil:
 		return false, err
 	case result.Refused > 0:
-		return true, door.Problem{
-			Status: http.StatusConflict, Code: door.CodeLetterRefused, Detail: "the origin topic of the record refuses it",
+		return true, problem.Problem{
+			Status: http.StatusConflict, Code: problem.CodeLetterRefused, Detail: "the origin topic of the record refuses it",
 		}
 	}
 	return false, nil
@@ -266,7 +266,7 @@ func (l *Letters) scan(ctx context.Context, see func(bus.Message, owned)) error 
 // admin returns the caller, who may manage the tenant. A key for one user manages that user's part.
 func admin(ctx context.Context) (access.Principal, error) {
 	p, _ := access.FromContext(ctx) // Check says where there is none
-	return p, upstream.Check(ctx, access.Admin, p.User)
+	return p, backend.Check(ctx, access.Admin, p.User)
 }
 
 // place is where a record is.

@@ -15,7 +15,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/deadletters"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
@@ -213,7 +213,7 @@ func TestWhoseALetterIs(t *testing.T) {
 				t.Errorf("the key of another user sees %v", others)
 			}
 			for _, ctx := range []context.Context{p.by("acme", "bob"), p.by("third", "")} {
-				if err := p.letters.Replay(ctx, id); door.ProblemOf(err).Status != 404 {
+				if err := p.letters.Replay(ctx, id); problem.From(err).Status != 404 {
 					t.Errorf("a replay by another: %v", err)
 				}
 			}
@@ -253,7 +253,7 @@ func TestWhatBreaksARuleIsRefused(t *testing.T) {
 		"find of all for one user":     {find(p.by("acme", "bob"), ""), 403, ""},
 		"list of a user's without adm": {list(p.by("acme", "ines", access.Read), 10, ""), 403, ""},
 	} {
-		if got := door.ProblemOf(c.err); c.err == nil || got.Status != c.status || got.Field != c.field {
+		if got := problem.From(c.err); c.err == nil || got.Status != c.status || got.Field != c.field {
 			t.Errorf("%s: %d %q, want %d %q (%v)", name, got.Status, got.Field, c.status, c.field, c.err)
 		}
 	}
@@ -332,7 +332,7 @@ func TestReplayPutsOneLetterBack(t *testing.T) {
 	if l, ok, err := p.letters.Find(ctx, "user-1", "1"); !ok || err != nil || l.ID != ids[1] {
 		t.Errorf("the turn of a letter that was written anew: %+v, %v", l, err)
 	}
-	if err := p.letters.Replay(ctx, ids[4]); door.ProblemOf(err).Status != 404 {
+	if err := p.letters.Replay(ctx, ids[4]); problem.From(err).Status != 404 {
 		t.Errorf("once more: %v", err)
 	}
 	if err := p.letters.Replay(p.by("acme", "user-2"), ids[5]); err != nil {
@@ -437,7 +437,7 @@ func TestWhatCannotBePutBackGoesOnWaiting(t *testing.T) {
 			id := p.write(letter("acme", "ines", "t"))
 			letters := p.reader(failing{p.out, contract.TopicSessionEvents, c.err}, time.Nanosecond)
 			err := letters.Replay(p.by("acme", ""), id)
-			problem := door.ProblemOf(err)
+			problem := problem.From(err)
 			if problem.Status != c.status || strings.Contains(problem.Detail, "host") {
 				t.Errorf("told %d %q (%v), want %d", problem.Status, problem.Detail, err, c.status)
 			}

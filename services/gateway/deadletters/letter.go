@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -167,7 +167,7 @@ func parsePlace(cursor string) (order, error) {
 	ns, id, ok := strings.Cut(cursor, "-")
 	at, err := strconv.ParseInt(ns, 10, 64)
 	if !ok || err != nil || id == "" {
-		return order{}, door.Invalid("cursor", "is not from an earlier answer")
+		return order{}, problem.Invalid("cursor", "is not from an earlier answer")
 	}
 	return order{time.Unix(0, at).UTC(), id}, nil
 }

@@ -16,8 +16,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	store "github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -35,8 +35,8 @@ func open(t *testing.T, o store.Options) (*idempotency.Requests, *miniredis.Mini
 	return &idempotency.Requests{Store: store.New(client, o), Log: slog.New(slog.DiscardHandler)}, server
 }
 
-func write(w http.ResponseWriter, _ *http.Request, p door.Problem) {
-	w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
+func write(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
+	w.Header().Set("Retry-After", problem.Seconds(p.RetryAfter))
 	w.WriteHeader(p.Status)
 	_, _ = io.WriteString(w, p.Field+": "+p.Detail)
 }
@@ -227,7 +227,7 @@ func TestWithoutRedisNothingIsCarriedOut(t *testing.T) {
 		t.Errorf("%d %s, %d calls", w.Code, w.Body, next.calls)
 	}
 	ines := memory.Scope{Tenant: "acme", User: "ines"}
-	if _, err := requests.Knows(t.Context(), ines, store.Turn, "t1"); door.ProblemOf(err).Status != 503 {
+	if _, err := requests.Knows(t.Context(), ines, store.Turn, "t1"); problem.From(err).Status != 503 {
 		t.Errorf("got %v", err)
 	}
 	if err := requests.NoteErasure(t.Context(), ines, "e1"); err == nil {

@@ -16,12 +16,13 @@ import (
 
 	store "github.com/mneme-memory/mneme/shared/store/idempotency"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
 // Header is the header that carries the key.
-const Header = door.IdempotencyKey
+const Header = problem.IdempotencyKey
 
 // Replayed is the header of a repeated answer.
 const Replayed = "Idempotency-Replayed"
@@ -40,14 +41,14 @@ type Requests struct {
 func KeyOf(h http.Header) (string, error) {
 	values := h.Values(Header)
 	if len(values) == 0 {
-		return "", door.Invalid(Header, "is missing: send a new key with each new request, and the same one when you repeat it")
+		return "", problem.Invalid(Header, "is missing: send a new key with each new request, and the same one when you repeat it")
 	}
 	if len(values) > 1 {
-		return "", door.Invalid(Header, "occurs several times, want one")
+		return "", problem.Invalid(Header, "occurs several times, want one")
 	}
 	key := values[0]
 	if key == "" || len(key) > MaxKey || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
-		return "", door.Invalid(Header, "is invalid, want 1 to "+strconv.Itoa(MaxKey)+" visible ASCII characters")
+		return "", problem.Invalid(Header, "is invalid, want 1 to "+strconv.Itoa(MaxKey)+" visible ASCII characters")
 	}
 	return key, nil
 }
@@ -57,10 +58,10 @@ func KeyOf(h http.Header) (string, error) {
 // (access.FromContext). Only answers below 400 are stored. A refused or failed request may be repeated. Wrap reads
 // the body, so the size limit applies before. The user of a request is the "user" of its path. Secrets are fields
 // of the answer's body that clients see once. They are not stored, and a repeated answer lacks them.
-func (s *Requests) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
+func (s *Requests) Wrap(write guard.Writer, next http.Handler, secrets ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, next, secrets); err != nil {
-			p := door.ProblemOf(err)
+			p := problem.From(err)
 			if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
 				s.note(r.Context(), err)
 			}
@@ -84,7 +85,7 @@ func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handl
 		return err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	credential, err := door.KeyOf(r.Header)
+	credential, err := guard.KeyOf(r.Header)
 	if err != nil {
 		credential = p.KeyID // whoever let the call in knew it by other means
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/directory"
@@ -37,7 +37,7 @@ type Tenants interface {
 	Lookup(id string) (tenant.Tenant, error)
 }
 
-// Authenticator is a door.Authenticator over the keys of the tenants file and of the directory. It is safe for
+// Authenticator is a guard.Authenticator over the keys of the tenants file and of the directory. It is safe for
 // concurrent use.
 type Authenticator struct {
 	tenants   Tenants
@@ -47,7 +47,7 @@ type Authenticator struct {
 	uses      *uses
 }
 
-var _ door.Authenticator = (*Authenticator)(nil)
+var _ guard.Authenticator = (*Authenticator)(nil)
 
 // answer is the directory's answer for a hash.
 type answer struct {
@@ -67,7 +67,7 @@ func New(tenants Tenants, d directory.Keys, now func() time.Time, log *slog.Logg
 	}
 }
 
-// Authenticate implements door.Authenticator. A key of the tenants file has all scopes. For a key of the directory,
+// Authenticate implements guard.Authenticator. A key of the tenants file has all scopes. For a key of the directory,
 // the answer is at most MaxAge old. If the directory is not available, the error is not tenant.ErrUnknownKey.
 func (a *Authenticator) Authenticate(ctx context.Context, key string) (access.Principal, error) {
 	h := access.HashOf(key)

@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/directory/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -216,8 +217,8 @@ func TestAtTheDoor(t *testing.T) {
 	w := newWorld(t)
 	_, text := w.create(t, access.Key{Tenant: "made"})
 	_, late := w.create(t, access.Key{Tenant: "made"})
-	guard := &door.Guard{Auth: w, Log: slog.New(slog.DiscardHandler)}
-	handler := guard.Wrap(func(rw http.ResponseWriter, _ *http.Request, p door.Problem) { rw.WriteHeader(p.Status) },
+	guard := &guard.Guard{Auth: w, Log: slog.New(slog.DiscardHandler)}
+	handler := guard.Wrap(func(rw http.ResponseWriter, _ *http.Request, p problem.Problem) { rw.WriteHeader(p.Status) },
 		http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			p, _ := access.FromContext(r.Context())
 			_, _ = rw.Write([]byte(p.Tenant.ID))

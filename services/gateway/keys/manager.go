@@ -9,13 +9,13 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 )
 
-// Manager manages the keys of the calling tenant. All methods need access.Admin. door.ProblemOf turns the errors
+// Manager manages the keys of the calling tenant. All methods need access.Admin. problem.From turns the errors
 // into answers. Keys of the tenants file belong to the operator and are not listed.
 type Manager struct {
 	Directory directory.Keys
@@ -65,7 +65,7 @@ func (m *Manager) Revoke(ctx context.Context, id string) error {
 
 // admin returns the caller, who may manage the tenant.
 func admin(ctx context.Context) (access.Principal, error) {
-	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
+	if err := backend.Check(ctx, access.Admin, ""); err != nil {
 		return access.Principal{}, err
 	}
 	p, _ := access.FromContext(ctx) // checked
@@ -80,8 +80,8 @@ func told(what string, err error) error {
 	case errors.Is(err, directory.ErrExists):
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("the %s exists already", what))
 	case errors.Is(err, directory.ErrTooMany):
-		return door.Problem{
-			Status: http.StatusConflict, Code: door.CodeManyKeys,
+		return problem.Problem{
+			Status: http.StatusConflict, Code: problem.CodeManyKeys,
 			Detail: fmt.Sprintf("the tenant has %d keys, which is the maximum: revoke some", directory.MaxKeys),
 		}
 	}

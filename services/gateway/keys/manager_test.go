@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/store/directory/inmem"
@@ -34,7 +34,7 @@ func wantProblem(t *testing.T, err error, status int, words string) {
 	if err == nil {
 		t.Fatalf("accepted, want %d with %q", status, words)
 	}
-	if p := door.ProblemOf(err); p.Status != status || !strings.Contains(p.Error(), words) {
+	if p := problem.From(err); p.Status != status || !strings.Contains(p.Error(), words) {
 		t.Fatalf("got %d with %q, want %d with %q", p.Status, p.Error(), status, words)
 	}
 }
@@ -107,7 +107,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 	} {
 		_, _, err := m.Create(ctx, k)
 		wantProblem(t, err, http.StatusBadRequest, words)
-		if p := door.ProblemOf(err); p.Field != words {
+		if p := problem.From(err); p.Field != words {
 			t.Errorf("%s: the field is %q", words, p.Field)
 		}
 	}

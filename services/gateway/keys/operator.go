@@ -16,7 +16,7 @@ import (
 const maxTenantName = 256
 
 // Operator manages tenants and their keys for the operator of the service. Operators are not tenants: only the
-// command line leads here. door.ProblemOf turns its errors into answers.
+// command line leads here. problem.From turns its errors into answers.
 type Operator struct {
 	Directory directory.Directory
 	Now       func() time.Time

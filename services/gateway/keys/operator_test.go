@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/directory/inmem"
@@ -63,7 +63,7 @@ func TestTenantsThatCannotBe(t *testing.T) {
 	} {
 		_, err := o.CreateTenant(t.Context(), c.t)
 		wantProblem(t, err, http.StatusBadRequest, "")
-		if p := door.ProblemOf(err); p.Field != c.field || len(p.Detail) > 500 {
+		if p := problem.From(err); p.Field != c.field || len(p.Detail) > 500 {
 			t.Errorf("%s: got field %q, %.200q", c.field, p.Field, p.Detail)
 		}
 		if c.field == "id" {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -54,7 +54,7 @@ func attributeProperties() []property {
 func (in attributes) read(runID string) (memory.Attributes, error) {
 	out := memory.Attributes{AgentID: in.AgentID, AppID: in.AppID, RunID: runID}
 	if len(in.Metadata) > 0 && string(in.Metadata) == "null" {
-		return out, door.Invalid("metadata", "is null, want an object")
+		return out, problem.Invalid("metadata", "is null, want an object")
 	}
 	var err error
 	if len(in.Metadata) > 0 {

@@ -7,7 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -22,7 +22,7 @@ func (in eraseInput) check() error {
 		return err
 	}
 	if !in.Confirm {
-		return door.Invalid("confirm", "is not true: ask the user first, because the tool erases all data of the user for good")
+		return problem.Invalid("confirm", "is not true: ask the user first, because the tool erases all data of the user for good")
 	}
 	return nil
 }

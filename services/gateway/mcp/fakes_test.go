@@ -18,9 +18,10 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -269,12 +270,12 @@ func open(t *testing.T) *gateway {
 	inner := httptest.NewServer(inside)
 	log := slog.New(slog.NewTextHandler(g.logs, nil))
 	parts := mcp.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, "a secret of services"),
-		Ingest:   &upstream.Ingester{Out: g.topic, Now: func() time.Time { return now }},
+		Services: backend.New(g.client, inner.URL, inner.URL, "a secret of services"),
+		Ingest:   &ingest.Ingester{Out: g.topic, Now: func() time.Time { return now }},
 		Now:      func() time.Time { return now }, Log: log, Version: "v1",
 		Origins: []string{appOrigin},
 	}
-	guard := &door.Guard{Auth: keys{}, Log: log}
+	guard := &guard.Guard{Auth: keys{}, Log: log}
 	outer := httptest.NewServer(http.MaxBytesHandler(guard.Wrap(mcp.WriteProblem, mcp.New(parts)), maxBody))
 	g.url = outer.URL + "/mcp"
 	t.Cleanup(func() { g.client.CloseIdleConnections(); outer.Close(); inner.Close() })

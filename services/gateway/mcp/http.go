@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
-// New is the door over streamable HTTP, without sessions; door.Guard stands before it.
+// New serves MCP over streamable HTTP, without sessions, behind guard.Guard.
 func New(p Parts) http.Handler {
 	server := NewServer(p)
 	next := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
@@ -25,17 +25,17 @@ func New(p Parts) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkOrigin(r, p.Origins); err != nil {
-			WriteProblem(w, r, door.ProblemOf(err))
+			WriteProblem(w, r, problem.From(err))
 			return
 		}
 		if r.Method != http.MethodPost { // without sessions there is no stream to open, and none to end
 			w.Header().Set("Allow", http.MethodPost)
-			WriteProblem(w, r, door.Method(http.MethodPost))
+			WriteProblem(w, r, problem.Method(http.MethodPost))
 			return
 		}
-		body, err := door.ReadAll(r)
+		body, err := problem.ReadAll(r)
 		if err != nil {
-			WriteProblem(w, r, door.ProblemOf(err))
+			WriteProblem(w, r, problem.From(err))
 			return
 		}
 		msg, wrong := parse(body)
@@ -97,19 +97,19 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 		if req.IsCall() {
 			w.refused = http.StatusOK
 		}
-		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
-			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "method",
+		writeError(w.ResponseWriter, w.refused, id, protocolError(problem.Problem{
+			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "method",
 			Detail: fmt.Sprintf("the server has no method %q", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
-		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Status: w.refused, Code: door.CodeInternal, Detail: text}))
+		writeError(w.ResponseWriter, w.refused, id, protocolError(problem.Problem{Status: w.refused, Code: problem.CodeInternal, Detail: text}))
 	default:
 		writeError(w.ResponseWriter, w.refused, id, invalid(jsonrpc.CodeInvalidRequest, text))
 	}
 }
 
 // WriteProblem writes a problem as an error of JSON-RPC that answers no message in particular.
-func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
+func WriteProblem(w http.ResponseWriter, r *http.Request, p problem.Problem) {
 	h := w.Header()
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", challenge(r))

@@ -12,8 +12,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // post sends a body as it is.
@@ -58,7 +58,7 @@ func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") != want || answer.JSONRPC != "2.0" ||
-			answer.Error.Message == "" || answer.Error.Data.Code != door.CodeUnauthenticated ||
+			answer.Error.Message == "" || answer.Error.Data.Code != problem.CodeUnauthenticated ||
 			res.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%q: %d %v %s", key, res.StatusCode, res.Header, body)
 		}
@@ -73,8 +73,8 @@ func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 
 func TestProblemsSayWhenToTryAgain(t *testing.T) {
 	w := httptest.NewRecorder()
-	mcp.WriteProblem(w, httptest.NewRequest(http.MethodPost, "/mcp", nil), door.Problem{
-		Status: http.StatusTooManyRequests, Code: door.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500 * time.Millisecond,
+	mcp.WriteProblem(w, httptest.NewRequest(http.MethodPost, "/mcp", nil), problem.Problem{
+		Status: http.StatusTooManyRequests, Code: problem.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500 * time.Millisecond,
 	})
 	if w.Code != 429 || w.Header().Get("Retry-After") != "2" || w.Header().Get("WWW-Authenticate") != "" ||
 		!strings.Contains(w.Body.String(), `"retry_after_seconds":"2"`) {

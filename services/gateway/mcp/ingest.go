@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -37,16 +37,16 @@ type addInput struct {
 func (in addInput) check() error {
 	switch {
 	case in.Text == "" && in.Messages == nil:
-		return door.Invalid("text", "is missing, and messages are missing, too: want one of the two")
+		return problem.Invalid("text", "is missing, and messages are missing, too: want one of the two")
 	case in.Text != "" && in.Messages != nil:
-		return door.Invalid("text", "is set together with messages: want one of the two")
+		return problem.Invalid("text", "is set together with messages: want one of the two")
 	}
 	if in.Messages == nil {
 		if err := memory.ValidText("text", in.Text, memory.MaxTextBytes); err != nil {
 			return err
 		}
-	} else if n := len(in.Messages); n == 0 || n > upstream.MaxTurns {
-		return door.Invalid("messages", fmt.Sprintf("are %d, want 1 to %d", n, upstream.MaxTurns))
+	} else if n := len(in.Messages); n == 0 || n > ingest.MaxTurns {
+		return problem.Invalid("messages", fmt.Sprintf("are %d, want 1 to %d", n, ingest.MaxTurns))
 	}
 	if in.UserID != "" {
 		if err := memory.ValidNewUser(in.UserID); err != nil {
@@ -83,7 +83,7 @@ func (in addInput) argument(field string) string {
 
 // named is an error about turns in the words of the tool's arguments.
 func (in addInput) named(err error) error {
-	var p door.Problem
+	var p problem.Problem
 	if errors.As(err, &p) {
 		p.Field = in.argument(p.Field)
 		return p
@@ -143,7 +143,7 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 			"or by several calls of a language model, if the tenant has that policy.",
 		input: object(append(attributeProperties(),
 			text("text", "The user's statement, in the user's own words. Omit it if you pass messages.", memory.MaxTextBytes),
-			list("messages", "The messages, oldest first. Omit them if you pass text.", upstream.MaxTurns, message),
+			list("messages", "The messages, oldest first. Omit them if you pass text.", ingest.MaxTurns, message),
 			userID(),
 			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
 				"ends at once, so that memories are formed now.", memory.MaxIDBytes))...),
@@ -169,7 +169,7 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 		out.LeftOut = append(out.LeftOut, leftOutView{l.Turn, in.argument(l.Problem.Field), l.Problem.Detail})
 	}
 	for i, t := range turns {
-		if !slices.ContainsFunc(left, func(l upstream.LeftOut) bool { return l.Turn == i }) {
+		if !slices.ContainsFunc(left, func(l ingest.LeftOut) bool { return l.Turn == i }) {
 			out.TurnIDs = append(out.TurnIDs, t.ID)
 		}
 	}

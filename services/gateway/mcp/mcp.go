@@ -1,6 +1,6 @@
-// Package mcp is the gateway's door for the Model Context Protocol. It offers memory as tools, resources and a
+// Package mcp serves the Model Context Protocol. It offers memory as tools, resources and a
 // prompt. The tools have mem0's names. The same server serves streamable HTTP and standard input and output (`mneme
-// mcp`). Over HTTP, door.Guard authenticates the caller. Over standard input, the server calls a gateway, which
+// mcp`). Over HTTP, guard.Guard authenticates the caller. Over standard input, the server calls a gateway, which
 // authenticates the caller.
 package mcp
 
@@ -11,28 +11,29 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Ingest publishes turns. *upstream.Ingester implements it.
+// Ingest publishes turns. *ingest.Ingester implements it.
 type Ingest interface {
 	// Turns puts in turns of a session in their order. When it returns no error, they will not be lost, but for those that it returns: they
 	// are left out.
-	Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error)
+	Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]ingest.LeftOut, error)
 	// CloseSession says that a session has ended with the turn last, so that its memories are formed now.
 	CloseSession(ctx context.Context, user, session, last string, at time.Time) error
 }
 
-// Parts are the dependencies of the door.
+// Parts are the dependencies of the server.
 type Parts struct {
 	// Services answer. They hold a call against its caller; nothing here does.
-	Services upstream.Services
+	Services backend.Services
 	Ingest   Ingest
 	Now      func() time.Time
-	// Log receives errors behind the door, without text of users.
+	// Log receives errors of the services, without text of users.
 	Log *slog.Logger
 	// Version of Mneme, for clients to show.
 	Version string
@@ -90,7 +91,7 @@ func (s *server) user(ctx context.Context, named string) (string, error) {
 		named = s.bound(ctx)
 	}
 	if named == "" {
-		return "", door.Invalid("user_id", "is missing: the API key is for all users of its tenant, so name one user")
+		return "", problem.Invalid("user_id", "is missing: the API key is for all users of its tenant, so name one user")
 	}
 	return named, nil
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // parse reads one message. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that count as one.
 func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
-	if err := door.CheckJSON(body); err != nil {
-		return nil, coded(jsonrpc.CodeParseError, door.ProblemOf(err))
+	if err := problem.CheckJSON(body); err != nil {
+		return nil, coded(jsonrpc.CodeParseError, problem.From(err))
 	}
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {
@@ -31,11 +31,11 @@ func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 
 // invalid is an error of a message as a whole.
 func invalid(code int64, detail string) *jsonrpc.Error {
-	return coded(code, door.Invalid("", detail))
+	return coded(code, problem.Invalid("", detail))
 }
 
 // coded is a problem as an error of a code.
-func coded(code int64, p door.Problem) *jsonrpc.Error {
+func coded(code int64, p problem.Problem) *jsonrpc.Error {
 	out := protocolError(p)
 	out.Code = code
 	return out

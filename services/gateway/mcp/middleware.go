@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // Error codes of the protocol that JSON-RPC lacks. They are from the range for servers. SDKs use other codes for
@@ -23,14 +23,14 @@ const (
 
 // errorData is the machine-readable part of an error.
 type errorData struct {
-	// Code is one of the Code constants of package door.
+	// Code is one of the Code constants of package problem.
 	Code       string `json:"code"`
 	Field      string `json:"field,omitempty"`
 	RetryAfter string `json:"retry_after_seconds,omitempty"`
 }
 
 // protocolError is a problem as an error of JSON-RPC.
-func protocolError(p door.Problem) *jsonrpc.Error {
+func protocolError(p problem.Problem) *jsonrpc.Error {
 	code := int64(jsonrpc.CodeInternalError)
 	switch p.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -46,7 +46,7 @@ func protocolError(p door.Problem) *jsonrpc.Error {
 	}
 	about := errorData{Code: p.Code, Field: p.Field}
 	if p.RetryAfter > 0 {
-		about.RetryAfter = door.Seconds(p.RetryAfter)
+		about.RetryAfter = problem.Seconds(p.RetryAfter)
 	}
 	data, err := json.Marshal(about)
 	if err != nil { // strings always encode
@@ -56,18 +56,18 @@ func protocolError(p door.Problem) *jsonrpc.Error {
 }
 
 // problem returns the caller's view of an error. It logs the parts that the caller does not see.
-func (s *server) problem(ctx context.Context, what string, err error) door.Problem {
-	p := door.ProblemOf(err)
-	if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && ctx.Err() == nil {
+func (s *server) problem(ctx context.Context, what string, err error) problem.Problem {
+	p := problem.From(err)
+	if p.Status >= http.StatusInternalServerError && p.Code != problem.CodeUnsupported && ctx.Err() == nil {
 		s.Log.ErrorContext(ctx, "MCP", "call", what, "error", err)
 	}
 	return p
 }
 
 // problemText is a problem in a tool's result, for the model to read.
-func problemText(p door.Problem) string {
+func problemText(p problem.Problem) string {
 	if p.RetryAfter > 0 {
-		return p.Error() + "; try again in " + door.Seconds(p.RetryAfter) + " s"
+		return p.Error() + "; try again in " + problem.Seconds(p.RetryAfter) + " s"
 	}
 	return p.Error()
 }
@@ -79,7 +79,7 @@ func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if r := recover(); r != nil {
 				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
-				res, err = nil, protocolError(door.ProblemOf(errors.New("MCP: panic")))
+				res, err = nil, protocolError(problem.From(errors.New("MCP: panic")))
 			}
 		}()
 		return next(ctx, method, req)

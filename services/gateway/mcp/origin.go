@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // checkOrigin refuses a page of a foreign site, as the protocol requires against DNS rebinding. It accepts a page
@@ -16,8 +16,8 @@ import (
 func checkOrigin(r *http.Request, allowed []string) error {
 	for _, origin := range r.Header.Values("Origin") {
 		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
-			return door.Problem{
-				Status: http.StatusForbidden, Code: door.CodeForbidden, Field: "Origin",
+			return problem.Problem{
+				Status: http.StatusForbidden, Code: problem.CodeForbidden, Field: "Origin",
 				Detail: "is not allowed: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -32,7 +32,7 @@ func (s *server) addPrompt(to *sdk.Server) {
 func (s *server) withMemory(ctx context.Context, given map[string]string) (*sdk.GetPromptResult, error) {
 	for name := range given {
 		if !slices.Contains([]string{"user_id", "message"}, name) {
-			return nil, door.Invalid(shortened(name), "is not an argument of this prompt")
+			return nil, problem.Invalid(shortened(name), "is not an argument of this prompt")
 		}
 	}
 	message := given["message"]

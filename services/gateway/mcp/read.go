@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -41,7 +41,7 @@ func (in listInput) check() error {
 		return err
 	}
 	if n := len(in.Statuses); n > len(statuses()) {
-		return door.Invalid("statuses", fmt.Sprintf("are %d, want at most %d", n, len(statuses())))
+		return problem.Invalid("statuses", fmt.Sprintf("are %d, want at most %d", n, len(statuses())))
 	}
 	for i, name := range in.Statuses {
 		if err := oneOf(fmt.Sprintf("statuses[%d]", i), name, statusNames()...); err != nil {
@@ -179,7 +179,7 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
 	user := s.bound(ctx)
 	if user == "" {
-		return out, "", door.Unsupported("Mneme keeps no list of users, because the tenant chooses their names. Pass one as the " +
+		return out, "", problem.Unsupported("Mneme keeps no list of users, because the tenant chooses their names. Pass one as the " +
 			"user_id of the other tools. GET /v1/entities/ of mem0's API lists only the entities that got data over that API")
 	}
 	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -96,7 +96,7 @@ func asOf(given string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil {
-		return at, door.Invalid("as_of", "is neither a day such as 2026-03-01 nor a time such as 2026-03-01T12:00:00Z")
+		return at, problem.Invalid("as_of", "is neither a day such as 2026-03-01 nor a time such as 2026-03-01T12:00:00Z")
 	}
 	return at, nil
 }

@@ -9,7 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -65,11 +65,11 @@ func (k kind) user(uri string) (string, error) {
 	user, some := strings.CutPrefix(uri, resourcePrefix)
 	user, kind := strings.CutSuffix(user, k.suffix)
 	if !some || !kind || strings.ContainsAny(user, "/?#") {
-		return "", door.Invalid("uri", "is invalid, want one of "+resourcePrefix+"{id}"+k.suffix)
+		return "", problem.Invalid("uri", "is invalid, want one of "+resourcePrefix+"{id}"+k.suffix)
 	}
 	user, err := url.PathUnescape(user)
 	if err != nil {
-		return "", door.Invalid("uri", "has a user that is not percent-encoded")
+		return "", problem.Invalid("uri", "has a user that is not percent-encoded")
 	}
 	return user, nil
 }

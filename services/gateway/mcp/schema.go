@@ -3,7 +3,7 @@ package mcp
 import (
 	"fmt"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -93,7 +93,7 @@ func optional(field, value string, limit int) error {
 // between checks a number that may be left out.
 func between(field string, n *int, low, high int) error {
 	if n != nil && (*n < low || *n > high) {
-		return door.Invalid(field, fmt.Sprintf("is %d, want %d to %d", *n, low, high))
+		return problem.Invalid(field, fmt.Sprintf("is %d, want %d to %d", *n, low, high))
 	}
 	return nil
 }
@@ -105,5 +105,5 @@ func oneOf(field, value string, of ...string) error {
 			return nil
 		}
 	}
-	return door.Invalid(field, fmt.Sprintf("is %q, want one of %q", shortened(value), of))
+	return problem.Invalid(field, fmt.Sprintf("is %q, want one of %q", shortened(value), of))
 }

@@ -10,7 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // effect is a tool's effect on the user's memory. No tool has an effect outside Mneme.
@@ -90,12 +90,12 @@ func argumentError(err error) error {
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		value, _, _ := strings.Cut(wrong.Value, " ") // without the number itself
-		return door.Invalid(wrong.Field, fmt.Sprintf("is a JSON %s, want %s", value, jsonName(wrong)))
+		return problem.Invalid(wrong.Field, fmt.Sprintf("is a JSON %s, want %s", value, jsonName(wrong)))
 	case strings.HasPrefix(err.Error(), unknownField):
 		name := strings.TrimSuffix(strings.TrimPrefix(err.Error(), unknownField), `"`)
-		return door.Invalid(shortened(name), "is not an argument of this tool")
+		return problem.Invalid(shortened(name), "is not an argument of this tool")
 	}
-	return door.Invalid("arguments", "are not a JSON object")
+	return problem.Invalid("arguments", "are not a JSON object")
 }
 
 // jsonName returns JSON's name of the wanted type.

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -38,7 +38,7 @@ func (in whyInput) check() error {
 		return err
 	}
 	if n := len(in.ExpectTurnIDs); n > maxExpected {
-		return door.Invalid("expect_turn_ids", fmt.Sprintf("are %d, want at most %d", n, maxExpected))
+		return problem.Invalid("expect_turn_ids", fmt.Sprintf("are %d, want at most %d", n, maxExpected))
 	}
 	for i, id := range in.ExpectTurnIDs {
 		if err := memory.ValidText(fmt.Sprintf("expect_turn_ids[%d]", i), id, memory.MaxIDBytes); err != nil {

@@ -8,8 +8,8 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -40,7 +40,7 @@ func (a *api) entities(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	key := bound(r.Context())
-	if err := upstream.Check(r.Context(), access.Read, key); err != nil {
+	if err := backend.Check(r.Context(), access.Read, key); err != nil {
 		return nil, err
 	}
 	list, count, err := a.State.Users(r.Context(), scopeOf(r.Context(), key), p.first(), p.size)
@@ -113,8 +113,8 @@ func (a *api) summary(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if len(f.users) != 1 || f.narrow {
-		return nil, door.Problem{
-			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "filters",
+		return nil, problem.Problem{
+			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "filters",
 			Detail: "have more conditions than one entity: a summary covers all memories of one entity",
 		}
 	}

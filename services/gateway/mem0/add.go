@@ -15,8 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -63,7 +64,7 @@ func (a *api) add(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := upstream.Check(r.Context(), access.Ingest, what.user); err != nil {
+	if err := backend.Check(r.Context(), access.Ingest, what.user); err != nil {
 		return nil, err
 	}
 	if !infer {
@@ -80,7 +81,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 	}
 	what = addition{id: uuid.NewString(), user: who.owner(bound(ctx)), session: who[runField]}
 	if what.user == "" {
-		return what, door.Invalid(userField, "is missing, as are agent_id, app_id and run_id: want one of them")
+		return what, problem.Invalid(userField, "is missing, as are agent_id, app_id and run_id: want one of them")
 	}
 	if what.session == "" {
 		what.session = defaultSession
@@ -93,7 +94,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 		}
 	}
 	if in.given("expiration_date") {
-		return what, door.Problem{Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
+		return what, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
 	if what.attributes, err = attributesOf(who, in); err != nil {
 		return what, err
@@ -129,7 +130,7 @@ func metadataIn(in fields) (map[string]any, error) {
 		return nil, err
 	}
 	if _, reserved := object[createdKey]; reserved {
-		return nil, door.Invalid("metadata."+createdKey, "is reserved")
+		return nil, problem.Invalid("metadata."+createdKey, "is reserved")
 	}
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -188,9 +189,9 @@ func (a *api) begin(ctx context.Context, what addition) (memory.Scope, error) {
 }
 
 // leaveOut moves turns that were not accepted to the messages that were left out.
-func (what *addition) leaveOut(left []upstream.LeftOut) {
+func (what *addition) leaveOut(left []ingest.LeftOut) {
 	for _, l := range left {
-		what.left = append(what.left, leftOut{what.places[l.Turn], door.ProblemOf(what.named(l.Problem))})
+		what.left = append(what.left, leftOut{what.places[l.Turn], problem.From(what.named(l.Problem))})
 	}
 	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })
 	for _, l := range slices.Backward(left) {
@@ -212,7 +213,7 @@ var inTurns = regexp.MustCompile(`^turns\[(\d+)\]\.?`)
 
 // named rewrites an error about a turn in the words of the request.
 func (what addition) named(err error) error {
-	p := door.ProblemOf(err)
+	p := problem.From(err)
 	m := inTurns.FindStringSubmatch(p.Field)
 	if p.Status != http.StatusBadRequest || m == nil {
 		return err
@@ -274,9 +275,9 @@ func (what *addition) onlyUsers() error {
 	}
 	switch n := len(what.turns); {
 	case n == 0:
-		return door.Invalid("messages", "has no message of a user, and infer=false stores no other messages")
+		return problem.Invalid("messages", "has no message of a user, and infer=false stores no other messages")
 	case n > maxVerbatim:
-		return door.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
+		return problem.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
 	case n < len(turns):
 		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-n))
 	}

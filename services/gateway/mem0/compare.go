@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -37,7 +37,7 @@ func fieldTest(name string, value any, at string) (test, error) {
 	case "keywords":
 		return operatorsTest(value, at, keywordsReader)
 	}
-	return nil, door.Invalid(at, "is not a field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
+	return nil, problem.Invalid(at, "is not a field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
 		"created_at, updated_at, timestamp, categories, metadata, keywords and memory_ids")
 }
 
@@ -52,20 +52,20 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 		return of(at, operator, value)
 	}
 	if len(object) == 0 {
-		return nil, door.Invalid(at, "is an empty condition")
+		return nil, problem.Invalid(at, "is an empty condition")
 	}
 	tests := make([]test, 0, len(object))
 	for _, operator := range sortedKeys(object) {
 		switch {
 		case !slices.Contains(operators, operator):
 			known := strings.Join(operators[:len(operators)-1], ", ")
-			return nil, door.Invalid(at+"."+operator, "is not an operator, want one of "+known)
+			return nil, problem.Invalid(at+"."+operator, "is not an operator, want one of "+known)
 		case operator == "icontains":
-			return nil, door.Invalid(at+".icontains",
+			return nil, problem.Invalid(at+".icontains",
 				"is not supported: contains finds a part of a text in either case")
 		}
 		if _, ok := object[operator].([]any); operator == "in" && !ok {
-			return nil, door.Invalid(at+".in", "is not a list of values")
+			return nil, problem.Invalid(at+".in", "is not a list of values")
 		}
 		t, err := of(at+"."+operator, operator, object[operator])
 		if err != nil {
@@ -184,14 +184,14 @@ func textReader(field string) reader {
 		case operator == "contains":
 			return same(contains(field, text(want))), nil
 		}
-		return nil, door.Invalid(at, "does not compare texts, want eq, ne, in or contains")
+		return nil, problem.Invalid(at, "does not compare texts, want eq, ne, in or contains")
 	}
 }
 
 // idReader tests the id by which clients know a memory.
 func idReader(at, operator string, operand any) (test, error) {
 	if operator == "contains" {
-		return nil, door.Invalid(at, "does not compare ids, want eq, ne or in")
+		return nil, problem.Invalid(at, "does not compare ids, want eq, ne or in")
 	}
 	return textReader("id")(at, operator, canonical(operand))
 }
@@ -264,7 +264,7 @@ func timeReader(name string) reader {
 		case "gte", "lt":
 			return same(of(func(field string) clause { return bounded(field, operator, begins) })), nil
 		}
-		return nil, door.Invalid(at, "does not compare times, want eq, ne, gt, gte, lt or lte")
+		return nil, problem.Invalid(at, "does not compare times, want eq, ne, gt, gte, lt or lte")
 	}
 }
 

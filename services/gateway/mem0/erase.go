@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -29,7 +29,7 @@ func (a *api) eraseAll(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if len(in) > 0 {
-		return nil, door.Invalid("", "the call reads no body: name the entity in the URL, as in ?user_id=ID")
+		return nil, problem.Invalid("", "the call reads no body: name the entity in the URL, as in ?user_id=ID")
 	}
 	user, err := a.erased(r.Context(), q)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 		switch {
 		case slices.Contains(entityFields, name):
 			if len(values) != 1 || values[0] == objectText {
-				return "", door.Invalid(name, "is not one id")
+				return "", problem.Invalid(name, "is not one id")
 			}
 			if err := validEntity(name, name, values[0]); err != nil {
 				return "", err
@@ -54,14 +54,14 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 		case name == "source": // which program calls
 		case name == "org_id", name == "project_id":
 			if len(values) != 1 || values[0] != scopeOf(ctx, "").Tenant {
-				return "", door.Invalid(name, "is not the one of the API key")
+				return "", problem.Invalid(name, "is not the one of the API key")
 			}
 		default:
-			return "", door.Invalid(name, "is unknown, and the call erased nothing: name one entity, as in ?user_id=ID")
+			return "", problem.Invalid(name, "is unknown, and the call erased nothing: name one entity, as in ?user_id=ID")
 		}
 	}
 	if len(names) != 1 {
-		return "", door.Invalid(userField, "must be the only entity: a call erases one user, agent, app or run as a whole")
+		return "", problem.Invalid(userField, "must be the only entity: a call erases one user, agent, app or run as a whole")
 	}
 	user := names.owner("") // not the user of the key: an erasure needs a named user
 	return user, a.mayErase(ctx, user)
@@ -74,7 +74,7 @@ func (a *api) mayErase(ctx context.Context, user string) error {
 	}
 	known, err := a.State.Knows(ctx, scopeOf(ctx, user))
 	if err == nil && !known {
-		err = door.Unsupported(noRuns)
+		err = problem.Unsupported(noRuns)
 	}
 	return err
 }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
@@ -185,10 +186,10 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if kind := q.Get("event_type"); kind != "" && kind != eventAdd {
-		return nil, door.Invalid("event_type", "is not ADD: only additions are events")
+		return nil, problem.Invalid("event_type", "is not ADD: only additions are events")
 	}
 	key := bound(r.Context())
-	if err := upstream.Check(r.Context(), access.Read, key); err != nil {
+	if err := backend.Check(r.Context(), access.Read, key); err != nil {
 		return nil, err
 	}
 	list, count, err := a.State.Events(r.Context(), scopeOf(r.Context(), key), p.first(), p.size)
@@ -221,7 +222,7 @@ func (a *api) doneOf(ctx context.Context, list []mem0state.Event) (map[string]bo
 	for user, events := range open {
 		for len(events) > 0 {
 			n, ids := 0, []string{}
-			for n < len(events) && len(ids)+events[n].Turns <= upstream.MaxTurns {
+			for n < len(events) && len(ids)+events[n].Turns <= ingest.MaxTurns {
 				ids = append(ids, turnIDs(events[n])...)
 				n++
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -24,14 +24,14 @@ const exportRemark = "The export is ready. It has the memories as they are when 
 // client fetches it.
 func (a *api) export(r *http.Request, in fields) (any, error) {
 	if !in.given("schema") {
-		return nil, door.Invalid("schema", "is missing")
+		return nil, problem.Invalid("schema", "is missing")
 	}
 	f, err := a.filterOf(r.Context(), in)
 	if err != nil {
 		return nil, err
 	}
 	for _, user := range f.users {
-		if err := upstream.Check(r.Context(), access.Read, user); err != nil {
+		if err := backend.Check(r.Context(), access.Read, user); err != nil {
 			return nil, err
 		}
 	}
@@ -103,8 +103,8 @@ func (a *api) all(ctx context.Context, f filter) ([]*item, error) {
 			return nil, err
 		}
 		if out = append(out, more...); len(out) > maxExported {
-			return nil, door.Problem{
-				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Field: "filters",
+			return nil, problem.Problem{
+				Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge, Field: "filters",
 				Detail: fmt.Sprintf("match more than %d memories: narrow them, or list the memories page by page", maxExported),
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -28,14 +28,14 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if id == "" {
-		return nil, door.Invalid("memory_id", "is missing")
+		return nil, problem.Invalid("memory_id", "is missing")
 	}
 	verdict, err := in.text("feedback")
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"", positive, negative, veryNegative}, verdict) {
-		return nil, door.Invalid("feedback", "is invalid, want POSITIVE, NEGATIVE or VERY_NEGATIVE")
+		return nil, problem.Invalid("feedback", "is invalid, want POSITIVE, NEGATIVE or VERY_NEGATIVE")
 	}
 	if _, err := in.text("feedback_reason"); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := upstream.Check(r.Context(), access.Recall, f.user); err != nil {
+	if err := backend.Check(r.Context(), access.Recall, f.user); err != nil {
 		return nil, err
 	}
 	message, err := a.judge(r.Context(), f, verdict)

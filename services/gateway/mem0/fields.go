@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // fields are the fields of a JSON object. A null field counts as absent. Numbers are json.Number.
@@ -17,7 +17,7 @@ type fields map[string]any
 
 // readFields reads a body that is to be a JSON object, or empty.
 func readFields(r *http.Request) (fields, error) {
-	body, err := door.ReadBody(r)
+	body, err := problem.ReadBody(r)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func fieldsOf(body []byte) (fields, error) {
 	from := json.NewDecoder(bytes.NewReader(body))
 	from.UseNumber()
 	if err := from.Decode(&value); err != nil { // it has been found to be valid
-		return nil, door.Malformed("", "the body is not valid JSON")
+		return nil, problem.Malformed("", "the body is not valid JSON")
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -45,7 +45,7 @@ func fieldsOf(body []byte) (fields, error) {
 
 // located is an error with the problem that it is to the client.
 type located struct {
-	door.Problem
+	problem.Problem
 	cause error
 }
 
@@ -57,7 +57,7 @@ func (l located) Unwrap() []error { return []error{l.Problem, l.cause} }
 
 // placed adds to an error the part of the request, and a remark. An empty place changes nothing.
 func placed(at, remark string, err error) error {
-	p := door.ProblemOf(err)
+	p := problem.From(err)
 	switch {
 	case at != "" && p.Field != "":
 		p.Field = at + "." + p.Field
@@ -71,12 +71,12 @@ func placed(at, remark string, err error) error {
 }
 
 // wrongType says that a value is of another type than is wanted.
-func wrongType(field, what string, value any, want string) door.Problem {
+func wrongType(field, what string, value any, want string) problem.Problem {
 	detail := "is " + kindOf(value) + ", want " + want
 	if field == "" {
 		detail = what + " " + detail
 	}
-	return door.Invalid(field, detail)
+	return problem.Invalid(field, detail)
 }
 
 // kindOf names the type of a JSON value.
@@ -134,7 +134,7 @@ func (f fields) number(name string, otherwise, low, high float64) (float64, erro
 	}
 	v, err := n.Float64()
 	if err != nil || v < low || v > high {
-		return 0, door.Invalid(name, fmt.Sprintf("is out of range, want %s to %s", brief(low), brief(high)))
+		return 0, problem.Invalid(name, fmt.Sprintf("is out of range, want %s to %s", brief(low), brief(high)))
 	}
 	return v, nil
 }
@@ -143,7 +143,7 @@ func (f fields) number(name string, otherwise, low, high float64) (float64, erro
 func (f fields) whole(name string, otherwise, low, high int) (int, error) {
 	v, err := f.number(name, float64(otherwise), float64(low), float64(high))
 	if err == nil && v != math.Trunc(v) {
-		err = door.Invalid(name, "is not a whole number")
+		err = problem.Invalid(name, "is not a whole number")
 	}
 	return int(v), err
 }
@@ -194,7 +194,7 @@ func (f fields) texts(name string) ([]string, error) {
 func queryOf(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, door.Invalid("", "the query of the URL is malformed")
+		return nil, problem.Invalid("", "the query of the URL is malformed")
 	}
 	return q, nil
 }
@@ -223,7 +223,7 @@ func pageOf(q url.Values, usual int) (page, error) {
 		}
 		n, err := strconv.Atoi(q.Get(of.name))
 		if err != nil || n < 1 || n > of.most {
-			return out, door.Invalid(of.name, fmt.Sprintf("is not a whole number from 1 to %d", of.most))
+			return out, problem.Invalid(of.name, fmt.Sprintf("is not a whole number from 1 to %d", of.most))
 		}
 		*of.to = n
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -139,11 +139,11 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 		users, firm = []string{key}, byUser
 	}
 	if firm == byNobody {
-		return filter{}, door.Invalid("filters", "name no user, want a user_id, or an agent_id, app_id or run_id, in the filters or in each "+
+		return filter{}, problem.Invalid("filters", "name no user, want a user_id, or an agent_id, app_id or run_id, in the filters or in each "+
 			"part of their OR; `*` names none")
 	}
 	if len(users) > maxUsers {
-		return filter{}, door.Invalid("filters", fmt.Sprintf("name %d users, want at most %d", len(users), maxUsers))
+		return filter{}, problem.Invalid("filters", fmt.Sprintf("name %d users, want at most %d", len(users), maxUsers))
 	}
 	out.users = users
 	for _, u := range users {
@@ -162,7 +162,7 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 func valid(c clause) error {
 	_, err := contract.FilterFrom(c.filter)
 	if err != nil {
-		p := door.ProblemOf(err)
+		p := problem.From(err)
 		p.Field = "filters"
 		return p
 	}

@@ -21,9 +21,11 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -81,7 +83,7 @@ func (h *hooks) Update(_ context.Context, w mem0.Webhook) (mem0.Webhook, error) 
 			return h.all[i], nil
 		}
 	}
-	return w, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "there is no such webhook"}
+	return w, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "there is no such webhook"}
 }
 
 func (h *hooks) Delete(_ context.Context, id string) error {
@@ -91,7 +93,7 @@ func (h *hooks) Delete(_ context.Context, id string) error {
 			return nil
 		}
 	}
-	return door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "there is no such webhook"}
+	return problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "there is no such webhook"}
 }
 
 // lines collects a log.
@@ -121,7 +123,7 @@ type gateway struct {
 	redis  *miniredis.Miniredis
 	store  goredis.UniversalClient
 	state  *mem0state.Store
-	ingest *upstream.Ingester
+	ingest *ingest.Ingester
 	log    *lines
 	hooks  *hooks
 	clock  *clock
@@ -155,10 +157,10 @@ func open(t *testing.T) *gateway {
 	inner := httptest.NewServer(g.handler())
 	g.store = goredis.NewClient(&goredis.Options{Addr: g.redis.Addr(), MaxRetries: -1})
 	log := slog.New(slog.NewTextHandler(g.log, nil))
-	g.ingest = &upstream.Ingester{Out: g.mneme, Now: g.clock.Now}
+	g.ingest = &ingest.Ingester{Out: g.mneme, Now: g.clock.Now}
 	g.state = mem0state.New(g.store, mem0state.Options{})
 	api := mem0.New(mem0.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Noting(idempotency.New(g.store, idempotency.Options{})),
+		Services: backend.New(g.client, inner.URL, inner.URL, secret).Noting(idempotency.New(g.store, idempotency.Options{})),
 		Ingest:   g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now, Log: log,
 	})
 	g.url = g.serve(api, log)
@@ -174,7 +176,7 @@ func open(t *testing.T) *gateway {
 
 // serve puts an API behind a guard, as it is mounted.
 func (g *gateway) serve(api http.Handler, log *slog.Logger) string {
-	guard := &door.Guard{Auth: keys{}, Log: log}
+	guard := &guard.Guard{Auth: keys{}, Log: log}
 	mux := http.NewServeMux()
 	for _, prefix := range mem0.Prefixes() {
 		mux.Handle(prefix, guard.Wrap(mem0.WriteProblem, api))

@@ -15,16 +15,17 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 )
 
 // Parts are the dependencies of the API. All but Webhooks and Log are needed.
 type Parts struct {
-	Services upstream.Services
-	Ingest   *upstream.Ingester
+	Services backend.Services
+	Ingest   *ingest.Ingester
 	// State keeps events, exports, users and the last searches.
 	State *mem0state.Store
 	// Webhooks manages webhooks; nil answers that there are none, with 501.
@@ -37,7 +38,7 @@ type Parts struct {
 // api serves the calls of the API.
 type api struct{ Parts }
 
-// New makes the API. door.Guard stands before it, with WriteProblem.
+// New makes the API. guard.Guard stands before it, with WriteProblem.
 func New(p Parts) http.Handler {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
@@ -90,7 +91,7 @@ const (
 
 // unsupported is a call that has no meaning here.
 func unsupported(why string) operation {
-	return func(*http.Request, fields) (any, error) { return nil, door.Unsupported(why) }
+	return func(*http.Request, fields) (any, error) { return nil, problem.Unsupported(why) }
 }
 
 // caller returns the principal of a request.
@@ -107,7 +108,7 @@ func (a *api) ping(r *http.Request, _ fields) (any, error) {
 }
 
 // WriteProblem writes a problem as mem0's clients read it: {"detail": ...} as application/json.
-func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
+func WriteProblem(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
 	p.SetHeaders(w.Header())
 	said := map[string]string{"detail": p.Error(), "code": p.Code}
 	if p.Field != "" {

@@ -9,7 +9,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -170,7 +170,7 @@ func (a *api) find(ctx context.Context, id string) (found, error) {
 		UserId: bound(ctx), MemoryId: id,
 	}))
 	if err != nil {
-		if p := door.ProblemOf(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // a malformed id names no memory
+		if p := problem.From(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // a malformed id names no memory
 			err = noMemory()
 		}
 		return found{}, err

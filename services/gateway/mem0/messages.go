@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -21,8 +21,8 @@ func (what *addition) messages(in fields, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 || len(list) > upstream.MaxTurns {
-		return door.Invalid("messages", fmt.Sprintf("has %d messages, want 1 to %d", len(list), upstream.MaxTurns))
+	if len(list) == 0 || len(list) > ingest.MaxTurns {
+		return problem.Invalid("messages", fmt.Sprintf("has %d messages, want 1 to %d", len(list), ingest.MaxTurns))
 	}
 	silent := 0
 	for i, m := range list {
@@ -45,7 +45,7 @@ func (what *addition) messages(in fields, at time.Time) error {
 		return what.left[0].problem
 	}
 	if len(what.turns) == 0 {
-		return door.Invalid("messages", "has no message of a user or an assistant")
+		return problem.Invalid("messages", "has no message of a user or an assistant")
 	}
 	if silent > 0 {
 		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the system or of tools are left out.", silent))
@@ -56,7 +56,7 @@ func (what *addition) messages(in fields, at time.Time) error {
 // leftOut is a message that is not accepted although others of its request are.
 type leftOut struct {
 	place   int
-	problem door.Problem
+	problem problem.Problem
 }
 
 // view is the client's view of a message that the API left out.
@@ -66,7 +66,7 @@ func (l leftOut) view() map[string]any {
 
 // notAccepted is the error of a message with values that the API does not accept. The API leaves such a message
 // out. Other errors refuse the request.
-type notAccepted struct{ door.Problem }
+type notAccepted struct{ problem.Problem }
 
 // Unwrap returns the problem.
 func (n notAccepted) Unwrap() error { return n.Problem }
@@ -76,7 +76,7 @@ func accepted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return notAccepted{door.ProblemOf(err)}
+	return notAccepted{problem.From(err)}
 }
 
 // turnOf reads a message. said is false for a message without a speaker, such as a system message.
@@ -98,7 +98,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	case "system", "developer", "tool", "function":
 		return t, false, nil
 	default:
-		return t, false, accepted(door.Invalid(at+".role", "is invalid, want user, assistant, system or tool"))
+		return t, false, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system or tool"))
 	}
 	t.Role = memory.Role(role)
 	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
@@ -153,8 +153,8 @@ func partOf(in fields, at string) (string, error) {
 		return "", placed(at, "", err)
 	}
 	if kind != "text" {
-		return "", accepted(door.Problem{
-			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: at + ".type",
+		return "", accepted(problem.Problem{
+			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: at + ".type",
 			Detail: "is not text: describe pictures and documents in words",
 		})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -123,5 +123,5 @@ func boundOf(at, operator string, operand any) (*structpb.Value, error) {
 		}
 		return text(stamp(from)), nil
 	}
-	return nil, door.Invalid(at, "is "+kindOf(operand)+", want a number or a date: other values have no order here")
+	return nil, problem.Invalid(at, "is "+kindOf(operand)+", want a number or a date: other values have no order here")
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // parser reads filters.
@@ -107,7 +107,7 @@ func (p *parser) part(name string, value any, where string) (condition, error) {
 	switch name {
 	case "OR":
 		if len(out) == 0 {
-			return nil, door.Invalid(at, "is empty")
+			return nil, problem.Invalid(at, "is empty")
 		}
 		return anyOf(out), nil
 	case "NOT":

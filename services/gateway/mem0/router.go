@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // operation is a call. Its answer is JSON. An answer of type reply sets its own status. The client receives an
@@ -62,7 +62,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	WriteProblem(w, r, door.Method(allowed...))
+	WriteProblem(w, r, problem.Method(allowed...))
 }
 
 // matches reports whether a path belongs to the route. A literal segment wins over a variable segment if its route
@@ -80,8 +80,8 @@ func (c route) matches(segments []string) bool {
 func (m *router) serve(w http.ResponseWriter, r *http.Request, c route, segments []string) {
 	answer, err := c.call(r, segments)
 	if err != nil {
-		p := door.ProblemOf(err)
-		if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && r.Context().Err() == nil {
+		p := problem.From(err)
+		if p.Status >= http.StatusInternalServerError && p.Code != problem.CodeUnsupported && r.Context().Err() == nil {
 			m.log.ErrorContext(r.Context(), "mem0's API", "call", c.method+" "+strings.Join(c.segments, "/"), "error", err)
 		}
 		WriteProblem(w, r, p)
@@ -103,7 +103,7 @@ func (c route) call(r *http.Request, segments []string) (any, error) {
 		name := strings.Trim(s, "{}")
 		value, err := url.PathUnescape(segments[i])
 		if err != nil || !utf8.ValidString(value) {
-			return nil, door.Invalid(name, "is not percent-encoded UTF-8")
+			return nil, problem.Invalid(name, "is not percent-encoded UTF-8")
 		}
 		r.SetPathValue(name, value)
 	}
@@ -117,6 +117,6 @@ func (c route) call(r *http.Request, segments []string) (any, error) {
 	return c.serve(r, in)
 }
 
-func notFound(detail string) door.Problem {
-	return door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: detail}
+func notFound(detail string) problem.Problem {
+	return problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: detail}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -47,7 +47,7 @@ func (a *api) changeOf(in fields) (c change, err error) {
 		return c, err
 	}
 	if in.given("expiration_date") {
-		return c, door.Problem{Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
+		return c, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
 	if in.given("timestamp") {
 		c.at, err = a.said(in)
@@ -62,7 +62,7 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if _, expires := in["expiration_date"]; c.text == "" && c.metadata == nil && c.at.IsZero() && !expires {
-		return nil, door.Invalid("text", "is missing, as are metadata and timestamp: want one of them")
+		return nil, problem.Invalid("text", "is missing, as are metadata and timestamp: want one of them")
 	}
 	f, err := a.standing(r.Context(), r.PathValue("memory_id"))
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 // change writes a new version if the text, its time or the metadata changes. f is the lookup's result, with the
 // newest version.
 func (a *api) change(ctx context.Context, f *found, c change) error {
-	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
+	if err := backend.Check(ctx, access.Erase, f.user); err != nil {
 		return err
 	}
 	turn, changes, err := a.turnOver(f, c)
@@ -156,7 +156,7 @@ func batchOf(in fields) ([]fields, error) {
 		return nil, err
 	}
 	if len(list) == 0 || len(list) > maxBatch {
-		return nil, door.Invalid("memories", fmt.Sprintf("has %d memories, want 1 to %d", len(list), maxBatch))
+		return nil, problem.Invalid("memories", fmt.Sprintf("has %d memories, want 1 to %d", len(list), maxBatch))
 	}
 	out := make([]fields, len(list))
 	for i, one := range list {
@@ -170,7 +170,7 @@ func batchOf(in fields) ([]fields, error) {
 			return nil, placed(fmt.Sprintf("memories[%d]", i), "", err)
 		}
 		if id == "" {
-			return nil, door.Invalid(fmt.Sprintf("memories[%d].memory_id", i), "is missing")
+			return nil, problem.Invalid(fmt.Sprintf("memories[%d].memory_id", i), "is missing")
 		}
 	}
 	return out, nil
@@ -189,7 +189,7 @@ func (a *api) batch(r *http.Request, in []fields, do func(context.Context, int, 
 			return placed(at, "", err)
 		}
 		if first, twice := places[all[i].newest.GetId()]; twice {
-			return door.Invalid(at+".memory_id", fmt.Sprintf("has the same memory as memories[%d]", first))
+			return problem.Invalid(at+".memory_id", fmt.Sprintf("has the same memory as memories[%d]", first))
 		}
 		places[all[i].newest.GetId()] = i
 	}

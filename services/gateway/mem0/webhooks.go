@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -42,7 +42,7 @@ const (
 )
 
 // Webhooks manages the webhooks of the caller's tenant. The caller has access.Admin already. Create and Update also
-// require access.Read. door.ProblemOf turns the errors into answers. For an id that the tenant does not have, the
+// require access.Read. problem.From turns the errors into answers. For an id that the tenant does not have, the
 // error is not found.
 type Webhooks interface {
 	// List returns all, oldest first.
@@ -108,9 +108,9 @@ func (a *api) manages(r *http.Request) error {
 		return err
 	}
 	if a.Webhooks == nil {
-		return door.Unsupported(noWebhooks)
+		return problem.Unsupported(noWebhooks)
 	}
-	return upstream.Check(r.Context(), access.Admin, "")
+	return backend.Check(r.Context(), access.Admin, "")
 }
 
 // ownProject returns an error where a parameter of the path is there and not the caller's tenant.
@@ -157,12 +157,12 @@ func webhookOf(in fields) (w Webhook, err error) {
 	for _, e := range w.Events {
 		switch {
 		case e == eventCategorize:
-			return w, door.Problem{
-				Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "event_types",
+			return w, problem.Problem{
+				Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "event_types",
 				Detail: "has memory_categorize, which never occurs: Mneme sets categories when it adds the memory",
 			}
 		case !slices.Contains(known, e):
-			return w, door.Invalid("event_types", "has an event type other than "+strings.Join(known, ", "))
+			return w, problem.Invalid("event_types", "has an event type other than "+strings.Join(known, ", "))
 		}
 	}
 	return w, nil
@@ -180,7 +180,7 @@ func (a *api) createWebhook(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if len(w.Events) == 0 {
-		return nil, door.Invalid("event_types", "is missing or empty")
+		return nil, problem.Invalid("event_types", "is missing or empty")
 	}
 	if w, err = a.Webhooks.Create(r.Context(), w); err != nil {
 		return nil, err

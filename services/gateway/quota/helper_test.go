@@ -16,7 +16,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -171,10 +172,10 @@ func by(tenantID, keyID string) access.Principal {
 	return access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: keyID, Scopes: access.Scopes()}
 }
 
-// problem is the problem that an error is; the zero one for nil.
-func problem(t *testing.T, err error) door.Problem {
+// problemOf returns the problem in an error. It is empty for nil.
+func problemOf(t *testing.T, err error) problem.Problem {
 	t.Helper()
-	var p door.Problem
+	var p problem.Problem
 	if err != nil && !errors.As(err, &p) {
 		t.Errorf("%v is no problem", err)
 	}
@@ -182,8 +183,8 @@ func problem(t *testing.T, err error) door.Problem {
 }
 
 // guarded is a guard that lets keys of the form TENANT/KEY through.
-func guarded(l door.Limiter) *door.Guard {
-	return &door.Guard{Auth: named{}, Limits: l, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+func guarded(l guard.Limiter) *guard.Guard {
+	return &guard.Guard{Auth: named{}, Limits: l, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 type named struct{}

@@ -19,7 +19,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	store "github.com/mneme-memory/mneme/shared/store/quota"
@@ -89,7 +90,7 @@ type Quota struct {
 	limited metric.Int64Counter
 }
 
-var _ door.Limiter = (*Quota)(nil)
+var _ guard.Limiter = (*Quota)(nil)
 
 // New makes a Quota over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be made.
 func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error) {
@@ -153,7 +154,7 @@ func (l *link) without(ctx context.Context) error {
 }
 
 func unavailable(detail string) error {
-	return door.Problem{Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: time.Second, Detail: detail}
+	return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: time.Second, Detail: detail}
 }
 
 // count counts a call that was refused over a quota.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	store "github.com/mneme-memory/mneme/shared/store/quota"
 	"github.com/mneme-memory/mneme/shared/store/usage"
@@ -37,16 +37,16 @@ func (r rate) full() int64 { return r.Interval() * int64(r.Limit) }
 func (r rate) need(n int) int64 { return r.Interval() * int64(n) }
 
 // allowance returns the rest of the limit.
-func (r rate) allowance(free int64) door.Allowance {
-	return door.Allowance{
+func (r rate) allowance(free int64) problem.Allowance {
+	return problem.Allowance{
 		Limit: r.Limit, Remaining: int(max(0, free/r.Interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
 	}
 }
 
-// Request implements door.Limiter. It counts a request against the limits of its API key and of its tenant, in one
+// Request implements guard.Limiter. It counts a request against the limits of its API key and of its tenant, in one
 // round trip. An accepted request counts as used. A request that one limit refuses takes nothing from the other. If
 // the limits are not available, the allowance says so. The error is then a problem if requests need the limits.
-func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance, error) {
+func (q *Quota) Request(ctx context.Context, p access.Principal) (problem.Allowance, error) {
 	var rates []rate
 	if n := q.limits.RequestsPerSecond; n > 0 {
 		rates = append(rates, rate{quotaRequests, store.Rate{Name: "requests:" + p.KeyID, Limit: n, Period: time.Second}})
@@ -82,28 +82,28 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	case err != nil || a.RetryAfter == 0:
 		return err
 	case n > a.Limit:
-		return door.Problem{
-			Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Allowance: a,
+		return problem.Problem{
+			Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge, Allowance: a,
 			Detail: fmt.Sprintf("%d turns at once exceed the limit of %s, want at most %d", n, a.Quota, a.Limit),
 		}
 	}
-	refused := over(door.CodeRateLimited, a.Quota, a.RetryAfter)
+	refused := over(problem.CodeRateLimited, a.Quota, a.RetryAfter)
 	refused.Allowance = a
 	return refused
 }
 
 // over is the problem of a call over a limit.
-func over(code, quota string, retryAfter time.Duration) door.Problem {
-	return door.Problem{
+func over(code, quota string, retryAfter time.Duration) problem.Problem {
+	return problem.Problem{
 		Status: http.StatusTooManyRequests, Code: code, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
 	}
 }
 
 // admit counts n against all rates. If one rate is reached, it counts n against none. The allowance is from the
 // nearest limit.
-func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []rate) (door.Allowance, error) {
+func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []rate) (problem.Allowance, error) {
 	if len(rates) == 0 {
-		return door.Allowance{}, nil
+		return problem.Allowance{}, nil
 	}
 	counted := make([]store.Rate, len(rates))
 	for i, r := range rates {
@@ -111,7 +111,7 @@ func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []ra
 	}
 	within, free, err := q.counts.Admit(ctx, p.Tenant.ID, n, counted)
 	if err != nil {
-		return door.Allowance{Unavailable: true}, q.counts.without(ctx)
+		return problem.Allowance{Unavailable: true}, q.counts.without(ctx)
 	}
 	if within {
 		return nearest(rates, free), nil
@@ -122,7 +122,7 @@ func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []ra
 }
 
 // nearest returns the allowance of the limit with the least remaining.
-func nearest(rates []rate, free []int64) door.Allowance {
+func nearest(rates []rate, free []int64) problem.Allowance {
 	a := rates[0].allowance(free[0])
 	for i, r := range rates[1:] {
 		if b := r.allowance(free[i+1]); b.Remaining < a.Remaining {
@@ -133,8 +133,8 @@ func nearest(rates []rate, free []int64) door.Allowance {
 }
 
 // reached is the allowance of the limit that has to be waited for longest until n may come.
-func reached(rates []rate, free []int64, n int) door.Allowance {
-	var a door.Allowance
+func reached(rates []rate, free []int64, n int) problem.Allowance {
+	var a problem.Allowance
 	for i, r := range rates {
 		if wait := time.Duration(r.need(n)-free[i]) * time.Microsecond; wait > a.RetryAfter {
 			a = r.allowance(free[i])

@@ -15,7 +15,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -23,7 +24,7 @@ import (
 )
 
 // requests makes n requests and returns how many were let through, and the last allowance.
-func (r *replica) requests(t *testing.T, p access.Principal, n int) (passed int, last door.Allowance) {
+func (r *replica) requests(t *testing.T, p access.Principal, n int) (passed int, last problem.Allowance) {
 	t.Helper()
 	for range n {
 		a, err := r.Request(t.Context(), p)
@@ -41,7 +42,7 @@ func (r *replica) requests(t *testing.T, p access.Principal, n int) (passed int,
 func TestRequestsOfAKeyAndOfItsTenant(t *testing.T) {
 	r := start(t, quota.Limits{RequestsPerSecond: 10, TenantRequestsPerSecond: 15})
 	passed, a := r.requests(t, by("acme", "k1"), 1)
-	want := door.Allowance{Limit: 10, Remaining: 9, Reset: 100 * time.Millisecond, Quota: a.Quota}
+	want := problem.Allowance{Limit: 10, Remaining: 9, Reset: 100 * time.Millisecond, Quota: a.Quota}
 	if passed != 1 || a != want {
 		t.Errorf("the first: %d, %+v, want %+v", passed, a, want)
 	}
@@ -75,7 +76,7 @@ func TestWithoutLimits(t *testing.T) {
 	r := start(t, quota.Limits{})
 	r.server.SetError("nobody asks")
 	passed, a := r.requests(t, by("acme", "k"), 100)
-	if passed != 100 || a != (door.Allowance{}) {
+	if passed != 100 || a != (problem.Allowance{}) {
 		t.Errorf("%d passed, %+v", passed, a)
 	}
 	release, err := r.Streams.Acquire(t.Context(), by("acme", "k"))
@@ -157,7 +158,7 @@ func TestNoIntervalHasMoreThanItsLimit(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	r := start(t, quota.Limits{TurnsPerMinute: 60})
-	ask := func(n int) door.Problem { return problem(t, r.Turns(t.Context(), by("acme", "k"), n)) }
+	ask := func(n int) problem.Problem { return problemOf(t, r.Turns(t.Context(), by("acme", "k"), n)) }
 	if p := ask(50); p.Status != 0 {
 		t.Errorf("within the limit: %+v", p)
 	}
@@ -194,8 +195,8 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 			expect := func(when string, status int, told string) {
 				t.Helper()
 				w := call(t, r.Quota, "acme/k")
-				if got := w.Header().Get(door.RateLimitStatus); w.Code != status || got != told {
-					t.Errorf("%s: answered %d, %s %q; want %d, %q", when, w.Code, door.RateLimitStatus, got, status, told)
+				if got := w.Header().Get(problem.RateLimitStatus); w.Code != status || got != told {
+					t.Errorf("%s: answered %d, %s %q; want %d, %q", when, w.Code, problem.RateLimitStatus, got, status, told)
 				}
 			}
 			expect("at first", http.StatusOK, "")
@@ -203,7 +204,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 			for range 5 {
 				expect("away", status, "unavailable")
 			}
-			if p := problem(t, r.Turns(t.Context(), by("acme", "k"), 5)); p.Status != 0 && p.Status != status {
+			if p := problemOf(t, r.Turns(t.Context(), by("acme", "k"), 5)); p.Status != 0 && p.Status != status {
 				t.Errorf("turns: %+v", p)
 			}
 			if n := r.log.count("Redis is away"); n != 1 {
@@ -240,7 +241,7 @@ func TestACallThatEndsSaysNothingAboutRedis(t *testing.T) {
 	r := start(t, quota.Limits{RequestsPerSecond: 2, Fail: quota.FailClosed})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.Request(ctx, by("acme", "k")); problem(t, err).Status != http.StatusServiceUnavailable {
+	if _, err := r.Request(ctx, by("acme", "k")); problemOf(t, err).Status != http.StatusServiceUnavailable {
 		t.Errorf("got %v", err)
 	}
 	if a, err := r.Request(t.Context(), by("acme", "k")); err != nil || a.Unavailable || r.log.count("away") != 0 {
@@ -249,12 +250,12 @@ func TestACallThatEndsSaysNothingAboutRedis(t *testing.T) {
 }
 
 // call makes a request through the guard.
-func call(t *testing.T, l door.Limiter, key string) *httptest.ResponseRecorder {
+func call(t *testing.T, l guard.Limiter, key string) *httptest.ResponseRecorder {
 	t.Helper()
 	r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
 	r.Header.Set("Authorization", "Bearer "+key)
-	guarded(l).Wrap(func(w http.ResponseWriter, _ *http.Request, p door.Problem) {
-		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
+	guarded(l).Wrap(func(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
+		w.Header().Set("Retry-After", problem.Seconds(p.RetryAfter))
 		w.WriteHeader(p.Status)
 	}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 	return w

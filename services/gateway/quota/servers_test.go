@@ -37,14 +37,14 @@ func conformance(t *testing.T, addr string) {
 	if err := q.Turns(t.Context(), p, 10); err != nil {
 		t.Error(err)
 	}
-	if problem(t, q.Turns(t.Context(), p, 10)).RetryAfter <= 0 {
+	if problemOf(t, q.Turns(t.Context(), p, 10)).RetryAfter <= 0 {
 		t.Error("more turns passed")
 	}
 	release, err := q.Streams.Acquire(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := q.Streams.Acquire(t.Context(), p); problem(t, err).RetryAfter <= 0 {
+	if _, err := q.Streams.Acquire(t.Context(), p); problemOf(t, err).RetryAfter <= 0 {
 		t.Errorf("a second stream: %v", err)
 	}
 	release()

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -73,7 +73,7 @@ func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func
 	}
 	if full > 0 {
 		count(ctx, s.limited, p, quotas[full-1])
-		return nil, over(door.CodeRateLimited, quotas[full-1], streamRetry)
+		return nil, over(problem.CodeRateLimited, quotas[full-1], streamRetry)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ func (r *replica) acquire(t *testing.T, tenantID, keyID string) (release func())
 func (r *replica) refused(t *testing.T, tenantID, keyID, reason string) {
 	t.Helper()
 	_, err := r.Streams.Acquire(t.Context(), by(tenantID, keyID))
-	p := problem(t, err)
+	p := problemOf(t, err)
 	if p.Status != http.StatusTooManyRequests || p.RetryAfter <= 0 || !strings.Contains(p.Detail, reason) {
 		t.Errorf("%s/%s: got %v, want too many, because of %s", tenantID, keyID, err, reason)
 	}
@@ -153,7 +153,7 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 			t.Fatalf("fails open, but: %v", err)
 		}
 		defer release()
-		if _, err := closed.Streams.Acquire(t.Context(), by("acme", "k")); problem(t, err).Status != http.StatusServiceUnavailable {
+		if _, err := closed.Streams.Acquire(t.Context(), by("acme", "k")); problemOf(t, err).Status != http.StatusServiceUnavailable {
 			t.Errorf("fails closed, but: %v", err)
 		}
 	}

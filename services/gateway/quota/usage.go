@@ -8,8 +8,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
@@ -29,7 +29,7 @@ func (q *Quota) Count(ctx context.Context, p access.Principal, what string, n in
 	q.usage.Count(ctx, p.Tenant.ID, what, int64(n))
 }
 
-// Counting is the interceptor for the clients of upstream.New. It counts successful recalls and answers. It refuses
+// Counting is the interceptor for the clients of backend.New. It counts successful recalls and answers. It refuses
 // calls of tenants over the limit of model tokens, or of memories.
 func (q *Quota) Counting() connect.Interceptor {
 	what := map[string]string{
@@ -82,7 +82,7 @@ func (q *Quota) tokens(ctx context.Context, p access.Principal) error {
 	}
 	count(ctx, q.limited, p, quotaTokens)
 	now := q.now().UTC()
-	return over(door.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+	return over(problem.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
 }
 
 // memories returns a problem where as many memories of the tenant are stored as may be.
@@ -98,7 +98,7 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 		return nil
 	}
 	count(ctx, q.limited, p, quotaMemories)
-	return over(door.CodeOverQuota, quotaMemories, retryStored)
+	return over(problem.CodeOverQuota, quotaMemories, retryStored)
 }
 
 // OverItems counts a call that would store more verbatim items than the tenant of ctx may have. It returns the
@@ -107,7 +107,7 @@ func (q *Quota) OverItems(ctx context.Context) error {
 	if p, ok := access.FromContext(ctx); ok {
 		count(ctx, q.limited, p, quotaItems)
 	}
-	return over(door.CodeOverQuota, quotaItems, retryStored)
+	return over(problem.CodeOverQuota, quotaItems, retryStored)
 }
 
 // stored is how many memories of a tenant are stored. All replicas go by a number for a while.
@@ -126,15 +126,15 @@ func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 // Usage returns the usage of ctx's tenant on a day ("2026-11-25", in UTC; empty for today). Absent usage is 0. For
 // today it also returns the number of stored memories and items, if that is available. Usage of the last second on
 // other replicas and services may be missing. It needs access.Admin. Its errors are problems, or the errors of
-// upstream.Check.
+// backend.Check.
 func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error) {
-	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
+	if err := backend.Check(ctx, access.Admin, ""); err != nil {
 		return nil, err
 	}
 	p, _ := access.FromContext(ctx) // checked
 	counted, err := q.usage.Of(ctx, p.Tenant.ID, date)
 	if errors.Is(err, usage.ErrDay) {
-		return nil, door.Invalid("day", err.Error())
+		return nil, problem.Invalid("day", err.Error())
 	}
 	if err != nil {
 		return nil, unavailable("usage is unavailable at the moment, try again")

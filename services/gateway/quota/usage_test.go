@@ -15,9 +15,9 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	store "github.com/mneme-memory/mneme/shared/store/quota"
 	"github.com/mneme-memory/mneme/shared/store/usage"
@@ -92,7 +92,7 @@ func TestUsageIsForAdministratorsOfTheTenant(t *testing.T) {
 	}
 	for _, day := range []string{"yesterday", "2026-13-01", "2026-1-1", "../x", "2026-11-25T00:00:00Z"} {
 		_, err := r.Usage(access.NewContext(t.Context(), by("acme", "k")), day)
-		if p := problem(t, err); p.Status != http.StatusBadRequest || p.Field != "day" {
+		if p := problemOf(t, err); p.Status != http.StatusBadRequest || p.Field != "day" {
 			t.Errorf("%q: got %v", day, err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
 	r.server.Close()
 	admin := access.NewContext(t.Context(), by("acme", "k"))
 	for range 3 { // each tries to write
-		if _, err := r.Usage(admin, ""); problem(t, err).Status != http.StatusServiceUnavailable {
+		if _, err := r.Usage(admin, ""); problemOf(t, err).Status != http.StatusServiceUnavailable {
 			t.Errorf("away: got %v", err)
 		}
 		r.Count(t.Context(), by("acme", "k"), usage.Turns, 1)
@@ -219,7 +219,7 @@ func TestTokensOfADay(t *testing.T) {
 	expect := func(p access.Principal, status int) {
 		t.Helper()
 		for what, err := range calls(p) {
-			got := problem(t, err)
+			got := problemOf(t, err)
 			if got.Status != status || status == http.StatusTooManyRequests && got.RetryAfter.Round(time.Second) != 12*time.Hour {
 				t.Errorf("%s: got %+v, want %d", what, got, status)
 			}
@@ -254,7 +254,7 @@ func TestStoredMemories(t *testing.T) {
 		t.Helper()
 		_, added := services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{UserId: "ana"}))
 		for what, err := range map[string]error{"turns": r.Turns(ctx, p, 1), "add": added} {
-			if got := problem(t, err).Status; got != status {
+			if got := problemOf(t, err).Status; got != status {
 				t.Errorf("%s: got %d, want %d", what, got, status)
 			}
 		}
@@ -298,8 +298,8 @@ func TestItemsKeptWordForWord(t *testing.T) {
 			t.Errorf("%q has %v", day, got)
 		}
 	}
-	p := problem(t, r.OverItems(access.NewContext(t.Context(), by("acme", "k"))))
-	if p.Status != http.StatusTooManyRequests || p.Code != door.CodeOverQuota || p.RetryAfter != time.Hour {
+	p := problemOf(t, r.OverItems(access.NewContext(t.Context(), by("acme", "k"))))
+	if p.Status != http.StatusTooManyRequests || p.Code != problem.CodeOverQuota || p.RetryAfter != time.Hour {
 		t.Errorf("got %+v", p)
 	}
 	if n := r.counted(t, "mneme.gateway.limited", "items kept word for word of a tenant"); n != 1 {
@@ -333,14 +333,14 @@ func (recalling) AddMemory(
 }
 
 // services returns clients with calls that the quota counts and limits.
-func (r *replica) services(t *testing.T) upstream.Services {
+func (r *replica) services(t *testing.T) backend.Services {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(recalling{}))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(recalling{}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return upstream.New(server.Client(), server.URL, server.URL, "secret-of-services", r.Counting())
+	return backend.New(server.Client(), server.URL, server.URL, "secret-of-services", r.Counting())
 }
 
 func TestRecallsAndAnswersThatWereGivenAreCounted(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -54,7 +54,7 @@ func (filterText) Schema(huma.Registry) *huma.Schema { return text(maxFilter, fi
 func filterOf(location string, raw []byte) (*mnemev1.Filter, error) {
 	f, err := memory.ParseFilter(raw)
 	if err != nil {
-		return nil, located{door.ProblemOf(err), location}
+		return nil, located{problem.From(err), location}
 	}
 	return contract.FilterToProto(f), nil
 }
@@ -75,7 +75,7 @@ func (in NewAttributes) read(at string) (memory.Attributes, error) {
 	}
 	var err error
 	if out.Metadata, err = memory.ParseMetadata(at+"metadata", in.Metadata.RawMessage); err != nil {
-		return out, located{door.ProblemOf(err), inBody}
+		return out, located{problem.From(err), inBody}
 	}
 	return out, nil
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -43,8 +43,8 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if err != nil || !slices.Contains(known, media) {
-		return "", located{door.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: "Content-Type",
+		return "", located{problem.Problem{
+			Status: http.StatusUnsupportedMediaType, Code: problem.CodeMediaType, Field: "Content-Type",
 			Detail: "is not supported, want " + strings.Join(known, ", "),
 		}, inHeader}
 	}
@@ -140,7 +140,7 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 	}
 	token, err := c.tokens.Token()
 	if err != nil {
-		return located{door.Malformed(place, "is not valid JSON"), inBody}
+		return located{problem.Malformed(place, "is not valid JSON"), inBody}
 	}
 	switch {
 	case isFree(s) && token == json.Delim('{'):
@@ -169,7 +169,7 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 		token, err := c.tokens.Token()
 		name, _ := token.(string)
 		if err != nil {
-			return located{door.Malformed(place, "is not valid JSON"), inBody}
+			return located{problem.Malformed(place, "is not valid JSON"), inBody}
 		}
 		of, ok := s.Properties[name]
 		if !ok {
@@ -194,7 +194,7 @@ func (c *bodyCheck) rest(place string) error {
 	for depth := 1; depth > 0; {
 		token, err := c.tokens.Token()
 		if err != nil {
-			return located{door.Malformed(place, "is not valid JSON"), inBody}
+			return located{problem.Malformed(place, "is not valid JSON"), inBody}
 		}
 		switch token {
 		case json.Delim('{'), json.Delim('['):

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -47,8 +47,8 @@ func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted ma
 	}
 	is, err := a.getMemory(ctx, &readMemory{User: user, Memory: id})
 	if err == nil && !has(string(wanted), is.ETag, false) {
-		return located{door.Problem{
-			Status: http.StatusPreconditionFailed, Code: door.CodePrecondition, Field: "If-Match",
+		return located{problem.Problem{
+			Status: http.StatusPreconditionFailed, Code: problem.CodePrecondition, Field: "If-Match",
 			Detail: "is not the ETag of the memory: it was changed, read it again",
 		}, inHeader}
 	}

@@ -17,7 +17,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/shared/access"
 )
@@ -297,7 +297,7 @@ func TestTheDescriptionListsTheCodesOfProblems(t *testing.T) {
 	if err := json.Unmarshal([]byte(g.call(http.MethodGet, "/openapi.json", "").text), &said); err != nil {
 		t.Fatal(err)
 	}
-	if got := said.Components.Schemas.Problem.Properties.Code.Enum; !slices.Equal(got, door.Codes()) {
+	if got := said.Components.Schemas.Problem.Properties.Code.Enum; !slices.Equal(got, problem.Codes()) {
 		t.Errorf("codes: %v", got)
 	}
 }
@@ -310,7 +310,7 @@ func TestPartsAreNeeded(t *testing.T) {
 
 func TestWriteProblem(t *testing.T) {
 	w := httptest.NewRecorder()
-	rest.WriteProblem(w, nil, door.Problem{Status: 429, Code: door.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500e6})
+	rest.WriteProblem(w, nil, problem.Problem{Status: 429, Code: problem.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500e6})
 	body, _ := io.ReadAll(w.Body)
 	want := `{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"over the limit","code":"rate_limited"}`
 	if w.Code != 429 || strings.TrimSpace(string(body)) != want || w.Header().Get("Retry-After") != "2" {

@@ -20,17 +20,19 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	directory "github.com/mneme-memory/mneme/shared/store/directory/inmem"
 	accepted "github.com/mneme-memory/mneme/shared/store/idempotency"
-	"github.com/mneme-memory/mneme/shared/store/verbatim"
+	"github.com/mneme-memory/mneme/shared/store/items"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -94,7 +96,7 @@ type letters struct {
 }
 
 func (l *letters) List(ctx context.Context, limit int, cursor string) ([]rest.Letter, string, error) {
-	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
+	if err := backend.Check(ctx, access.Admin, ""); err != nil {
 		return nil, "", err
 	}
 	from := 0
@@ -102,7 +104,7 @@ func (l *letters) List(ctx context.Context, limit int, cursor string) ([]rest.Le
 		from++
 	}
 	if from == len(l.all) && cursor != "" {
-		return nil, "", door.Invalid("cursor", "is not one of ours")
+		return nil, "", problem.Invalid("cursor", "is not one of ours")
 	}
 	page, next := l.all[from:], ""
 	if len(page) > limit {
@@ -115,7 +117,7 @@ func (l *letters) Replay(ctx context.Context, id string) error {
 	for _, k := range l.all {
 		if k.ID == id {
 			l.replayed = append(l.replayed, id)
-			return upstream.Check(ctx, access.Admin, "")
+			return backend.Check(ctx, access.Admin, "")
 		}
 	}
 	return connect.NewError(connect.CodeNotFound, errors.New("there is no such dead letter"))
@@ -123,7 +125,7 @@ func (l *letters) Replay(ctx context.Context, id string) error {
 
 func (l *letters) OfTurn(ctx context.Context, user, turnID string) (rest.Letter, bool, error) {
 	found, ok := l.ofTurns[user+" "+turnID]
-	return found, ok, upstream.Check(ctx, access.Read, user)
+	return found, ok, backend.Check(ctx, access.Read, user)
 }
 
 type usage struct{}
@@ -133,7 +135,7 @@ func (usage) Usage(_ context.Context, day string) (map[string]int64, error) {
 }
 
 func (usage) OverItems(context.Context) error {
-	return door.Problem{Status: http.StatusTooManyRequests, Code: door.CodeOverQuota, Detail: "over the quota"}
+	return problem.Problem{Status: http.StatusTooManyRequests, Code: problem.CodeOverQuota, Detail: "over the quota"}
 }
 
 // gateway is the API with fakes behind it.
@@ -167,14 +169,14 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 		out = p
 	}
 	repeatable := &idempotency.Requests{Store: accepted.New(redis, accepted.Options{Timeout: time.Second, Now: clock}), Log: log}
-	kept := verbatim.New(redis, verbatim.Options{Timeout: time.Second, Log: log})
+	kept := items.New(redis, items.Options{Timeout: time.Second, Log: log})
 	hooks, err := webhook.New(webhooks.New(redis, webhooks.Options{Timeout: time.Second}), webhook.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	api, err := rest.New(rest.Parts{
-		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Noting(repeatable),
-		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
+		Services:    backend.New(g.client, inner.URL, inner.URL, secret).Noting(repeatable),
+		Ingest:      &ingest.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
 		Idempotency: repeatable, Verbatim: kept, Webhooks: hooks,
 		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
 		Streams: http.NotFoundHandler(),
@@ -184,7 +186,7 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	}
 	g.api, g.repeatable = api, repeatable
 	mux := http.NewServeMux()
-	guard := &door.Guard{Auth: authenticator{}, Log: log}
+	guard := &guard.Guard{Auth: authenticator{}, Log: log}
 	handler := guard.Wrap(rest.WriteProblem, api.Handler())
 	outer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, rest.Prefix) {
@@ -295,7 +297,7 @@ func (a answer) expect(t *testing.T, status int, fields map[string]any) {
 		a.field("title") != http.StatusText(status) || a.field("code") == "" || a.field("type") != "about:blank") {
 		t.Errorf("no problem: %q %s", a.header.Get("Content-Type"), a.text)
 	}
-	if a.header.Get(door.RequestIDHeader) == "" {
+	if a.header.Get(guard.RequestIDHeader) == "" {
 		t.Error("no request id")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -92,7 +92,7 @@ func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*
 		Description:   o.description,
 		DefaultStatus: o.status, Responses: map[string]*huma.Response{},
 		SkipValidateParams: true, SkipValidateBody: true, // check does, with the same schemas
-		MaxBodyBytes: door.MaxBody + 1, BodyReadTimeout: -1, // the body has been read
+		MaxBodyBytes: problem.MaxBody + 1, BodyReadTimeout: -1, // the body has been read
 	}
 	o.describe(op)
 	if o.lines {
@@ -159,9 +159,9 @@ func (a *API) problems(op *huma.Operation, statuses []int) {
 
 // admit holds a request against its caller and the operation's description before next sees it.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *huma.Operation, next http.Handler) {
-	err := upstream.Check(r.Context(), o.scope, r.PathValue("user"))
+	err := backend.Check(r.Context(), o.scope, r.PathValue("user"))
 	if err == nil && o.also != "" {
-		err = upstream.Check(r.Context(), o.also, r.PathValue("user"))
+		err = backend.Check(r.Context(), o.also, r.PathValue("user"))
 	}
 	if err == nil {
 		err = checkParameters(op, r)
@@ -187,14 +187,14 @@ func (a *API) readBody(r *http.Request, want *huma.RequestBody) error {
 	}
 	var body []byte
 	if media == linesType {
-		if body, err = door.ReadAll(r); err == nil {
-			err = door.CheckText(body)
+		if body, err = problem.ReadAll(r); err == nil {
+			err = problem.CheckText(body)
 		}
 	} else {
-		body, err = door.ReadBody(r)
+		body, err = problem.ReadBody(r)
 	}
 	if err != nil {
-		return located{door.ProblemOf(err), inBody}
+		return located{problem.From(err), inBody}
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if want.Required {

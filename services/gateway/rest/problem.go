@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // problemType is the media type of Problem.
@@ -29,7 +29,7 @@ type Problem struct {
 	header http.Header
 }
 
-// code is one of door.Codes.
+// code is one of problem.Codes.
 type code string
 
 // Schema implements huma.SchemaProvider. More codes may come: it says so, for programs that are generated from it.
@@ -38,7 +38,7 @@ func (code) Schema(huma.Registry) *huma.Schema {
 		Type: huma.TypeString, Description: "The kind of the problem, for programs. Later versions may add codes: treat an unknown one by " +
 			"its status.",
 	}
-	for _, c := range door.Codes() {
+	for _, c := range problem.Codes() {
 		s.Enum = append(s.Enum, c)
 	}
 	return s
@@ -61,7 +61,7 @@ const (
 
 // located is a problem with a field, and where the field is.
 type located struct {
-	door.Problem
+	problem.Problem
 	location string
 }
 
@@ -69,11 +69,11 @@ type located struct {
 func (l located) Unwrap() error { return l.Problem }
 
 func invalid(location, field, message string) error {
-	return located{door.Invalid(field, message), location}
+	return located{problem.Invalid(field, message), location}
 }
 
 // newProblem is a problem in the form of this API; location is where its field is, if it has one.
-func newProblem(p door.Problem, location string) *Problem {
+func newProblem(p problem.Problem, location string) *Problem {
 	out := &Problem{
 		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: code(p.Code), header: http.Header{},
 	}
@@ -107,8 +107,8 @@ func (p *Problem) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p) // the client has gone
 }
 
-// WriteProblem is a door.Writer that answers as RFC 9457 describes it.
-func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
+// WriteProblem is a guard.Writer that answers as RFC 9457 describes it.
+func WriteProblem(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
 	location := ""
 	if p.Field == idempotency.Header || p.Status == http.StatusUnsupportedMediaType {
 		location = inHeader
@@ -118,7 +118,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 
 // told turns an error into the client's problem of an operation. It logs the parts that clients do not see.
 func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
-	p := door.ProblemOf(err)
+	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // not after the client disconnected
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
 	}
@@ -131,7 +131,7 @@ func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem 
 		location, p.Field = locate(op, p.Field)
 	}
 	out := newProblem(p, location)
-	var none upstream.NoneAccepted
+	var none ingest.NoneAccepted
 	if errors.As(err, &none) {
 		for _, l := range none[1:] {
 			out.Errors = append(out.Errors, FieldError{Location: inBody, Field: fieldInBody(l.Problem.Field), Message: l.Problem.Detail})

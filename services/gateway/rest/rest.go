@@ -13,8 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -29,7 +30,7 @@ const base = Prefix + "self"
 // Idempotency makes requests repeatable; *idempotency.Requests of the gateway is one.
 type Idempotency interface {
 	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not kept.
-	Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler
+	Wrap(write guard.Writer, next http.Handler, secrets ...string) http.Handler
 	// Knows reports whether something of a user was accepted.
 	Knows(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, id string) (bool, error)
 }
@@ -59,7 +60,7 @@ type Letter struct {
 	TurnID string
 }
 
-// DeadLetters are the dead letters of the caller's tenant. door.ProblemOf turns its errors into answers. For an
+// DeadLetters are the dead letters of the caller's tenant. problem.From turns its errors into answers. For an
 // invalid cursor, the error is an invalid "cursor". For a letter that does not exist, or of another tenant, the
 // error is not found.
 type DeadLetters interface {
@@ -83,8 +84,8 @@ type Usage interface {
 
 // Parts are the dependencies of the API. All but Log and OtherDoors are needed.
 type Parts struct {
-	Services    upstream.Services
-	Ingest      *upstream.Ingester
+	Services    backend.Services
+	Ingest      *ingest.Ingester
 	Idempotency Idempotency
 	Keys        Keys
 	DeadLetters DeadLetters
@@ -141,7 +142,7 @@ func New(p Parts) (*API, error) {
 	return a, err
 }
 
-// Handler serves the paths under Prefix, which need a key. door.Guard stands before it, with WriteProblem. The
+// Handler serves the paths under Prefix, which need a key. guard.Guard stands before it, with WriteProblem. The
 // handler needs the paths unchanged. net/http's mux would redirect paths with "..", or with an empty identifier. So
 // route Prefix to this handler before that mux.
 func (a *API) Handler() http.Handler { return a.router }

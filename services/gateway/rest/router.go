@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // router finds routes by the escaped path, segment by segment. So an identifier may contain anything: an escaped
@@ -50,14 +50,14 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(allowed) > 0 {
 		slices.Sort(allowed)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		WriteProblem(w, r, door.Method(allowed...))
+		WriteProblem(w, r, problem.Method(allowed...))
 		return
 	}
 	detail := "no resource has this path; /docs lists all resources"
 	if len(segments) > 3 && !strings.HasPrefix(r.URL.EscapedPath(), base+"/") {
 		detail = "paths begin with " + base + ": the tenant is the API key's tenant"
 	}
-	WriteProblem(w, r, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: detail})
+	WriteProblem(w, r, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: detail})
 }
 
 func (c route) matches(segments []string) bool {
@@ -78,7 +78,7 @@ func (c route) open(w http.ResponseWriter, r *http.Request, segments []string) {
 		}
 		value, err := url.PathUnescape(segments[i])
 		if err != nil { // EscapedPath returns no such thing
-			WriteProblem(w, r, door.Invalid(name, "is not percent-encoded"))
+			WriteProblem(w, r, problem.Invalid(name, "is not percent-encoded"))
 			return
 		}
 		r.SetPathValue(name, value)

@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
@@ -230,7 +230,7 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 func statusURL(user, turn string) string { return pathOf("users", user, "turns", turn) }
 
 // resultsOf returns the results of turns, also of left-out turns.
-func resultsOf(user string, turns []memory.Turn, left []upstream.LeftOut) TurnResults {
+func resultsOf(user string, turns []memory.Turn, left []ingest.LeftOut) TurnResults {
 	out := TurnResults{make([]TurnResult, len(turns))}
 	for i, t := range turns {
 		out.Results[i] = TurnResult{TurnID: t.ID, Status: turnAccepted, StatusURL: statusURL(user, t.ID)}
@@ -297,7 +297,7 @@ func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSessio
 // not available, or not visible to a key without read access, the session may be closed.
 func (a *API) begun(ctx context.Context, user, session string) error {
 	missing := a.wasAccepted(ctx, user, idempotency.Session, session)
-	if missing == nil || door.ProblemOf(missing).Status != http.StatusNotFound {
+	if missing == nil || problem.From(missing).Status != http.StatusNotFound {
 		return nil
 	}
 	res, err := a.Services.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: user, SessionId: session}))
@@ -360,7 +360,7 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
 	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
 	if err == nil && !known {
-		err = door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "Mneme has no record of this " + string(kind)}
+		err = problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "Mneme has no record of this " + string(kind)}
 	}
 	return err
 }

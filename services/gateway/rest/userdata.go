@@ -14,14 +14,14 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/idempotency"
 )
 
-// maxImport bounds the lines of an import, in bytes. A message of door.MaxBody also needs room for the import's
+// maxImport bounds the lines of an import, in bytes. A message of problem.MaxBody also needs room for the import's
 // names.
-const maxImport = door.MaxBody - 4<<10
+const maxImport = problem.MaxBody - 4<<10
 
 // firstLine is the number of the first line of an export that follows its header.
 const firstLine = 2
@@ -198,7 +198,7 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 		}
 	}
 	if len(in.RawBody) > maxImport {
-		return nil, door.Problem{Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Detail: "the page is too " +
+		return nil, problem.Problem{Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge, Detail: "the page is too " +
 			"large: split it"}
 	}
 	if !utf8.Valid(in.RawBody) {

@@ -13,42 +13,42 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/items"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
-	"github.com/mneme-memory/mneme/shared/store/verbatim"
 )
 
 // maxBatch is how long the operations of a batch may take.
 const maxBatch = 30 * time.Second
 
-// Verbatim stores items unchanged. verbatim.Store implements it. Its errors are problems, which name fields of its
+// Verbatim stores items unchanged. items.Store implements it. Its errors are problems, which name fields of its
 // arguments as the API does.
 type Verbatim interface {
 	// Token returns the token of a new request, for its changes.
 	Token(ctx context.Context, scope memory.Scope) (redisstore.Token, error)
 	// Put keeps an item.
-	Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p verbatim.Put) error
+	Put(ctx context.Context, scope memory.Scope, token redisstore.Token, p items.Put) error
 	// Delete removes an item, if it is there.
-	Delete(ctx context.Context, scope memory.Scope, n verbatim.Name) error
+	Delete(ctx context.Context, scope memory.Scope, n items.Name) error
 	// Get returns an item, if it is there.
-	Get(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
+	Get(ctx context.Context, scope memory.Scope, n items.Name) (items.Item, bool, error)
 	// Refresh is Get, and has the item live as long again.
-	Refresh(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
+	Refresh(ctx context.Context, scope memory.Scope, n items.Name) (items.Item, bool, error)
 	// Search carries out searches. It reads the items once for all of them.
-	Search(ctx context.Context, scope memory.Scope, searches ...verbatim.Search) ([]verbatim.Found, error)
+	Search(ctx context.Context, scope memory.Scope, searches ...items.Search) ([]items.Found, error)
 	// Read returns the items that a search has found.
-	Read(ctx context.Context, scope memory.Scope, f verbatim.Found) ([]verbatim.Item, error)
+	Read(ctx context.Context, scope memory.Scope, f items.Found) ([]items.Item, error)
 	// Namespaces returns the requested namespaces.
-	Namespaces(ctx context.Context, scope memory.Scope, l verbatim.Listing) ([]verbatim.Namespace, error)
+	Namespaces(ctx context.Context, scope memory.Scope, l items.Listing) ([]items.Namespace, error)
 	// Append appends items to a session, and returns how many it has then.
-	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call, items []verbatim.Object) (int, error)
+	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c items.Call, items []items.Object) (int, error)
 	// Pop takes the last item off a session, if there is one.
-	Pop(ctx context.Context, scope memory.Scope, token redisstore.Token, c verbatim.Call) (verbatim.Object, bool, error)
+	Pop(ctx context.Context, scope memory.Scope, token redisstore.Token, c items.Call) (items.Object, bool, error)
 	// Latest returns the last items of a session before a place, oldest first, and the place of the first item.
-	Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) ([]verbatim.Object, int, error)
+	Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) ([]items.Object, int, error)
 	// Clear removes all items of a session.
 	Clear(ctx context.Context, scope memory.Scope, session string) error
 }
@@ -70,11 +70,11 @@ type (
 )
 
 func (label) Schema(huma.Registry) *huma.Schema {
-	return letters(verbatim.MaxLabel, fmt.Sprintf("A label: 1 to %d bytes without a dot.", verbatim.MaxLabel))
+	return letters(items.MaxLabel, fmt.Sprintf("A label: 1 to %d bytes without a dot.", items.MaxLabel))
 }
 
 func (itemKey) Schema(huma.Registry) *huma.Schema {
-	return letters(verbatim.MaxKey, fmt.Sprintf("The key in the namespace: 1 to %d bytes.", verbatim.MaxKey))
+	return letters(items.MaxKey, fmt.Sprintf("The key in the namespace: 1 to %d bytes.", items.MaxKey))
 }
 
 // letters is the schema of a text of any characters.
@@ -254,12 +254,12 @@ func (o StoreOperation) check() error {
 	of, given := storeFields[o.Op], o.given()
 	for _, name := range of.needed {
 		if !slices.Contains(given, name) {
-			return door.Invalid(name, "is missing, which "+o.Op+" needs")
+			return problem.Invalid(name, "is missing, which "+o.Op+" needs")
 		}
 	}
 	for _, name := range given {
 		if !slices.Contains(of.needed, name) && !slices.Contains(of.possible, name) {
-			return door.Invalid(name, "has no meaning for "+o.Op)
+			return problem.Invalid(name, "has no meaning for "+o.Op)
 		}
 	}
 	return nil
@@ -270,8 +270,8 @@ type step func(context.Context, memory.Scope, redisstore.Token) (StoreResult, er
 
 // searches are the searches of a batch without a change in between. The first search carries out all of them.
 type searches struct {
-	wanted []verbatim.Search
-	found  []verbatim.Found
+	wanted []items.Search
+	found  []items.Found
 }
 
 func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, error) {
@@ -301,16 +301,16 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxBatch)
 	defer cancel()
-	out, room := &storeResults{}, verbatim.MaxAnswer
+	out, room := &storeResults{}, items.MaxAnswer
 	for i, do := range steps {
 		result, err := do(ctx, scope, token)
 		if err != nil {
 			return nil, inEntry("operations", i, a.overQuota(ctx, err))
 		}
 		if room -= result.size(); room < 0 {
-			return nil, inEntry("operations", i, door.Problem{
-				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge,
-				Detail: fmt.Sprintf("the answer would exceed %d MiB: request less at once", verbatim.MaxAnswer>>20),
+			return nil, inEntry("operations", i, problem.Problem{
+				Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge,
+				Detail: fmt.Sprintf("the answer would exceed %d MiB: request less at once", items.MaxAnswer>>20),
 			})
 		}
 		out.Body.Results = append(out.Body.Results, result)
@@ -325,9 +325,9 @@ func checkBatch(ctx context.Context, user string, operations []StoreOperation) e
 		var err error
 		switch {
 		case o.Op == "delete":
-			err = upstream.Check(ctx, access.Erase, user)
+			err = backend.Check(ctx, access.Erase, user)
 		case o.Op == "put" || o.Refresh != nil && *o.Refresh:
-			err = upstream.Check(ctx, access.Ingest, user)
+			err = backend.Check(ctx, access.Ingest, user)
 		}
 		if err == nil && o.Op == "put" {
 			err = memory.ValidNewUser(user)
@@ -341,7 +341,7 @@ func checkBatch(ctx context.Context, user string, operations []StoreOperation) e
 
 // overQuota turns a store error into the caller's error. For an exceeded limit, the quota names the limit.
 func (a *API) overQuota(ctx context.Context, err error) error {
-	if errors.Is(err, verbatim.ErrQuota) {
+	if errors.Is(err, items.ErrQuota) {
 		return a.Usage.OverItems(ctx)
 	}
 	return err
@@ -378,7 +378,7 @@ func sizeOf(labels []string) int {
 
 // inEntry returns an error of an entry of a list in the body. An error that is not the caller's fault has no field.
 func inEntry(list string, i int, err error) error {
-	p := door.ProblemOf(err)
+	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
@@ -389,7 +389,7 @@ func inEntry(list string, i int, err error) error {
 
 // inField is an error of a field, where it names none.
 func inField(field string, err error) error {
-	p := door.ProblemOf(err)
+	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError || p.Field != "" {
 		return err
 	}
@@ -399,7 +399,7 @@ func inField(field string, err error) error {
 
 // stepOf returns an operation. Its fields must fit its name. Its errors are problems.
 func (a *API) stepOf(o StoreOperation, together *searches) (step, error) {
-	name := verbatim.Name{Namespace: texts(o.Namespace), Key: string(o.Key)}
+	name := items.Name{Namespace: texts(o.Namespace), Key: string(o.Key)}
 	switch o.Op {
 	case "put":
 		return a.stepOfPut(o, name)
@@ -419,19 +419,19 @@ func (a *API) stepOf(o StoreOperation, together *searches) (step, error) {
 	return a.stepOfListing(o)
 }
 
-func (a *API) stepOfPut(o StoreOperation, name verbatim.Name) (step, error) {
-	value, err := verbatim.NewObject(o.Value.RawMessage)
+func (a *API) stepOfPut(o StoreOperation, name items.Name) (step, error) {
+	value, err := items.NewObject(o.Value.RawMessage)
 	if err != nil {
 		return nil, inField("value", err)
 	}
-	put := verbatim.Put{Name: name, Value: value, TTL: time.Duration(number(o.TTL, 0)) * time.Second}
+	put := items.Put{Name: name, Value: value, TTL: time.Duration(number(o.TTL, 0)) * time.Second}
 	return func(ctx context.Context, scope memory.Scope, token redisstore.Token) (StoreResult, error) {
 		return StoreResult{}, a.Verbatim.Put(ctx, scope, token, put)
 	}, put.Check()
 }
 
 func stepOfGet(
-	get func(context.Context, memory.Scope, verbatim.Name) (verbatim.Item, bool, error), name verbatim.Name,
+	get func(context.Context, memory.Scope, items.Name) (items.Item, bool, error), name items.Name,
 ) step {
 	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		item, ok, err := get(ctx, scope, name)
@@ -443,13 +443,13 @@ func stepOfGet(
 }
 
 func (a *API) stepOfSearch(o StoreOperation, together *searches) (step, error) {
-	q := verbatim.Search{Prefix: texts(o.Prefix), Limit: number(o.Limit, 10), Offset: number(o.Offset, 0)}
+	q := items.Search{Prefix: texts(o.Prefix), Limit: number(o.Limit, 10), Offset: number(o.Offset, 0)}
 	if o.Query != nil {
 		q.Query = *o.Query
 	}
 	if o.Filter.RawMessage != nil {
 		var err error
-		if q.Filter, err = verbatim.ParseFilter(o.Filter.RawMessage); err != nil {
+		if q.Filter, err = items.ParseFilter(o.Filter.RawMessage); err != nil {
 			return nil, err
 		}
 	}
@@ -480,12 +480,12 @@ func (a *API) stepOfSearch(o StoreOperation, together *searches) (step, error) {
 }
 
 func (a *API) stepOfListing(o StoreOperation) (step, error) {
-	l := verbatim.Listing{
+	l := items.Listing{
 		Prefix: texts(o.Starts), Suffix: texts(o.Ends), MaxDepth: number(o.MaxDepth, 0), Limit: number(o.Limit, 100), Offset: number(o.Offset, 0),
 	}
 	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		found, err := a.Verbatim.Namespaces(ctx, scope, l)
-		namespaces := each(found, func(n verbatim.Namespace) labelsList { return labelsList(n) })
+		namespaces := each(found, func(n items.Namespace) labelsList { return labelsList(n) })
 		return StoreResult{Namespaces: &namespaces}, err
 	}, l.Check()
 }
@@ -498,13 +498,13 @@ func number(n *count, without int) int {
 	return int(*n)
 }
 
-func storeItemOf(i verbatim.Item) StoreItem {
+func storeItemOf(i items.Item) StoreItem {
 	return StoreItem{
 		Namespace: i.Namespace, Key: i.Key, Value: objectOf(i.Value), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 
-func objectOf(o verbatim.Object) freeObject { return freeObject{json.RawMessage(o)} }
+func objectOf(o items.Object) freeObject { return freeObject{json.RawMessage(o)} }
 
 func (a *API) listSessionItems(ctx context.Context, in *readSession) (*sessionItems, error) {
 	items, first, err := a.Verbatim.Latest(ctx, scopeOf(ctx, string(in.User)), string(in.Session), in.Limit, in.Before)
@@ -517,16 +517,16 @@ func (a *API) listSessionItems(ctx context.Context, in *readSession) (*sessionIt
 }
 
 // callOf names a request on a session by its Idempotency-Key and the API key that it came with.
-func callOf(ctx context.Context, key keyHeader, session textID) verbatim.Call {
+func callOf(ctx context.Context, key keyHeader, session textID) items.Call {
 	p, _ := access.FromContext(ctx) // admit has checked
-	return verbatim.Call{Session: string(session), Once: deriveID(key, "items for "+p.KeyID, 0)}
+	return items.Call{Session: string(session), Once: deriveID(key, "items for "+p.KeyID, 0)}
 }
 
 func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appendedItems, error) {
-	items := make([]verbatim.Object, len(in.Body.Items))
+	appended := make([]items.Object, len(in.Body.Items))
 	for i, item := range in.Body.Items {
 		var err error
-		if items[i], err = verbatim.NewObject(item.RawMessage); err != nil {
+		if appended[i], err = items.NewObject(item.RawMessage); err != nil {
 			return nil, inEntry("items", i, err)
 		}
 	}
@@ -541,7 +541,7 @@ func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appende
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.Verbatim.Append(ctx, scope, token, callOf(ctx, in.Key, in.Session), items)
+	n, err := a.Verbatim.Append(ctx, scope, token, callOf(ctx, in.Key, in.Session), appended)
 	if err != nil {
 		return nil, a.overQuota(ctx, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -218,8 +218,8 @@ func (a *API) listWebhooks(ctx context.Context, _ *nothing) (*webhookList, error
 	return out, nil
 }
 
-func typesOf(names []string) []event.Type {
-	return each(names, func(n string) event.Type { return event.Type(n) })
+func typesOf(names []string) []changeevent.Type {
+	return each(names, func(n string) changeevent.Type { return changeevent.Type(n) })
 }
 
 func told(e webhook.Endpoint, err error) (*oneWebhook, error) {

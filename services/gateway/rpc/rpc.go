@@ -1,4 +1,4 @@
-// Package rpc is the gateway's door for the RPC services. It passes calls of the contracts in proto/ on to the
+// Package rpc serves the RPC contracts. It passes calls of the contracts in proto/ on to the
 // services behind. Callers use gRPC, gRPC-Web or connect, as the command line and Go clients do.
 package rpc
 
@@ -13,8 +13,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
@@ -33,9 +33,9 @@ type ordered struct {
 	next mnemev1connect.RerankerServiceClient
 }
 
-// New returns the door. door.Guard stands before it and refuses compressed requests. Each request is one message.
-// The door reads the body before the call, so it refuses a large or late body as other doors do.
-func New(services upstream.Services) http.Handler {
+// New returns the handler. It belongs behind guard.Guard, which refuses compressed requests. Each request is one message.
+// The handler reads the body before the call, so it refuses a large or late body as the other APIs do.
+func New(services backend.Services) http.Handler {
 	o := connect.WithHandlerOptions(
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)),
 		connect.WithCodec(jsonCodec{"json"}), connect.WithCodec(jsonCodec{"json; charset=utf-8"}), // as Connect names its own
@@ -54,17 +54,17 @@ func New(services upstream.Services) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !procedures[r.URL.Path] { // the generated handlers say so in plain text
-			WriteProblem(w, r, door.Unsupported("there is no such procedure"))
+			WriteProblem(w, r, problem.Unsupported("there is no such procedure"))
 			return
 		}
-		body, err := door.ReadAll(r)
+		body, err := problem.ReadAll(r)
 		if with := r.URL.Query().Get("compression"); err == nil && r.Method == http.MethodGet && with != "" && with != "identity" {
-			err = door.Problem{ // Connect's calls by GET carry their message in the URL
-				Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: "compression", Detail: "is not supported",
+			err = problem.Problem{ // Connect's calls by GET carry their message in the URL
+				Status: http.StatusUnsupportedMediaType, Code: problem.CodeMediaType, Field: "compression", Detail: "is not supported",
 			}
 		}
 		if err != nil {
-			WriteProblem(w, r, door.ProblemOf(err))
+			WriteProblem(w, r, problem.From(err))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -88,7 +88,7 @@ func bare(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 func plain(err error) error {
-	var p door.Problem // of a limit that holds for calls of every door
+	var p problem.Problem // of a limit for the calls of every API
 	if errors.As(err, &p) {
 		return connect.NewError(codes[p.Status], p)
 	}
@@ -138,7 +138,7 @@ func (s userData) ExportUser(
 }
 
 // WriteProblem answers in the protocol of the caller.
-func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
+func WriteProblem(w http.ResponseWriter, r *http.Request, p problem.Problem) {
 	p.SetHeaders(w.Header())
 	if p.Status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept-Encoding", "identity") // of Connect

@@ -15,9 +15,9 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -62,7 +62,7 @@ func open(t *testing.T, b *behind, who access.Principal) (string, *http.Client) 
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(b))
 	inner := httptest.NewServer(mux)
 	client := &http.Client{Transport: &http.Transport{}}
-	handler := rpc.New(upstream.New(client, inner.URL, inner.URL, "a secret of services"))
+	handler := rpc.New(backend.New(client, inner.URL, inner.URL, "a secret of services"))
 	outer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), who)))
 	}))
@@ -145,7 +145,7 @@ func TestAKeyForOneUserReachesNoOther(t *testing.T) {
 func TestWriteProblem(t *testing.T) {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, rpc.Prefixes()[0]+"Recall", nil)
 	r.Header.Set("Content-Type", "application/json")
-	rpc.WriteProblem(w, r, door.Problem{Status: 401, Code: door.CodeUnauthenticated, Detail: "no key"})
+	rpc.WriteProblem(w, r, problem.Problem{Status: 401, Code: problem.CodeUnauthenticated, Detail: "no key"})
 	if w.Code != 401 || !strings.Contains(w.Body.String(), `"unauthenticated"`) || !strings.Contains(w.Body.String(), "no key") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -203,7 +203,7 @@ func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next 
 // itemOf returns the item of a record. A record that is not a memory change has no item. Every other consumer
 // reports such a record.
 func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
-	e, ok, err := event.Of(m.Key, m.Value)
+	e, ok, err := changeevent.Of(m.Key, m.Value)
 	if err != nil {
 		h.log.WarnContext(ctx, "streams: a record is not a memory change", "partition", m.Partition, "offset", m.Offset, "error", err)
 	}

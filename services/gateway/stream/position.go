@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -89,14 +89,14 @@ func (s seal) position(h http.Header) (position, error) {
 		return nil, nil
 	}
 	if len(values) > 1 {
-		return nil, door.Invalid(lastEventID, "occurs several times, want one")
+		return nil, problem.Invalid(lastEventID, "occurs several times, want one")
 	}
 	if len(values[0]) > maxID {
-		return nil, door.Invalid(lastEventID, fmt.Sprintf("has %d bytes, want at most %d", len(values[0]), maxID))
+		return nil, problem.Invalid(lastEventID, fmt.Sprintf("has %d bytes, want at most %d", len(values[0]), maxID))
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(values[0])
 	if err != nil || len(sealed) < s.Overhead() {
-		return nil, door.Invalid(lastEventID, "is not the id of an event of this stream")
+		return nil, problem.Invalid(lastEventID, "is not the id of an event of this stream")
 	}
 	text, err := s.Open(nil, nil, sealed, nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s seal) position(h http.Header) (position, error) {
 	}
 	p, ok := decodePosition(text)
 	if !ok {
-		return nil, door.Invalid(lastEventID, "is not the id of an event of this stream")
+		return nil, problem.Invalid(lastEventID, "is not the id of an event of this stream")
 	}
 	return p, nil
 }

@@ -21,8 +21,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -48,7 +49,7 @@ const (
 
 // Streams bounds how many streams are open; quota.Streams does.
 type Streams interface {
-	// Acquire counts a stream that is about to be opened; release ends it. The error is a door.Problem.
+	// Acquire counts a stream that is about to be opened; release ends it. The error is a problem.Problem.
 	Acquire(ctx context.Context, p access.Principal) (release func(), err error)
 }
 
@@ -58,12 +59,12 @@ type Parts struct {
 	// Changes is the topic of memory changes.
 	Changes bus.Log
 	// Auth says whether a key is still good.
-	Auth    door.Authenticator
+	Auth    guard.Authenticator
 	Streams Streams
 	// Secret seals the ids of events; it is the same in all replicas.
 	Secret string
 	// Write writes problems.
-	Write door.Writer
+	Write guard.Writer
 	// Stopping is closed when the service begins to stop; nil for one that does not.
 	Stopping <-chan struct{}
 	// Log receives errors that clients do not see. nil means no log.
@@ -139,10 +140,10 @@ func route(r *http.Request) (user string, ok bool) {
 	return user, ok1 && ok2 && !strings.Contains(user, "/")
 }
 
-// ServeHTTP serves a stream until one side ends it. door.Guard stands before it. It needs access.Read.
+// ServeHTTP serves a stream until one side ends it. guard.Guard stands before it. It needs access.Read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.serve(w, r); err != nil {
-		p := door.ProblemOf(err)
+		p := problem.From(err)
 		if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
 			s.p.Log.ErrorContext(r.Context(), "stream", "error", err)
 		}
@@ -164,7 +165,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := door.KeyOf(r.Header)
+	key, err := guard.KeyOf(r.Header)
 	if err != nil {
 		return err
 	}
@@ -195,25 +196,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, error) {
 	escaped, ok := route(r)
 	if !ok {
-		return memory.Scope{}, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "no stream has this path"}
+		return memory.Scope{}, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "no stream has this path"}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return memory.Scope{}, door.Method(http.MethodGet, http.MethodHead)
+		return memory.Scope{}, problem.Method(http.MethodGet, http.MethodHead)
 	}
 	user, err := url.PathUnescape(escaped)
 	if err != nil {
-		return memory.Scope{}, door.Invalid("user", "is not percent-encoded")
+		return memory.Scope{}, problem.Invalid("user", "is not percent-encoded")
 	}
 	ofTenant := strings.HasSuffix(r.URL.EscapedPath(), base+"/events")
 	if err := memory.ValidUser(user); !ofTenant && err != nil {
-		return memory.Scope{}, door.Invalid("user", strings.TrimPrefix(err.Error(), "user_id: "))
+		return memory.Scope{}, problem.Invalid("user", strings.TrimPrefix(err.Error(), "user_id: "))
 	}
-	if err := upstream.Check(r.Context(), access.Read, user); err != nil {
+	if err := backend.Check(r.Context(), access.Read, user); err != nil {
 		return memory.Scope{}, err
 	}
 	for name := range r.URL.Query() {
-		return memory.Scope{}, door.Invalid(shownName(name), "is not a parameter of this stream")
+		return memory.Scope{}, problem.Invalid(shownName(name), "is not a parameter of this stream")
 	}
 	p, _ := access.FromContext(r.Context()) // checked
 	return memory.Scope{Tenant: p.Tenant.ID, User: user}, nil
@@ -245,8 +246,8 @@ func (s *Server) ready(ctx context.Context) error {
 			return nil
 		}
 	}
-	return door.Problem{
-		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: s.p.Retry,
+	return problem.Problem{
+		Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: s.p.Retry,
 		Detail: "the gateway cannot stream changes of memory at the moment, try again",
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/guard"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/stream"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -94,7 +94,7 @@ func openOn(t *testing.T, broker *bustest.Broker, options ...func(*stream.Parts)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
-	outer := httptest.NewServer((&door.Guard{Auth: s.keys}).Wrap(rest.WriteProblem, server))
+	outer := httptest.NewServer((&guard.Guard{Auth: s.keys}).Wrap(rest.WriteProblem, server))
 	s.url = outer.URL + "/v1/tenants/self"
 	t.Cleanup(func() {
 		cancel()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -328,12 +327,3 @@ func frame(name string, data []byte) []byte {
 }
 
 func gapFrame(reason string) []byte { return frame("gap", []byte(`{"reason":"`+reason+`"}`)) }
-
-// Names returns the names of all events, including the events about the stream.
-func Names() []string {
-	out := []string{"gap", "end"}
-	for _, t := range event.Types() {
-		out = append(out, string(t))
-	}
-	return out
-}

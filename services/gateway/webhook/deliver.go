@@ -22,7 +22,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
@@ -50,14 +50,14 @@ const attrResult = attribute.Key("mneme.webhook.result")
 // change, else retryable.
 func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 	for _, m := range batch {
-		e, ok, err := event.Of(m.Key, m.Value)
+		e, ok, err := changeevent.Of(m.Key, m.Value)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			continue
 		}
-		if e.Type == event.UserErased {
+		if e.Type == changeevent.UserErased {
 			if err := h.store.Drop(ctx, e.Scope, e.ID); err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-func (h *Webhooks) enqueue(ctx context.Context, e event.Event) error {
+func (h *Webhooks) enqueue(ctx context.Context, e changeevent.Event) error {
 	endpoints, err := h.store.Endpoints(ctx, e.Scope.Tenant)
 	if err != nil {
 		return err
@@ -254,9 +254,9 @@ func reasonOf(status int, err error) string {
 
 // message is the message to endpoints.
 type message struct {
-	Type      event.Type      `json:"type"`
-	Timestamp time.Time       `json:"timestamp"`
-	Data      json.RawMessage `json:"data"`
+	Type      changeevent.Type `json:"type"`
+	Timestamp time.Time        `json:"timestamp"`
+	Data      json.RawMessage  `json:"data"`
 }
 
 // post makes a request. wait is the delay that the endpoint requests.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
@@ -37,7 +37,7 @@ func shown(e Endpoint) Endpoint {
 }
 
 // wants reports whether an endpoint receives an event.
-func wants(e Endpoint, what event.Event) bool {
+func wants(e Endpoint, what changeevent.Event) bool {
 	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
 }
 
@@ -49,8 +49,8 @@ func check(e Endpoint) error {
 		}
 	}
 	for _, t := range e.Types {
-		if !slices.Contains(event.Types(), t) {
-			return door.Invalid("event_types", "has an unknown type of event")
+		if !slices.Contains(changeevent.Types(), t) {
+			return problem.Invalid("event_types", "has an unknown type of event")
 		}
 	}
 	return nil
@@ -65,17 +65,17 @@ func checkURL(address string, private bool) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return door.Invalid("url", "is not a URL such as https://example.com/hook")
+		return problem.Invalid("url", "is not a URL such as https://example.com/hook")
 	case u.Scheme != "https" && (u.Scheme != "http" || !private):
-		return door.Invalid("url", "does not begin with https://")
+		return problem.Invalid("url", "does not begin with https://")
 	case u.User != nil:
-		return door.Invalid("url", "has a user or password")
+		return problem.Invalid("url", "has a user or password")
 	case strings.Contains(address, "#"):
-		return door.Invalid("url", "has a fragment, which requests never send")
+		return problem.Invalid("url", "has a fragment, which requests never send")
 	case !isPort(u):
-		return door.Invalid("url", "has an invalid port, want 1 to 65535")
+		return problem.Invalid("url", "has an invalid port, want 1 to 65535")
 	case !private && !mayBePublic(u.Hostname()):
-		return door.Invalid("url", "resolves to an address that is not public")
+		return problem.Invalid("url", "resolves to an address that is not public")
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
-	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 )
@@ -21,7 +21,7 @@ import (
 // Change is a change of an endpoint. A nil field stays unchanged. An empty list of types means all types.
 type Change struct {
 	Name, URL *string
-	Types     *[]event.Type
+	Types     *[]changeevent.Type
 	Active    *bool
 }
 
@@ -29,7 +29,7 @@ type Change struct {
 type Dead struct {
 	// EventID names it.
 	EventID string
-	Type    event.Type
+	Type    changeevent.Type
 	// Time is the time of the change. DiedAt is the time after the last of its Attempts.
 	Time, DiedAt time.Time
 	Attempts     int
@@ -41,7 +41,7 @@ type Dead struct {
 // caller is the tenant that calls, with access.Admin and all other scopes that are wanted.
 func caller(ctx context.Context, others ...access.Scope) (tenant string, err error) {
 	for _, s := range append(others, access.Admin) {
-		if err := upstream.Check(ctx, s, ""); err != nil {
+		if err := backend.Check(ctx, s, ""); err != nil {
 			return "", err
 		}
 	}
@@ -51,7 +51,7 @@ func caller(ctx context.Context, others ...access.Scope) (tenant string, err err
 
 // Create makes an endpoint by its Name, URL, Types and User. It returns the endpoint with its secret, which is
 // shown this once and after a rotation. Create and all methods below need access.Admin. Create also needs
-// access.Read, because webhooks send the same events as streams. door.ProblemOf turns the errors into answers.
+// access.Read, because webhooks send the same events as streams. problem.From turns the errors into answers.
 func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	tenant, err := caller(ctx, access.Read)
 	if err != nil {
@@ -197,7 +197,7 @@ func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string
 	from := 0
 	if cursor != "" {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 1 || from > webhooks.MaxDead {
-			return nil, "", door.Invalid("cursor", "is not from an earlier answer")
+			return nil, "", problem.Invalid("cursor", "is not from an earlier answer")
 		}
 	}
 	letters, more, err := h.store.DeadLetters(ctx, tenant, id, from, limit)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 )
 
 // ForMem0 are the webhooks as mem0's API has them.
@@ -14,12 +14,12 @@ func (h *Webhooks) ForMem0() mem0.Webhooks { return forMem0{h} }
 type forMem0 struct{ *Webhooks }
 
 // names maps mem0's events to Mneme's events.
-var names = map[string][]event.Type{
-	mem0.EventMemoryAdd: {event.MemoryAdded}, mem0.EventMemoryUpdate: {event.MemoryUpdated, event.MemoryMerged},
-	mem0.EventMemoryDelete: {event.MemoryDeleted},
+var names = map[string][]changeevent.Type{
+	mem0.EventMemoryAdd: {changeevent.MemoryAdded}, mem0.EventMemoryUpdate: {changeevent.MemoryUpdated, changeevent.MemoryMerged},
+	mem0.EventMemoryDelete: {changeevent.MemoryDeleted},
 }
 
-func typesOf(events []string) (out []event.Type) {
+func typesOf(events []string) (out []changeevent.Type) {
 	for _, e := range events {
 		out = append(out, names[e]...)
 	}
@@ -34,7 +34,7 @@ func mem0Of(e Endpoint) mem0.Webhook {
 		Failures: e.Health.Failures, Pending: e.Health.Pending,
 	}
 	for _, name := range []string{mem0.EventMemoryAdd, mem0.EventMemoryUpdate, mem0.EventMemoryDelete} {
-		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t event.Type) bool { return slices.Contains(e.Types, t) }) {
+		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t changeevent.Type) bool { return slices.Contains(e.Types, t) }) {
 			out.Events = append(out.Events, name)
 		}
 	}

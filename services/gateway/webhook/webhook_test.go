@@ -22,13 +22,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/contract"
-	"github.com/mneme-memory/mneme/shared/event"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -225,7 +225,7 @@ func TestWhoIsToldOfWhat(t *testing.T) {
 	w := open(t, here)
 	all, adds, ines, off := receive(t, 200), receive(t, 200), receive(t, 200), receive(t, 200)
 	w.create("acme", webhook.Endpoint{URL: all.URL})
-	w.create("acme", webhook.Endpoint{URL: adds.URL, Types: []event.Type{event.MemoryAdded}})
+	w.create("acme", webhook.Endpoint{URL: adds.URL, Types: []changeevent.Type{changeevent.MemoryAdded}})
 	w.create("acme", webhook.Endpoint{URL: ines.URL, User: "ines"})
 	no := false
 	made := w.create("acme", webhook.Endpoint{URL: off.URL})
@@ -372,7 +372,7 @@ func TestADeadLetterIsReplayed(t *testing.T) {
 		"another webhook": w.Replay(by("acme"), "nobody", "e1"),
 		"another tenant":  w.Replay(by("globex"), e.ID, "e1"),
 	} {
-		if p := door.ProblemOf(err); p.Status != http.StatusNotFound {
+		if p := problem.From(err); p.Status != http.StatusNotFound {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -404,7 +404,7 @@ func TestDeadLettersArePaged(t *testing.T) {
 			}
 		}
 	})
-	if _, _, err := w.Dead(by("acme"), e.ID, 2, "x"); door.ProblemOf(err).Field != "cursor" {
+	if _, _, err := w.Dead(by("acme"), e.ID, 2, "x"); problem.From(err).Field != "cursor" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -464,25 +464,25 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 		"https://[fe80::1%25eth0]": "url", "https://127.1": "url", "https://0x7f000001": "url", "https://2130706433": "url",
 	} {
 		_, err := w.Create(by("acme"), webhook.Endpoint{URL: address})
-		if door.ProblemOf(err).Status != 400 || door.ProblemOf(err).Field != field {
+		if problem.From(err).Status != 400 || problem.From(err).Field != field {
 			t.Errorf("%.40q: %v", address, err)
 		}
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", Types: []event.Type{"x"}}); door.ProblemOf(err).Field != "event_types" {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", Types: []changeevent.Type{"x"}}); problem.From(err).Field != "event_types" {
 		t.Errorf("a type: %v", err)
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", User: "ines\u200b"}); door.ProblemOf(err).Field != "user_id" {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", User: "ines\u200b"}); problem.From(err).Field != "user_id" {
 		t.Errorf("a user with a hidden character: %v", err)
 	}
 	for range webhooks.MaxEndpoints {
 		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); door.ProblemOf(err).Status != http.StatusConflict {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); problem.From(err).Status != http.StatusConflict {
 		t.Errorf("one too many: %v", err)
 	}
 	ines := access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}}
 	bound := access.NewContext(t.Context(), ines)
-	if _, err := w.List(bound); door.ProblemOf(err).Status != http.StatusForbidden {
+	if _, err := w.List(bound); problem.From(err).Status != http.StatusForbidden {
 		t.Errorf("a key of one user: %v", err)
 	}
 	if all, err := w.List(by("globex")); err != nil || len(all) != 0 {
@@ -496,7 +496,7 @@ func TestAnEndpointWhoseAddressIsRefusedByNowIsSwitchedOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Update(by("acme"), e.ID, webhook.Change{URL: &e.URL}); door.ProblemOf(err).Field != "url" {
+	if _, err := w.Update(by("acme"), e.ID, webhook.Change{URL: &e.URL}); problem.From(err).Field != "url" {
 		t.Errorf("its address given anew: %v", err)
 	}
 	if e, err := w.Update(by("acme"), e.ID, webhook.Change{Active: new(false)}); err != nil || e.Active {
@@ -593,7 +593,7 @@ func TestADeletedEndpointIsToldNothing(t *testing.T) {
 	w, r := open(t, here), receive(t, 200)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
-	if err := w.Delete(by("globex"), e.ID); door.ProblemOf(err).Status != http.StatusNotFound {
+	if err := w.Delete(by("globex"), e.ID); problem.From(err).Status != http.StatusNotFound {
 		t.Errorf("another tenant: %v", err)
 	}
 	if err := w.Delete(by("acme"), e.ID); err != nil {
@@ -615,7 +615,7 @@ func TestRedisAway(t *testing.T) {
 	if err := w.Handle(t.Context(), []bus.Message{change(t, "acme", "ines", "e1", memory.OpAdd)}); err == nil || fault.IsTerminal(err) {
 		t.Errorf("handle: %v, want an error to try again after", err)
 	}
-	if _, err := w.List(by("acme")); door.ProblemOf(err).Status != http.StatusServiceUnavailable {
+	if _, err := w.List(by("acme")); problem.From(err).Status != http.StatusServiceUnavailable {
 		t.Errorf("list: %v", err)
 	}
 	w.redis.SetError("")

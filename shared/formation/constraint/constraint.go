@@ -78,13 +78,8 @@ var (
 	splitter = sync.OnceValue(text.NewSplitter)
 )
 
-// Quote returns the shortest binding run of a statement's words with its score, in whole sentences where they are
-// short. It returns "" where no part binds.
-func Quote(content string) (string, float64) {
-	return quote(content, func(string) bool { return true })
-}
-
-// quote is Quote among the clauses that may be lines.
+// quote returns the shortest binding run of a statement's words with its score, in whole sentences where they are
+// short. It considers the clauses that may be lines. It returns "" where no part binds.
 func quote(content string, may func(clause string) bool) (string, float64) {
 	said := asked.ReplaceAllString(text.OneLine(content), "")
 	least := shipped().threshold

@@ -10,16 +10,16 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
 // Delivery is an event on its way to an endpoint.
 type Delivery struct {
-	Event string          `json:"event"`
-	Type  event.Type      `json:"type"`
-	Time  time.Time       `json:"time"`
-	Data  json.RawMessage `json:"data"`
+	Event string           `json:"event"`
+	Type  changeevent.Type `json:"type"`
+	Time  time.Time        `json:"time"`
+	Data  json.RawMessage  `json:"data"`
 	// User is a hash of the event's user.
 	User string `json:"user"`
 	// Attempts is the number of attempts so far. Status and Reason describe the last one. The status is 0 without an
@@ -64,7 +64,7 @@ func (s *Store) diedKey(tenant, endpoint string) string { return s.Key(tenant, "
 func (s *Store) seenKey(tenant, name string) string { return s.Key(tenant, "seen:"+name) }
 
 // Enqueue stores a delivery of an event to an endpoint. A repetition within a day is stored once.
-func (s *Store) Enqueue(ctx context.Context, endpoint string, e event.Event) error {
+func (s *Store) Enqueue(ctx context.Context, endpoint string, e changeevent.Event) error {
 	body, err := Delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: redisstore.Hash(e.Scope.User)}.encode()
 	if err != nil {
 		return err

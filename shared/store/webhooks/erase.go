@@ -3,7 +3,7 @@ package webhooks
 import (
 	"context"
 
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
@@ -61,7 +61,7 @@ func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx conte
 	for _, list := range lists {
 		err := s.each(ctx, list, func(name, delivery string) error {
 			d, err := parse(delivery)
-			if err != nil || d.User != user || d.Type == event.UserErased || seen[name] {
+			if err != nil || d.User != user || d.Type == changeevent.UserErased || seen[name] {
 				return nil
 			}
 			seen[name] = true

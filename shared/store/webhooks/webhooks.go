@@ -11,7 +11,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
@@ -81,7 +81,7 @@ type Endpoint struct {
 	Name string `json:"name,omitempty"`
 	URL  string `json:"url"`
 	// Types are the delivered event types. An empty list means all.
-	Types []event.Type `json:"types,omitempty"`
+	Types []changeevent.Type `json:"types,omitempty"`
 	// User limits the events to one user. Empty means all users of the tenant.
 	User string `json:"user,omitempty"`
 	// Active is false if deliveries are off: they were switched off, or the endpoint has answered 410 (gone).

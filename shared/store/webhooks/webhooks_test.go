@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/mneme-memory/mneme/shared/event"
+	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/webhooks"
 	"github.com/mneme-memory/mneme/test/redistest"
@@ -32,9 +32,9 @@ func deliveries(t *testing.T, addr string) {
 	if err := s.Create(ctx, "acme", webhooks.Endpoint{ID: "w1", URL: "https://example.com", Active: true}); err != nil {
 		t.Fatal(err)
 	}
-	enqueue := func(scope memory.Scope, id string, kind event.Type) {
+	enqueue := func(scope memory.Scope, id string, kind changeevent.Type) {
 		t.Helper()
-		if err := s.Enqueue(ctx, "w1", event.Event{Type: kind, Scope: scope, ID: id, Data: json.RawMessage(`{}`)}); err != nil {
+		if err := s.Enqueue(ctx, "w1", changeevent.Event{Type: kind, Scope: scope, ID: id, Data: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,10 +44,10 @@ func deliveries(t *testing.T, addr string) {
 			t.Errorf("%d are kept of %s for the erasure %q, %v, want %d", n, scope.User, erasure, err, want)
 		}
 	}
-	enqueue(ines, "c1", event.MemoryAdded)
-	enqueue(ines, "c1", event.MemoryAdded) // it comes again
-	enqueue(ines, "c2", event.MemoryAdded)
-	enqueue(ben, "c3", event.MemoryAdded)
+	enqueue(ines, "c1", changeevent.MemoryAdded)
+	enqueue(ines, "c1", changeevent.MemoryAdded) // it comes again
+	enqueue(ines, "c2", changeevent.MemoryAdded)
+	enqueue(ben, "c3", changeevent.MemoryAdded)
 	taken, err := s.Take(ctx, "acme", time.Minute, 10, 10)
 	if err != nil || len(taken) != 3 {
 		t.Fatal(taken, err)
@@ -64,10 +64,10 @@ func deliveries(t *testing.T, addr string) {
 	if err := s.Drop(ctx, ines, "e1"); err != nil {
 		t.Fatal(err)
 	}
-	enqueue(ines, "e1", event.UserErased)
+	enqueue(ines, "e1", changeevent.UserErased)
 	counts(ines, "", 0)
 	counts(ben, "", 1)
-	enqueue(ines, "c4", event.MemoryAdded)
+	enqueue(ines, "c4", changeevent.MemoryAdded)
 	if err := s.Erase(ctx, ines, "e1"); err != nil { // the workflow runs after the consumer
 		t.Fatal(err)
 	}

@@ -29,9 +29,6 @@ type Options struct {
 	Batch int `envDefault:"64"`
 }
 
-// DefaultOptions returns the default settings.
-func DefaultOptions() Options { return Options{Batch: 64} }
-
 // Validate reports every setting that is out of range.
 func (o Options) Validate() error {
 	return errors.Join(

@@ -27,7 +27,7 @@ func embedder(t *testing.T, s *llmtest.Server, opts endpoint.Options) *endpoint.
 
 func TestVectorsAreUnitInOrderAndBatched(t *testing.T) {
 	s := llmtest.New(t, llmtest.WithDimension(32))
-	e := embedder(t, s, endpoint.DefaultOptions())
+	e := embedder(t, s, endpoint.Options{Batch: 64})
 	if e.Dimension() != 32 || e.Model() != "scripted/32" || s.Total() != 1 {
 		t.Fatalf("dimension %d, model %s, %d calls", e.Dimension(), e.Model(), s.Total())
 	}
@@ -162,7 +162,7 @@ func TestNewChecksItsInput(t *testing.T) {
 		}
 	}
 	s.Script(llm.RoleEmbedding, llmtest.Status(404))
-	if _, err := endpoint.New(t.Context(), c, endpoint.DefaultOptions()); !errors.Is(err, llm.ErrNotFound) {
+	if _, err := endpoint.New(t.Context(), c, endpoint.Options{Batch: 64}); !errors.Is(err, llm.ErrNotFound) {
 		t.Errorf("a failing probe: %v", err)
 	}
 }
