@@ -25,10 +25,8 @@ func (c *cli) train() *cobra.Command {
 	}
 	cmd.AddCommand(
 		c.trainReranker(),
-		c.trainRelation(),
 		c.trainTexts(),
 		c.trainStatements(),
-		c.trainJudge(),
 		c.trainPolicy(),
 		c.trainWorker(),
 	)

@@ -71,6 +71,12 @@ func Recipes() []Recipe {
 			"a regression over features that separates sentences that attack the memory from others, on labelled turns. The\n"+
 				"thresholds take a share of harmless turns in parts of the data that a model was not trained on.",
 			QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Descent: Descent{6, 0.3, 1e-5}}, Quarantine),
+		recipe("relation", "shared/formation/relation/model.bin", "Train the model of relations",
+			"a regression over features of a new statement and a stored one: what the new one does to it, on labelled statements.",
+			RelationDefaults(), trainRelation),
+		recipe("judge", "shared/formation/relation/crossencoder/choice.json", "Choose how sure the models of relations have to be",
+			"the temperature and the thresholds of the models of relations together, on statements that none of them was trained on.",
+			JudgeDefaults(), trainJudge),
 		recipe("support", "shared/ranking/features/support.json", "Train the model of when the embedded answer abstains",
 			"the weights of whether the found memories answer a question, on made-up conversations with questions about the wrong\n"+
 				"person. It takes some minutes. It rests on the reranker's shared prior: train it after that.",

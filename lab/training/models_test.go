@@ -203,7 +203,8 @@ func TestALowerRecallOfTheFilterDropsMore(t *testing.T) {
 var outOfRange = map[string]string{
 	"persons": "1", "recall": "1", "recall-weight": "0", "epochs": "0", "rate": "0", "decay": "1", "passing": "1", "phrased": "-1",
 	"alarms": "0", "doubts": "0.0001", "plain": "-1", "cost": "0", "date-cost": "0", "holders": "0", "repeats": "0", "false-past": "NaN",
-	"conversations": "0", "users": "0", "dialogues": "3,0",
+	"conversations": "0", "users": "0", "dialogues": "3,0", "rounds": "0", "most": "-1", "false-certain": "0", "false-possible": "1",
+	"from": "101", "share": "-101", "message": "NaN",
 }
 
 func TestOptionsOutOfRangeAreRefused(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 //	json   the name in the record of the training; the name of the flag has hyphens
 //	flag   the name of the flag of an option that the record does not have
 //	range  the interval of valid values, in the notation of mathematics: [0,1) has 0 and not 1
-//	use    the description of the flag
+//	use    the description of the flag; an option without one has no flag
 type option struct {
 	name  string
 	tag   reflect.StructTag
@@ -41,6 +41,9 @@ func optionsOf(options any) (out []option) {
 func Flags(f *pflag.FlagSet, options any) {
 	for _, o := range optionsOf(options) {
 		use := o.tag.Get("use")
+		if use == "" {
+			continue
+		}
 		switch p := o.value.Addr().Interface().(type) {
 		case *int:
 			f.IntVar(p, o.name, *p, use)
@@ -62,6 +65,9 @@ func Flags(f *pflag.FlagSet, options any) {
 func check[O any](options O) error {
 	for _, o := range optionsOf(&options) {
 		interval, v := o.tag.Get("range"), o.value
+		if interval == "" {
+			continue
+		}
 		if v.Kind() != reflect.Slice {
 			list := reflect.MakeSlice(reflect.SliceOf(v.Type()), 0, 1)
 			v = reflect.Append(list, v)
@@ -69,7 +75,7 @@ func check[O any](options O) error {
 			return fault.Terminal(o.name, "is empty, want at least one number")
 		}
 		for i := range v.Len() {
-			if x := v.Index(i); interval != "" && !within(x.Convert(reflect.TypeFor[float64]()).Float(), interval) {
+			if x := v.Index(i); !within(x.Convert(reflect.TypeFor[float64]()).Float(), interval) {
 				return fault.Terminal(o.name, "is %v, want a number in %s", x, interval)
 			}
 		}
