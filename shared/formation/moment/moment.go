@@ -43,7 +43,7 @@ func Passes(c formation.Candidate, said time.Time, choose decision.Chooser) bool
 		return false
 	}
 	score := m.Score(c.Content)
-	return decision.Either(choose, decision.Store, string(c.Kind), decision.Above(score, m.Threshold), func() []float64 {
+	return decision.Either(choose, decision.Store, decision.Above(score, m.Threshold), func() []float64 {
 		episodic := 0.0
 		if c.Kind == memory.KindEpisodic {
 			episodic = 1

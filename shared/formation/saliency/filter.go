@@ -135,7 +135,7 @@ func (d *deciding) Filter(ctx context.Context, scope memory.Scope, turns, before
 	out, err := d.scores.Filter(ctx, scope, turns, before)
 	for i := range out {
 		above := decision.Above(out[i].Score, out[i].Threshold)
-		out[i].Salient = decision.Either(d.choose, decision.Filter, "", above, func() []float64 { return describe(turns[i], out[i].Score) })
+		out[i].Salient = decision.Either(d.choose, decision.Filter, above, func() []float64 { return describe(turns[i], out[i].Score) })
 		out[i].PolicyVersion = d.version
 	}
 	return out, err
