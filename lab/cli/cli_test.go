@@ -23,7 +23,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"a rate without end", []string{"train", "policy", "--rate", "Inf"}, command.ExitUsage, "rate +Inf"},
 		{"more people to measure on than may be", []string{"train", "policy", "--held", "100000"}, command.ExitUsage, "--held is 100000"},
 		{"more people of an experiment than may be", []string{"eval", "training", "--held", "100000"}, command.ExitUsage, "held: is 100000"},
-		{"an option of another reward", []string{"train", "policy", "--contrast"}, command.ExitUsage, "--contrast is for --reward stages"},
+		{"an option of another reward", []string{"train", "policy", "--local", "1"}, command.ExitUsage, "--local is for --reward horizon"},
 		{"a store for nobody", []string{"train", "policy", "--redis", "r:1"}, command.ExitUsage, "--redis is for --temporal"},
 		{"more drawn than memory holds", []string{"train", "policy", "--together", "2000", "--persons", "2000"}, command.ExitUsage,
 			"together: is 2000"},

@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/cli"
 	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 func TestTrainFilterWritesAModel(t *testing.T) {
@@ -40,7 +41,7 @@ func TestTrainFilterWritesAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
+	if m, err := classifier.Parse[saliency.Model](data); err != nil || m.Threshold != measures.Threshold {
 		t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
 	}
 	// The earlier file is replaced, not written over, and no temporary file is left.
@@ -102,9 +103,22 @@ func TestTrainWritesModelsOfStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
+			if m, err := classifier.Parse[saliency.Model](data); err != nil || m.Threshold != measures.Threshold {
 				t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
 			}
 		})
+	}
+}
+
+// The output without --json has a line for each member of the record.
+func TestTrainPrintsItsRecord(t *testing.T) {
+	var out, errOut bytes.Buffer
+	if code := cli.Execute(t.Context(), []string{"train", "standing", "--holders", "50"}, &out, &errOut); code != command.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &errOut)
+	}
+	for _, want := range []string{"\noptions:\n  cost: 0.1\n  holders: 50\nturns: ", "\nheldout_auc: 0."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed %q, want %q in it", &out, want)
+		}
 	}
 }

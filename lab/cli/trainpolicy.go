@@ -69,10 +69,6 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
 	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau, "transition: least similarity of two entries that say the same, -1 to 1")
 	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords, "transition: whether a pair counts for the keywords that it tells")
-	f.IntVar(&o.Every, "every", o.Every, "of how many sessions one has a reward, by chance; not of horizon, which rewards each")
-	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that was found most")
-	f.IntVar(&o.Parts, "parts", o.Parts, "stages: how many of R1, R2 and R3 count")
-	f.BoolVar(&o.Contrast, "contrast", o.Contrast, "stages: learn from the best beside the worst of a group, too")
 	f.BoolVar(&a.judge, "judge", false,
 		"stages: have answers, banks and profiles judged by a model (MNEME_LLM_*, or MNEME_JUDGE_*) and not by rules; not with --temporal")
 	f.Float64Var(&o.Local, "local", o.Local, "horizon: share of credit of groups that begin at one state")
@@ -87,15 +83,11 @@ func (c *cli) trainPolicy() *cobra.Command {
 // checkRewardFlags refuses flags without a meaning for the reward, or for a training in this process.
 func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []string, s trainingServers) error {
 	for flag, of := range map[string]reinforcement.Reward{
-		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "attribution": reinforcement.RewardDense,
-		"parts": reinforcement.RewardStages, "contrast": reinforcement.RewardStages, "local": reinforcement.RewardHorizon,
+		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "local": reinforcement.RewardHorizon,
 	} {
 		if f.Changed(flag) && chosen != of {
 			return command.Usage(fmt.Errorf("--%s is for --reward %s, which is %q", flag, of, chosen))
 		}
-	}
-	if f.Changed("every") && chosen == reinforcement.RewardHorizon {
-		return command.Usage(fmt.Errorf("--every is not for --reward %s, which rewards each session", chosen))
 	}
 	if slices.Contains(roles, string(decision.Profile)) && chosen != reinforcement.RewardStages {
 		return command.Usage(fmt.Errorf("--roles has %s, which learns by --reward %s alone", decision.Profile, reinforcement.RewardStages))

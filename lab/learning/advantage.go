@@ -2,7 +2,6 @@ package learning
 
 import (
 	"math"
-	"slices"
 )
 
 // epsilonSpread limits the advantages of nearly equal rewards.
@@ -62,14 +61,4 @@ func Mix[T any](global, local []T, share float64) []Mixed[T] {
 	put(global, 1-share)
 	put(local, share)
 	return out
-}
-
-// Curriculum returns the session counts of lives with growing length. The length doubles up to times the shortest,
-// with equal session steps of each length. Memory-R2 has 8 sessions and 4 times: four lives of 8, two of 16, one of
-// 32.
-func Curriculum(sessions, times int) (lengths []int) {
-	for n := 1; n <= times; n *= 2 {
-		lengths = append(lengths, slices.Repeat([]int{n * sessions}, times/n)...)
-	}
-	return lengths
 }

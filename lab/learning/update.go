@@ -36,23 +36,20 @@ func (o UpdateOptions) Validate() error {
 // Batch is the data of an update.
 type Batch struct {
 	Credits []Credit
-	// Pairs are pairs for the loss of Contrast.
-	Pairs    []Pair
-	Contrast ContrastOptions
 }
 
 // Updated describes an update.
 type Updated struct {
-	// Epochs is the number of passes made, Loss the loss of the last pass, Contrast the pairs' part of it.
-	Epochs         int
-	Loss, Contrast float64
+	// Epochs is the number of passes made, Loss the loss of the last pass.
+	Epochs int
+	Loss   float64
 	// Divergence is the mean divergence from the reference after the last epoch. Moved is the mean divergence from
 	// the batch's policy.
 	Divergence, Moved float64
 }
 
 // Update learns from a batch, in place. The batch must not be empty. The loss is the mean over its credits by their
-// shares, and the mean over its pairs: neither depends on their numbers.
+// shares, which does not depend on their number.
 func Update(h *decision.Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 	var out Updated
 	before, whole := h.Clone(), 0.0
@@ -61,7 +58,7 @@ func Update(h *decision.Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 	}
 	for out.Epochs < o.Epochs {
 		gradient := make([]float64, len(h.Weights))
-		out.Loss, out.Divergence, out.Contrast = 0, 0, 0
+		out.Loss, out.Divergence = 0, 0
 		for _, c := range b.Credits {
 			loss, divergence, byScore := o.Surrogate.Surrogate(*h, c)
 			share := c.share() / whole
@@ -72,12 +69,6 @@ func Update(h *decision.Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 			}
 			h.Accumulate(c.Options, byScore, gradient)
 		}
-		contrast := b.Contrast
-		contrast.Weight /= float64(max(1, len(b.Pairs)))
-		for _, p := range b.Pairs {
-			out.Contrast += contrast.Loss(*h, p, gradient)
-		}
-		out.Loss += out.Contrast
 		adam.Apply(h.Weights, gradient, o.Adam)
 		out.Epochs++
 		out.Moved = meanDivergence(*h, before, b.Credits, whole)

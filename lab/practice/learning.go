@@ -40,8 +40,6 @@ type Options struct {
 	Seeds int
 	// Reranker are the settings of the reranker. Its settings of drawn orders and rate limits have no effect here.
 	Reranker reranker.Settings
-	// Generated takes the citations of the embedded generator's answers, in place of the memories with evidence.
-	Generated bool
 	// Progress takes lines for people. It may be nil.
 	Progress io.Writer
 }
@@ -259,46 +257,6 @@ func apart(ctx context.Context, o Options, prior ranking.Prior, tenants []*pract
 		}
 	}
 	return true, nil
-}
-
-// Prepared are tenants with questions for repeated learning. Each learning starts from weights with only the
-// embeddings' cosine.
-type Prepared struct {
-	tenants []*practice
-	prior   ranking.Prior
-}
-
-// Prepare forms the memories of the options' tenants.
-func Prepare(ctx context.Context, o Options) (*Prepared, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
-	prior, err := features.Prior()
-	if err != nil {
-		return nil, err
-	}
-	tenants, err := practise(ctx, o, prior.Weights)
-	return &Prepared{tenants, starts(prior)[1].prior}, err
-}
-
-// Learn has the tenants learn by options. It returns the quality of the weights on held-out questions by tenant.
-// Without steps the weights stay the same.
-func (p *Prepared) Learn(ctx context.Context, o Options) (map[string]Quality, error) {
-	o.Every, o.Reranker.UserRate, o.Reranker.TenantRate = max(1, o.Steps), math.MaxInt, math.MaxInt
-	final, err := finals(ctx, o, p.prior, p.tenants)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]Quality{}
-	for i, t := range p.tenants {
-		if out[t.name], err = quality(t.held, final[i], o.Shown); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // finals returns the tenants' weights at the end of a run.

@@ -11,7 +11,6 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
@@ -38,9 +37,6 @@ type exercise struct {
 	// covers has, by memory, its turns of evidence, as indices into the question's evidence.
 	covers   map[string][]int
 	evidence int
-	// question is the question's text, memories are the memories of the candidates.
-	question string
-	memories map[string]memory.Memory
 }
 
 // audience is a made-up tenant.
@@ -149,9 +145,7 @@ func exercises(ctx context.Context, o Options, prior ranking.Weights, subjects [
 
 func newExercise(user string, r rehearsal.Rehearsed, p *ranking.Projector) (e exercise, err error) {
 	evidence := r.Question.Evidence
-	e = exercise{
-		user: user, covers: map[string][]int{}, evidence: len(evidence), question: r.Question.Text, memories: map[string]memory.Memory{},
-	}
+	e = exercise{user: user, covers: map[string][]int{}, evidence: len(evidence)}
 	if e.query, e.asked, err = packed(p, r.Vector); err != nil {
 		return e, err
 	}
@@ -161,7 +155,6 @@ func newExercise(user string, r rehearsal.Rehearsed, p *ranking.Projector) (e ex
 		if err != nil {
 			return e, err
 		}
-		e.memories[m.ID] = m
 		sent := &mnemev1.RerankCandidate{MemoryId: m.ID, Features: c.Features, Cosine: c.Cosine, Vector: encoded}
 		e.candidates = append(e.candidates, sent)
 		e.read = append(e.read, ranking.Candidate{ID: m.ID, Features: c.Features, Cosine: c.Cosine, Projected: projected})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -17,10 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
-	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/recall"
-	"github.com/mneme-memory/mneme/shared/recall/embedded"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	weightsinmem "github.com/mneme-memory/mneme/shared/store/weights/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -199,29 +195,8 @@ func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	for i, m := range res.Msg.GetRanked() {
 		shown[i] = m.GetMemoryId()
 	}
-	cited := p.cite(e, shown, r.wrong)
-	if r.Generated {
-		if cited, err = generated(ctx, e, shown); err != nil {
-			return err
-		}
-	}
-	return r.report(ctx, p, e.user, id, shown, cited)
+	return r.report(ctx, p, e.user, id, shown, p.cite(e, shown, r.wrong))
 }
-
-// generated returns the memories that the embedded generator's answer cites.
-func generated(ctx context.Context, e exercise, shown []string) ([]string, error) {
-	evidence := recall.Evidence{Query: query.Understand(query.Input{Text: e.question}), WordBudget: math.MaxInt}
-	for _, id := range shown {
-		evidence.Memories = append(evidence.Memories, e.memories[id])
-	}
-	answer, err := generator.Answer(ctx, memory.Scope{}, evidence, recall.Profile{Cited: evidence.Memories})
-	if err != nil {
-		return nil, fmt.Errorf("answer: %w", err)
-	}
-	return answer.Cited, nil
-}
-
-var generator = embedded.NewGenerator()
 
 // cite returns the memories with evidence. A wrong citation names another shown memory in its place.
 func (p *simulatedTenant) cite(e exercise, shown []string, wrong float64) []string {

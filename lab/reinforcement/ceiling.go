@@ -18,7 +18,7 @@ import (
 // it in place of the filter, the second for the ended facts of a changed entry. The third uses it for all relations of
 // statements, with these facts, and the last for filter and relations together. The people have training words or
 // other words.
-func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
+func Ceilings(ctx context.Context, o CeilingOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -29,15 +29,14 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 		{name: "shipped models"}, {name: "true filter", filter: true}, {name: "true retractions", retract: true},
 		{name: "true relations", relate: true}, {name: "both true", filter: true, relate: true},
 	}
-	trials := make([]trial, len(arms)*o.Seeds)
-	done := o.told(len(trials))
+	trials := make([]map[string]float64, len(arms)*o.Seeds)
 	known := make([]*known, o.Seeds)
 	for i := range known {
 		known[i] = newKnown()
 	}
 	err := each(ctx, len(trials), func(ctx context.Context, i int) error {
 		arm, seed := arms[i/o.Seeds], i%o.Seeds
-		trials[i].measures = map[string]float64{}
+		trials[i] = map[string]float64{}
 		for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
 			people, err := o.held(seed, split)
 			if err != nil {
@@ -61,10 +60,12 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 				return fmt.Errorf("%s, seed %d: %w", arm.name, seed+1, err)
 			}
 			for name, v := range m.Shares() {
-				trials[i].measures[name+"/"+string(split)] = v
+				trials[i][name+"/"+string(split)] = v
 			}
 		}
-		done()
+		if o.Progress != nil {
+			o.Progress(len(trials))
+		}
 		return nil
 	})
 	if err != nil {
@@ -74,7 +75,7 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	for i, arm := range arms {
 		names[i] = arm.name
 	}
-	return reports("", names, trials), nil
+	return reports(names, trials), nil
 }
 
 // trueFilter keeps the turns that are worth keeping.

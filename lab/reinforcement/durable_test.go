@@ -133,7 +133,7 @@ func TestATrainingOfBytesEndsAsOneOfValues(t *testing.T) {
 	for _, r := range reinforcement.Rewards() {
 		t.Run(string(r), func(t *testing.T) {
 			o, d := tiny(r), reinforcement.Durable{}
-			o.Contrast, o.Together = r == reinforcement.RewardStages, 1+len(r)%2
+			o.Together = 1 + len(r)%2
 			if r == reinforcement.RewardDense {
 				o.Weak, o.Hidden = false, 4
 			}

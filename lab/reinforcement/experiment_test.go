@@ -1,10 +1,9 @@
 package reinforcement_test
 
 import (
-	"context"
 	"math"
 	"reflect"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mneme-memory/mneme/lab/reinforcement"
@@ -16,7 +15,6 @@ func TestEachRewardTrainsAPolicyThatIsTheSameAgain(t *testing.T) {
 	for _, r := range reinforcement.Rewards() {
 		t.Run(string(r), func(t *testing.T) {
 			o := small(r)
-			o.Contrast = r == reinforcement.RewardStages
 			s, err := reinforcement.Train(t.Context(), o, reinforcement.Start(o), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -48,56 +46,35 @@ func TestEachRewardTrainsAPolicyThatIsTheSameAgain(t *testing.T) {
 	}
 }
 
-func TestExperimentsHavePairedSeedsAndIntervals(t *testing.T) {
-	o := reinforcement.ExperimentDefaults().Quick()
-	o.Seeds, o.Held, o.Continuations, o.Long = 2, 1, 1, 2
-	o.Options.Persons, o.Options.Sessions, o.Options.Group = 1, 2, 2
-	for name, e := range map[string]struct {
-		run  func(context.Context, reinforcement.ExperimentOptions) (reinforcement.Experiment, error)
-		arms int
-	}{
-		"deltamem": {reinforcement.DeltaMem, 8}, "membuilder": {reinforcement.MemBuilder, 8}, "salimory": {reinforcement.SaliMory, 5},
-		"memory-r2": {reinforcement.MemoryR2, 9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tries, done := 0, 0
-			var mu sync.Mutex
-			o := o
-			o.Total = func(n int) { tries += n }
-			o.Progress = func() { mu.Lock(); done++; mu.Unlock() }
-			x, err := e.run(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if x.Paper != name || x.Claim == "" || len(x.Arms) != e.arms || tries != done || tries == 0 {
-				t.Fatalf("%d arms of %+v, %d tries of %d", len(x.Arms), x, done, tries)
-			}
-			for i, a := range x.Arms {
-				if a.Seeds != 2 || len(a.Measures) == 0 {
-					t.Errorf("%s: %+v", a.Name, a)
-				}
-				for _, before := range x.Arms[:i] {
-					beside, ok := a.Beside[before.Name]
-					if ok != (before.Start == a.Start) {
-						t.Errorf("%s (%s) beside %s (%s): %v", a.Name, a.Start, before.Name, before.Start, beside)
-					}
-					for measure, d := range beside {
-						if math.Abs(a.Measures[measure].Mean-before.Measures[measure].Mean-d.Mean) > 1e-9 || math.IsNaN(d.Half) {
-							t.Errorf("%s of %s beside %s: %+v", measure, a.Name, before.Name, d)
-						}
-					}
-				}
-				for measure, m := range a.Measures {
-					if math.IsNaN(m.Mean) || !(m.Half >= 0) {
-						t.Errorf("%s: %s is %+v", a.Name, measure, m)
-					}
+func TestEstimatesHavePairedSeedsAndIntervals(t *testing.T) {
+	o := reinforcement.CeilingOptions{Seeds: 2, Held: 1, Sessions: 2}
+	done := atomic.Int32{}
+	o.Progress = func(total int) {
+		if total != 10 {
+			t.Errorf("%d tries, want 10", total)
+		}
+		done.Add(1)
+	}
+	arms, err := reinforcement.Ceilings(t.Context(), o)
+	if err != nil || len(arms) != 5 || done.Load() != 10 {
+		t.Fatalf("%d arms, %d tries: %v", len(arms), done.Load(), err)
+	}
+	for i, a := range arms {
+		if len(a.Measures) == 0 || len(a.Beside) != i {
+			t.Errorf("%s: %+v", a.Name, a)
+		}
+		for _, before := range arms[:i] {
+			for measure, d := range a.Beside[before.Name] {
+				if math.Abs(a.Measures[measure].Mean-before.Measures[measure].Mean-d.Mean) > 1e-9 || math.IsNaN(d.Half) {
+					t.Errorf("%s of %s beside %s: %+v", measure, a.Name, before.Name, d)
 				}
 			}
-			last := x.Arms[len(x.Arms)-1]
-			if last.Name != "untrained" || last.Start != reinforcement.StartWeak || last.Curve != nil {
-				t.Errorf("last is %+v", last)
+		}
+		for measure, m := range a.Measures {
+			if math.IsNaN(m.Mean) || !(m.Half >= 0) {
+				t.Errorf("%s: %s is %+v", a.Name, measure, m)
 			}
-		})
+		}
 	}
 	o.Seeds = 0
 	if _, err := reinforcement.Ceilings(t.Context(), o); !fault.IsTerminal(err) {
@@ -106,9 +83,7 @@ func TestExperimentsHavePairedSeedsAndIntervals(t *testing.T) {
 }
 
 func TestTheTruthIsACeiling(t *testing.T) {
-	o := reinforcement.ExperimentDefaults().Quick()
-	o.Seeds = 1
-	arms, err := reinforcement.Ceilings(t.Context(), o)
+	arms, err := reinforcement.Ceilings(t.Context(), reinforcement.CeilingOptions{Seeds: 1, Held: 2, Sessions: 6})
 	if err != nil {
 		t.Fatal(err)
 	}

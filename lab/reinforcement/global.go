@@ -84,7 +84,7 @@ func (r *roller) global(ctx context.Context) error {
 	}
 	for _, m := range learning.Mix(global, local, r.o.Local) {
 		if m.Weight > 0 {
-			r.credit(m.Item.taken, m.Item.advantage, nil, m.Weight)
+			r.credit(m.Item.taken, m.Item.advantage, m.Weight)
 		}
 	}
 	return nil

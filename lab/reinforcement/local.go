@@ -2,27 +2,19 @@ package reinforcement
 
 import (
 	"context"
-	"slices"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
-	"github.com/mneme-memory/mneme/lab/learning"
 	"github.com/mneme-memory/mneme/lab/reward"
-	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// worth is the reward of a draw, with its parts where the reward has parts.
+// worth is the reward of a draw.
 type worth struct {
 	reward float64
 	// has is true where there is a reward. A session without questions has no reward.
-	has    bool
-	stages reward.Stages
-	// utilization is mu of SaliMory. kinds counts how often a question found memories of a kind.
-	utilization float64
-	kinds       map[string]int
+	has bool
 }
 
-// local draws each rewarded session several times from the state before it. The life continues with the policy's best
+// local draws each session several times from the state before it. The life continues with the policy's best
 // decisions.
 func (r *roller) local(ctx context.Context) error {
 	life, err := r.maker.by(r.policy, r.policy.Version).Begin(r.person.subject)
@@ -30,10 +22,8 @@ func (r *roller) local(ctx context.Context) error {
 		return err
 	}
 	for session := range r.person.Sessions {
-		if asked := r.random(session, r.o.Group).IntN(r.o.Every) == 0; asked || r.o.Reward == RewardDense {
-			if err := r.group(ctx, life, session, asked); err != nil {
-				return err
-			}
+		if err := r.group(ctx, life, session); err != nil {
+			return err
 		}
 		r.out.Record.Steps++
 		if err := life.Step(ctx); err != nil {
@@ -44,7 +34,7 @@ func (r *roller) local(ctx context.Context) error {
 }
 
 // group draws a session and learns from it.
-func (r *roller) group(ctx context.Context, life *formation.Life, session int, asked bool) error {
+func (r *roller) group(ctx context.Context, life *formation.Life, session int) error {
 	formed, err := life.Formed(ctx)
 	if err != nil {
 		return err
@@ -58,7 +48,7 @@ func (r *roller) group(ctx context.Context, life *formation.Life, session int, a
 		if draws[i], err = r.drawn(ctx, life, 1, r.random(session, i)); err != nil {
 			return err
 		}
-		worths[i], err = r.worth(ctx, before, draws[i], session, asked)
+		worths[i], err = r.worth(ctx, before, draws[i], session)
 		return err
 	})
 	if err != nil {
@@ -79,54 +69,12 @@ func (r *roller) learn(draws []*draw, worths []worth) {
 	}
 	r.rewards = append(r.rewards, rewards...)
 	for i, a := range r.advantages(rewards) {
-		var weights map[string]float64
-		if r.o.Attribution > 1 {
-			weights = reward.Attribution(worths[i].kinds, r.o.Attribution)
-		}
-		r.credit(draws[i].taken, a, weights, 1)
-	}
-	if r.o.Contrast {
-		r.contrast(draws, worths)
+		r.credit(draws[i].taken, a, 1)
 	}
 }
 
-// contrast pairs the best draw of a group with its worst. Roles that form memory compare the bank's quality, the
-// profile role the utilization.
-func (r *roller) contrast(draws []*draw, worths []worth) {
-	booster, utilizer := learning.ContrastDefaults()
-	for role := range r.policy.Heads {
-		if role == decision.Filter {
-			continue // it learns by the surrogate alone (3.5)
-		}
-		options := booster
-		if role == decision.Profile {
-			options = utilizer
-		}
-		group := make([]learning.Rollout, len(draws))
-		for i, d := range draws {
-			group[i] = learning.Rollout{Choices: d.taken[role], Score: worths[i].stages.R2}
-			if role == decision.Profile {
-				group[i].Score = worths[i].utilization
-			}
-			for _, m := range d.formed.Entries {
-				if m.Status == memory.StatusActive {
-					group[i].Bank = append(group[i].Bank, m.Content)
-				}
-			}
-		}
-		pairs := slices.DeleteFunc(options.Pairs(group), func(p learning.Pair) bool {
-			return len(p.Winner.Choices) == 0 || len(p.Loser.Choices) == 0
-		})
-		if len(pairs) > 0 { // an empty update would still move weights, by earlier gradients
-			b := r.batch(role)
-			b.Contrast, b.Pairs = options, append(b.Pairs, pairs...)
-		}
-	}
-}
-
-// worth rewards a draw of a session. Without questions, the dense reward is the reward of form and length
-// (MemBuilder, E.2).
-func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session int, asked bool) (worth, error) {
+// worth rewards a draw of a session.
+func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session int) (worth, error) {
 	p := r.person
 	switch r.o.Reward {
 	case RewardTransition:
@@ -146,14 +94,10 @@ func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session 
 		return worth{reward: value, has: has}, err
 	case RewardDense:
 		of := reward.Session{Valid: true, Right: 1, Asked: 1, Kinds: p.written(d.formed, session)}
-		if !asked {
-			value, has := r.o.Dense.Dense(of)
-			return worth{reward: value, has: has}, nil
-		}
 		a, err := p.ask(ctx, d.life, p.about(session, session+1, perSession), session)
 		of.Right, of.Asked = a.right(), len(a.scores)
 		value, has := r.o.Dense.Dense(of)
-		return worth{reward: value, has: has, kinds: a.kinds}, err
+		return worth{reward: value, has: has}, err
 	}
 	return r.staged(ctx, d, session)
 }

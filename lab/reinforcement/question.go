@@ -106,9 +106,6 @@ func (p *person) about(from, to, most int) (out []int) {
 type answers struct {
 	// scores has the score of each question, 0 or 1.
 	scores []float64
-	// kinds counts how often a question found memories of a kind, whether the answer was right or not (MemBuilder,
-	// Eq. 9).
-	kinds map[string]int
 }
 
 func (a answers) right() (n int) {
@@ -121,7 +118,7 @@ func (a answers) right() (n int) {
 // ask asks a life's bank after a session. The first found entry with the right or a replaced value answers the
 // question.
 func (p *person) ask(ctx context.Context, l *formation.Life, questions []int, session int) (answers, error) {
-	out := answers{kinds: map[string]int{}}
+	var out answers
 	if len(questions) == 0 {
 		return out, nil
 	}
@@ -132,7 +129,6 @@ func (p *person) ask(ctx context.Context, l *formation.Life, questions []int, se
 	for _, i := range questions {
 		score, read := 0.0, false
 		for _, m := range p.search(index, i, session) {
-			out.kinds[string(m.Kind)]++
 			right := tells(m.Content, p.questions[i].value)
 			if !read && right {
 				score = 1

@@ -41,17 +41,11 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 	if err != nil {
 		return worth{}, err
 	}
-	out.has, out.utilization = true, v.utilization
-	out.stages = reward.Stages{
+	stages := reward.Stages{
 		R1: v.quality, R2: o.MemoryQuality(v.entries),
 		R3: o.UtilizationAndFilter(v.utilization, p.gating(d.formed, session, session+1)),
 	}
-	for i, part := range []float64{out.stages.R1, out.stages.R2, out.stages.R3} {
-		if i < r.o.Parts {
-			out.reward += part
-		}
-	}
-	return out, nil
+	return worth{reward: stages.Total(), has: true}, nil
 }
 
 // verdict is a judge's result for a draw: mean quality of its answers (Eq. 1) and mean utilization of their profiles.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -43,11 +42,9 @@ type Options struct {
 	Version string `json:"version"`
 	// Seed chooses people, draws and start.
 	Seed uint64 `json:"seed"`
-	// Persons is the number of made-up training people, Sessions the number of sessions of each. Lengths, where set,
-	// replace both: they are the people's numbers of sessions, in order.
-	Persons  int   `json:"persons"`
-	Sessions int   `json:"sessions"`
-	Lengths  []int `json:"lengths,omitempty"`
+	// Persons is the number of made-up training people, Sessions the number of sessions of each.
+	Persons  int `json:"persons"`
+	Sessions int `json:"sessions"`
 	// Together is the number of people with rollouts in an update. One policy makes all these rollouts.
 	Together int `json:"together"`
 	// Group is the number of draws of each session from the same state. For RewardHorizon it is the number of draws
@@ -66,19 +63,9 @@ type Options struct {
 	Dense      reward.DenseOptions      `json:"dense"`
 	Stages     reward.StageOptions      `json:"stages"`
 	Horizon    reward.HorizonOptions    `json:"horizon"`
-	// Every is the mean number of sessions for one rewarded session, by chance. 1 rewards each session. With the
-	// dense reward, the other sessions have form and length (MemBuilder, E.2).
-	Every int `json:"every"`
-	// Attribution is the weight of decisions about the kind of memory that was found most (MemBuilder, Eq. 9). 1
-	// gives all kinds the same weight.
-	Attribution float64 `json:"attribution"`
-	// Parts is the number of parts of the reward of stages, of R1, R2 and R3.
-	Parts int `json:"parts"`
 	// Judge computes RewardStages. nil means the rules, which use the truth of a made-up life. JSON leaves it out, so
 	// a training by many processes has no other judge.
 	Judge reward.Judge `json:"-"`
-	// Contrast adds learning from the best and the worst draw of a group (SaliMory, 3.4).
-	Contrast bool `json:"contrast"`
 	// Local is the share of credit of groups that begin at one state, for RewardHorizon. Rerolls is the number of
 	// draws of such a group. Chance is the probability that a session has one (Memory-R2).
 	Local   float64 `json:"local"`
@@ -91,7 +78,7 @@ type Options struct {
 // Defaults returns settings that take some minutes on two cores.
 func Defaults() Options {
 	o := Options{
-		Seed: 1, Persons: 16, Sessions: 12, Together: 1, Group: 8, Every: 1, Attribution: 1, Parts: 3, Local: 0.5, Rerolls: 4, Chance: 0.5,
+		Seed: 1, Persons: 16, Sessions: 12, Together: 1, Group: 8, Local: 0.5, Rerolls: 4, Chance: 0.5,
 		Reward: RewardTransition, Transition: reward.TransitionDefaults(), Dense: reward.DenseDefaults(), Stages: reward.StageDefaults(),
 		Horizon: reward.HorizonDefaults(), Update: learning.UpdateDefaults(),
 	}
@@ -115,18 +102,13 @@ func (o Options) Validate() error {
 	}{
 		{"persons", o.Persons, 1, 10_000}, {"sessions", o.Sessions, 1, 200}, {"together", o.Together, 1, 10_000},
 		{"group", o.Group, 2, 256}, {"hidden", o.Hidden, 0, 1024},
-		{"every", o.Every, 1, 200}, {"parts", o.Parts, 1, 3}, {"rerolls", o.Rerolls, 2, 256},
+		{"rerolls", o.Rerolls, 2, 256},
 	} {
 		if n.value < n.least || n.value > n.most {
 			return fault.Terminal(n.field, "is %d, want %d to %d", n.value, n.least, n.most)
 		}
 	}
-	for _, n := range o.Lengths {
-		if n < 1 || n > 200 {
-			return fault.Terminal("lengths", "have %d, want 1 to 200", n)
-		}
-	}
-	if drawn := min(o.Together, len(o.lengths())) * slices.Max(o.lengths()) * o.Group; drawn > maxDrawn {
+	if drawn := min(o.Together, o.Persons) * o.Sessions * o.Group; drawn > maxDrawn {
 		return fault.Terminal("together", "is %d, which draws %d sessions for an update with groups of %d, want %d at most: they are in memory",
 			o.Together, drawn, o.Group, maxDrawn)
 	}
@@ -137,8 +119,6 @@ func (o Options) Validate() error {
 		return fault.Terminal("judge", "is for the reward %q, which is %q", RewardStages, o.Reward)
 	case o.Weak && o.Hidden > 0:
 		return fault.Terminal("hidden", "is %d, want 0 for a weak start", o.Hidden)
-	case !(o.Attribution >= 1) || math.IsInf(o.Attribution, 1):
-		return fault.Terminal("attribution", "is %v, want 1 or more, and finite", o.Attribution)
 	case !(o.Local >= 0 && o.Local <= 1):
 		return fault.Terminal("local", "is %v, want 0 to 1", o.Local)
 	case !(o.Chance >= 0 && o.Chance <= 1):
@@ -163,14 +143,6 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
-}
-
-// lengths returns the numbers of sessions of the people, in order.
-func (o Options) lengths() []int {
-	if len(o.Lengths) > 0 {
-		return o.Lengths
-	}
-	return slices.Repeat([]int{o.Sessions}, o.Persons)
 }
 
 // roles returns the learning roles. Only RewardStages draws the profile's lines.
@@ -251,20 +223,14 @@ type Rolled struct {
 
 // Roll makes the rollouts of a person by the state's policy. Rollouts of different people are independent.
 func Roll(ctx context.Context, o Options, s State, number int) (Rolled, error) {
-	return roll(ctx, o, s, number, newKnown())
-}
-
-func roll(ctx context.Context, o Options, s State, number int, people *known) (Rolled, error) {
-	lengths := o.lengths()
-	if number < 0 || number >= len(lengths) {
-		return Rolled{}, fault.Terminal("person", "is %d, want 0 to %d", number, len(lengths)-1)
+	if number < 0 || number >= o.Persons {
+		return Rolled{}, fault.Terminal("person", "is %d, want 0 to %d", number, o.Persons-1)
 	}
-	length := lengths[number]
-	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: number + 1, Sessions: length, Clean: true})
+	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: number + 1, Sessions: o.Sessions, Clean: true})
 	if err != nil {
 		return Rolled{}, err
 	}
-	p, m, err := people.person(ctx, g.Person(number))
+	p, m, err := newKnown().person(ctx, g.Person(number))
 	if err != nil {
 		return Rolled{}, err
 	}
@@ -272,7 +238,7 @@ func roll(ctx context.Context, o Options, s State, number int, people *known) (R
 		o: o, person: p, number: uint64(number), policy: s.Policy, reference: StartPolicy(o), maker: m,
 		out: Rolled{Batches: map[decision.Role]*learning.Batch{}},
 	}
-	r.out.Record.Sessions = length
+	r.out.Record.Sessions = o.Sessions
 	if o.Reward == RewardHorizon {
 		err = r.global(ctx)
 	} else {
@@ -301,8 +267,7 @@ func (s State) Learn(o Options, rolled ...Rolled) State {
 			if batches[role] == nil {
 				batches[role] = &learning.Batch{}
 			}
-			to := batches[role]
-			to.Credits, to.Pairs, to.Contrast = append(to.Credits, b.Credits...), append(to.Pairs, b.Pairs...), b.Contrast
+			batches[role].Credits = append(batches[role].Credits, b.Credits...)
 		}
 		out.Record.Sessions += from.Record.Sessions
 		out.Record.Steps += from.Record.Steps
@@ -324,7 +289,7 @@ func (s State) Learn(o Options, rolled ...Rolled) State {
 
 // Next returns the people of the next update. It is empty at the end.
 func (o Options) Next(s State) (people []int) {
-	for i := s.Next; i < min(s.Next+o.Together, len(o.lengths())); i++ {
+	for i := s.Next; i < min(s.Next+o.Together, o.Persons); i++ {
 		people = append(people, i)
 	}
 	return people
@@ -334,11 +299,6 @@ func (o Options) Next(s State) (people []int) {
 // the same state and makes better draws likelier. The same options give the same policy on any number of cores. told,
 // where not nil, gets each state on the way. A training that starts from such a state ends the same.
 func Train(ctx context.Context, o Options, from State, told func(State) error) (State, error) {
-	return train(ctx, o, from, told, nil)
-}
-
-// train is Train with a cache of people that other trainings share. A single training needs no cache: pass nil.
-func train(ctx context.Context, o Options, from State, told func(State) error, known *known) (State, error) {
 	if err := o.Validate(); err != nil {
 		return State{}, err
 	}
@@ -346,7 +306,7 @@ func train(ctx context.Context, o Options, from State, told func(State) error, k
 	for people := o.Next(s); len(people) > 0; people = o.Next(s) {
 		rolled := make([]Rolled, len(people))
 		err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
-			rolled[i], err = roll(ctx, o, s, people[i], cmp.Or(known, newKnown()))
+			rolled[i], err = Roll(ctx, o, s, people[i])
 			return err
 		})
 		if err != nil {
@@ -419,19 +379,14 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return g.Wait()
 }
 
-// credit adds drawn decisions to the batches, with their advantage. weights are by kind of memory. nil gives all
-// kinds the same weight.
-func (r *roller) credit(taken map[decision.Role][]decision.Choice, advantage float64, weights map[string]float64, times float64) {
+// credit adds drawn decisions to the batches, with their advantage and weight.
+func (r *roller) credit(taken map[decision.Role][]decision.Choice, advantage, weight float64) {
 	for role, choices := range taken {
 		if _, learns := r.reference.Heads[role]; !learns {
 			continue
 		}
 		b := r.batch(role)
 		for _, c := range choices {
-			weight := times
-			if w := weights[cmp.Or(c.Options[c.Chosen].About, c.Options[0].About)]; w > 0 {
-				weight *= w
-			}
 			b.Credits = append(b.Credits, learning.Credit{
 				Choice: c, Advantage: advantage, Weight: weight, Share: 1 / float64(len(choices)),
 				Reference: r.reference.Heads[role].LogProbabilities(c.Options),

@@ -2,7 +2,6 @@ package reinforcement_test
 
 import (
 	"encoding/json"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,13 +75,11 @@ func TestSettingsOfATrainingAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*reinforcement.Options){
 		"persons": func(o *reinforcement.Options) { o.Persons = 0 }, "sessions": func(o *reinforcement.Options) { o.Sessions = 1000 },
 		"group": func(o *reinforcement.Options) { o.Group = 1 }, "tau": func(o *reinforcement.Options) { o.Transition.Tau = 2 },
-		"reward":      func(o *reinforcement.Options) { o.Reward = "best" },
-		"roles":       func(o *reinforcement.Options) { o.Roles = []decision.Role{"cook"} },
-		"lengths":     func(o *reinforcement.Options) { o.Lengths = []int{0} },
-		"rate":        func(o *reinforcement.Options) { o.Update.Adam.Rate = 0 },
-		"hidden":      func(o *reinforcement.Options) { o.Weak, o.Hidden = true, 4 },
-		"attribution": func(o *reinforcement.Options) { o.Attribution = math.Inf(1) },
-		"judge":       func(o *reinforcement.Options) { o.Judge = struct{ reward.Judge }{} },
+		"reward": func(o *reinforcement.Options) { o.Reward = "best" },
+		"roles":  func(o *reinforcement.Options) { o.Roles = []decision.Role{"cook"} },
+		"rate":   func(o *reinforcement.Options) { o.Update.Adam.Rate = 0 },
+		"hidden": func(o *reinforcement.Options) { o.Weak, o.Hidden = true, 4 },
+		"judge":  func(o *reinforcement.Options) { o.Judge = struct{ reward.Judge }{} },
 	} {
 		o := reinforcement.Defaults()
 		spoil(&o)

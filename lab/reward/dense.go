@@ -116,21 +116,3 @@ func (o DenseOptions) KindLength(w Written) float64 {
 	}
 	return 0
 }
-
-// Attribution returns the weights of the kinds of memory (Eq. 9, 10). The kind with the most retrievals for answers
-// has weight, the others 1. Of equal kinds, the first by name has it. Without retrievals all have 1. The core block
-// always has 1: no search retrieves it, so the map lacks it.
-func Attribution(retrieved map[string]int, weight float64) map[string]float64 {
-	out := make(map[string]float64, len(retrieved))
-	var most string
-	for kind, n := range retrieved {
-		out[kind] = 1
-		if n > 0 && (most == "" || n > retrieved[most] || n == retrieved[most] && kind < most) {
-			most = kind
-		}
-	}
-	if most != "" {
-		out[most] = weight
-	}
-	return out
-}

@@ -2,7 +2,6 @@ package reward_test
 
 import (
 	"math"
-	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -223,22 +222,6 @@ func TestTheDenseRewardByHand(t *testing.T) {
 	}
 	if _, ok := o.Dense(reward.Session{Valid: true}); ok {
 		t.Error("a session about which nothing is asked has a reward")
-	}
-}
-
-func TestTheKindRetrievedMostHasTheWeight(t *testing.T) {
-	for name, tc := range map[string]struct {
-		retrieved map[string]int
-		want      map[string]float64
-	}{
-		"one": {map[string]int{"episodic": 3, "semantic": 7, "procedural": 0},
-			map[string]float64{"episodic": 1, "semantic": 4, "procedural": 1}},
-		"a tie":   {map[string]int{"semantic": 3, "episodic": 3}, map[string]float64{"episodic": 4, "semantic": 1}},
-		"nothing": {map[string]int{"semantic": 0, "episodic": 0}, map[string]float64{"episodic": 1, "semantic": 1}},
-	} {
-		if got := reward.Attribution(tc.retrieved, 4); !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package training
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,22 +89,18 @@ func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []strin
 
 // JudgeOptions combine the linear model of relations with the cross-encoder, and set the targets of the thresholds.
 type JudgeOptions struct {
-	From          float64 `json:"from"`
-	Most          int     `json:"most"`
-	Share         float64 `json:"share"`
-	Message       float64 `json:"message"`
-	Unasked       float64 `json:"unasked"`
-	FalseCertain  float64 `json:"false_certain"`
-	FalsePossible float64 `json:"false_possible"`
+	From    float64 `json:"from" range:"[-100,100]" use:"the probability of any change by a message from which the cross-encoder is asked"`
+	Most    int     `json:"most" range:"[1,]" use:"how many stored statements it is asked about"`
+	Share   float64 `json:"share" range:"[-100,100]" use:"weight of the cross-encoder's logits"`
+	Message float64 `json:"message" range:"[-100,100]" use:"weight of the logit of the message alone"`
+	Unasked float64 `json:"unasked" range:"[-100,100]"`
+	falseChanges
 }
 
 // JudgeDefaults are the options of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
-	return JudgeOptions{From: 0.12, Most: 3, Share: 0.7, Message: 0.3, Unasked: -6, FalseCertain: 0.04, FalsePossible: 0.15}
+	return JudgeOptions{From: 0.12, Most: 3, Share: 0.7, Message: 0.3, Unasked: -6, falseChanges: falseChanges{0.04, 0.15}}
 }
-
-// maxLogit bounds the options, to catch mistakes.
-const maxLogit = 100
 
 // JudgeRecord describes the data of a choice.
 type JudgeRecord struct {
@@ -113,20 +111,28 @@ type JudgeRecord struct {
 	Digest string `json:"digest"`
 }
 
+// trainJudge makes the choice on the statements of the corpus.
+func trainJudge(ctx context.Context, o JudgeOptions) (Made, error) {
+	choose, err := Statements(ctx, corpus.Choose, RelationDefaults())
+	if err != nil {
+		return Made{}, err
+	}
+	choice, err := JudgeChoice(choose, o)
+	if err != nil {
+		return Made{}, err
+	}
+	file, err := json.MarshalIndent(choice, "", "  ")
+	return Made{append(file, '\n'), choice, float64(choice.Thresholds.Certain)}, err
+}
+
 // JudgeChoice chooses the temperature and the thresholds for the two models together, on statements outside the
 // training data of both. Options out of range are terminal errors.
 func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, error) {
 	if len(choose) == 0 {
 		return crossencoder.Choice{}, fault.Terminal("statements", "are none to choose on, want some")
 	}
-	if !(o.FalseCertain > 0 && o.FalseCertain <= o.FalsePossible && o.FalsePossible < 1) {
-		return crossencoder.Choice{}, fault.Terminal("false-certain",
-			"is %v and false-possible %v, want 0 < certain <= possible < 1", o.FalseCertain, o.FalsePossible)
-	}
-	for name, x := range map[string]float64{"from": o.From, "share": o.Share, "message": o.Message, "unasked": o.Unasked} {
-		if !(math.Abs(x) <= maxLogit) {
-			return crossencoder.Choice{}, fault.Terminal(name, "is %v, want a number of at most %d", x, maxLogit)
-		}
+	if err := cmp.Or(check(o), o.falseChanges.check()); err != nil {
+		return crossencoder.Choice{}, err
 	}
 	record, err := json.Marshal(JudgeRecord{Options: o, Chosen: len(choose), Digest: DigestOf(choose)})
 	if err != nil {

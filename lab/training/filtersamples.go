@@ -90,7 +90,7 @@ func people(split corpus.Split) (samples, idle, telling []sample, _ error) {
 
 // learnedFrom returns all training samples.
 func learnedFrom(o FilterOptions) ([]sample, error) {
-	samples, err := madeUp(o, synthesis.SplitTrain, o.Persons)
+	samples, err := madeUp(o.Seed, synthesis.SplitTrain, o.Persons)
 	if err != nil {
 		return nil, err
 	}

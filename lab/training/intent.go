@@ -1,7 +1,7 @@
 package training
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -12,41 +12,20 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"github.com/mneme-memory/mneme/lab/corpus"
-	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// intentVersion is the name and version of the model.
-const intentVersion = "intent/1"
-
 // IntentOptions are the training options of the model of intents. The record in the model's file has them.
 type IntentOptions struct {
-	// Cost and DateCost weigh the loss of a question, and of a date, against the squared weights.
-	Cost     float64 `json:"cost"`
-	DateCost float64 `json:"date_cost"`
-	// Holders is the least number of training questions with a feature.
-	Holders int `json:"holders"`
-	// FalsePast sets the choice of the threshold: so many missed questions about the past weigh as much as one false
-	// past. The labelled questions have more questions about the past than a user's questions have.
-	FalsePast float64 `json:"false_past"`
-}
-
-// IntentDefaults are the training options of the model in the binary.
-func IntentDefaults() IntentOptions {
-	return IntentOptions{Cost: 20, DateCost: 20, Holders: 2, FalsePast: 4}
-}
-
-func (o IntentOptions) check() error {
-	switch {
-	case !(o.Cost > 0 && o.Cost < 1e4) || !(o.DateCost > 0 && o.DateCost < 1e4):
-		return fault.Terminal("cost", "is %v, and %v for dates, want more than 0", o.Cost, o.DateCost)
-	case o.Holders < 1:
-		return fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
-	case !(o.FalsePast > 0 && o.FalsePast < 1e3):
-		return fault.Terminal("false-past", "is %v, want more than 0", o.FalsePast)
-	}
-	return nil
+	Cost     float64 `json:"cost" range:"(0,1e4)" use:"weight of a question's loss against the squared weights"`
+	DateCost float64 `json:"date_cost" range:"(0,1e4)" use:"weight of a date's loss against the squared weights"`
+	Holders  int     `json:"holders" range:"[1,]" use:"questions that have to have a feature"`
+	// The labelled questions have more questions about the past than a user's questions have.
+	FalsePast float64 `json:"false_past" range:"(0,1e3)" use:"missed questions about the past that weigh as much as one wrongly read so"`
+	// Errors has no effect on the model.
+	Errors bool `json:"-" flag:"errors" use:"print the held-out questions whose past is misread"`
 }
 
 // IntentRecord records the options and the data of a model. The model's file has it.
@@ -79,18 +58,9 @@ type IntentFigures struct {
 	// about or not.
 	Dates      int `json:"dates"`
 	DatesRight int `json:"dates_right"`
-	// Misread are the questions with a wrong decision about the past.
-	Misread []corpus.Question `json:"-"`
+	// Misread are the questions with a wrong decision about the past, behind their labels.
+	Misread []string `json:"misread,omitempty"`
 }
-
-// Accuracy is the share of the questions with the right intent.
-func (f IntentFigures) Accuracy() float64 { return share(f.Right, f.Questions) }
-
-// Precision is the share of right ones among the questions that the model reads as the past.
-func (f IntentFigures) Precision() float64 { return share(f.Found, f.Found+f.Wrong+f.WrongEvents) }
-
-// Recall is the share of the questions about the past that the model reads as the past.
-func (f IntentFigures) Recall() float64 { return share(f.Found, f.Past) }
 
 // MeasureIntent measures a model on labelled questions.
 func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
@@ -110,7 +80,7 @@ func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 			f.Wrong += count(r.Past)
 		}
 		if r.Past != (want == intent.Past) {
-			f.Misread = append(f.Misread, q)
+			f.Misread = append(f.Misread, q.Label+" "+q.Text)
 		}
 		for _, d := range r.Dates {
 			f.Dates++
@@ -121,27 +91,36 @@ func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 }
 
 // namedDates returns the times that a question names.
-func namedDates(q corpus.Question) []text.DateMention { return text.Dates(q.Text, corpus.QuestionsAsked) }
+func namedDates(q corpus.Question) []text.DateMention {
+	return text.Dates(q.Text, corpus.QuestionsAsked)
+}
 
 // example is one training example of a linear model.
 type example struct {
-	features []intent.Feature
+	features []classifier.Feature
 	class    int
 }
 
+// intentReport is the record with figures of held-out questions, which the file does not have.
+type intentReport struct {
+	IntentRecord
+	English IntentFigures `json:"heldout_english"`
+	Others  IntentFigures `json:"heldout_other_languages"`
+}
+
 // Intent trains the model of intents. The model is two multinomial logistic regressions: one over the intent of a
-// question, one over whether it asks about a date in it. Thresholds are chosen on other questions. The same options
-// and questions give the same model. Options out of range are terminal errors.
-func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, IntentRecord, error) {
-	if err := o.check(); err != nil {
-		return nil, IntentRecord{}, err
-	}
-	if len(train) == 0 || len(choose) == 0 {
-		return nil, IntentRecord{}, fault.Terminal("questions", "are %d to train and %d to choose on, want some", len(train), len(choose))
+// question, one over whether it asks about a date in it. Thresholds are chosen on other questions.
+func Intent(_ context.Context, o IntentOptions) (Made, error) {
+	var sets [3][]corpus.Question
+	for i, s := range []corpus.Split{corpus.Train, corpus.Choose, corpus.Heldout} {
+		var err error
+		if sets[i], err = corpus.Questions(s); err != nil {
+			return Made{}, err
+		}
 	}
 	var questions, dates []example
 	digest := fnv.New64a()
-	for _, q := range train {
+	for _, q := range sets[0] {
 		read := intent.Analyse(q.Text, namedDates(q), corpus.QuestionsAsked)
 		questions = append(questions, example{read.Features, int(q.Intent())})
 		for _, d := range read.Dates {
@@ -150,28 +129,37 @@ func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, In
 		fmt.Fprintf(digest, "%q %s %q\n", q.Text, q.Label, q.At)
 	}
 	m := &intent.Model{
-		Version: intentVersion, Threshold: 1,
+		Header: classifier.Header{Version: "intent/1"}, Threshold: 1,
 		Intents: fitLinear(questions, 3, o.Holders, o.Cost), Dates: fitLinear(dates, 2, o.Holders, o.DateCost),
 	}
-	m.Threshold = pastThreshold(m, choose, o.FalsePast)
+	m.Threshold = pastThreshold(m, sets[1], o.FalsePast)
 	r := IntentRecord{
-		Options: o, Questions: len(train), Dates: len(dates), Chosen: len(choose), Features: len(m.Intents.Keys) + len(m.Dates.Keys),
+		Options: o, Questions: len(sets[0]), Dates: len(dates), Chosen: len(sets[1]), Features: len(m.Intents.Keys) + len(m.Dates.Keys),
 		Digest: strconv.FormatUint(digest.Sum64(), 16),
 	}
-	var err error
-	m.Training, err = json.Marshal(r)
-	return m, r, err
+	out, err := made(m, &m.Header, r, m.Threshold, "")
+	languages := map[bool][]corpus.Question{}
+	for _, q := range sets[2] {
+		english := q.Language == "en"
+		languages[english] = append(languages[english], q)
+	}
+	report := intentReport{r, MeasureIntent(m, languages[true]), MeasureIntent(m, languages[false])}
+	if !o.Errors {
+		report.English.Misread, report.Others.Misread = nil, nil
+	}
+	out.Record = report
+	return out, err
 }
 
 // fitLinear fits a multinomial logistic regression to examples.
-func fitLinear(examples []example, classes, holders int, cost float64) intent.Linear {
+func fitLinear(examples []example, classes, holders int, cost float64) classifier.Linear {
 	count := map[uint32]int{}
 	for _, e := range examples {
 		for _, f := range e.features {
 			count[f.Key]++
 		}
 	}
-	var l intent.Linear
+	var l classifier.Linear
 	for key, n := range count {
 		if n >= holders {
 			l.Keys = append(l.Keys, key)
@@ -182,7 +170,7 @@ func fitLinear(examples []example, classes, holders int, cost float64) intent.Li
 	for i, e := range examples {
 		for _, f := range e.features {
 			if k, ok := slices.BinarySearch(l.Keys, f.Key); ok {
-				rows[i] = append(rows[i], cell{int32(k * classes), float32(f.Value)})
+				rows[i] = append(rows[i], cell{int32(k * classes), f.Value})
 			}
 		}
 	}
@@ -219,19 +207,12 @@ func fitLinear(examples []example, classes, holders int, cost float64) intent.Li
 		}
 		return loss
 	}
-	problem := optimize.Problem{
-		Func: func(w []float64) float64 { return evaluate(nil, w) }, Grad: func(g, w []float64) { evaluate(g, w) },
-	}
 	settings := &optimize.Settings{MajorIterations: 60, GradientThreshold: 1e-2}
-	result, err := optimize.Minimize(problem, make([]float64, bias+classes), settings, &optimize.LBFGS{})
-	if result == nil {
-		panic(err) // the problem is convex and begins at a finite point
-	}
-	return bytesOf(l, result.X, classes)
+	return bytesOf(l, minimise(bias+classes, settings, evaluate), classes)
 }
 
 // bytesOf puts weights into a model. It rounds each to one of 255 steps of its class.
-func bytesOf(l intent.Linear, learned []float64, classes int) intent.Linear {
+func bytesOf(l classifier.Linear, learned []float64, classes int) classifier.Linear {
 	l.Weights = make([]byte, len(l.Keys)*classes)
 	for c := range classes {
 		most := 0.0

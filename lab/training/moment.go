@@ -2,42 +2,26 @@ package training
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/lab/corpus"
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/moment"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/text/linear"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
-
-// MomentVersion names the models that Moment makes.
-const MomentVersion = "moment/1"
 
 // MomentOptions are the training options of the model of the moment. It finds statements that matter for the moment
 // only.
 type MomentOptions struct {
-	// Cost weighs the loss of a statement against the squared weights.
-	Cost float64 `json:"cost"`
-	// Holders is the least number of statements with a term.
-	Holders int `json:"holders"`
-	// Repeats is the weight of a statement that was written for its label, with and without a full stop. Holders
-	// counts each repeat.
-	Repeats int `json:"repeats"`
-}
-
-// MomentDefaults are the options of the model that the binary carries.
-func MomentDefaults() MomentOptions {
-	return MomentOptions{Cost: 2, Holders: 31, Repeats: 15}
+	Cost    float64 `json:"cost" range:"(0,1e4)" use:"weight of the loss against the squared weights"`
+	Holders int     `json:"holders" range:"[1,]" use:"how many statements have to have a word for something to be learned of it"`
+	// A repeat is with and without a full stop. Holders counts each of them.
+	Repeats int `json:"repeats" range:"[1,1000]" use:"how often a statement that was written for its label counts"`
 }
 
 // MomentRecord records the options, the data and the figures of a model. The model's file has it.
@@ -144,38 +128,29 @@ func writtenMoments(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// Moment trains the model of the moment. The same options give the same model. Options out of range are terminal
-// errors.
-func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
-	r := MomentRecord{Options: o}
-	if err := o.check(); err != nil {
-		return nil, r, err
-	}
+// Moment trains the model of the moment.
+func Moment(_ context.Context, o MomentOptions) (Made, error) {
 	train, err := lastingStatements(corpus.Train)
 	if err != nil {
-		return nil, r, err
+		return Made{}, err
 	}
 	written, err := writtenMoments(corpus.Train)
 	if err != nil {
-		return nil, r, err
+		return Made{}, err
 	}
 	for range o.Repeats {
 		for i, said := range written.texts {
 			train.add(said, written.needed[i], written.batches[i])
 		}
 	}
-	digest := fnv.New64a()
-	for i, said := range train.texts {
-		fmt.Fprintf(digest, "%q %t\n", said, train.needed[i])
-		if train.needed[i] {
-			r.Passing++
-		}
-	}
-	r.Statements, r.Digest = len(train.texts), strconv.FormatUint(digest.Sum64(), 16)
-	m := &moment.Model{Model: *train.fit(o.Cost, o.Holders)}
-	m.Version = MomentVersion
+	r := &MomentRecord{Options: o, Statements: len(train.texts)}
+	r.Passing, r.Digest = train.positive()
+	m := train.fit("moment/1", o.Cost, o.Holders)
 	m.Words = train.momentWords(o.Holders)
-	return m, r, r.measure(m)
+	if err := r.measure(m); err != nil {
+		return Made{}, err
+	}
+	return made(m, &m.Header, r, m.Threshold, "\t")
 }
 
 // momentWords are the words and marks that at least `least` statements of the moment have, sorted.
@@ -185,7 +160,7 @@ func (n needs) momentWords(least int) (out []string) {
 		if !n.needed[i] {
 			continue
 		}
-		for _, t := range linear.Terms(said) {
+		for _, t := range classifier.TermsOf(said) {
 			if holders[t]++; holders[t] == least && !strings.Contains(t, " ") {
 				out = append(out, t)
 			}
@@ -195,15 +170,8 @@ func (n needs) momentWords(least int) (out []string) {
 	return out
 }
 
-func (o MomentOptions) check() error {
-	if o.Repeats < 1 || o.Repeats > 1000 {
-		return fault.Terminal("repeats", "is %d, want 1 to 1000", o.Repeats)
-	}
-	return checkFit(o.Cost, o.Holders)
-}
-
 // measure chooses the threshold and fills in the record.
-func (r *MomentRecord) measure(m *moment.Model) error {
+func (r *MomentRecord) measure(m *classifier.Terms) error {
 	former := embedded.NewFormer(embedded.IdentityOf("moment"))
 	choosing := func(split corpus.Split) (needs, error) {
 		said, err := lastingStatements(split)
@@ -243,29 +211,27 @@ func (r *MomentRecord) measure(m *moment.Model) error {
 				}
 			}
 		}
+		if x.out == &r.Chosen {
+			m.Threshold = thresholdAbove(lasting, 0)
+		}
 		slices.Sort(lasting)
 		slices.Sort(passing)
-		if x.out == &r.Chosen {
-			m.Threshold = min(0.9999, rounded(lasting[len(lasting)-1]+1e-4)) // above every lasting statement
-		}
 		lost, _ := slices.BinarySearch(lasting, m.Threshold)
 		found, _ := slices.BinarySearch(passing, m.Threshold)
 		*x.out = MomentFigures{len(lasting), len(lasting) - lost, len(passing), len(passing) - found}
 	}
-	data, err := json.Marshal(r)
-	m.Training = data
-	return err
+	return nil
 }
 
 // passes returns the highest score of the moment among the quotations of a statement. It is 0 where the model may not
 // pass any.
-func passes(former formation.Former, m *moment.Model, said string) (float64, error) {
+func passes(former formation.Former, m *classifier.Terms, said string) (float64, error) {
 	at := time.Date(2024, 5, 6, 10, 0, 0, 0, time.UTC)
 	turn := memory.Turn{ID: "1", SessionID: "1", Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: at}
 	quoted, err := former.Extract(context.Background(), formation.Session{ID: "1", Turns: []memory.Turn{turn}})
 	most := 0.0
 	for _, c := range quoted {
-		if moment.May(c, at) && m.Knows(c.Content, at) {
+		if moment.May(c, at) && moment.Knows(m, c.Content, at) {
 			most = max(most, m.Score(c.Content))
 		}
 	}

@@ -2,12 +2,17 @@ package training
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 // Fixed settings of the training of the network.
@@ -64,9 +69,65 @@ func lessons(samples []sample, recallWeight float64) ([]lesson, *saliency.Networ
 	return out, n
 }
 
+// Fit is the record of a network's training.
+type Fit struct {
+	// Digest is the digest of all training data.
+	Digest string `json:"digest"`
+	// Loss is the mean weighted logistic loss of the last epoch.
+	Loss float64 `json:"loss"`
+}
+
+// fitOf returns the digest of samples, each in its written form.
+func fitOf(samples []sample, written func(sample) string) Fit {
+	h := sha256.New()
+	for _, s := range samples {
+		h.Write([]byte(written(s)))
+	}
+	return Fit{Digest: hex.EncodeToString(h.Sum(nil)[:8])}
+}
+
+// statement writes a sample that has nothing but its text.
+func statement(s sample) string { return fmt.Sprintf("%q %t %g\n", s.turn.Text, s.salient, s.weight) }
+
+// trainNetwork trains a network on samples, chooses its threshold, and fills in the record.
+func trainNetwork(
+	version string, samples []sample, recallWeight float64, seed uint64, o Descent, r networkRecord,
+) (Made, error) {
+	ls, n := lessons(samples, recallWeight)
+	n, loss := learn(ls, n, seed, o)
+	r.fit().Loss = rounded(loss)
+	m := &saliency.Model{Header: classifier.Header{Version: version}, Threshold: 0.5}
+	m.SetNetwork(n)
+	f, err := saliency.NewFilter(m)
+	if err != nil {
+		return Made{}, err
+	}
+	if err := r.measure(m, f); err != nil {
+		return Made{}, err
+	}
+	return made(m, &m.Header, r, m.Threshold, "  ")
+}
+
+// networkRecord is the record of a network's training.
+type networkRecord interface {
+	fit() *Fit
+	// measure sets the threshold of the model, and fills in the figures.
+	measure(*saliency.Model, *saliency.Filter) error
+}
+
+func (f *Fit) fit() *Fit { return f }
+
+// readable returns the score of a text, and 0 for a text that the model cannot read, as in the service.
+func readable(f *saliency.Filter, role memory.Role, text string) float64 {
+	if score, ok := f.Read(memory.Turn{Role: role, Text: text}); ok {
+		return score
+	}
+	return 0
+}
+
 // learner moves a network down the gradient of the weighted logistic loss. Each weight has a separate rate (AdaGrad).
 type learner struct {
-	o        FilterOptions
+	o        Descent
 	r        *rand.Rand
 	n        *saliency.Network
 	gradient *saliency.Network
@@ -77,9 +138,9 @@ type learner struct {
 
 // learn trains a network. It returns the mean of the weights at the ends of the second half of the epochs, which is
 // steadier than the last weights. It also returns the mean loss of the last epoch.
-func learn(lessons []lesson, n *saliency.Network, o FilterOptions) (*saliency.Network, float64) {
+func learn(lessons []lesson, n *saliency.Network, seed uint64, o Descent) (*saliency.Network, float64) {
 	same := func() *saliency.Network { return saliency.NewNetwork(n.Words[2:]) }
-	l := &learner{o: o, r: rand.New(rand.NewPCG(o.Seed, 7)), n: n, gradient: same(), squares: same(), touched: map[int32]bool{}}
+	l := &learner{o: o, r: rand.New(rand.NewPCG(seed, 7)), n: n, gradient: same(), squares: same(), touched: map[int32]bool{}}
 	l.start()
 	order := make([]int, len(lessons))
 	for i := range order {

@@ -192,7 +192,7 @@ func requested(ctx context.Context, split corpus.Split, most int) ([]rehearsal.R
 	}
 	var models writers
 	if split == corpus.Train {
-		if models, err = leaveOneOut(StandingDefaults()); err != nil {
+		if models, err = leaveOneOut(standingDefaults); err != nil {
 			return nil, err
 		}
 	}

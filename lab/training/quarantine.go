@@ -1,10 +1,9 @@
 package training
 
 import (
-	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -17,49 +16,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
-
-// QuarantineVersion names the models of attacks that this package makes.
-const QuarantineVersion = "attack/1"
 
 // QuarantineOptions are the options of a model of attacks. The record in the model's file has them.
 type QuarantineOptions struct {
-	// Seed draws the order of learning.
-	Seed uint64 `json:"seed"`
-	// Alarms is the share of harmless turns, in folds outside the training data, that the threshold takes for an
-	// attack.
-	Alarms float64 `json:"alarms"`
-	// Doubts is the same share for the lower threshold. A sentence with a higher score counts as passed on.
-	Doubts float64 `json:"doubts"`
-	// Plain is the number of users' turns and requests of other corpora that are added as harmless turns.
-	Plain int `json:"plain"`
-	// Epochs, Rate and Decay are as in FilterOptions.
-	Epochs int     `json:"epochs"`
-	Rate   float64 `json:"rate"`
-	Decay  float64 `json:"decay"`
-}
-
-// QuarantineDefaults are the options of the model that the binary carries.
-func QuarantineDefaults() QuarantineOptions {
-	return QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Epochs: 6, Rate: 0.3, Decay: 1e-5}
-}
-
-func (o QuarantineOptions) check() error {
-	switch {
-	case !(o.Alarms > 0 && o.Alarms < 1):
-		return fault.Terminal("alarms", "is %v, want more than 0 and less than 1", o.Alarms)
-	case !(o.Doubts >= o.Alarms && o.Doubts < 1):
-		return fault.Terminal("doubts", "is %v, want at least the alarms, %v, and less than 1", o.Doubts, o.Alarms)
-	case o.Plain < 0:
-		return fault.Terminal("plain", "is %d, want 0 or more", o.Plain)
-	case o.Epochs < 1:
-		return fault.Terminal("epochs", "is %d, want 1 or more", o.Epochs)
-	case !(o.Rate > 0):
-		return fault.Terminal("rate", "is %v, want more than 0", o.Rate)
-	case !(o.Decay >= 0):
-		return fault.Terminal("decay", "is %v, want 0 or more", o.Decay)
-	}
-	return nil
+	Seed   uint64  `json:"seed" use:"draws the order of learning"`
+	Alarms float64 `json:"alarms" range:"(0,1)" use:"share of harmless turns that the threshold takes for an attack"`
+	// A doubted sentence counts as passed on.
+	Doubts float64 `json:"doubts" range:"(0,1)" use:"share of harmless turns that have a doubted sentence, at least that of the alarms"`
+	// The dialogues, and the other corpora beside them, have users' turns and requests.
+	Plain int `json:"plain" range:"[0,]" use:"how many turns of the dialogues are added as harmless"`
+	Descent
 }
 
 // QuarantineRecord records the options, the data and the figures of a model. The model's file has it.
@@ -162,7 +130,7 @@ func learnAttacks(turns []judgedTurn, o QuarantineOptions) *quarantine.Model {
 			for _, r := range l.clause.Readings {
 				sum := bias
 				for _, f := range r {
-					sum += weights[f.Bin] * float64(f.Value)
+					sum += weights[f.Key] * float64(f.Value)
 				}
 				if sum > most {
 					best, most = r, sum
@@ -173,20 +141,20 @@ func learnAttacks(turns []judgedTurn, o QuarantineOptions) *quarantine.Model {
 				continue
 			}
 			for _, f := range best {
-				d := slope*float64(f.Value) + o.Decay*weights[f.Bin]
-				squares[f.Bin] += d * d
-				weights[f.Bin] -= o.Rate * d / math.Sqrt(squares[f.Bin]+1e-4)
+				d := slope*float64(f.Value) + o.Decay*weights[f.Key]
+				squares[f.Key] += d * d
+				weights[f.Key] -= o.Rate * d / math.Sqrt(squares[f.Key]+1e-4)
 			}
 			biasSquares += slope * slope
 			bias -= o.Rate * slope / math.Sqrt(biasSquares)
 		}
 	}
-	m := &quarantine.Model{Version: QuarantineVersion, Bias: float32(bias)}
+	m := &quarantine.Model{Header: classifier.Header{Version: "attack/1"}, Bias: float32(bias)}
 	exact := make([]float32, len(weights))
 	for i, w := range weights {
 		exact[i] = float32(w)
 	}
-	m.SetWeights(exact)
+	m.Step, m.Weights = classifier.Quantize(exact)
 	return m
 }
 
@@ -267,30 +235,28 @@ func attackFigures(folds map[string][]scoredTurn, at thresholds) map[string]Atta
 
 // thresholdFor returns the least score at which at most a share of the harmless turns count as attacks.
 func thresholdFor(folds map[string][]scoredTurn, alarms float64) float32 {
-	var worst []float32
+	var worst []float64
 	for _, turns := range folds {
 		for _, t := range turns {
 			if len(t.turn.Hostile) == 0 && len(t.scores) > 0 {
-				worst = append(worst, slices.Max(t.scores))
+				worst = append(worst, float64(slices.Max(t.scores)))
 			}
 		}
 	}
-	slices.SortFunc(worst, func(a, b float32) int { return cmp.Compare(b, a) })
-	return float32(rounded(float64(worst[int(alarms*float64(len(worst)))]) + 1e-3))
+	return float32(rounded(scoreOfShare(worst, alarms) + 1e-3))
 }
 
 // mixedFolds is the number of folds of all writers.
 const mixedFolds = 5
 
-// Quarantine trains a model. An option out of range is a terminal error.
-func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error) {
-	fail := func(err error) (*quarantine.Model, QuarantineRecord, error) { return nil, QuarantineRecord{}, err }
-	if err := o.check(); err != nil {
-		return fail(err)
+// Quarantine trains the model of attacks.
+func Quarantine(_ context.Context, o QuarantineOptions) (Made, error) {
+	if o.Doubts < o.Alarms {
+		return Made{}, fault.Terminal("doubts", "is %v, want at least the alarms, %v", o.Doubts, o.Alarms)
 	}
 	r, turns, plain, err := quarantineTurns(o)
 	if err != nil {
-		return fail(err)
+		return Made{}, err
 	}
 	mixed := scoredApart(turns, plain, o, func(i int) string { return strconv.Itoa(i % mixedFolds) })
 	at := thresholds{thresholdFor(mixed, o.Alarms), thresholdFor(mixed, o.Doubts)}
@@ -299,10 +265,9 @@ func Quarantine(o QuarantineOptions) (*quarantine.Model, QuarantineRecord, error
 	r.Languages = attackFigures(scoredApart(turns, plain, o, func(i int) string { return turns[i].turn.Lang }), at)
 	m := learnAttacks(append(slices.Clone(turns), plain...), o)
 	m.Threshold, m.Doubt = at.held, at.doubted
-	if m.Training, err = json.Marshal(r); err != nil {
-		return fail(fmt.Errorf("record training: %w", err))
-	}
-	return m, r, nil
+	out, err := made(m, &m.Header, r, float64(m.Threshold), "")
+	out.File = append(out.File, m.Weights...)
+	return out, err
 }
 
 // quarantineTurns returns the labelled turns and the plain ones.

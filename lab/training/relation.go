@@ -1,6 +1,8 @@
 package training
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -15,60 +17,46 @@ import (
 
 // RelationOptions are the training options of the model of relations. The record in the model's file has them.
 type RelationOptions struct {
-	// Seed chooses groups of words and strangers.
-	Seed uint64 `json:"seed"`
-	// Cost weighs the loss of a statement against the squared weights.
-	Cost float64 `json:"cost"`
-	// Rounds is the largest number of steps of the optimiser.
-	Rounds int `json:"rounds"`
+	Seed   uint64  `json:"seed" use:"chooses groups of words, and strangers"`
+	Cost   float64 `json:"cost" range:"(0,1e4)" use:"weight of the loss against the squared weights"`
+	Rounds int     `json:"rounds" range:"[1,10000]" use:"steps of the optimiser at most"`
 	// Groups is the number of groups of the words of the table.
-	Groups int `json:"groups"`
+	Groups int `json:"groups" range:"[1,255]"`
 	// Holders is the least number of training examples with a feature.
-	Holders int `json:"holders"`
+	Holders int `json:"holders" range:"[1,]"`
 	// Lengths are the scaled lengths of the blocks of sparse features.
 	Lengths [relation.Blocks]float64 `json:"lengths"`
 	// Numbers is the scaled standard deviation of a dense number.
 	Numbers float64 `json:"numbers"`
 	// Strangers is the number of statements of other pairs that join a pair's stored statement. They stand for the many
 	// entries of a bank.
-	Strangers int `json:"strangers"`
+	Strangers int `json:"strangers" range:"[0,100]"`
 	// Lives is the number of made-up people that the training adds to the corpus.
-	Lives int `json:"lives"`
-	// Most bounds the pairs, banks, dialogues and made-up people of a trial run. 0 is no bound.
-	Most int `json:"most,omitempty"`
-	// FalseCertain and FalsePossible are the shares of statements without a change that score above each threshold.
-	// They apply to the statements on which the thresholds are chosen.
-	FalseCertain  float64 `json:"false_certain"`
-	FalsePossible float64 `json:"false_possible"`
+	Lives int `json:"lives" range:"[0,1000]"`
+	Most  int `json:"most,omitempty" flag:"most" range:"[0,]" use:"pairs, banks, dialogues and made-up people at most, for a trial; 0 is no bound"`
+	falseChanges
+}
+
+// falseChanges are the shares of statements without a change that score above each threshold. They apply to the
+// statements on which the thresholds are chosen.
+type falseChanges struct {
+	FalseCertain  float64 `json:"false_certain" range:"(0,1)" use:"share of the statements without a change that count as certain changes"`
+	FalsePossible float64 `json:"false_possible" range:"(0,1)" use:"the same share for possible changes, at least that of certain ones"`
+}
+
+func (f falseChanges) check() error {
+	if f.FalsePossible < f.FalseCertain {
+		return fault.Terminal("false-possible", "is %v, want at least that of certain ones, %v", f.FalsePossible, f.FalseCertain)
+	}
+	return nil
 }
 
 // RelationDefaults are the training options of the model in the binary.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
 		Seed: 1, Cost: 6, Rounds: 80, Groups: 60, Holders: 3, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
-		Numbers: 0.4, Strangers: 12, Lives: 24, FalseCertain: 0.04, FalsePossible: 0.15,
+		Numbers: 0.4, Strangers: 12, Lives: 24, falseChanges: falseChanges{0.04, 0.15},
 	}
-}
-
-// Validate reports a setting that is out of range.
-func (o RelationOptions) Validate() error {
-	switch {
-	case !(o.Cost > 0 && o.Cost < 1e4):
-		return fault.Terminal("cost", "is %v, want more than 0", o.Cost)
-	case o.Rounds < 1 || o.Rounds > 10_000:
-		return fault.Terminal("rounds", "is %d, want 1 to 10000", o.Rounds)
-	case o.Groups < 1 || o.Groups > 255:
-		return fault.Terminal("groups", "is %d, want 1 to 255", o.Groups)
-	case o.Holders < 1:
-		return fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
-	case o.Strangers < 0 || o.Strangers > 100:
-		return fault.Terminal("strangers", "is %d, want 0 to 100", o.Strangers)
-	case o.Lives < 0 || o.Lives > 1000:
-		return fault.Terminal("lives", "is %d, want 0 to 1000", o.Lives)
-	case !(o.FalseCertain > 0 && o.FalseCertain <= o.FalsePossible && o.FalsePossible < 1):
-		return fault.Terminal("false-certain", "is %v and false-possible %v, want 0 < certain <= possible < 1", o.FalseCertain, o.FalsePossible)
-	}
-	return nil
 }
 
 // RelationRecord records the options and the data of a model. The model's file has it.
@@ -83,6 +71,24 @@ type RelationRecord struct {
 	Features   int `json:"features"`
 	// Digest is the digest of all training statements, without the statements of made-up people.
 	Digest string `json:"digest"`
+}
+
+// trainRelation trains the model of relations on the statements of the corpus.
+func trainRelation(ctx context.Context, o RelationOptions) (Made, error) {
+	train, err := Statements(ctx, corpus.Train, o)
+	if err != nil {
+		return Made{}, err
+	}
+	choose, err := Statements(ctx, corpus.Choose, o)
+	if err != nil {
+		return Made{}, err
+	}
+	model, r, err := Relation(train, choose, o)
+	if err != nil {
+		return Made{}, err
+	}
+	file, err := model.Encode()
+	return Made{file, r, float64(model.Thresholds().Certain)}, err
 }
 
 // DigestOf returns a digest of statements. It shows whether a model was trained on them.
@@ -104,7 +110,7 @@ func DigestOf(statements []corpus.Among) string {
 // logistic regression over the relation to each stored statement, or to no one. Temperature and thresholds are chosen
 // on other statements. The same options and statements give the same model. Options out of range are terminal errors.
 func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model, RelationRecord, error) {
-	if err := o.Validate(); err != nil {
+	if err := cmp.Or(check(o), o.falseChanges.check()); err != nil {
 		return nil, RelationRecord{}, err
 	}
 	if len(train) == 0 || len(choose) == 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
 	"github.com/mneme-memory/mneme/lab/supervised"
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
@@ -20,16 +19,8 @@ import (
 
 // RelevanceOptions are the data options of the model of relevance.
 type RelevanceOptions struct {
-	// Dialogues are the numbers of dialogues a user. The model learns on users of each number.
-	Dialogues []int
-	// Users is the largest number of training users of each size.
-	Users int
-}
-
-// RelevanceDefaults are the training options of the model in the binary. They have users with few and with many
-// dialogues.
-func RelevanceDefaults() RelevanceOptions {
-	return RelevanceOptions{Dialogues: []int{1, 3, 8, dialoguesAUser}, Users: 200}
+	Dialogues []int `json:"dialogues" range:"[1,]" use:"dialogues of a user; users of each number are learned from"`
+	Users     int   `json:"users" range:"[1,2000]" use:"users of each number of dialogues at most"`
 }
 
 // RelevanceReport describes the training data of the model and its results on held-out data.
@@ -51,29 +42,22 @@ type RelevanceFigures struct {
 
 // Relevance trains the model of how likely a request needs a found memory. Its one weight is the reliability of the
 // prior's scores (temperature scaling). It is learned listwise on requests of users of different sizes. Models
-// trained without a writer score the writer's standing facts. The same options and prior give the same model. Options
-// out of range are terminal errors.
-func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, RelevanceReport, error) {
-	var report RelevanceReport
-	if o.Users < 1 || o.Users > maxConversations {
-		return ranking.Prior{}, report, fault.Terminal("users", "is %d, want 1 to %d", o.Users, maxConversations)
-	}
-	if len(o.Dialogues) == 0 || slices.Min(o.Dialogues) < 1 {
-		return ranking.Prior{}, report, fault.Terminal("dialogues", "is %v, want one number or more, each at least 1", o.Dialogues)
-	}
+// trained without a writer score the writer's standing facts. The same options and prior give the same model.
+func Relevance(ctx context.Context, o RelevanceOptions) (Made, error) {
+	report := &RelevanceReport{}
 	prior, err := features.Prior()
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
-	models, err := leaveOneOut(StandingDefaults())
+	models, err := leaveOneOut(standingDefaults)
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
 	var examples []supervised.Example
 	for _, n := range o.Dialogues {
 		some, err := rated(ctx, corpus.Train, n, o.Users, models, prior.Weights)
 		if err != nil {
-			return ranking.Prior{}, report, err
+			return Made{}, err
 		}
 		examples = append(examples, some...)
 	}
@@ -82,21 +66,21 @@ func Relevance(ctx context.Context, o RelevanceOptions) (ranking.Prior, Relevanc
 	options.L2, options.Temperature = 0.01, 1
 	weights, err := supervised.Pretrain(ctx, examples, options)
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
 	for _, n := range o.Dialogues {
 		held, err := rated(ctx, corpus.Heldout, n, o.Users, nil, prior.Weights)
 		if err != nil {
-			return ranking.Prior{}, report, err
+			return Made{}, err
 		}
 		f, err := compare(held, weights)
 		if err != nil {
-			return ranking.Prior{}, report, err
+			return Made{}, err
 		}
 		f.Dialogues = n
 		report.Heldout = append(report.Heldout, f)
 	}
-	return ranking.Prior{Names: features.RelevanceNames(), Weights: weights}, report, nil
+	return madeScores(features.RelevanceNames(), weights, report)
 }
 
 // rated returns the requests of users with a given number of dialogues, each with the numbers of all candidates.

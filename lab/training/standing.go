@@ -1,7 +1,7 @@
 package training
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -13,35 +13,20 @@ import (
 
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/lab/rehearsal"
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
-	"github.com/mneme-memory/mneme/shared/text/linear"
 )
 
-// StandingVersion names the models that Standing makes.
-const StandingVersion = "standing/1"
+const standingVersion = "standing/1"
 
 // StandingOptions are the training options of the model of standing facts: facts that requests must respect.
 type StandingOptions struct {
-	// Cost weighs the loss of a turn against the squared weights.
-	Cost float64 `json:"cost"`
-	// Holders is the least number of turns with a term.
-	Holders int `json:"holders"`
+	Cost    float64 `json:"cost" range:"(0,1e4)" use:"weight of the loss against the squared weights"`
+	Holders int     `json:"holders" range:"[1,]" use:"how many turns have to have a word for something to be learned of it"`
 }
 
-// StandingDefaults are the options of the model that the binary carries.
-func StandingDefaults() StandingOptions { return StandingOptions{Cost: 0.1, Holders: 2} }
-
-func checkFit(cost float64, holders int) error {
-	switch {
-	case !(cost > 0 && cost < 1e4):
-		return fault.Terminal("cost", "is %v, want more than 0 and less than 10000", cost)
-	case holders < 1:
-		return fault.Terminal("holders", "is %d, want 1 or more", holders)
-	}
-	return nil
-}
+var standingDefaults = StandingOptions{Cost: 0.1, Holders: 2}
 
 // StandingRecord records the options, the data and the figures of a model. The model's file has it.
 type StandingRecord struct {
@@ -65,6 +50,16 @@ type needs struct {
 
 func (n *needs) add(text string, needed bool, batch string) {
 	n.texts, n.needed, n.batches = append(n.texts, text), append(n.needed, needed), append(n.batches, batch)
+}
+
+// positive counts the marked turns. digest is the digest of all.
+func (n needs) positive() (positive int, digest string) {
+	h := fnv.New64a()
+	for i, text := range n.texts {
+		fmt.Fprintf(h, "%q %t\n", text, n.needed[i])
+		positive += count(n.needed[i])
+	}
+	return positive, strconv.FormatUint(h.Sum64(), 16)
 }
 
 // without leaves out the turns of a batch's writer.
@@ -92,54 +87,34 @@ func userTurns(split corpus.Split) (needs, error) {
 }
 
 // Standing trains the model of standing facts: a logistic regression over the terms of users' turns to an assistant.
-// Both labels have the same total weight. The same options give the same model. Options out of range are terminal
-// errors.
-func Standing(o StandingOptions) (*linear.Model, StandingRecord, error) {
-	r := StandingRecord{Options: o}
-	if err := checkFit(o.Cost, o.Holders); err != nil {
-		return nil, r, err
-	}
+// Both labels have the same total weight.
+func Standing(_ context.Context, o StandingOptions) (Made, error) {
 	train, err := userTurns(corpus.Train)
 	if err != nil {
-		return nil, r, err
+		return Made{}, err
 	}
-	r.Turns = len(train.texts)
-	digest := fnv.New64a()
-	for i, text := range train.texts {
-		fmt.Fprintf(digest, "%q %t\n", text, train.needed[i])
-		if train.needed[i] {
-			r.Needed++
-		}
-	}
-	r.Digest = strconv.FormatUint(digest.Sum64(), 16)
-	m := train.fit(o.Cost, o.Holders)
 	held, err := userTurns(corpus.Heldout)
 	if err != nil {
-		return nil, r, err
+		return Made{}, err
 	}
-	var needed, others []float64
+	m := train.fit(standingVersion, o.Cost, o.Holders)
+	scores := map[bool][]float64{}
 	for i, text := range held.texts {
-		if s := m.Score(text); held.needed[i] {
-			needed = append(needed, s)
-		} else {
-			others = append(others, s)
-		}
+		scores[held.needed[i]] = append(scores[held.needed[i]], m.Score(text))
 	}
-	r.Heldout, r.AUC = len(held.texts), rounded(auc(needed, others))
-	m.Training, err = json.Marshal(r)
-	return m, r, err
+	r := &StandingRecord{Options: o, Turns: len(train.texts), Heldout: len(held.texts), AUC: auc(scores[true], scores[false])}
+	r.Needed, r.Digest = train.positive()
+	return made(m, &m.Header, r, 0, "\t")
 }
 
 // fit learns the weights of the terms that at least `least` texts have. cost weighs the loss against the squared
 // weights.
-func (n needs) fit(cost float64, least int) *linear.Model {
+func (n needs) fit(version string, cost float64, least int) *classifier.Terms {
 	holders, positive := map[string]int{}, 0
 	terms := make([][]string, len(n.texts))
 	for i, text := range n.texts {
-		if n.needed[i] {
-			positive++
-		}
-		terms[i] = linear.Terms(text)
+		positive += count(n.needed[i])
+		terms[i] = classifier.TermsOf(text)
 		for _, t := range terms[i] {
 			holders[t]++
 		}
@@ -161,7 +136,7 @@ func (n needs) fit(cost float64, least int) *linear.Model {
 	}
 	half := float64(len(rows)) / 2
 	costs := map[bool]float64{true: cost * half / float64(positive), false: cost * half / float64(len(rows)-positive)}
-	evaluate := func(w, g []float64) float64 {
+	evaluate := func(g, w []float64) float64 {
 		loss := 0.5 * floats.Dot(w[:bias], w[:bias])
 		if g != nil {
 			copy(g, w)
@@ -187,37 +162,32 @@ func (n needs) fit(cost float64, least int) *linear.Model {
 		}
 		return loss
 	}
-	problem := optimize.Problem{
-		Func: func(w []float64) float64 { return evaluate(w, nil) }, Grad: func(g, w []float64) { evaluate(w, g) },
-	}
-	result, err := optimize.Minimize(problem, make([]float64, bias+1), &optimize.Settings{GradientThreshold: 1e-4}, &optimize.LBFGS{})
-	if result == nil {
-		panic(err) // the problem is convex and begins at a finite point
-	}
+	learned := minimise(bias+1, &optimize.Settings{GradientThreshold: 1e-4}, evaluate)
 	round := func(x float64) float64 { return math.Round(x*1e3) / 1e3 }
-	m := &linear.Model{Version: StandingVersion, Bias: round(result.X[bias]), Weights: map[string]float64{}}
+	m := &classifier.Terms{Header: classifier.Header{Version: version}, Bias: round(learned[bias]), Weights: map[string]float64{}}
 	for c, t := range names {
-		if w := round(result.X[c]); w != 0 {
+		if w := round(learned[c]); w != 0 {
 			m.Weights[t] = w
 		}
 	}
 	return m
 }
 
-// auc is the probability that an element of first scores above an element of others. A tie counts half.
-func auc(first, others []float64) float64 {
-	slices.Sort(others)
-	sum := 0.0
-	for _, s := range first {
-		below, _ := slices.BinarySearch(others, s)
-		upTo, _ := slices.BinarySearch(others, math.Nextafter(s, math.Inf(1)))
-		sum += float64(below+upTo) / 2
+// minimise returns the place of the least value of a convex function of n numbers. evaluate returns the value at w, and
+// writes the gradient to g, unless g is nil.
+func minimise(n int, s *optimize.Settings, evaluate func(g, w []float64) float64) []float64 {
+	problem := optimize.Problem{
+		Func: func(w []float64) float64 { return evaluate(nil, w) }, Grad: func(g, w []float64) { evaluate(g, w) },
 	}
-	return sum / float64(len(first)) / float64(len(others))
+	result, err := optimize.Minimize(problem, make([]float64, n), s, &optimize.LBFGS{})
+	if result == nil {
+		panic(err) // the problem is convex and begins at a finite point
+	}
+	return result.X
 }
 
 // writers are models of standing facts by session. Each is trained without the session's writer.
-type writers map[string]*linear.Model
+type writers map[string]*classifier.Terms
 
 // leaveOneOut trains a model for each training writer. A ranker trained on the shipped model's scores would trust
 // them too much: that model has learned these turns.
@@ -230,10 +200,10 @@ func leaveOneOut(o StandingOptions) (writers, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, out := map[string]*linear.Model{}, writers{}
+	models, out := map[string]*classifier.Terms{}, writers{}
 	for _, d := range all {
 		if models[d.Batch] == nil {
-			models[d.Batch] = train.without(d.Batch).fit(o.Cost, o.Holders)
+			models[d.Batch] = train.without(d.Batch).fit(standingVersion, o.Cost, o.Holders)
 		}
 		out[d.ID] = models[d.Batch]
 	}

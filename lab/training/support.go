@@ -12,7 +12,6 @@ import (
 	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
@@ -20,21 +19,12 @@ import (
 
 // SupportOptions are the training options of the model of support.
 type SupportOptions struct {
-	// Seed chooses the made-up conversations.
-	Seed uint64
-	// Conversations is the number of training conversations. A quarter as many conversations, in separate words, are
-	// held out.
-	Conversations int
-	// Cost is the cost of an answer about the wrong person. An answer that is withheld wrongly costs 1. Odds below
-	// Cost to 1 give log odds below 0.
-	Cost float64
+	Seed uint64 `json:"seed" use:"chooses the conversations"`
+	// The held-out conversations are in separate words.
+	Conversations int `json:"conversations" range:"[1,2000]" use:"conversations to learn from; a quarter as many again are held out"`
+	// Odds below Cost to 1 give log odds below 0.
+	Cost float64 `json:"cost" range:"[0.01,100]" use:"what an answer about the wrong person costs, beside 1 for one that is withheld wrongly"`
 }
-
-// SupportDefaults are the training options of the model in the binary.
-func SupportDefaults() SupportOptions { return SupportOptions{Seed: 1, Conversations: 24, Cost: 1.25} }
-
-// maxCost bounds SupportOptions.
-const maxCost = 100
 
 // SupportReport describes the training data of the model and its results on held-out data.
 type SupportReport struct {
@@ -52,18 +42,12 @@ type SupportReport struct {
 // Support trains the model of whether the found memories answer a question. It is a logistic regression over
 // features.SupportNumbers. It learns from questions about made-up conversations and from mistaken questions. A
 // mistaken question swaps the two people, where the other person told nothing about it: about one in three. The same
-// options and prior give the same model. Options out of range are terminal errors.
-func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportReport, error) {
-	report := SupportReport{Seed: o.Seed, Conversations: o.Conversations}
-	if o.Conversations < 1 || o.Conversations > maxConversations {
-		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)
-	}
-	if !(o.Cost >= 1.0/maxCost && o.Cost <= maxCost) {
-		return ranking.Prior{}, report, fault.Terminal("cost", "is %g, want %g to %d", o.Cost, 1.0/maxCost, maxCost)
-	}
+// options and prior give the same model.
+func Support(ctx context.Context, o SupportOptions) (Made, error) {
+	report := &SupportReport{Seed: o.Seed, Conversations: o.Conversations}
 	learned, err := judged(ctx, questions.Options{Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain})
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
 	var sorts [2][]supervised.Example // mistaken and answerable questions
 	none := make([]float32, len(features.SupportNames()))
@@ -80,16 +64,25 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	options.L2, options.Temperature = 0.01, 1
 	weights, err := supervised.Pretrain(ctx, slices.Concat(sorts[:]...), options)
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
 	weights.W[0] -= float32(math.Log(o.Cost)) // the constant
 	held, err := judged(ctx, questions.Options{
 		Seed: o.Seed + heldOutSeed, Conversations: (o.Conversations + 3) / 4, Split: synthesis.SplitHeldout,
 	})
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return Made{}, err
 	}
-	return ranking.Prior{Names: features.SupportNames(), Weights: weights}, report, report.measure(held, weights)
+	if err := report.measure(held, weights); err != nil {
+		return Made{}, err
+	}
+	return madeScores(features.SupportNames(), weights, report)
+}
+
+// madeScores encodes the weights of numbers that rest on the ranker's prior.
+func madeScores(names []string, weights ranking.Weights, report any) (Made, error) {
+	file, err := ranking.EncodePrior(ranking.Prior{Names: names, Weights: weights})
+	return Made{File: file, Record: report}, err
 }
 
 // judgedQuestion is a question with the numbers of its found memories.

@@ -21,14 +21,14 @@ const (
 )
 
 // madeUp makes people of a split and returns their turns as samples, varied by the seed.
-func madeUp(o FilterOptions, split synthesis.Split, persons int) ([]sample, error) {
-	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: persons, Split: split})
+func madeUp(seed uint64, split synthesis.Split, persons int) ([]sample, error) {
+	g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split})
 	if err != nil {
 		return nil, fmt.Errorf("make dialogues: %w", err)
 	}
 	var out []sample
 	for i := range persons {
-		v := variation{g: g, r: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
+		v := variation{g: g, r: rand.New(rand.NewPCG(seed, uint64(i)+1))}
 		person := g.Person(i)
 		v.fill(person)
 		for _, s := range person.Sessions {

@@ -84,12 +84,12 @@ type Chooser interface {
 // Either lets a chooser decide between two options, and returns whether it takes the second. The second option has
 // the log-odds base and the features. Either computes the features only for a chooser that reads them. The first
 // option has no log-odds and no features.
-func Either(choose Chooser, r Role, about string, base float64, features func() []float64) bool {
+func Either(choose Chooser, r Role, base float64, features func() []float64) bool {
 	if _, plain := choose.(Rules); plain {
 		return base > 0
 	}
 	second := Option{Features: features(), Base: base}
-	return choose.Choose(r, []Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
+	return choose.Choose(r, []Option{{Features: make([]float64, len(second.Features))}, second}) == 1
 }
 
 // Odds returns the log-odds of a probability, within bounds.

@@ -54,7 +54,7 @@ func TestAPolicyOfFewerRolesLeavesTheOthersToTheRules(t *testing.T) {
 	}
 	for _, r := range decision.Roles() {
 		for _, base := range []float64{-0.1, 0.1} {
-			got := decision.Either(p, r, "", base, func() []float64 { return options()[1].Features })
+			got := decision.Either(p, r, base, func() []float64 { return options()[1].Features })
 			if want := base > 0 || r == decision.Filter; got != want {
 				t.Errorf("%s with log-odds %v: %t", r, base, got)
 			}
@@ -65,7 +65,7 @@ func TestAPolicyOfFewerRolesLeavesTheOthersToTheRules(t *testing.T) {
 func TestTheRulesTakeAThresholdForAbove(t *testing.T) {
 	for p, want := range map[float64]bool{0.6999: false, 0.7: true, 0.7001: true, 0: false, 1: true} {
 		read := func() []float64 { t.Error("the rules read features"); return nil }
-		if got := decision.Either(decision.Rules{}, decision.Join, "", decision.Above(p, 0.7), read); got != want {
+		if got := decision.Either(decision.Rules{}, decision.Join, decision.Above(p, 0.7), read); got != want {
 			t.Errorf("%v: %t", p, got)
 		}
 	}

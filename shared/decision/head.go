@@ -13,9 +13,6 @@ type Option struct {
 	Features []float64
 	// Base is the log-odds without a head: the log-odds from the rules or models that decide today.
 	Base float64
-	// About is the kind of memory that the decision concerns, for rewards that weigh kinds. It is empty where there
-	// is no such kind.
-	About string
 }
 
 // Head scores options: linearly, or through one hidden layer of tanh. A head of zero weights leaves all log-odds

@@ -52,8 +52,8 @@ var order = []string{
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/changeevent",
 	// language and its models
-	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/query",
-	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
+	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/classifier",
+	"shared/query", "shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
 	// identity of callers
 	"shared/access", "shared/tenant/rpcauth",

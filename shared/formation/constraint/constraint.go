@@ -9,7 +9,6 @@ package constraint
 import (
 	"cmp"
 	_ "embed" // the model is part of the program
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,38 +16,22 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
 //go:embed model.json
 var trained []byte
 
-// model is the model in the binary: the network's filter, its version, and the least score of a binding statement.
-type model struct {
-	filter    *saliency.Filter
-	version   string
-	threshold float64
-}
+var shipped = classifier.Shipped("constraints", trained, saliency.Parse)
 
-var shipped = sync.OnceValue(func() model {
-	m, err := saliency.ParseModel(trained)
-	if err == nil {
-		var f *saliency.Filter
-		if f, err = saliency.NewFilter(m); err == nil {
-			return model{f, m.Version, m.Threshold}
-		}
-	}
-	panic(fmt.Sprintf("load the compiled-in model of constraints: %v", err))
-})
-
-// Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another
-// version
-// is chosen anew.
-func Version() string { return shipped().version + "+own+named+clause" }
+// Version names the model and the way of choosing, which takes own words alone. It is the policy version of the blocks:
+// a block of another version is chosen anew.
+func Version() string { return shipped().Version() + "+own+named+clause" }
 
 // Score returns the binding force of a statement, 0 to 1. Words that the model cannot read do not raise it.
 func Score(said string) float64 {
-	score, ok := shipped().filter.Read(memory.Turn{Role: memory.RoleUser, Text: said})
+	score, ok := shipped().Read(memory.Turn{Role: memory.RoleUser, Text: said})
 	if !ok {
 		return 0
 	}
@@ -56,7 +39,7 @@ func Score(said string) float64 {
 }
 
 // Binds reports whether a statement, as a whole, binds enough to constrain.
-func Binds(said string) bool { return Score(said) >= shipped().threshold }
+func Binds(said string) bool { return Score(said) >= shipped().Threshold() }
 
 // Bounds of a line. A sentence of more than lineWords is cut to its binding part. A part of more than maxLineWords or
 // maxLineBytes is no line.
@@ -82,7 +65,7 @@ var (
 // short. It considers the clauses that may be lines. It returns "" where no part binds.
 func quote(content string, may func(clause string) bool) (string, float64) {
 	said := asked.ReplaceAllString(text.OneLine(content), "")
-	least := shipped().threshold
+	least := shipped().Threshold()
 	if Score(said) < least {
 		return "", 0
 	}

@@ -35,7 +35,7 @@ func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Rela
 		slot = 1
 	}
 	similar := memory.Cosine(c.Vector, m.Vector)
-	out[0].Features, out[0].About = make([]float64, len(decision.Features(decision.Change))), string(c.Kind)
+	out[0].Features = make([]float64, len(decision.Features(decision.Change)))
 	out[links].Features = []float64{1, decision.Odds(change) / 5, decision.Odds(r[relation.Same]) / 5, 0, 0, 0, 0, 0}
 	out[replaces].Features = []float64{0, 0, 0, 1, decision.Odds(change) / 5, decision.Odds(r[relation.Ends]) / 5, similar, slot}
 	return out

@@ -263,7 +263,7 @@ func (d *decider) keeps(rest string, m judged) bool {
 			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))
 		}
 	}
-	return decision.Either(d.former.choose, decision.Rest, string(m.Kind), decision.Above(worth, leastWorth), func() []float64 {
+	return decision.Either(d.former.choose, decision.Rest, decision.Above(worth, leastWorth), func() []float64 {
 		return []float64{1, decision.Odds(worth) / 5, lengthOf(text.CountWords(rest))}
 	})
 }
@@ -272,7 +272,7 @@ func (d *decider) keeps(rest string, m judged) bool {
 func (d *decider) gone(m judged, probabilities []float64) []bool {
 	out := make([]bool, len(probabilities))
 	for i, base := range goneOdds(probabilities) {
-		out[i] = decision.Either(d.former.choose, decision.Retract, string(m.Kind), base, func() []float64 {
+		out[i] = decision.Either(d.former.choose, decision.Retract, base, func() []float64 {
 			likeliest := 0.0
 			if probabilities[i] == slices.Max(probabilities) {
 				likeliest = 1
@@ -303,7 +303,7 @@ func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, tur
 func (d *decider) saysSame(m, of memory.Memory) bool {
 	stored := asStored([]memory.Memory{m, of})
 	same := d.judges.Between(stored[0], stored[1])[relation.Same]
-	return decision.Either(d.former.choose, decision.Join, string(m.Kind), decision.Above(same, surelySame), func() []float64 {
+	return decision.Either(d.former.choose, decision.Join, decision.Above(same, surelySame), func() []float64 {
 		whole := 0.0
 		if within(m.Content, of.Content) {
 			whole = 1

@@ -146,7 +146,7 @@ const (
 // question.
 func (f *Former) apart(q, next quotation) bool {
 	worth := min(q.worth, next.worth)
-	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, "", decision.Above(worth, leastApart), func() []float64 {
+	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, decision.Above(worth, leastApart), func() []float64 {
 		return []float64{1, decision.Odds(worth) / 5, lengthOf(q.words() + next.words())}
 	})
 }

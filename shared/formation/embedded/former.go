@@ -124,10 +124,10 @@ func (f *Former) lookUp(candidates []formation.Candidate) {
 				has[strings.ContainsFunc(c.Content, unicode.IsDigit)], has[c.Slot != ""],
 			}
 		}
-		switch about := string(c.Kind); {
-		case !decision.Either(f.choose, decision.Lookup, about, lookUpOdds, features):
+		switch {
+		case !decision.Either(f.choose, decision.Lookup, lookUpOdds, features):
 			candidates[i].Neighbours = formation.NoNeighbours
-		case !first && decision.Either(f.choose, decision.Share, about, -lookUpOdds, features):
+		case !first && decision.Either(f.choose, decision.Share, -lookUpOdds, features):
 			candidates[i].Neighbours = formation.SharedNeighbours
 		default:
 			first = false

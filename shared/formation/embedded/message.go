@@ -179,7 +179,7 @@ func (d *decider) teller(of []formation.Related, m memory.Memory, later relation
 		c := r.Candidate
 		changes[i] = d.alone(later, d.sentences(c), m).Change()
 		options[i] = decision.Option{
-			Base: math.Log(max(changes[i], math.SmallestNonzeroFloat64)), About: string(c.Kind),
+			Base:     math.Log(max(changes[i], math.SmallestNonzeroFloat64)),
 			Features: []float64{decision.Odds(changes[i]) / 5, memory.Cosine(c.Vector, m.Vector), lengthOf(text.CountWords(c.Content))},
 		}
 	}

@@ -9,64 +9,41 @@ package moment
 
 import (
 	_ "embed" // the model is part of the program
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/text"
-	"github.com/mneme-memory/mneme/shared/text/linear"
 )
-
-// Model is a trained model with the score from which a statement is of the moment.
-type Model struct {
-	linear.Model
-	Threshold float64 `json:"threshold"`
-	// Words, sorted, are those that statements of the moment were seen to have.
-	Words []string `json:"words"`
-}
 
 //go:embed model.json
 var trained []byte
 
-var shipped = sync.OnceValue(func() *Model {
-	m, err := parse(trained)
-	if err != nil {
-		panic(fmt.Sprintf("load the compiled-in model of the moment: %v", err))
-	}
-	return m
-})
+var shipped = classifier.Shipped("the moment", trained, parse)
 
-func parse(data []byte) (*Model, error) {
-	words, err := linear.Parse(data)
-	if err != nil {
-		return nil, err
+func parse(data []byte) (*classifier.Terms, error) {
+	m, err := classifier.Parse[classifier.Terms](data)
+	if err == nil && !(m.Threshold > 0) {
+		return nil, fmt.Errorf("%w: threshold %v", classifier.ErrModel, m.Threshold)
 	}
-	m := &Model{Model: *words}
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%w: %w", linear.ErrModel, err)
-	}
-	if !(m.Threshold > 0 && m.Threshold < 1) {
-		return nil, fmt.Errorf("%w: threshold %v", linear.ErrModel, m.Threshold)
-	}
-	return m, nil
+	return m, err
 }
 
 // Passes decides whether a quotation, said at a time, matters for the moment only.
 func Passes(c formation.Candidate, said time.Time, choose decision.Chooser) bool {
 	m := shipped()
-	if !May(c, said) || !m.Knows(c.Content, said) {
+	if !May(c, said) || !Knows(m, c.Content, said) {
 		return false
 	}
 	score := m.Score(c.Content)
-	return decision.Either(choose, decision.Store, string(c.Kind), decision.Above(score, m.Threshold), func() []float64 {
+	return decision.Either(choose, decision.Store, decision.Above(score, m.Threshold), func() []float64 {
 		episodic := 0.0
 		if c.Kind == memory.KindEpisodic {
 			episodic = 1
@@ -75,9 +52,9 @@ func Passes(c formation.Candidate, said time.Time, choose decision.Chooser) bool
 	})
 }
 
-// Knows reports whether each content word of a quotation occurs in known statements of the moment. It ignores the
+// Knows reports whether a model has seen each content word of a quotation in statements of the moment. It ignores the
 // words of dates, which it reads at the given time.
-func (m *Model) Knows(quotation string, said time.Time) bool {
+func Knows(m *classifier.Terms, quotation string, said time.Time) bool {
 	words, dates := text.Words(quotation), text.Dates(quotation, said)
 	for i, w := range words {
 		within := func(d text.DateMention) bool { return d.Unit != text.Vague && d.Start <= w.Start && w.End <= d.End }

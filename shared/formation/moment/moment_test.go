@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/text/linear"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 var day = time.Date(2024, 5, 6, 9, 30, 0, 0, time.UTC)
@@ -49,11 +49,11 @@ func TestLastingFactsInTheFrameOfTheMomentAreKept(t *testing.T) {
 }
 
 func TestAWordThatNoStatementOfTheMomentHasKeepsOne(t *testing.T) {
-	m := &Model{Words: []string{"head", "hurts"}}
+	m := &classifier.Terms{Words: []string{"head", "hurts"}}
 	for said, want := range map[string]bool{
 		"My head hurts today (2024-05-06).": true, "My stump hurts today.": false, "My head hurts, Will.": false, "42 hurts.": false,
 	} {
-		if m.Knows(said, day) != want {
+		if Knows(m, said, day) != want {
 			t.Errorf("%q: want %t", said, want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWhatIsNoModelIsRefused(t *testing.T) {
 		"no JSON": "{", "no weights": `{"version":"x","threshold":0.5}`, "no threshold": `{"version":"x","weights":{"a":1}}`,
 		"a text as threshold": `{"version":"x","weights":{"a":1},"threshold":"x"}`,
 	} {
-		if _, err := parse([]byte(data)); !errors.Is(err, linear.ErrModel) {
+		if _, err := parse([]byte(data)); !errors.Is(err, classifier.ErrModel) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 // Bins is how many weights a model has: a term has the weight of its hash.
@@ -15,19 +17,13 @@ const Bins = 1 << binBits
 
 const binBits = 18
 
-// Feature is a term of a sentence: its bin, and its value.
-type Feature struct {
-	Bin   uint32
-	Value float32
-}
-
 // Clause is a sentence of a text as the model reads it.
 type Clause struct {
 	// From and To are its bytes in the text.
 	From, To int
-	// Readings are the terms of the sentence in its plain form and in its decoded forms. The highest score of a
+	// Readings are the terms of the sentence, by bin, in its plain form and in its decoded forms. The highest score of a
 	// reading is the score of the sentence.
-	Readings [][]Feature
+	Readings [][]classifier.Feature
 }
 
 // Clauses returns the sentences of a text as the model reads them.
@@ -37,7 +33,7 @@ func clauses(all []sentence) []Clause {
 	out := make([]Clause, len(all))
 	for i := range all {
 		s := &all[i]
-		out[i] = Clause{From: s.from, To: s.to, Readings: [][]Feature{append(s.features(), surroundings(all, i)...)}}
+		out[i] = Clause{From: s.from, To: s.to, Readings: [][]classifier.Feature{append(s.features(), surroundings(all, i)...)}}
 		for _, r := range s.readings() {
 			decoded := read(r, 0)
 			b := bag{out: decoded.features()}
@@ -74,7 +70,7 @@ const (
 // bag collects the terms of a sentence, group by group.
 type bag struct {
 	group []uint32
-	out   []Feature
+	out   []classifier.Feature
 }
 
 func (b *bag) add(hash uint64) { b.group = append(b.group, uint32(hash>>(64-binBits))) }
@@ -101,7 +97,7 @@ func (b *bag) close(weight float64) {
 	b.group = slices.Compact(b.group)
 	value := float32(weight / math.Sqrt(float64(max(1, len(b.group)))))
 	for _, bin := range b.group {
-		b.out = append(b.out, Feature{bin, value})
+		b.out = append(b.out, classifier.Feature{Key: bin, Value: value})
 	}
 	b.group = b.group[:0]
 }
@@ -128,8 +124,8 @@ func numbered(kind uint64, n uint64) uint64 { return mixed(kind<<32 | n) }
 const stemRunes = 5
 
 // features returns the terms of a sentence without its surroundings.
-func (s *sentence) features() []Feature {
-	b := bag{out: make([]Feature, 0, 8*len(s.tokens)+32), group: make([]uint32, 0, 8*len(s.tokens)+32)}
+func (s *sentence) features() []classifier.Feature {
+	b := bag{out: make([]classifier.Feature, 0, 8*len(s.tokens)+32), group: make([]uint32, 0, 8*len(s.tokens)+32)}
 	s.words(&b)
 	b.close(weightWords)
 	s.classes(&b)
@@ -280,7 +276,7 @@ func (s *sentence) shape() (digits, longest int, spells bool) {
 
 // surroundings returns the terms of a sentence's surroundings: the classes of its neighbours, and the person whom the
 // text is about.
-func surroundings(all []sentence, i int) []Feature {
+func surroundings(all []sentence, i int) []classifier.Feature {
 	var b bag
 	for j := max(0, i-2); j < min(len(all), i+2); j++ {
 		if j == i {

@@ -3,85 +3,53 @@ package quarantine
 import (
 	"bytes"
 	_ "embed" // the model is part of the program
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"sync"
-)
 
-// ErrModel says that a file is no model of attacks.
-var ErrModel = errors.New("not a model of attacks")
+	"github.com/mneme-memory/mneme/shared/model/classifier"
+)
 
 // Model tells sentences that attack the memory from others: a logistic regression over hashed terms.
 type Model struct {
-	// Version is name and version of the model.
-	Version string `json:"version"`
-	// Training has the sources and options of the model's training; scoring does not need it.
-	Training json.RawMessage `json:"training,omitempty"`
+	classifier.Header
 	// Bias is the log odds of a sentence without known terms. Threshold is the least score of an attack. A sentence of
 	// at least Doubt may be an attack.
 	Bias      float32 `json:"bias"`
 	Threshold float32 `json:"threshold"`
 	Doubt     float32 `json:"doubt"`
-	// Step is what one unit of a weight stands for.
-	Step float32 `json:"step"`
-	// Weights are of the bins, Bins of them.
-	Weights []int8 `json:"-"`
+	// Step is the value of one unit of a weight. Weights has a signed byte a bin, Bins of them.
+	Step    float32 `json:"step"`
+	Weights []byte  `json:"-"`
 }
 
-// ParseModel reads a model: a line of JSON, then a byte a weight. Other data is an ErrModel.
+// Check reports why the first line of a model's file cannot be one.
+func (m *Model) Check() error {
+	if m.Version == "" || !(m.Step > 0) || !(m.Doubt <= m.Threshold) {
+		return fmt.Errorf("version %q, step %v, doubt %v", m.Version, m.Step, m.Doubt)
+	}
+	return nil
+}
+
+// ParseModel reads a model: a line of JSON, then a byte a weight. The error for other data is a classifier.ErrModel.
 func ParseModel(data []byte) (*Model, error) {
 	head, weights, _ := bytes.Cut(data, []byte("\n"))
-	var m Model
-	if err := json.Unmarshal(head, &m); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	if m.Version == "" || len(weights) != Bins || !(m.Step > 0) || !(m.Doubt <= m.Threshold) {
-		return nil, fmt.Errorf("%w: version %q, %d weights, step %v, doubt %v", ErrModel, m.Version, len(weights), m.Step, m.Doubt)
-	}
-	m.Weights = make([]int8, Bins)
-	for i, w := range weights {
-		m.Weights[i] = int8(w)
-	}
-	return &m, nil
-}
-
-// Encode writes a model as ParseModel reads it.
-func (m *Model) Encode() ([]byte, error) {
-	out, err := json.Marshal(m)
+	m, err := classifier.Parse[Model](head)
 	if err != nil {
-		return nil, fmt.Errorf("encode the model of attacks: %w", err)
+		return nil, err
 	}
-	out = append(out, '\n')
-	for _, w := range m.Weights {
-		out = append(out, byte(w))
+	if len(weights) != Bins {
+		return nil, fmt.Errorf("%w: %d weights, want %d", classifier.ErrModel, len(weights), Bins)
 	}
-	return out, nil
-}
-
-// SetWeights rounds weights to bytes.
-func (m *Model) SetWeights(weights []float32) {
-	var most float32
-	for _, w := range weights {
-		most = max(most, w, -w)
-	}
-	m.Step, m.Weights = max(most, 1e-6)/math.MaxInt8, make([]int8, len(weights))
-	for i, w := range weights {
-		m.Weights[i] = int8(math.Round(float64(w / m.Step)))
-	}
+	m.Weights = weights
+	return m, nil
 }
 
 // Score returns the log odds that a sentence attacks: the score of its worst reading, and the place of that reading.
 func (m *Model) Score(c Clause) (score float32, reading int) {
+	l := classifier.Linear{Weights: m.Weights, Scales: []float64{float64(m.Step)}, Bias: []float64{float64(m.Bias)}}
 	for i, r := range c.Readings {
-		sum := float32(0)
-		for _, f := range r {
-			sum += float32(m.Weights[f.Bin]) * f.Value
-		}
-		if s := sum*m.Step + m.Bias; i == 0 || s > score {
+		if s := float32(l.Logits(r)[0]); i == 0 || s > score {
 			score, reading = s, i
 		}
 	}
@@ -92,13 +60,7 @@ func (m *Model) Score(c Clause) (score float32, reading int) {
 var modelFile []byte
 
 // Shipped returns the model that the program carries.
-var Shipped = sync.OnceValue(func() *Model {
-	m, err := ParseModel(modelFile)
-	if err != nil {
-		panic(fmt.Sprintf("load the compiled-in model of attacks: %v", err))
-	}
-	return m
-})
+var Shipped = classifier.Shipped("attacks", modelFile, ParseModel)
 
 // span is a run of bytes of a text that is held, and the reason.
 type span struct {

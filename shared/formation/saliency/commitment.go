@@ -2,11 +2,11 @@ package saliency
 
 import (
 	_ "embed" // the model is part of the program
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -14,16 +14,7 @@ import (
 var commitmentModel []byte
 
 // commitments is the network that separates an assistant's commitments from all other sentences.
-var commitments = sync.OnceValue(func() *Filter {
-	m, err := ParseModel(commitmentModel)
-	if err == nil {
-		var f *Filter
-		if f, err = NewFilter(m); err == nil {
-			return f
-		}
-	}
-	panic(fmt.Sprintf("load the compiled-in model of commitments: %v", err))
-})
+var commitments = classifier.Shipped("commitments", commitmentModel, Parse)
 
 var splitter = sync.OnceValue(text.NewSplitter)
 

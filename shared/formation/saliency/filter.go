@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 // Filter decides by a model. It is safe for concurrent use.
@@ -30,11 +31,11 @@ type Filter struct {
 
 var _ formation.Filter = (*Filter)(nil)
 
-// NewFilter returns a filter that decides by a model, or ErrModel.
-func NewFilter(m Model) (*Filter, error) {
-	n, err := m.Network()
+// NewFilter returns a filter that decides by a model. The error for a model that cannot decide is a classifier.ErrModel.
+func NewFilter(m *Model) (*Filter, error) {
+	n, err := m.network()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", classifier.ErrModel, err)
 	}
 	return &Filter{
 		version: m.Version, threshold: m.Threshold, network: n, index: n.Index(), table: n.table(),
@@ -42,22 +43,24 @@ func NewFilter(m Model) (*Filter, error) {
 	}, nil
 }
 
-// NewTrained returns the filter with the model that is compiled into the binary. It panics
-// when that cannot be read, because then the binary itself is broken.
-func NewTrained() *Filter { return shipped() }
+// Parse reads the file of a model. The error for any other file is a classifier.ErrModel.
+func Parse(data []byte) (*Filter, error) {
+	m, err := classifier.Parse[Model](data)
+	if err != nil {
+		return nil, err
+	}
+	return NewFilter(m)
+}
 
-// shipped is made once: the table of what vectors add takes some milliseconds.
-var shipped = sync.OnceValue(func() *Filter {
-	m, err := Trained()
-	if err != nil {
-		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
-	}
-	f, err := NewFilter(m)
-	if err != nil {
-		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
-	}
-	return f
-})
+// NewTrained returns the filter with the model that is compiled into the binary. It is made once: the table of what
+// vectors add takes some milliseconds.
+var NewTrained = classifier.Shipped("saliency", trained, Parse)
+
+// Version is the name and version of the model.
+func (f *Filter) Version() string { return f.version }
+
+// Threshold is the score from which a text is positive, 0 to 1.
+func (f *Filter) Threshold() float64 { return f.threshold }
 
 // Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
@@ -132,7 +135,7 @@ func (d *deciding) Filter(ctx context.Context, scope memory.Scope, turns, before
 	out, err := d.scores.Filter(ctx, scope, turns, before)
 	for i := range out {
 		above := decision.Above(out[i].Score, out[i].Threshold)
-		out[i].Salient = decision.Either(d.choose, decision.Filter, "", above, func() []float64 { return describe(turns[i], out[i].Score) })
+		out[i].Salient = decision.Either(d.choose, decision.Filter, above, func() []float64 { return describe(turns[i], out[i].Score) })
 		out[i].PolicyVersion = d.version
 	}
 	return out, err

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // tiny is a model without words.
 func tiny(t testing.TB, change func(*saliency.Model)) []byte {
 	t.Helper()
-	m := saliency.Model{Version: "x", Threshold: 0.5}
+	m := saliency.Model{Header: classifier.Header{Version: "x"}, Threshold: 0.5}
 	m.SetNetwork(saliency.NewNetwork(nil))
 	if change != nil {
 		change(&m)
@@ -30,8 +32,8 @@ func tiny(t testing.TB, change func(*saliency.Model)) []byte {
 	return data
 }
 
-func TestParseModelRefusesWhatCannotDecide(t *testing.T) {
-	if _, err := saliency.ParseModel(tiny(t, nil)); err != nil {
+func TestParseRefusesWhatCannotDecide(t *testing.T) {
+	if _, err := saliency.Parse(tiny(t, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
@@ -48,7 +50,7 @@ func TestParseModelRefusesWhatCannotDecide(t *testing.T) {
 		"a scale below 0":  tiny(t, func(m *saliency.Model) { m.Scales[0] = -1 }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := saliency.ParseModel(data); !errors.Is(err, saliency.ErrModel) {
+			if _, err := saliency.Parse(data); !errors.Is(err, classifier.ErrModel) {
 				t.Errorf("got %v, want ErrModel", err)
 			}
 		})
@@ -56,29 +58,22 @@ func TestParseModelRefusesWhatCannotDecide(t *testing.T) {
 }
 
 func TestNewFilterRefusesWhatIsNoModel(t *testing.T) {
-	if _, err := saliency.NewFilter(saliency.Model{Version: "x", Threshold: 0.5}); !errors.Is(err, saliency.ErrModel) {
+	if _, err := saliency.NewFilter(&saliency.Model{Header: classifier.Header{Version: "x"}, Threshold: 0.5}); !errors.Is(err, classifier.ErrModel) {
 		t.Errorf("got %v, want ErrModel", err)
 	}
 }
 
-func FuzzParseModel(f *testing.F) {
-	m, err := saliency.Trained()
-	if err != nil {
-		f.Fatal(err)
-	}
-	good, err := json.Marshal(m)
+func FuzzParse(f *testing.F) {
+	good, err := os.ReadFile("model.json")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	f.Add(tiny(f, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := saliency.ParseModel(data)
-		if err != nil {
-			return
-		}
-		if _, err := saliency.NewFilter(m); err != nil {
-			t.Errorf("a parsed model makes no filter: %v", err)
+		filter, err := saliency.Parse(data)
+		if err == nil {
+			filter.Score(memory.Turn{Role: memory.RoleUser, Text: "I sold my bike."})
 		}
 	})
 }

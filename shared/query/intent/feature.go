@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -17,8 +18,8 @@ const maxWords = 120
 
 // Question is a question as the model takes it.
 type Question struct {
-	// Features are the question's features, in order, each once.
-	Features []Feature
+	// Features are the question's features by the hashes of their names, sorted, each once.
+	Features []classifier.Feature
 	// Dates are the days that have gone by which it names.
 	Dates []Date
 	// Unread says that too many of its words are none that English has.
@@ -28,13 +29,7 @@ type Question struct {
 // Date is a date in a question. Its features are its position's features and the question's features.
 type Date struct {
 	text.DateMention
-	Features []Feature
-}
-
-// Feature is something that a question has, by the hash of its name.
-type Feature struct {
-	Key   uint32
-	Value float64
+	Features []classifier.Feature
 }
 
 // Placeholders for names, numbers and dates in a question.
@@ -232,19 +227,19 @@ func hash(kind string, words ...string) uint32 {
 }
 
 // list has each feature once, in order. Together they have a length of 1.
-func (f features) list() []Feature {
+func (f features) list() []classifier.Feature {
 	slices.Sort(f)
 	f = slices.Compact(f)
-	out := make([]Feature, len(f))
+	out := make([]classifier.Feature, len(f))
 	for i, key := range f {
-		out[i] = Feature{key, 1 / math.Sqrt(float64(len(f)))}
+		out[i] = classifier.Feature{Key: key, Value: float32(1 / math.Sqrt(float64(len(f))))}
 	}
 	return out
 }
 
 // meaning returns the direction of the content words in the question, as numbers among the features. It covers
 // words outside the training questions, such as whether an action is done once or held for long.
-func meaning(sentences []sentence) []Feature {
+func meaning(sentences []sentence) []classifier.Feature {
 	const length = 0.3 // of all numbers together, beside the other features' 1
 	table := wordvector.Shipped()
 	sum := make([]float32, table.Dimension())
@@ -262,9 +257,9 @@ func meaning(sentences []sentence) []Feature {
 	if square == 0 {
 		return nil
 	}
-	out := make([]Feature, len(sum))
+	out := make([]classifier.Feature, len(sum))
 	for i, x := range sum {
-		out[i] = Feature{hash("meaning", strconv.Itoa(i)), float64(x) * length / math.Sqrt(square)}
+		out[i] = classifier.Feature{Key: hash("meaning", strconv.Itoa(i)), Value: float32(float64(x) * length / math.Sqrt(square))}
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -55,7 +56,7 @@ func TestADateIsAskedAboutOrOnlyNamed(t *testing.T) {
 	}
 }
 
-func TestParseModelRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for name, data := range map[string]string{
 		"no JSON": "{", "nothing": "{}",
 		"weights that do not fit": `{"version":"v","threshold":0.5,"intents":{"keys":[1],"weights":"","scales":[1,1,1],"bias":[0,0,0]},
@@ -65,7 +66,7 @@ func TestParseModelRefuses(t *testing.T) {
 		"a threshold out of range": `{"version":"v","threshold":2,"intents":{"keys":[],"weights":"","scales":[1,1,1],"bias":[0,0,0]},
 			"dates":{"keys":[],"weights":"","scales":[1,1],"bias":[0,0]}}`,
 	} {
-		if _, err := intent.ParseModel([]byte(data)); !errors.Is(err, intent.ErrModel) {
+		if _, err := classifier.Parse[intent.Model]([]byte(data)); !errors.Is(err, classifier.ErrModel) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -3,7 +3,6 @@ package features
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"math"
 	"slices"
 
@@ -20,26 +19,15 @@ const RelevanceDepth = SupportDepth
 //go:embed relevance.json
 var relevance []byte
 
-// Relevance is the model of the probability that a user's request to an assistant needs a result. It uses the shared
-// prior alone, so that its values do not depend on a tenant's learned weights. It does not change, and is safe for
-// concurrent use.
-type Relevance struct {
-	prior ranking.Weights
-	model ranking.Weights
-}
+// Relevance is the model of the probability that a user's request to an assistant needs a result. It does not change,
+// and is safe for concurrent use.
+type Relevance struct{ ownScores }
 
-// ShippedRelevance is learned on dialogues with an assistant by `mneme-lab train relevance`, with the shipped prior that it rests on. See
-// docs/reranker-model-card.md.
+// ShippedRelevance is the model that `mneme-lab train relevance` learns from dialogues with an assistant, with the
+// shipped prior that it rests on. See docs/reranker-model-card.md.
 func ShippedRelevance() (Relevance, error) {
-	prior, err := Prior()
-	if err != nil {
-		return Relevance{}, err
-	}
-	model, err := ranking.DecodePrior(relevance, RelevanceSet, RelevanceNames())
-	if err != nil {
-		return Relevance{}, fmt.Errorf("shipped relevance model: %w", err)
-	}
-	return Relevance{prior: prior.Weights, model: model.Weights}, nil
+	m, err := shippedScores("relevance", relevance, RelevanceSet, RelevanceNames())
+	return Relevance{m}, err
 }
 
 // RelevanceNames returns the names of RelevanceNumbers, in their order.
@@ -68,10 +56,7 @@ func (r Relevance) HardlyNeeded(candidates []Candidate, all int, floor float64) 
 	}
 	odds, order := make([]float64, len(candidates)), make([]int, len(candidates))
 	for i, c := range candidates {
-		order[i] = i
-		for k, v := range RelevanceNumbers(c, r.prior) {
-			odds[i] += float64(r.model.W[k]) * float64(v)
-		}
+		order[i], odds[i] = i, r.logOdds(RelevanceNumbers(c, r.prior))
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(odds[a], odds[b]) })
 	least, most := odds[order[0]], odds[order[len(order)-1]]

@@ -30,41 +30,50 @@ const (
 //go:embed support.json
 var support []byte
 
-// Support says whether candidates answer a query. It does not change, and is safe for concurrent use.
-type Support struct {
-	// prior are the weights of Names, model the weights of SupportNames.
-	prior []float32
-	model ranking.Weights
-}
+// ownScores is a model of numbers that rest on the shared prior. It does not depend on a tenant's learned weights.
+type ownScores struct{ prior, model ranking.Weights }
 
-// ShippedSupport is learned on made-up conversations by `mneme-lab train support`, with the shipped prior that it rests on. See
-// docs/reranker-model-card.md.
-func ShippedSupport() (Support, error) {
+func shippedScores(name string, file []byte, set string, names []string) (ownScores, error) {
 	prior, err := Prior()
 	if err != nil {
-		return Support{}, err
+		return ownScores{}, err
 	}
-	model, err := ranking.DecodePrior(support, SupportSet, SupportNames())
+	model, err := ranking.DecodePrior(file, set, names)
 	if err != nil {
-		return Support{}, fmt.Errorf("shipped support model: %w", err)
+		return ownScores{}, fmt.Errorf("shipped %s model: %w", name, err)
 	}
-	return Support{prior: prior.Weights.W, model: model.Weights}, nil
+	return ownScores{prior.Weights, model.Weights}, nil
+}
+
+// logOdds weighs the numbers of the model.
+func (m ownScores) logOdds(numbers []float32) float64 {
+	odds := 0.0
+	for i, v := range numbers {
+		odds += float64(m.model.W[i]) * float64(v)
+	}
+	return odds
+}
+
+// Support says whether candidates answer a query. It does not change, and is safe for concurrent use.
+type Support struct{ ownScores }
+
+// ShippedSupport is the model that `mneme-lab train support` learns from made-up conversations, with the shipped prior
+// that it rests on. See docs/reranker-model-card.md.
+func ShippedSupport() (Support, error) {
+	m, err := shippedScores("support", support, SupportSet, SupportNames())
+	return Support{m}, err
 }
 
 // LogOdds are the log odds that the candidates answer their query, and not another query about another person. They
 // are less than 0 if that is less likely than not, and 0 without candidates.
 func (s Support) LogOdds(candidates []Candidate) float64 {
-	odds := 0.0
-	for i, v := range SupportNumbers(candidates, s.prior) {
-		odds += float64(s.model.W[i]) * float64(v)
-	}
-	return odds
+	return s.logOdds(SupportNumbers(candidates, s.prior.W))
 }
 
 // Best is the best score of the candidates by the shared prior, without the features of the speaker; 0 without
 // candidates.
 func (s Support) Best(candidates []Candidate) float64 {
-	return float64(SupportNumbers(candidates, s.prior)[bestScore])
+	return float64(SupportNumbers(candidates, s.prior.W)[bestScore])
 }
 
 // bestScore is the place of the best score among SupportNumbers.

@@ -5,20 +5,12 @@ package standing
 
 import (
 	_ "embed" // the model is part of the program
-	"fmt"
-	"sync"
 
-	"github.com/mneme-memory/mneme/shared/text/linear"
+	"github.com/mneme-memory/mneme/shared/model/classifier"
 )
 
 //go:embed model.json
 var shipped []byte
 
 // Shipped is the model that is compiled into the binary. Its score assumes that one in two turns is needed later.
-var Shipped = sync.OnceValue(func() *linear.Model {
-	m, err := linear.Parse(shipped)
-	if err != nil {
-		panic(fmt.Sprintf("load the compiled-in model: %v", err)) // the file is part of the program, and a test reads it
-	}
-	return m
-})
+var Shipped = classifier.Shipped("standing facts", shipped, classifier.Parse[classifier.Terms])

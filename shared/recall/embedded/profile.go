@@ -73,7 +73,7 @@ const showOdds = 3
 // shows reports whether a turn's memories have lines.
 func (p *Profiler) shows(u *unit, e recall.Evidence) bool {
 	m, has := u.members[0], map[bool]float64{true: 1}
-	return decision.Either(p.choose, decision.Profile, string(m.Kind), showOdds, func() []float64 {
+	return decision.Either(p.choose, decision.Profile, showOdds, func() []float64 {
 		return []float64{
 			1, float64(u.rank) / 10, e.Support / 5, float64(countWords(m.Content)) / 20, has[m.Kind == memory.KindEpisodic],
 			has[m.Kind == memory.KindPreference],

@@ -1,0 +1,9 @@
+package training
+
+// Functions that tests use.
+var (
+	FilterData     = filterData
+	CommitmentData = commitmentData
+	ConstraintData = constraintData
+	Within         = within
+)
