@@ -165,6 +165,9 @@ func valuesOf(ctx context.Context, client *goredis.Client, key string) ([]string
 	switch kind {
 	case "string":
 		value, err := client.Get(ctx, key).Result()
+		if errors.Is(err, goredis.Nil) { // it has expired meanwhile
+			return nil, nil
+		}
 		return []string{value}, err
 	case "hash":
 		fields, err := client.HGetAll(ctx, key).Result()
