@@ -135,7 +135,7 @@ func serveData(t *testing.T, d *data) []string {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return []string{"--user", "ana", "--addr", srv.URL, "--key", key}
+	return []string{"--user", "ana", "--url", srv.URL, "--key", key}
 }
 
 func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {

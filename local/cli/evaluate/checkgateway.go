@@ -26,7 +26,6 @@ const (
 )
 
 func (c commands) checkGateway() *cobra.Command {
-	var gateway string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "gateway",
@@ -35,7 +34,7 @@ func (c commands) checkGateway() *cobra.Command {
 			"user. The key needs the scopes ingest and recall, and erase, unless the user is to stay.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, err := c.Target.Gateway(gateway, c.Dir)
+			conn, err := c.Target.ResolveGateway(c.Dir)
 			if err != nil {
 				return err
 			}
@@ -48,7 +47,6 @@ func (c commands) checkGateway() *cobra.Command {
 			return c.runCheckGateway(ctx, g)
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+console.EnvGateway+"); the local one where it is left out")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long all of it may take")
 	return cmd
 }

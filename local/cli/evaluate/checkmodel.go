@@ -19,12 +19,7 @@ import (
 )
 
 func (c commands) check() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "check", Short: "Check what Mneme is to work with", Args: command.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.checkModel(), c.checkGateway())
-	return cmd
+	return command.Group("check", "Check a model or a gateway that Mneme is to work with", "", c.checkModel(), c.checkGateway())
 }
 
 // checkModelArgs are the flags of check model.
@@ -140,13 +135,13 @@ func (c commands) runCheckModel(ctx context.Context, a checkModelArgs) error {
 }
 
 func (c commands) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.Table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
-		"tokens in", "out", "cost")
+	t := c.Table("role", "model", "output form", "window", "valid at first", "repaired, unusable", "right",
+		"p50, p95 ms", "tokens in, out", "cost")
 	for _, r := range report.Roles {
 		t.AppendRow(table.Row{
-			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
-			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
-			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
+			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases),
+			fmt.Sprintf("%d, %d", r.ValidRepaired, r.Cases-r.ValidFirst-r.ValidRepaired), fmt.Sprintf("%.0f %%", 100*r.Share()),
+			fmt.Sprintf("%v, %v", r.P50, r.P95), fmt.Sprintf("%d, %d", r.InputTokens, r.OutputTokens), fmt.Sprintf("%.4f", r.Cost),
 		})
 	}
 	t.Render()

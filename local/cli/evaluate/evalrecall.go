@@ -54,7 +54,7 @@ func (c commands) evalRecall() *cobra.Command {
 		&a.connect,
 		"connect",
 		false,
-		"measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant",
+		"measure a running Mneme: the one of --data-dir, or of --url, --key, --brokers and --tenant",
 	)
 	f.StringVar(&a.strategy, "strategy", "", "how memory is formed (salimory)")
 	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (embedded)")

@@ -81,6 +81,11 @@ func (c commands) showMemories(ctx context.Context, s *console.Session, req *mne
 		if c.JSON {
 			return command.WriteJSON(c.Out, map[string]any{"user": user, "memories": console.JSONs(ms)})
 		}
+		if len(ms) == 0 {
+			if unknown, err := IsUnknown(ctx, s, user); err != nil || unknown {
+				return c.printUnknown(user, err)
+			}
+		}
 		PrintMemories(c.Console, ms)
 		return nil
 	}
@@ -96,6 +101,11 @@ func (c commands) showMemories(ctx context.Context, s *console.Session, req *mne
 		return command.WriteJSON(c.Out, map[string]any{
 			"user": user, "memories": console.JSONs(ms), "window": console.JSONs(window.Msg.GetTurns()), "core": console.JSON(core.Msg.GetCore()),
 		})
+	}
+	if len(ms) == 0 && len(window.Msg.GetTurns()) == 0 {
+		if unknown, err := IsUnknown(ctx, s, user); err != nil || unknown {
+			return c.printUnknown(user, err)
+		}
 	}
 	PrintMemories(c.Console, ms)
 	PrintCore(c.Console, core.Msg.GetCore())
@@ -119,4 +129,33 @@ func All(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesReque
 		}
 		req.PageToken = res.Msg.GetNextPageToken()
 	}
+}
+
+// IsUnknown reports whether a user has no memories, no turns in working memory and no core block. It is false for a
+// key that may not list them.
+func IsUnknown(ctx context.Context, s *console.Session, user string) (bool, error) {
+	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1}))
+	if connect.CodeOf(err) == connect.CodePermissionDenied {
+		return false, nil
+	}
+	if err != nil || len(ms.Msg.GetMemories()) > 0 {
+		return false, err
+	}
+	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil || len(window.Msg.GetTurns()) > 0 {
+		return false, err
+	}
+	core, err := s.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	return err == nil && core.Msg.GetCore().GetVersion() == 0, err
+}
+
+// UnknownUser is the text for a user without data.
+func UnknownUser(user string) string { return "nothing is kept of user " + command.Printable(user) }
+
+// printUnknown prints that nothing is kept of a user, or returns the error.
+func (c commands) printUnknown(user string, err error) error {
+	if err == nil {
+		fmt.Fprintln(c.Out, UnknownUser(user))
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package memories
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,14 +56,22 @@ func (c commands) runExport(ctx context.Context, user, file string) (err error) 
 		}()
 		out = f
 	}
-	return download(ctx, s, user, out)
+	lines, err := download(ctx, s, user, out)
+	if err != nil || lines > 1 { // the first line is the header
+		return err
+	}
+	unknown, err := IsUnknown(ctx, s, user)
+	if unknown {
+		fmt.Fprintln(c.Err, UnknownUser(user))
+	}
+	return err
 }
 
-// download writes the parts of an export.
-func download(ctx context.Context, s *console.Session, user string, out io.Writer) (err error) {
+// download writes the parts of an export, and returns the number of lines.
+func download(ctx context.Context, s *console.Session, user string, out io.Writer) (lines int, err error) {
 	stream, err := s.ExportUser(ctx, connect.NewRequest(&mnemev1.ExportUserRequest{UserId: user}))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if closed := stream.Close(); err == nil {
@@ -70,11 +79,12 @@ func download(ctx context.Context, s *console.Session, user string, out io.Write
 		}
 	}()
 	for stream.Receive() {
+		lines += bytes.Count(stream.Msg().GetData(), []byte("\n"))
 		if _, err := out.Write(stream.Msg().GetData()); err != nil {
-			return fmt.Errorf("write export: %w", err)
+			return lines, fmt.Errorf("write export: %w", err)
 		}
 	}
-	return stream.Err()
+	return lines, stream.Err()
 }
 
 func (c commands) importUser() *cobra.Command {

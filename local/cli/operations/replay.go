@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
@@ -101,10 +99,9 @@ func (c commands) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, sou
 		return command.WriteJSON(c.Out, map[string]any{"dead_letters": listed})
 	}
 	slices.SortStableFunc(listed, func(a, b listedDeadLetter) int { return a.Time.Compare(b.Time) })
-	t := c.Table("time", "handler", "topic", "key", "reason")
-	t.SetColumnConfigs([]table.ColumnConfig{{Name: "key", WidthMax: 40, WidthMaxEnforcer: text.Trim}})
+	t := c.Table("time (UTC)", "handler", "topic", "record key", "reason")
 	for _, l := range listed {
-		t.AppendRow([]any{l.Time.Format(time.RFC3339), l.Handler, l.Topic, l.Key, l.Reason})
+		t.AppendRow([]any{l.Time.UTC().Format(time.DateTime), l.Handler, l.Topic, l.Key, l.Reason})
 	}
 	t.Render()
 	return nil

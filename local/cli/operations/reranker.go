@@ -13,19 +13,7 @@ import (
 )
 
 func (c commands) reranker() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "reranker",
-		Short: "Look at what the reranker has learned for the tenant, and take it back",
-		Args: func(_ *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return command.Usage(fmt.Errorf("there is no command %q: see mneme reranker --help", given[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.rerankerVersions(), c.rerankerRollback())
-	return cmd
+	return command.Group("reranker", "Show and roll back the ranking weights that a tenant has learned", "", c.rerankerVersions(), c.rerankerRollback())
 }
 
 func (c commands) rerankerVersions() *cobra.Command {
@@ -34,7 +22,7 @@ func (c commands) rerankerVersions() *cobra.Command {
 		Short: "List the versions of the tenant's weights, and the features by weight",
 		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.ConnectReranker(cmd.Context())
+			s, err := c.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -67,7 +55,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 			return command.Args(cobra.NoArgs)(cmd, given)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.ConnectReranker(cmd.Context())
+			s, err := c.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -89,7 +77,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 
 // printWeights prints versions and features as tables.
 func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
-	t := c.Table("version", "made", "learned from", "distance", "")
+	t := c.Table("version", "created", "learned from", "distance", "state")
 	for i, v := range l.GetVersions() {
 		made, what := "", ""
 		if v.GetTime() != nil {
@@ -97,9 +85,9 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 		}
 		switch {
 		case v.RolledBackTo != nil:
-			what = fmt.Sprintf("back to %d", v.GetRolledBackTo())
+			what = fmt.Sprintf("rolled back to %d", v.GetRolledBackTo())
 		case v.GetVersion() == 0:
-			what = "what every tenant starts from"
+			what = "start of every tenant"
 		}
 		if i == 0 && what != "" {
 			what += ", "
@@ -111,7 +99,7 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 	}
 	t.Render()
 	fmt.Fprintf(c.Out, "features %s:\n", command.Printable(l.GetFeatureSet()))
-	f := c.Table("feature", "weight", "at the start")
+	f := c.Table("feature", "weight", "start weight")
 	for _, w := range l.GetFeatures() {
 		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
 	}

@@ -83,6 +83,9 @@ func (c commands) runRecall(ctx context.Context, req *mnemev1.RecallRequest, ans
 		if c.JSON {
 			return command.WriteJSON(c.Out, console.JSON(res.Msg))
 		}
+		if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg.GetRecall()); err != nil {
+			return err
+		}
 		PrintRecall(c.Console, res.Msg.GetRecall(), s.Traces)
 		fmt.Fprintf(c.Out, "\nanswer: %s\n", command.Printable(res.Msg.GetAnswer()))
 		return nil
@@ -94,8 +97,23 @@ func (c commands) runRecall(ctx context.Context, req *mnemev1.RecallRequest, ans
 	if c.JSON {
 		return command.WriteJSON(c.Out, console.JSON(res.Msg))
 	}
+	if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg); err != nil {
+		return err
+	}
 	PrintRecall(c.Console, res.Msg, s.Traces)
 	return nil
+}
+
+// printUnknown prints that nothing is kept of the user, if this is why a recall is empty.
+func (c commands) printUnknown(ctx context.Context, s *console.Session, user string, r *mnemev1.RecallResponse) error {
+	if len(r.GetSections()) > 0 {
+		return nil
+	}
+	unknown, err := memories.IsUnknown(ctx, s, user)
+	if unknown {
+		fmt.Fprintln(c.Out, memories.UnknownUser(user))
+	}
+	return err
 }
 
 // PrintRecall prints a profile with its citations.
@@ -107,7 +125,7 @@ func PrintRecall(c *console.Console, r *mnemev1.RecallResponse, traces string) {
 		}
 	}
 	if len(r.GetSections()) == 0 {
-		fmt.Fprintln(c.Out, "nothing is remembered that helps")
+		fmt.Fprintln(c.Out, "no memory helps with this query")
 	}
 	for _, d := range r.GetDegraded() {
 		fmt.Fprintf(c.Out, "! %s\n", utilizer.Degradation(d))

@@ -9,7 +9,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
@@ -72,7 +71,14 @@ func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 	if err != nil {
 		return err
 	}
-	c.printWhy(res.Msg, named)
+	replaced, err := replacements(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetFindings(), named)
+	if err != nil {
+		return err
+	}
+	if err := c.printUnknown(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetAnswer().GetRecall()); err != nil {
+		return err
+	}
+	c.printWhy(res.Msg, named, replaced)
 	return nil
 }
 
@@ -105,7 +111,7 @@ func diagnosedMemories(ctx context.Context, s *console.Session, user string, w *
 	return out, nil
 }
 
-func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memory) {
+func (c commands) printWhy(w *mnemev1.WhyResponse, byID, replaced map[string]*mnemev1.Memory) {
 	if len(w.GetFindings()) == 0 {
 		fmt.Fprintln(c.Out, "nothing was expected: name it with --expect or --expect-text to see where it was lost")
 	} else {
@@ -121,6 +127,7 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memo
 		fmt.Fprintf(c.Out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), command.Printable(f.GetReason()))
 		for _, id := range f.GetMemoryIds() {
 			expected[id] = true
+			c.printState(byID[id], replaced[id])
 		}
 	}
 	c.printCandidates(w.GetCandidates(), byID, expected)
@@ -134,8 +141,7 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memo
 
 // printCandidates prints the search's candidates in their order.
 func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
-	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory", "id")
-	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory and id")
 	for _, v := range candidates {
 		ranked, score := "", ""
 		if v.GetRanked() > 0 {
@@ -143,7 +149,7 @@ func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[
 		}
 		t.AppendRow(table.Row{
 			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(v.GetExplored()), mark(expected[v.GetMemoryId()]),
-			command.Printable(byID[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
+			memories.WithID(byID[v.GetMemoryId()].GetContent(), v.GetMemoryId()),
 		})
 	}
 	t.Render()
@@ -185,7 +191,7 @@ func advice(s diagnosis.Stage) string {
 	case diagnosis.NotExtracted:
 		return "Compare strategies and policies on turns like this one (mneme eval formation), and choose one that keeps it."
 	case diagnosis.LostInUpdate:
-		return "See with mneme history what took its place; ask with --as-of, or for the past, what held before."
+		return "The memory no longer holds. Ask with --as-of, or ask about the past, to see what held before."
 	case diagnosis.NotRetrieved:
 		return "Fetch more candidates (--candidates); where a user has no index, weigh words and meaning differently (MNEME_RECALL_ALPHA)."
 	case diagnosis.CutByReranker:
