@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -477,6 +478,22 @@ func TestNothingIsKeptOfAnUnknownUser(t *testing.T) {
 	}
 }
 
+// The help texts have plain sentences. Clauses such as "what is kept" and words such as "whose" hide the subject.
+func TestTheHelpIsInPlainEnglish(t *testing.T) {
+	hidden := regexp.MustCompile(`(?i)\b(whose|nobody|anew|of which|what (is|was|it|they|has|had|a|that|others|models)|is there|good for)\b`)
+	for _, name := range []string{
+		"ingest", "memories", "history", "delete", "release", "export", "import", "recall", "why", "erase", "erasures", "usage",
+		"tenants create", "tenants change", "tenants suspend", "tenants resume", "tenants list", "keys create", "keys list", "keys revoke",
+		"replay", "migrate", "records", "reranker versions", "reranker rollback", "check model", "check gateway", "eval formation",
+		"eval recall", "mcp", "status", "trace", "version",
+	} {
+		code, out, _ := run(t, append(strings.Fields(name), "--help")...)
+		if code != command.ExitOK || hidden.MatchString(out) {
+			t.Errorf("%s: %q in\n%s", name, hidden.FindString(out), out)
+		}
+	}
+}
+
 func TestDeleteSaysWhatStays(t *testing.T) {
 	_, out, _ := run(t, "delete", "--user", "ana", memID, "--url", serve(t, fake{}), "--key", key)
 	for _, want := range []string{memID + " is retracted\n", "stays in the history", "mneme erase --user ana"} {
@@ -531,7 +548,7 @@ func TestTheURLOfTheLocalGatewayNamesTheLocalMneme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for url, says := range map[string]string{"http://127.0.0.1:1": "is not kept", "http://127.0.0.1:2": "only a local Mneme"} {
+	for url, says := range map[string]string{"http://127.0.0.1:1": "is not stored", "http://127.0.0.1:2": "only a local Mneme"} {
 		_, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir, "--url", url, "--key", key)
 		if !strings.Contains(errOut, says) {
 			t.Errorf("%s: says %q, want %q", url, errOut, says)

@@ -52,7 +52,7 @@ func TestWhyTellsTheStageAndWhatToDo(t *testing.T) {
 				t.Errorf("says %q", lines[:3])
 			}
 			told[lines[1]] = true
-			for _, want := range []string{"0.750", "yes", "expected, and not retrieved", "answer: lives"} {
+			for _, want := range []string{"0.750", "yes", "expected, but not retrieved", "answer: lives"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("lacks %q: %s", want, out)
 				}

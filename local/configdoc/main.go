@@ -53,7 +53,7 @@ func document() string {
 	}
 	return "# Configuration\n\n" +
 		"Services are configured by environment variables. `SERVICE --help` lists them, `--print-config` shows what is in force\n" +
-		"without secrets, `--check-config` checks and ends. This page is generated: `make generate`.\n\n" +
+		"without secrets, `--check-config` checks and ends. Programs warn about a variable `MNEME_...` that no setting uses. This page is generated: `make generate`.\n\n" +
 		config.Markdown(sections)
 }
 

@@ -30,7 +30,7 @@ type Console struct {
 func (c *Console) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.BoolVar(&c.JSON, "json", false, "print JSON instead of tables")
-	f.StringVar(&c.Dir, "data", command.DefaultDir, "data folder of the local Mneme (up), where its address is found")
+	f.StringVar(&c.Dir, "data", command.DefaultDir, "data folder of the local Mneme (mneme up)")
 	c.Target.flags(f)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, unknown := range config.Unrecognized(config.Environ(), nil) {

@@ -24,8 +24,8 @@ func (c commands) mcp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp [--user USER]",
 		Short: "Serve memory to an MCP client over standard input and output",
-		Long: "mcp is for clients of the Model Context Protocol that start their servers: memory as tools, resources and a prompt, as the\n" +
-			"gateway serves them at /mcp over HTTP. It asks the gateway with the API key. --user is meant where a call names nobody.\n\n" +
+		Long: "mcp serves clients of the Model Context Protocol that start their servers as processes. It offers memory as tools, resources\n" +
+			"and a prompt, like the gateway at /mcp, and calls the gateway with the API key. --user is the user of calls that name no user.\n\n" +
 			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
 			`    "env": {"` + console.EnvURL + `": "http://127.0.0.1:8400", "` + console.EnvKey + `": "mneme_..."}}}}`,
 		Args: command.Args(cobra.NoArgs),
@@ -42,7 +42,7 @@ func (c commands) mcp() *cobra.Command {
 			return c.runMCP(cmd.Context(), conn, user, cmd.InOrStdin())
 		},
 	}
-	cmd.Flags().StringVar(&user, "user", "", "the end user who is meant where a call names none")
+	cmd.Flags().StringVar(&user, "user", "", "the user of calls that name no user")
 	return cmd
 }
 

@@ -20,9 +20,11 @@ func (c commands) memories() *cobra.Command {
 	var active, quarantined bool
 	cmd := &cobra.Command{
 		Use:   "memories --user USER [--active | --quarantined] [--filter JSON]",
-		Short: "List a user's memories, core block and working window",
-		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
-			"is known, then the core block and the working window. With --quarantined or --filter it lists the memories alone:\n\n" +
+		Short: "List the memories, core block and working window of a user",
+		Long: "memories lists the memories of a user with their speakers, the days of their source turns and the times of\n" +
+			"the described events. Then it prints the core block and the working window. With --quarantined or --filter\n" +
+			"it lists only memories:\n" +
+			"\n" +
 			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,8 +51,8 @@ func (c commands) memories() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
-	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
+	cmd.Flags().BoolVar(&active, "active", false, "only active memories")
+	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only memories in quarantine, with the reason: recall hides them as suspected attacks")
 	FilterFlag(cmd, &chosen)
 	command.Require(cmd, "user")
 	return cmd
@@ -58,7 +60,7 @@ func (c commands) memories() *cobra.Command {
 
 // FilterFlag adds the flag for a filter.
 func FilterFlag(cmd *cobra.Command, chosen *string) {
-	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a filter in JSON (docs/attributes.md)")
+	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a JSON filter (docs/attributes.md)")
 }
 
 // ParseFilter reads a filter from a flag.

@@ -19,7 +19,7 @@ func (c commands) reranker() *cobra.Command {
 func (c commands) rerankerVersions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "versions",
-		Short: "List the versions of the tenant's weights, and the features by weight",
+		Short: "List the versions of the weights, and the features by weight",
 		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.Connect(cmd.Context())
@@ -45,9 +45,9 @@ func (c commands) rerankerRollback() *cobra.Command {
 	var to uint64
 	cmd := &cobra.Command{
 		Use:   "rollback --to VERSION",
-		Short: "Take the tenant's weights back to an earlier version; 0 is what every tenant starts from",
-		Long: "rollback makes a new version with the weights of an earlier one. What has been reported since the last version and is not yet\n" +
-			"part of one is forgotten. Learning goes on from there.",
+		Short: "Restore an earlier version of the weights; 0 is the start of every tenant",
+		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after the last\n" +
+			"version and are not part of one. Learning continues from the new version.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed(flag) {
 				return command.Usage(fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine()))
@@ -71,7 +71,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Uint64Var(&to, flag, 0, "the version")
+	cmd.Flags().Uint64Var(&to, flag, 0, "the version to restore")
 	return cmd
 }
 

@@ -22,10 +22,12 @@ func (c commands) recall() *cobra.Command {
 	var asOf, messages, chosen string
 	cmd := &cobra.Command{
 		Use:   "recall --user USER --query TEXT [--messages FILE]",
-		Short: "Show what a query calls up of a user's memory",
-		Long: "recall shows the profile that a query calls for, and the memories it cites. --messages tells what was said just before\n" +
-			"the query, so that \"and for her?\" is understood: a JSON list as for chat completions, oldest first. What system and\n" +
-			"developer say is left out; of user, assistant and tool, 20 messages of 4,096 bytes may be sent. They are not kept:\n\n" +
+		Short: "Show the memories that a query recalls",
+		Long: "recall prints the profile for a query, and the memories that it cites. --messages adds the previous\n" +
+			"messages, so that recall understands a query such as \"and for her?\". The file has a JSON list as for chat\n" +
+			"completions, oldest first. recall ignores messages of the roles system and developer. It accepts at most 20\n" +
+			"messages of the roles user, assistant and tool, with at most 4,096 bytes each. Mneme does not store them:\n" +
+			"\n" +
 			`  [{"role":"user","content":"What can I cook for my sister?"},{"role":"assistant","content":"For when?"}]`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,13 +47,13 @@ func (c commands) recall() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&req.UserId, "user", "", "the user")
 	f.StringVar(&req.Query, "query", "", "the query")
-	f.Uint32Var(&req.Candidates, "candidates", 0, "memories retrieved (20)")
-	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
-	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (400)")
-	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	f.Uint32Var(&req.Candidates, "candidates", 0, "number of candidates to retrieve (default 20)")
+	f.Uint32Var(&req.Memories, "memories", 0, "number of memories to show (default 5)")
+	f.Uint32Var(&req.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
+	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")
 	messagesFlag(cmd, &messages)
 	memories.FilterFlag(cmd, &chosen)
-	f.BoolVar(&answer, "answer", false, "have the query answered, too")
+	f.BoolVar(&answer, "answer", false, "answer the query, too")
 	command.Require(cmd, "user", "query")
 	return cmd
 }
