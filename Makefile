@@ -240,6 +240,7 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(T
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	$(GO) run ./local/configdoc > docs/configuration.md
 	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
+	$(GO) run ./local/configdoc names > names.tmp && mv names.tmp shared/platform/config/settings.txt
 	$(TOOLS)/helm-docs --chart-search-root charts --log-level warning
 	$(GO) run ./local/kustomize . deploy/k8s
 

@@ -30,7 +30,7 @@ func TestCheckModel(t *testing.T) {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
 	for _, want := range []string{
-		"filter", "generator", "scripted", "VALID AT FIRST", "FORM SEEN TO", "none", "WINDOW", "unknown", "larger model", "wrong: ",
+		"filter", "generator", "scripted", "REPAIRED,", "OUTPUT", "none", "WINDOW", "unknown", "larger model", "wrong: ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("prints no %q: %s", want, out)

@@ -77,7 +77,7 @@ func TestCheckGateway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &remembering{never: tt.never}
 			var out, errOut bytes.Buffer
-			code := cli.Execute(t.Context(), []string{"check", "gateway", "--gateway", f.serve(t), "--key", key, "--timeout", "5s"}, &out, &errOut)
+			code := cli.Execute(t.Context(), []string{"check", "gateway", "--url", f.serve(t), "--key", key, "--timeout", "5s"}, &out, &errOut)
 			if code != tt.code || !strings.Contains(out.String(), tt.out) {
 				t.Errorf("exit code %d, printed %q and %q", code, out.String(), errOut.String())
 			}

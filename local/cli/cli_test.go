@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,10 @@ type fake struct {
 	mnemev1connect.UnimplementedMemoryServiceHandler
 	mnemev1connect.UnimplementedDiagnosisServiceHandler
 	err error
+	// empty means that the service keeps nothing.
+	empty bool
+	// replaced means that newID replaced every memory that is read by id.
+	replaced bool
 	// messages receives the messages of each recall; nil drops them.
 	messages chan []*mnemev1.Message
 }
@@ -61,6 +66,9 @@ func turns() []*mnemev1.Turn {
 		Time: timestamppb.New(time.Unix(0, 0))}}
 }
 
+// newID is the memory that replaces others.
+const newID = "8f9619ff-8b86-5d01-b42d-00cf4fc964ff"
+
 func profile() *mnemev1.RecallResponse {
 	return &mnemev1.RecallResponse{
 		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints", Lines: []string{nasty + " [1]"}}},
@@ -80,15 +88,24 @@ func (f fake) Recall(_ context.Context, req *connect.Request[mnemev1.RecallReque
 	if f.messages != nil {
 		f.messages <- req.Msg.GetMessages()
 	}
+	if f.empty {
+		return answer(f, &mnemev1.RecallResponse{})
+	}
 	return answer(f, profile())
 }
 
 func (f fake) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+	if f.empty {
+		return answer(f, &mnemev1.AnswerResponse{Recall: &mnemev1.RecallResponse{}})
+	}
 	return answer(f, &mnemev1.AnswerResponse{Answer: nasty, CitedIds: []string{memID}, Recall: profile()})
 }
 
 func (f fake) ListMemories(_ context.Context,
 	req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
+	if f.empty {
+		return answer(f, &mnemev1.ListMemoriesResponse{})
+	}
 	next := "second"
 	if req.Msg.GetPageToken() != "" {
 		next = ""
@@ -103,12 +120,22 @@ func (f fake) ListMemories(_ context.Context,
 	return answer(f, &mnemev1.ListMemoriesResponse{Memories: []*mnemev1.Memory{m}, NextPageToken: next})
 }
 
-func (f fake) GetMemory(context.Context, *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
-	return answer(f, &mnemev1.GetMemoryResponse{Memory: one(), Sources: turns()})
+func (f fake) GetMemory(_ context.Context,
+	req *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
+	m := one()
+	if f.replaced {
+		m.Id, m.Status = req.Msg.GetMemoryId(), mnemev1.Status_STATUS_SUPERSEDED
+	}
+	return answer(f, &mnemev1.GetMemoryResponse{Memory: m, Sources: turns()})
 }
 
-func (f fake) GetMemoryHistory(context.Context,
-	*connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+func (f fake) GetMemoryHistory(_ context.Context,
+	req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+	if f.replaced {
+		return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{{Id: req.Msg.GetMemoryId()}, {
+			Id: newID, PredecessorIds: []string{req.Msg.GetMemoryId()}, SourceTurnIds: []string{"t9"}, Content: "lives in Lisbon\x1b[2J",
+		}}})
+	}
 	return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{one()}})
 }
 
@@ -126,10 +153,16 @@ func (f fake) ReleaseMemory(context.Context,
 
 func (f fake) GetWorkingMemory(context.Context,
 	*connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
+	if f.empty {
+		return answer(f, &mnemev1.GetWorkingMemoryResponse{})
+	}
 	return answer(f, &mnemev1.GetWorkingMemoryResponse{Turns: turns()})
 }
 
 func (f fake) GetCore(context.Context, *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+	if f.empty {
+		return answer(f, &mnemev1.GetCoreResponse{})
+	}
 	return answer(f, &mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: nasty, Version: 2}})
 }
 
@@ -159,13 +192,19 @@ func serve(t *testing.T, f fake) string {
 	return srv.URL
 }
 
-// run runs a command line without settings from the environment.
-func run(t *testing.T, args ...string) (code int, out, errOut string) {
+// noVariables clears the variables of the command line.
+func noVariables(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"MNEME_UTILIZER_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT",
+	for _, name := range []string{"MNEME_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT",
 		"OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		t.Setenv(name, "")
 	}
+}
+
+// run runs a command line without settings from the environment.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	noVariables(t)
 	if !slices.Contains(args, "--data") {
 		args = append([]string{"--data", filepath.Join(t.TempDir(), "nothing")}, args...)
 	}
@@ -189,7 +228,7 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "tenants.yaml"), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := func(addr, key string, args ...string) []string { return append(args, "--addr", addr, "--key", key) }
+	at := func(addr, key string, args ...string) []string { return append(args, "--url", addr, "--key", key) }
 	refusing := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty\x1b[2J"))})
 	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
 	several := serve(
@@ -303,7 +342,7 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 	addr := serve(t, fake{})
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
-			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key)...)
+			code, out, errOut := run(t, append(slices.Clone(args), "--url", addr, "--key", key)...)
 			if code != command.ExitOK || strings.ContainsFunc(out+errOut, control) {
 				t.Errorf("exit code %d, printed %q, %q", code, out, errOut)
 			}
@@ -325,7 +364,7 @@ func TestJSON(t *testing.T) {
 	}
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
-			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key, "--json")...)
+			code, out, errOut := run(t, append(slices.Clone(args), "--url", addr, "--key", key, "--json")...)
 			var got map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || errOut != "" {
 				t.Fatalf("exit code %d, %v, %q", code, err, errOut)
@@ -340,7 +379,7 @@ func TestJSON(t *testing.T) {
 			}
 		})
 	}
-	_, out, _ := run(t, "memories", "--user", "ana", "--addr", addr, "--key", key, "--json")
+	_, out, _ := run(t, "memories", "--user", "ana", "--url", addr, "--key", key, "--json")
 	var listed struct {
 		Memories []struct {
 			Content, Kind, Status, Speaker string
@@ -360,13 +399,13 @@ func TestJSON(t *testing.T) {
 func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	addr := serve(t, fake{})
 	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
-		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--addr", addr, "--key", key)
-		if code != command.ExitOK || strings.Contains(out, "quarantined: order") != want || strings.Contains(out, "window") == want ||
+		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--url", addr, "--key", key)
+		if code != command.ExitOK || strings.Contains(out, "quarantined:") != want || strings.Contains(out, "window") == want ||
 			strings.Contains(out, "core") == want {
 			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
 		}
 	}
-	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != command.ExitOK ||
+	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--url", addr, "--key", key); code != command.ExitOK ||
 		strings.TrimSpace(out) != memID+" is active" {
 		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
 	}
@@ -381,7 +420,7 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 		"ana",
 		"--filter",
 		`{"field":"metadata.colour","equals":"red"}`,
-		"--addr",
+		"--url",
 		addr,
 		"--key",
 		key,
@@ -390,7 +429,7 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
 	for _, given := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {
-		code, _, errOut := run(t, append(given, "--filter", `{"field":"colour","equals":"red"}`, "--addr", addr, "--key", key)...)
+		code, _, errOut := run(t, append(given, "--filter", `{"field":"colour","equals":"red"}`, "--url", addr, "--key", key)...)
 		if code != command.ExitUsage || !strings.Contains(errOut, "--filter.field: is not a field") {
 			t.Errorf("%v: exit code %d, %q", given, code, errOut)
 		}
@@ -398,10 +437,121 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 }
 
 func TestMemoriesAreShownWithWhoSaidThemWhen(t *testing.T) {
-	code, out, errOut := run(t, "memories", "--user", "ana", "--quarantined", "--addr", serve(t, fake{}), "--key", key)
-	for _, want := range []string{"SPEAKER", "SAID", "Ana", "2026-04-09", "2026-03"} {
+	code, out, errOut := run(t, "memories", "--user", "ana", "--quarantined", "--url", serve(t, fake{}), "--key", key)
+	for _, want := range []string{"SPEAKER", "EVENT", "STATUS", "version 2", "SOURCE", memID, "Ana", "2026-04-09", "2026-03"} {
 		if code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %s: there is no %s in %s", code, errOut, want, out)
+		}
+	}
+}
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	addr := serve(t, fake{replaced: true})
+	for name, args := range commands {
+		_, out, _ := run(t, append(slices.Clone(args), "--url", addr, "--key", key)...)
+		for line := range strings.Lines(out) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); strings.ContainsAny(line, "│┌├└") && n > 100 {
+				t.Errorf("%s: a line has %d characters:\n%s", name, n, out)
+				break
+			}
+		}
+	}
+	_, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--url", addr, "--key", key)
+	if strings.Contains(out, "EXPLORED") || !strings.Contains(out, "SHOWN") {
+		t.Errorf("want no column without values:\n%s", out)
+	}
+}
+
+func TestNothingIsKeptOfAnUnknownUser(t *testing.T) {
+	addr := serve(t, fake{empty: true})
+	for name, args := range map[string][]string{
+		"recall": {"recall", "--query", "Where?"}, "answer": {"recall", "--query", "Where?", "--answer"}, "why": {"why", "--query", "Where?"},
+		"memories": {"memories"}, "active": {"memories", "--active"}, "quarantined": {"memories", "--quarantined"},
+	} {
+		code, out, errOut := run(t, append(args, "--user", "no\x1b[2Jbody", "--url", addr, "--key", key)...)
+		if code != command.ExitOK || !strings.Contains(out, "nothing is kept of user no [2Jbody") {
+			t.Errorf("%s: exit code %d, %q, %q", name, code, out, errOut)
+		}
+	}
+	if _, out, _ := run(t, "recall", "--query", "?", "--user", "ana", "--url", serve(t, fake{}), "--key", key); strings.Contains(out, "is kept") {
+		t.Errorf("a known user: %q", out)
+	}
+}
+
+// The help texts have plain sentences. Clauses such as "what is kept" and words such as "whose" hide the subject.
+func TestTheHelpIsInPlainEnglish(t *testing.T) {
+	hidden := regexp.MustCompile(`(?i)\b(whose|nobody|anew|of which|what (is|was|it|they|has|had|a|that|others|models)|is there|good for)\b`)
+	for _, name := range []string{
+		"ingest", "memories", "history", "delete", "release", "export", "import", "recall", "why", "erase", "erasures", "usage",
+		"tenants create", "tenants change", "tenants suspend", "tenants resume", "tenants list", "keys create", "keys list", "keys revoke",
+		"replay", "migrate", "records", "reranker versions", "reranker rollback", "check model", "check gateway", "eval formation",
+		"eval recall", "mcp", "status", "trace", "version",
+	} {
+		code, out, _ := run(t, append(strings.Fields(name), "--help")...)
+		if code != command.ExitOK || hidden.MatchString(out) {
+			t.Errorf("%s: %q in\n%s", name, hidden.FindString(out), out)
+		}
+	}
+}
+
+func TestDeleteSaysWhatStays(t *testing.T) {
+	_, out, _ := run(t, "delete", "--user", "ana", memID, "--url", serve(t, fake{}), "--key", key)
+	for _, want := range []string{memID + " is retracted\n", "stays in the history", "mneme erase --user ana"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q", out, want)
+		}
+	}
+}
+
+func TestUnknownVariablesAreWarnedOfOnce(t *testing.T) {
+	t.Setenv("MNEME_API_KYE", "hunter2")
+	t.Setenv("MNEME_NO_SUCH_THING", "hunter2")
+	_, _, errOut := run(t, "memories", "--user", "ana", "--url", serve(t, fake{}), "--key", key)
+	for _, want := range []string{
+		"mneme: warning: the variable MNEME_API_KYE is not a setting of Mneme; did you mean MNEME_API_KEY?\n",
+		"mneme: warning: the variable MNEME_NO_SUCH_THING is not a setting of Mneme\n",
+	} {
+		if strings.Count(errOut, want) != 1 || strings.Contains(errOut, "hunter2") {
+			t.Errorf("%q lacks %q", errOut, want)
+		}
+	}
+}
+
+func TestOneVariableNamesTheGateway(t *testing.T) {
+	for name, serve := range map[string]func() (addr string, args []string){
+		"utilizer": func() (string, []string) { return serve(t, fake{}), []string{"memories", "--user", "ana"} },
+		"reranker": func() (string, []string) { return serveReranker(t), []string{"reranker", "versions"} },
+		"usage":    func() (string, []string) { return serveUsage(t), []string{"usage"} },
+	} {
+		addr, args := serve()
+		noVariables(t)
+		t.Setenv("MNEME_URL", addr+"/")
+		t.Setenv("MNEME_API_KEY", key)
+		var out, errOut bytes.Buffer
+		if code := cli.Execute(t.Context(), append(args, "--data", t.TempDir()), &out, &errOut); code != command.ExitOK {
+			t.Errorf("%s: exit code %d, %q", name, code, errOut.String())
+		}
+	}
+}
+
+// A URL of the local gateway does not hide the rest of the local Mneme, such as its brokers and traces.
+func TestTheURLOfTheLocalGatewayNamesTheLocalMneme(t *testing.T) {
+	dir := t.TempDir()
+	traces := httptest.NewServer(http.NotFoundHandler())
+	defer traces.Close()
+	content, err := json.Marshal(standalone.Connection{
+		Gateway: "http://127.0.0.1:1", Utilizer: "http://127.0.0.1:1", APIKey: key, Tenant: "local", Traces: traces.URL,
+	})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, says := range map[string]string{"http://127.0.0.1:1": "is not stored", "http://127.0.0.1:2": "only a local Mneme"} {
+		_, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir, "--url", url, "--key", key)
+		if !strings.Contains(errOut, says) {
+			t.Errorf("%s: says %q, want %q", url, errOut, says)
 		}
 	}
 }

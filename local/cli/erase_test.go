@@ -135,7 +135,7 @@ func serveData(t *testing.T, d *data) []string {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return []string{"--user", "ana", "--addr", srv.URL, "--key", key}
+	return []string{"--user", "ana", "--url", srv.URL, "--key", key}
 }
 
 func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	if code != command.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	for _, want := range []string{"1s have passed", "it waits for " + waited, "mneme erase --user ana --erasure x1", "mneme erasures"} {
+	for _, want := range []string{"the timeout of 1s is over", "it waits for " + waited, "mneme erase --user ana --erasure x1", "mneme erasures"} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("%q is missing in %q", want, errOut)
 		}
@@ -181,10 +181,10 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	}
 }
 
-// Only an erasure that the command stops waiting for goes on by itself.
+// Only an erasure that the command stops waiting for continues.
 func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
 	code, _, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{ended: true})...)...)
-	if code != command.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "goes on") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "continues") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
@@ -280,7 +280,7 @@ func TestExportAndImportOfAFile(t *testing.T) {
 	}
 	code, out, errOut := run(t, append([]string{"import", file}, at...)...)
 	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out,
-		"embedded anew") {
+		"embedded again") {
 		t.Errorf("exit code %d, %q, %q, imported %q", code, out, errOut, d.imported)
 	}
 }

@@ -74,7 +74,7 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errOut := run(t, "ingest", file, "--json", "--addr", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
+	code, out, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
 	if code != command.ExitFailed || !strings.Contains(errOut, "2999") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
@@ -155,7 +155,7 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, printed, errOut := run(t, "ingest", file, "--json", "--addr", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
+	code, printed, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
 	if code != command.ExitFailed || !strings.Contains(errOut, "2 turns became dead letters") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // childArgs names the variable with arguments in JSON. With it, the test binary acts as the command.
-const childArgs = "MNEME_TEST_CLI_ARGS"
+const childArgs = "TEST_CLI_ARGS"
 
 // restCall is a call of the gateway's own API.
 type restCall struct {
@@ -136,7 +136,7 @@ func TestMCPOverStandardInputAndOutput(t *testing.T) {
 		os.Exit(cli.Execute(context.Background(), args, os.Stdout, os.Stderr))
 	}
 	g, addr := newGateway(t, 0)
-	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr + "/", "MNEME_API_KEY=" + key}, "--user", "..")
+	s := start(t, []string{"MNEME_URL=" + addr + "/", "MNEME_API_KEY=" + key}, "--user", "..")
 	tools, err := s.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) != 13 {
 		t.Fatalf("%+v, %v", tools, err)
@@ -223,7 +223,7 @@ func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *te
 	call := func(id, tool, args string) string {
 		return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
 	}
-	got := converse(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key},
+	got := converse(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=" + key},
 		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},`+
 			`"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 5<<20),
@@ -243,12 +243,12 @@ func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *te
 
 func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 	_, addr := newGateway(t, http.StatusTooManyRequests)
-	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
+	s := start(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
 	text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x"})
 	if !isError || text != "over the limit of turns per minute; try again in 1 s" {
 		t.Errorf("%t %q", isError, text)
 	}
-	wrong := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=other"}, "--user", "ana")
+	wrong := start(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=other"}, "--user", "ana")
 	for _, tool := range []string{"add_memory", "recall"} {
 		args := map[string]any{"text": "x"}
 		if tool == "recall" {
@@ -258,7 +258,7 @@ func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 			t.Errorf("%s: %t %q", tool, isError, text)
 		}
 	}
-	away := start(t, []string{"MNEME_GATEWAY_URL=http://127.0.0.1:1", "MNEME_API_KEY=" + key})
+	away := start(t, []string{"MNEME_URL=http://127.0.0.1:1", "MNEME_API_KEY=" + key})
 	if text, isError := callTool(t, away, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); !isError ||
 		!strings.Contains(text, "does not answer") || strings.Contains(text, "ana") {
 		t.Errorf("%t %q", isError, text)
@@ -270,7 +270,7 @@ func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 
 func TestMessagesThatTheGatewayLeavesOutAreNamed(t *testing.T) {
 	_, addr := newGateway(t, http.StatusMultiStatus)
-	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
+	s := start(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
 	text, isError := callTool(t, s, "add_memory", map[string]any{"run_id": "r", "messages": []any{
 		map[string]any{"role": "user", "content": "I live in Porto."}, map[string]any{"role": "user", "content": " "},
 	}})
@@ -290,12 +290,12 @@ func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := []string{"MNEME_GATEWAY_URL=", "MNEME_API_KEY=", "MNEME_UTILIZER_URL=http://127.0.0.1:1"}
+	none := []string{"MNEME_URL=", "MNEME_API_KEY="}
 	s := start(t, none, "--data", folder)
 	if text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); isError || len(g.taken()) != 2 {
 		t.Errorf("%t %q", isError, text)
 	}
-	t.Setenv("MNEME_GATEWAY_URL", "")
+	t.Setenv("MNEME_URL", "")
 	older := t.TempDir()
 	left := []byte(`{"utilizer":"http://127.0.0.1:1","api_key":"x"}`)
 	if err := os.WriteFile(filepath.Join(older, "connection.json"), left, 0o600); err != nil {
@@ -306,8 +306,8 @@ func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"mcp"}, command.ExitUnreachable, "no gateway"},
-		{[]string{"mcp", "--gateway", addr}, command.ExitUsage, "--gateway (or MNEME_GATEWAY_URL) needs --key"},
+		{[]string{"mcp"}, command.ExitUnreachable, "no address"},
+		{[]string{"mcp", "--url", addr}, command.ExitUsage, "--url (or MNEME_URL) needs --key"},
 		{[]string{"mcp", "--data", older}, command.ExitFailed, "runs without a gateway"},
 		{[]string{"mcp", "--user", strings.Repeat("x", 300)}, command.ExitUsage, "--user"},
 		{[]string{"mcp", "now"}, command.ExitUsage, "now"},

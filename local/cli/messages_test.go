@@ -26,7 +26,7 @@ func TestMessagesAreReadAsForChatCompletions(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, _, errOut := run(t, "recall", "--user", "ana", "--query", "and for her?", "--messages", file, "--addr", addr, "--key", key)
+		code, _, errOut := run(t, "recall", "--user", "ana", "--query", "and for her?", "--messages", file, "--url", addr, "--key", key)
 		if code != command.ExitOK {
 			t.Fatalf("%s: exit code %d, %s", content, code, errOut)
 		}
@@ -51,13 +51,13 @@ func TestMessagesThatAreNoneAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, given := range []string{"recall", "why"} {
-			code, _, errOut := run(t, given, "--user", "ana", "--query", "?", "--messages", file, "--addr", addr, "--key", key)
+			code, _, errOut := run(t, given, "--user", "ana", "--query", "?", "--messages", file, "--url", addr, "--key", key)
 			if code != command.ExitUsage || !strings.Contains(errOut, says) || !strings.Contains(errOut, file) {
 				t.Errorf("%s of %s: exit code %d, %q, want %q", given, content, code, errOut, says)
 			}
 		}
 	}
-	code, _, errOut := run(t, "recall", "--user", "ana", "--query", "?", "--messages", "nowhere.json", "--addr", addr, "--key", key)
+	code, _, errOut := run(t, "recall", "--user", "ana", "--query", "?", "--messages", "nowhere.json", "--url", addr, "--key", key)
 	if code != command.ExitUsage || !strings.Contains(errOut, "nowhere.json") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}

@@ -60,9 +60,8 @@ func serveReranker(t *testing.T) string {
 }
 
 func TestRerankerCommands(t *testing.T) {
-	t.Setenv("MNEME_RERANKER_URL", "")
-	url, utilizer := serveReranker(t), serve(t, fake{})
-	at := func(args ...string) []string { return append(args, "--reranker", url, "--key", key) }
+	url := serveReranker(t)
+	at := func(args ...string) []string { return append(args, "--url", url, "--key", key) }
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -70,16 +69,14 @@ func TestRerankerCommands(t *testing.T) {
 		says []string
 	}{
 		{"versions", at("reranker", "versions"), command.ExitOK,
-			[]string{"back to 1, in use", "0.250", "what every tenant starts from", "test/1", "0.5000", "0.2500"}},
+			[]string{"rolled back to 1, in use", "STATE", "0.250", "start of every tenant", "test/1", "0.5000", "0.2500"}},
 		{"a rollback", at("reranker", "rollback", "--to", "0"), command.ExitOK, []string{"version 8 has the weights of version 0"}},
-		{"a rollback beside the utilizer", at("reranker", "rollback", "--to", "6", "--addr", utilizer), command.ExitOK, []string{"of version 6"}},
 		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), command.ExitUsage, []string{"version: is not kept"}},
 		{"no version", at("reranker", "rollback"), command.ExitUsage, []string{"--to is missing"}},
 		{"less than no version", at("reranker", "rollback", "--to", "-1"), command.ExitUsage, []string{"--to"}},
 		{"no command", at("reranker", "forget"), command.ExitUsage, []string{`"forget"`}},
-		{"no address", []string{"reranker", "versions", "--addr", utilizer, "--key", key}, command.ExitUsage, []string{"--reranker"}},
-		{"no key", []string{"reranker", "versions", "--reranker", url}, command.ExitUsage, []string{"needs --key"}},
-		{"another key", []string{"reranker", "versions", "--reranker", url, "--key", "mneme_other"}, command.ExitUnreachable,
+		{"no key", []string{"reranker", "versions", "--url", url}, command.ExitUsage, []string{"needs --key"}},
+		{"another key", []string{"reranker", "versions", "--url", url, "--key", "mneme_other"}, command.ExitUnreachable,
 			[]string{"MNEME_API_KEY"}},
 		{"nothing running", []string{"reranker", "versions"}, command.ExitUnreachable, []string{"mneme up"}},
 	} {

@@ -30,9 +30,9 @@ type Formation struct {
 
 // Flags adds the flags.
 func (a *Formation) Flags(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.Strategies, "strategy", nil, "strategies to measure, the first on top (all)")
+	f.StringSliceVar(&a.Strategies, "strategy", nil, "strategies to measure, in this order (default: all)")
 	f.StringVar(&a.Policy, "policy", string(tenant.PolicyEmbedded), "embedded, or llm with the model of MNEME_LLM_*")
-	f.StringVar(&a.Saliency, "saliency", "", "gate, mark or off, for all strategies (the default of each)")
+	f.StringVar(&a.Saliency, "saliency", "", "mode of the filter for all strategies: gate, mark or off (default: the mode of each strategy)")
 }
 
 // names returns the strategies to measure, each once.

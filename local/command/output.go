@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
@@ -20,15 +19,6 @@ func WriteJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// NewTable makes a table that renders to w.
-func NewTable(w io.Writer, header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(header)
-	return t
 }
 
 // NewBar makes a progress bar. It prints only if w is a terminal.

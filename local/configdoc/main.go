@@ -1,5 +1,6 @@
 // Command configdoc writes the configuration reference, docs/configuration.md, from the services' settings. With the
-// argument chart it writes charts/mneme/files/settings.yaml, the names of each binary's settings.
+// argument chart it writes charts/mneme/files/settings.yaml, the names of each binary's settings. With the argument names
+// it writes shared/platform/config/settings.txt, the names of the settings of all programs.
 package main
 
 import (
@@ -8,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/command"
+	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -16,8 +20,11 @@ import (
 
 func main() {
 	out := document()
-	if slices.Equal(os.Args[1:], []string{"chart"}) {
+	switch {
+	case slices.Equal(os.Args[1:], []string{"chart"}):
 		out = names()
+	case slices.Equal(os.Args[1:], []string{"names"}):
+		out = allNames()
 	}
 	if _, err := os.Stdout.WriteString(out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +53,8 @@ func document() string {
 	}
 	return "# Configuration\n\n" +
 		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in force,\n" +
-		"without secrets. `--check-config` checks them and exits. `make generate` writes this page.\n\n" +
+		"without secrets. `--check-config` checks them and exits. Programs warn about a variable `MNEME_...` that no setting\n" +
+		"uses. `make generate` writes this page.\n\n" +
 		first() + "\n" + config.Markdown(sections)
 }
 
@@ -69,6 +77,20 @@ func everywhere(row config.Row, services []runner.Service) bool {
 		}
 	}
 	return true
+}
+
+// allNames returns the contents of shared/platform/config/settings.txt.
+func allNames() string {
+	all := append([]string{servers.CacheEnv}, console.Variables()...)
+	rows := slices.Concat(config.Describe[wiring.Migration](), config.Describe[command.JudgeSettings]())
+	for _, s := range standalone.AllServices() {
+		rows = append(rows, s.Settings()...)
+	}
+	for _, row := range rows {
+		all = append(all, row.Name)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "\n") + "\n"
 }
 
 // names returns the contents of charts/mneme/files/settings.yaml. The command line's settings are the settings of

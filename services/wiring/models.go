@@ -71,19 +71,28 @@ func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records
 	return store, nil
 }
 
+// OpenUsage opens the counts of the tenants' usage. The caller closes the connection with the returned function.
+func (r Redis) OpenUsage(tel *telemetry.Telemetry) (*usage.Counter, func() error, error) {
+	client, err := r.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	counter, err := usage.New(client, usage.Options{Meter: tel.Meter.Meter(Scope), Log: tel.Log})
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return counter, client.Close, nil
+}
+
 func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error {
 	if !m.configured() {
 		return nil
 	}
-	client, err := r.client(tel)
+	counter, free, err := r.OpenUsage(tel)
 	if err != nil {
 		return err
 	}
-	b.OnClose("redis of usage", client.Close)
-	counter, err := usage.New(client, usage.Options{Meter: tel.Meter.Meter(Scope), Log: tel.Log})
-	if err != nil {
-		return err
-	}
+	b.OnClose("redis of usage", free)
 	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil }) // after all users of models have stopped
 	b.Background(runner.Task{Name: "usage", Run: counter.Run})
 	m.used = func(ctx context.Context, tenant string, tokens int64) {

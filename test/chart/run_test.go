@@ -65,8 +65,8 @@ func (i installation) job(t *testing.T, kind, component string) {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(i.programs, "mneme"), args...)
 	cmd.Env = i.environ(component)
 	for _, e := range maps(at[[]any](container, "env")) {
-		if e["name"] == "MNEME_GATEWAY_URL" {
-			cmd.Env = append(cmd.Env, "MNEME_GATEWAY_URL=http://"+i.addrs["gateway"])
+		if e["name"] == "MNEME_URL" {
+			cmd.Env = append(cmd.Env, "MNEME_URL=http://"+i.addrs["gateway"])
 		}
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {

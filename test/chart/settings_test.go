@@ -88,7 +88,7 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 		"a secret of a job": {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
 		"not of the job": {pod("migration", "MNEME_BOOSTER_MODEL_PARALLEL"),
 			"migration.pod.extraEnv.MNEME_BOOSTER_MODEL_PARALLEL: there is no such"},
-		"not of the test": {pod("test", "MNEME_GATEWAY_URL"), "test.pod.extraEnv.MNEME_GATEWAY_URL: there is no such setting"},
+		"not of the test": {pod("test", "MNEME_URL"), "test.pod.extraEnv.MNEME_URL: there is no such setting"},
 		"Kubernetes' unit": {map[string]any{"defaults": map[string]any{"extraEnv": map[string]any{"GOMEMLIMIT": "400Mi"}}},
 			"defaults.extraEnv.GOMEMLIMIT: is 400Mi, want"},
 		"another's directory": {authorities, "extraEnv.SSL_CERT_DIR: is set by the value certificateAuthorities"},

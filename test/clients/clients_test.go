@@ -60,7 +60,7 @@ func TestClientsOfOthers(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(c.name, func(t *testing.T) {
 			dir := install(t, root, c.folder)
-			c.run(t, dir, "MNEME_URL="+stack.Gateway, "MNEME_KEY="+stack.APIKey, "MNEME_API_KEY="+stack.APIKey)
+			c.run(t, dir, "MNEME_URL="+stack.Gateway, "MNEME_API_KEY="+stack.APIKey)
 		})
 	}
 }

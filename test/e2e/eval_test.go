@@ -162,7 +162,7 @@ func TestRecallIsComparedWithVariants(t *testing.T) {
 func evaluate(t *testing.T, file string) evaluated {
 	t.Helper()
 	var r evaluated
-	execute(t, &r, "--data", file, "--connect", "--addr", shared.URL(t, harness.Utilizer), "--key", harness.KeyOf(tenantEval),
+	execute(t, &r, "--data", file, "--connect", "--url", shared.URL(t, harness.Utilizer), "--key", harness.KeyOf(tenantEval),
 		"--brokers", shared.Servers.Broker.Addr(), "--tenant", tenantEval, "--timed", "12")
 	return r
 }

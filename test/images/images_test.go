@@ -191,7 +191,7 @@ func TestCommandLineRunsAloneInItsImage(t *testing.T) {
 	defer services.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := image(ctx, t, "mneme", services.Certificate(), "recall", "--addr", services.URL, "--key", "k", "--user", "u", "--query", "tea")
+	cmd := image(ctx, t, "mneme", services.Certificate(), "recall", "--url", services.URL, "--key", "k", "--user", "u", "--query", "tea")
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() == 3 {
 		t.Errorf("ended with %v\n%s", err, out)

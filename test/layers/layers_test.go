@@ -76,9 +76,9 @@ var order = []string{
 	"workflows/consolidation", "workflows/erasure",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/formation", "evaluation/baseline", "evaluation/recall", "evaluation/modelcheck",
-	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/kustomize", "local/command",
+	"local/servers", "local/traceview", "local/standalone", "local/kustomize", "local/command",
 	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall", "local/cli/erasure",
-	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",
+	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli", "local/configdoc",
 	"cmd",
 	// programs that show the client
 	"examples",

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/local/command"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 // Console is one run of the command line. Results go to Out, all other output to Err.
@@ -30,13 +30,18 @@ type Console struct {
 func (c *Console) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.BoolVar(&c.JSON, "json", false, "print JSON instead of tables")
-	f.StringVar(&c.Dir, "data", command.DefaultDir, "data folder of the local Mneme (up), where its address is found")
+	f.StringVar(&c.Dir, "data", command.DefaultDir, "data folder of the local Mneme (mneme up)")
 	c.Target.flags(f)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, unknown := range config.Unrecognized(config.Environ(), nil) {
+			fmt.Fprintf(c.Err, "mneme: warning: the variable %s\n", command.Printable(unknown.String()))
+		}
+		return checkTexts(cmd)
+	}
 }
 
 // Table makes a table that renders to the output.
-func (c *Console) Table(header ...any) table.Writer { return command.NewTable(c.Out, header...) }
+func (c *Console) Table(header ...any) *command.Table { return command.NewTable(c.Out, header...) }
 
 // texts are the flags that are sent as text. Flags that name files may have any bytes.
 var texts = []string{"user", "query", "expect", "expect-text", "tenant", "prefix", "handler"}

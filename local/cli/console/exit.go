@@ -47,13 +47,13 @@ func isUnreachable(err error) bool {
 func Hint(err error) string {
 	switch {
 	case errors.Is(err, standalone.ErrNotRunning):
-		return "start one with `mneme up` (or `make up`), or point at one with --addr and --key"
+		return "start one with `mneme up`, or name one with --url and --key"
 	case errors.Is(err, standalone.ErrInUse):
 		return "stop that one first, or choose another folder with --data"
 	case connect.CodeOf(err) == connect.CodeUnauthenticated:
 		return "check --key or MNEME_API_KEY"
 	case connect.CodeOf(err) == connect.CodeUnavailable:
-		return "is it running? `mneme up` starts a local one; --addr names another"
+		return "is it running? `mneme up` starts a local one; --url names another"
 	}
 	return ""
 }

@@ -10,7 +10,6 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/otelconnect"
 
-	"github.com/mneme-memory/mneme/local/command"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -123,22 +122,3 @@ func (s *Session) Close(ctx context.Context) {
 	_ = s.Telemetry.Shutdown(context.WithoutCancel(ctx))
 	http.DefaultClient.CloseIdleConnections()
 }
-
-// ConnectReranker is Connect for commands that need the reranker's address.
-func (c *Console) ConnectReranker(ctx context.Context) (*Session, error) {
-	named := cmp.Or(c.Target.reranker, os.Getenv(EnvReranker))
-	if named != "" && cmp.Or(c.Target.key, os.Getenv(EnvKey)) == "" {
-		return nil, command.Usage(fmt.Errorf("--reranker (or %s) needs --key (or %s)", EnvReranker, EnvKey))
-	}
-	conn, err := c.Target.Resolve(c.Dir)
-	if err != nil && named == "" {
-		return nil, err
-	}
-	if conn.Reranker == "" {
-		return nil, command.Usage(fmt.Errorf("the address of the reranker is not known: name it with --reranker (or %s)", EnvReranker))
-	}
-	return c.Open(ctx, conn)
-}
-
-// TenantID returns the tenant of the flag or the environment; empty if neither names one.
-func (t Target) TenantID() string { return cmp.Or(t.tenant, os.Getenv(EnvTenant)) }

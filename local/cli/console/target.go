@@ -12,98 +12,85 @@ import (
 	"github.com/mneme-memory/mneme/local/standalone"
 )
 
-// Environment variables with the addresses of a remote Mneme.
+// Environment variables of a Mneme that runs elsewhere.
 const (
-	EnvAddr     = "MNEME_UTILIZER_URL"
-	EnvReranker = "MNEME_RERANKER_URL"
-	EnvKey      = "MNEME_API_KEY"
-	EnvBrokers  = "MNEME_KAFKA_BROKERS"
-	EnvTenant   = "MNEME_TENANT"
-	// EnvGateway is the variable with the URL of a remote gateway.
-	EnvGateway = "MNEME_GATEWAY_URL"
+	EnvURL     = "MNEME_URL"
+	EnvKey     = "MNEME_API_KEY"
+	EnvBrokers = "MNEME_KAFKA_BROKERS"
+	EnvTenant  = "MNEME_TENANT"
 )
+
+// Variables returns the environment variables of the command line. Some commands also read settings of services.
+func Variables() []string { return []string{EnvURL, EnvKey, EnvBrokers, EnvTenant} }
 
 // Target is the Mneme that a command calls. Flags come first, then the environment, then the data folder of `mneme
 // up`.
 type Target struct {
-	addr, reranker, key, tenant string
-	brokers                     []string
+	url, key, tenant string
+	brokers          []string
 }
 
 func (t *Target) flags(f *pflag.FlagSet) {
-	f.StringVar(&t.addr, "addr", "", "base URL of the utilizer (or "+EnvAddr+")")
-	f.StringVar(&t.reranker, "reranker", "", "base URL of the reranker (or "+EnvReranker+")")
-	f.StringVar(&t.key, "key", "", "API key; prefer "+EnvKey+", since other users of the machine can see flags")
+	f.StringVar(&t.url, "url", "", "base URL of the gateway (or "+EnvURL+"); default: the local Mneme of --data")
+	f.StringVar(&t.key, "key", "", "API key; prefer "+EnvKey+", because other users of the machine can see flags")
 	f.StringSliceVar(&t.brokers, "brokers", nil, "Kafka brokers, host:port (or "+EnvBrokers+")")
-	f.StringVar(&t.tenant, "tenant", "", "tenant that events are published for (or "+EnvTenant+")")
+	f.StringVar(&t.tenant, "tenant", "", "tenant of the API key (or "+EnvTenant+")")
 }
 
-// Resolve returns the connection of the Mneme to call.
+// TenantID returns the tenant of the flag or the environment; empty if neither names one.
+func (t Target) TenantID() string { return cmp.Or(t.tenant, os.Getenv(EnvTenant)) }
+
+// Resolve returns the connection of the Mneme to call. A named URL wins over the data folder dir, unless it is the
+// URL of the Mneme that runs on the folder. The folder's key is sent to the folder's addresses only.
 func (t Target) Resolve(dir string) (standalone.Connection, error) {
+	url := strings.TrimSuffix(cmp.Or(t.url, os.Getenv(EnvURL)), "/")
 	c := standalone.Connection{
-		Utilizer: strings.TrimSuffix(cmp.Or(t.addr, os.Getenv(EnvAddr)), "/"),
-		Reranker: strings.TrimSuffix(cmp.Or(t.reranker, os.Getenv(EnvReranker)), "/"),
-		APIKey:   cmp.Or(t.key, os.Getenv(EnvKey)),
-		Tenant:   cmp.Or(t.tenant, os.Getenv(EnvTenant)),
-		Brokers:  t.brokers,
+		Gateway: url, Utilizer: url, Reranker: url, // the gateway passes on calls of the services
+		APIKey: cmp.Or(t.key, os.Getenv(EnvKey)), Tenant: t.TenantID(), Brokers: t.brokers,
 	}
 	if list := os.Getenv(EnvBrokers); len(c.Brokers) == 0 && list != "" {
 		c.Brokers = strings.Split(list, ",")
 	}
-	if c.Utilizer != "" {
-		// The local folder's key is used for local addresses only.
-		if c.APIKey == "" {
-			return c, command.Usage(fmt.Errorf("--addr (or %s) needs --key (or %s)", EnvAddr, EnvKey))
-		}
-		return c, nil
-	}
 	local, err := standalone.LoadConnection(dir)
-	if err != nil {
-		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, EnvAddr, EnvKey, dir)
+	switch {
+	case err == nil && (url == "" || url == local.Gateway):
+		return resolveLocal(c, local)
+	case url == "":
+		return c, fmt.Errorf("no address: %w (looked for --url, %s, and in the folder %q)", err, EnvURL, dir)
+	case c.APIKey == "":
+		return c, command.Usage(fmt.Errorf("--url (or %s) needs --key (or %s)", EnvURL, EnvKey))
 	}
-	if c.Tenant != "" && c.Tenant != local.Tenant {
-		// The folder's key belongs to the folder's tenant, even if the environment contains it. A command for another
-		// tenant must not change that tenant's users.
-		if c.APIKey == "" || c.APIKey == local.APIKey {
-			return c, command.Usage(fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
-				EnvTenant, c.Tenant, local.Tenant, EnvKey))
-		}
+	return c, nil
+}
+
+// resolveLocal returns the connection of the local Mneme, with the key and the brokers that were named.
+func resolveLocal(named, local standalone.Connection) (standalone.Connection, error) {
+	otherKey := named.APIKey != "" && named.APIKey != local.APIKey
+	// The folder's key belongs to the folder's tenant, even if the environment contains it. A command for another
+	// tenant must not change that tenant's users.
+	if named.Tenant != "" && named.Tenant != local.Tenant && !otherKey {
+		return named, command.Usage(fmt.Errorf(
+			"--tenant (or %s) is %q, but the local Mneme's key belongs to the tenant %q: give the other tenant's key with --key (or %s)",
+			EnvTenant, named.Tenant, local.Tenant, EnvKey))
 	}
-	if c.APIKey != "" && c.APIKey != local.APIKey {
-		local.Tenant = c.Tenant  // the command line does not know the key's tenant
-		if local.Gateway != "" { // the gateway also accepts keys made at run time
+	if otherKey {
+		local.Tenant, local.APIKey = named.Tenant, named.APIKey // the command line does not know the key's tenant
+		if local.Gateway != "" {                                // the gateway also accepts keys made at run time
 			local.Utilizer, local.Reranker = local.Gateway, local.Gateway
 		}
 	}
-	local.APIKey = cmp.Or(c.APIKey, local.APIKey)
-	if len(c.Brokers) > 0 {
-		local.Brokers = c.Brokers
-	}
-	if c.Reranker != "" && c.APIKey != "" { // the local folder's key is used for local addresses only
-		local.Reranker = c.Reranker
+	if len(named.Brokers) > 0 {
+		local.Brokers = named.Brokers
 	}
 	return local, nil
 }
 
-// Gateway returns the gateway's connection. The local folder's key is used for local addresses only.
-func (t Target) Gateway(flag, dir string) (standalone.Connection, error) {
-	c := standalone.Connection{
-		Gateway: strings.TrimSuffix(cmp.Or(flag, os.Getenv(EnvGateway)), "/"), APIKey: cmp.Or(t.key, os.Getenv(EnvKey)),
-		Tenant: cmp.Or(t.tenant, os.Getenv(EnvTenant)),
+// ResolveGateway is Resolve for commands that call only the gateway.
+func (t Target) ResolveGateway(dir string) (standalone.Connection, error) {
+	c, err := t.Resolve(dir)
+	if err == nil && c.Gateway == "" {
+		err = fmt.Errorf("the Mneme of the folder %q runs without a gateway: restart it, or name another gateway with --url", dir)
 	}
-	if c.Gateway == "" {
-		local, err := standalone.LoadConnection(dir)
-		if err != nil {
-			return c, fmt.Errorf("no gateway: %w (looked for --gateway with --key, %s with %s, and in the folder %q)", err, EnvGateway, EnvKey, dir)
-		}
-		c.Gateway, c.APIKey, c.Traces = local.Gateway, cmp.Or(c.APIKey, local.APIKey), local.Traces
-		if c.Gateway == "" {
-			return c, fmt.Errorf("the Mneme of the folder %q runs without a gateway: start it anew, or name another by --gateway", dir)
-		}
-	}
-	if c.APIKey == "" {
-		return c, command.Usage(fmt.Errorf("--gateway (or %s) needs --key (or %s)", EnvGateway, EnvKey))
-	}
-	c.Utilizer, c.Reranker = c.Gateway, c.Gateway // the gateway passes on calls of the services
-	return c, nil
+	c.Utilizer, c.Reranker = c.Gateway, c.Gateway
+	return c, err
 }

@@ -35,18 +35,22 @@ func (c commands) ingest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest FILE",
 		Short: "Publish the conversations of a file and wait until their memories are formed",
-		Long: "ingest publishes a file's conversations as session events. The file is JSON lines, one turn each:\n\n" +
-			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user",` + "\n" +
-			`   "text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
-			"(in one line). turn_id (unique per user, over all sessions; else made of session, time, speaker and text), speaker and\n" +
-			"role (user, assistant or tool) may be left out, caption describes an image, metadata (a JSON object), agent_id, app_id and\n" +
-			"run_id are kept with the memories. A turn's text has 32,768 bytes at most.\n" +
-			"Or it is a LoCoMo file, a JSON list of samples: each becomes a user. Publishing a file again has no effect.",
+		Long: "ingest publishes the conversations of a file as session events. The file has JSON lines, one turn on each\n" +
+			"line:\n" +
+			"\n" +
+			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user","text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n" +
+			"\n" +
+			"These fields are optional: turn_id, speaker, role, caption, metadata, agent_id, app_id and run_id. A turn_id\n" +
+			"is unique among all turns of a user. By default it is derived from session, time, speaker and text. A role\n" +
+			"is user, assistant or tool. A caption describes an image. Memories keep metadata (a JSON object), agent_id,\n" +
+			"app_id and run_id. A text has at most 32,768 bytes.\n" +
+			"The file may also be a LoCoMo file, a JSON list of samples. Each sample becomes a user. Publishing a file\n" +
+			"again has no effect.",
 		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
 	}
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is published")
-	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for the memories")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return after publishing; do not wait for the memories")
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "maximum wait for the memories")
 	return cmd
 }
 
@@ -73,10 +77,10 @@ func (c commands) runIngest(ctx context.Context, file string, wait bool, timeout
 		return err
 	}
 	if n := len(out.Refused); n > 0 {
-		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, out.Refused[0])
+		return fmt.Errorf("%d events were refused and became dead letters (`mneme replay --list`); the first: %s", n, out.Refused[0])
 	}
 	if n := len(out.Dead); n > 0 {
-		return fmt.Errorf("%d turns became dead letters (`mneme replay --list`), the first: %s", n, out.Dead[0])
+		return fmt.Errorf("%d turns became dead letters (`mneme replay --list`); the first: %s", n, out.Dead[0])
 	}
 	return nil
 }

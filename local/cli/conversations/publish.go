@@ -66,7 +66,7 @@ func openBus(ctx context.Context, s *console.Session) (*wiring.BusClient, error)
 	}
 	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.Telemetry)
 	if err != nil {
-		return nil, fmt.Errorf("reach kafka: %w", err)
+		return nil, fmt.Errorf("connect to kafka: %w", err)
 	}
 	return busClient, nil
 }
@@ -146,8 +146,8 @@ func awaitFormed(ctx context.Context, s *console.Session, sessions []dataset.Ses
 			return dead.isAbandoned(session), err
 		})
 		if ctx.Err() != nil {
-			return fmt.Errorf("the memories of %d of %d sessions are not formed yet, the first is session %s of %s: %w"+
-				" (`mneme replay --list` shows what was refused)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
+			return fmt.Errorf("the memories of %d of %d sessions are not formed yet; the first is session %s of %s: %w"+
+				" (`mneme replay --list` shows the dead letters)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
 		}
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func awaitFormed(ctx context.Context, s *console.Session, sessions []dataset.Ses
 func isFormed(ctx context.Context, s *console.Session, session dataset.Session) (bool, error) {
 	res, err := s.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
 	if err != nil {
-		return false, fmt.Errorf("ask for session %s: %w", session.ID, err)
+		return false, fmt.Errorf("get session %s: %w", session.ID, err)
 	}
 	return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
 }

@@ -21,7 +21,7 @@ import (
 const erasePoll = 250 * time.Millisecond
 
 // errLeft says that the scan after an erasure found data.
-var errLeft = errors.New("something is left of the user, or has come in since: see the column \"after\"")
+var errLeft = errors.New("something is left of the user, or new data has arrived: see the column \"after\"")
 
 func (c commands) erase() *cobra.Command {
 	var user, begun string
@@ -29,26 +29,26 @@ func (c commands) erase() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "erase --user USER [--erasure ID]",
-		Short: "Erase everything that is kept of a user, and prove it by a scan",
-		Long: "erase removes everything that is kept of a user: memories, turns, sessions and the core block, the working window, verbatim\n" +
-			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of recalls,\n" +
-			"deliveries of webhooks, dead letters and workflow histories. What the user says after the request is new, and stays. The\n" +
-			"command waits until a scan of every store finds nothing, and fails when something is left. With --erasure it asks for\n" +
-			"nothing, and waits for an erasure that was asked for before.",
+		Short: "Erase all data of a user, and prove it by a scan",
+		Long: "erase removes all data of a user: memories, turns, sessions and the core block, the working window, verbatim\n" +
+			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of\n" +
+			"recalls, deliveries of webhooks, dead letters and workflow histories. Turns after the request are new data,\n" +
+			"and stay. The command waits until a scan of every store finds nothing, and fails if data is left. With\n" +
+			"--erasure it waits for an earlier erasure and starts no new one.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {
 				return command.Usage(fmt.Errorf("--timeout is %s, want more than 0s", wait))
 			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("%s have passed", wait))
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("the timeout of %s is over", wait))
 			defer cancel()
 			return c.runErase(ctx, user, begun, yes, cmd.InOrStdin())
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	cmd.Flags().StringVar(&begun, "erasure", "", "wait for this erasure, and ask for no new one")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the erasure; it goes on afterwards all the same")
+	cmd.Flags().StringVar(&begun, "erasure", "", "id of an earlier erasure to wait for")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "maximum wait for the erasure, which continues after it")
 	command.Require(cmd, "user")
 	return cmd
 }
@@ -124,9 +124,9 @@ func prove(ctx context.Context, c *console.Console, s *console.Session, user, be
 // confirm requests a confirmation at the terminal.
 func (c commands) confirm(user string, objects uint64, in io.Reader) error {
 	if !isInteractive(in) {
-		return command.Usage(errors.New("erase asks before it erases: say --yes where nobody can answer"))
+		return command.Usage(errors.New("erase asks for confirmation: add --yes if there is no terminal"))
 	}
-	fmt.Fprintf(c.Err, "Erase all %d objects that are kept of %s? This cannot be undone. Type yes: ", objects, command.Printable(user))
+	fmt.Fprintf(c.Err, "Erase all %d objects of user %s? This cannot be undone. Type yes: ", objects, command.Printable(user))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read answer: %w", err)
@@ -183,11 +183,11 @@ func (c commands) awaitErased(ctx context.Context, s *console.Session, user, id 
 		return nil, err
 	}
 	if named && last.GetState() == mnemev1.ErasureState_ERASURE_STATE_PENDING {
-		return nil, fmt.Errorf("erasure %s is not known, or waits for %s: %w; compare the id with the one that the request was answered with",
+		return nil, fmt.Errorf("erasure %s is not known, or waits for %s: %w; compare the id with the answer of the request",
 			id, waitsFor(last), cause)
 	}
-	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
-		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, cause, waitsFor(last),
+	return nil, fmt.Errorf("erasure %s is accepted and continues, but is not proved yet: %w; it waits for %s. "+
+		"To wait again: mneme erase --user %s --erasure %s. mneme erasures lists all running erasures", id, cause, waitsFor(last),
 		command.Printable(user), id)
 }
 
@@ -196,7 +196,7 @@ func waitsFor(e *mnemev1.GetErasureResponse) string {
 	if e.GetState() == mnemev1.ErasureState_ERASURE_STATE_RUNNING {
 		return remainderText(e.GetRemaining())
 	}
-	return "the user's writer, which works off what was said before"
+	return "the workflow of the user, which first writes the earlier turns"
 }
 
 // remainderText lists the stores that still hold data.
@@ -252,7 +252,7 @@ func (c commands) printErased(user string, proof Proof) error {
 		t.AppendRow([]any{n.GetStore(), n.GetCount(), left[n.GetStore()]})
 	}
 	t.Render()
-	fmt.Fprintf(c.Out, "erasure %s was proved at %s; nothing reads these topics for the user again, and their records leave by retention:\n",
+	fmt.Fprintf(c.Out, "erasure %s was proved at %s. No service reads these topics for the user again, and their records expire by retention:\n",
 		proof.ID, proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339))
 	for _, topic := range proof.After.GetTransport() {
 		what := "ids only"
@@ -268,7 +268,7 @@ func (c commands) printErased(user string, proof Proof) error {
 func kept(ms int64) string {
 	switch {
 	case ms == 0:
-		return "as long as the brokers' default says"
+		return "for the default time of the brokers"
 	case ms < 0:
 		return "for ever: set retention.ms"
 	default:

@@ -15,10 +15,9 @@ import (
 func (c commands) erasures() *cobra.Command {
 	return &cobra.Command{
 		Use:   "erasures",
-		Short: "List the running erasures of the tenant, and what they wait for",
-		Long: "erasures lists the erasures that have emptied a user's memory and are not yet proved, " +
-			"the oldest first, with the stores in which\n" +
-			"the last scan found something. Erasures that wait for the user's writer are not among them.",
+		Short: "List the running erasures of the tenant",
+		Long: "erasures lists the erasures that are not yet proved, oldest first, with the stores in which the last scan\n" +
+			"found data. The list lacks erasures that still wait for the workflow of the user.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.Connect(cmd.Context())

@@ -26,16 +26,15 @@ const (
 )
 
 func (c commands) checkGateway() *cobra.Command {
-	var gateway string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "gateway",
-		Short: "Find out whether what is said through a gateway is remembered, and recalled",
-		Long: "gateway puts a session of a new user in, ends it, and waits until a memory made of it is recalled; then it erases the\n" +
-			"user. The key needs the scopes ingest and recall, and erase, unless the user is to stay.",
+		Short: "Check that a gateway stores and recalls a test session",
+		Long: "gateway adds a session of a new user, closes it, and waits until a recall returns a memory of it. Then it\n" +
+			"erases the user. The key needs the scopes ingest and recall. Without the scope erase the user stays.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, err := c.Target.Gateway(gateway, c.Dir)
+			conn, err := c.Target.ResolveGateway(c.Dir)
 			if err != nil {
 				return err
 			}
@@ -48,8 +47,7 @@ func (c commands) checkGateway() *cobra.Command {
 			return c.runCheckGateway(ctx, g)
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+console.EnvGateway+"); the local one where it is left out")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long all of it may take")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "maximum duration of the command")
 	return cmd
 }
 
@@ -69,7 +67,7 @@ func (c commands) runCheckGateway(ctx context.Context, g *client.Client) error {
 		defer cancel()
 		_, err := g.UserData.EraseUser(within, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
 		if connect.CodeOf(err) == connect.CodePermissionDenied {
-			fmt.Fprintf(c.Err, "note: the key may not erase: user %s stays\n", user)
+			fmt.Fprintf(c.Err, "note: the key lacks the scope erase: user %s stays\n", user)
 			return nil
 		}
 		return err

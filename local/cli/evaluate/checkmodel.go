@@ -19,12 +19,7 @@ import (
 )
 
 func (c commands) check() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "check", Short: "Check what Mneme is to work with", Args: command.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.checkModel(), c.checkGateway())
-	return cmd
+	return command.Group("check", "Check a model or a gateway that Mneme is to work with", "", c.checkModel(), c.checkGateway())
 }
 
 // checkModelArgs are the flags of check model.
@@ -48,23 +43,23 @@ func (c commands) checkModel() *cobra.Command {
 	a := checkModelArgs{minRight: 0.8, parallel: 4, window: 8192}
 	cmd := &cobra.Command{
 		Use:   "model",
-		Short: "Find out whether a model is good enough for the llm policy",
-		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
-			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
-			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
-			"but the endpoint. Where this is not reached, or grants no more, it stops after a few cases.",
+		Short: "Check whether a model is good enough for the llm policy",
+		Long: "model sends about sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts,\n" +
+			"schemas and checks of the services. It prints how many answers are valid at first or after one repair, how\n" +
+			"many decisions are right, the latency, the cost, and settings to change if the model is too weak. It needs\n" +
+			"only the endpoint. If the endpoint does not answer, it stops after a few cases.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&a.roles, "role", nil, "roles to check: "+command.Names(modelcheck.Roles())+" (all)")
-	f.Float64Var(&a.minRight, "min-right", a.minRight, "exit with 1 where a role decides less than this share of its cases rightly, 0 to 1")
-	f.IntVar(&a.parallel, "parallel", a.parallel, "cases that are asked at the same time")
-	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million tokens of prompts, for the costs")
-	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million tokens of answers, for the costs")
+	f.StringSliceVar(&a.roles, "role", nil, "roles to check: "+command.Names(modelcheck.Roles())+" (default: all)")
+	f.Float64Var(&a.minRight, "min-right", a.minRight, "smallest share of right decisions for each role, 0 to 1; below it the exit code is 1")
+	f.IntVar(&a.parallel, "parallel", a.parallel, "number of parallel cases")
+	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million input tokens, for the cost")
+	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million output tokens, for the cost")
 	f.Int64Var(&a.window, "window-probe", a.window,
-		"tokens of a prompt that shows whether MNEME_LLM_WINDOW is there, at most what that has room for; 0 for none")
-	f.BoolVar(&a.wrong, "errors", false, "print each case that is not as it should be")
+		"tokens of a prompt that tests MNEME_LLM_WINDOW, at most its size; 0 sends none")
+	f.BoolVar(&a.wrong, "errors", false, "print each wrong case")
 	return cmd
 }
 
@@ -94,12 +89,12 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 
 // Errors of a check whose report already names the reason.
 var (
-	errModelUnreachable = command.Unreachable(errors.New("the endpoint of MNEME_LLM_BASE_URL was not reached"))
-	errModelNotAsked    = errors.New("not all cases were asked, because of what became of the first")
+	errModelUnreachable = command.Unreachable(errors.New("the endpoint of MNEME_LLM_BASE_URL does not answer"))
+	errModelNotAsked    = errors.New("some cases were not sent, because the first ones failed")
 )
 
 // errModelFallsShort says that the model decides too few cases rightly. The report has the details.
-var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
+var errModelFallsShort = errors.New("the share of right decisions is below --min-right")
 
 func (c commands) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	o, err := a.options()
@@ -140,13 +135,13 @@ func (c commands) runCheckModel(ctx context.Context, a checkModelArgs) error {
 }
 
 func (c commands) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.Table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
-		"tokens in", "out", "cost")
+	t := c.Table("role", "model", "output form", "window", "valid at first", "repaired, unusable", "right",
+		"p50, p95 ms", "tokens in, out", "cost")
 	for _, r := range report.Roles {
 		t.AppendRow(table.Row{
-			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
-			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
-			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
+			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases),
+			fmt.Sprintf("%d, %d", r.ValidRepaired, r.Cases-r.ValidFirst-r.ValidRepaired), fmt.Sprintf("%.0f %%", 100*r.Share()),
+			fmt.Sprintf("%v, %v", r.P50, r.P95), fmt.Sprintf("%d, %d", r.InputTokens, r.OutputTokens), fmt.Sprintf("%.4f", r.Cost),
 		})
 	}
 	t.Render()

@@ -12,7 +12,7 @@ import (
 
 // eval is the parent of the measuring commands.
 func (c commands) eval() *cobra.Command {
-	return command.Group("eval", "Measure what Mneme makes of conversations", "eval measures what Mneme makes of conversations.",
+	return command.Group("eval", "Measure formation and recall on files of conversations", "",
 		c.evalFormation(), c.evalRecall())
 }
 
@@ -20,15 +20,15 @@ func (c commands) evalFormation() *cobra.Command {
 	file, a := "", command.Formation{}
 	cmd := &cobra.Command{
 		Use:   "formation --data FILE",
-		Short: "Measure what is kept of conversations",
-		Long: "formation forms the memories of the conversations of a file, in this process, by each strategy. It prints the share of turns\n" +
-			"that the filter drops, the share of evidence turns that it keeps, the share of short answers that the memories of their\n" +
-			"evidence contain, duplicates, memories per user, and model calls and tokens per session.\n" +
-			"FILE is LoCoMo's JSON, or a file as ingest takes it, which has no questions.",
+		Short: "Measure the memories that strategies form from conversations",
+		Long: "formation forms the memories of a file of conversations in this process, with each strategy. It prints the\n" +
+			"share of turns that the filter drops, the share of evidence turns that it keeps, the share of short answers\n" +
+			"in the memories of their evidence, duplicates, memories per user, and model calls and tokens per session.\n" +
+			"FILE is a LoCoMo file, or a file for ingest, which has no questions.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalFormation(cmd.Context(), file, a) },
 	}
-	cmd.Flags().StringVar(&file, "data", "", "the file of conversations")
+	cmd.Flags().StringVar(&file, "data", "", "file of conversations")
 	a.Flags(cmd.Flags())
 	command.Require(cmd, "data")
 	return cmd

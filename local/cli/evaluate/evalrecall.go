@@ -35,46 +35,49 @@ func (c commands) evalRecall() *cobra.Command {
 	var a recallArgs
 	cmd := &cobra.Command{
 		Use:   "recall --data FILE...",
-		Short: "Measure what is found again of conversations, and where the rest was lost",
-		Long: "recall starts everything on a temporary data folder, publishes the conversations of a file, waits until their memories are\n" +
-			"formed, asks every question of the file, and prints by category: the share of the evidence that the first 5, 10 and 20\n" +
-			"memories rest on, and that profiles of 500, 1,000 and 2,000 words have; the share of short answers in the text; abstention;\n" +
-			"and at which stage evidence was lost first. Beside it: a Mneme that never has a user's index (cold), with --ablate one\n" +
-			"without each part of the ranking, the order of retrieval, searches of the raw turns by words and by word vectors (of the\n" +
-			"user's turns, where there is an assistant), the whole history, and times beside those of a bare query of the bank.\n" +
-			"--sweep adds recall by the number of candidates. Several files are measured one after the other, and a table of all follows.\n" +
-			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's. With --json, several files make a list of reports.",
+		Short: "Measure recall on questions about conversations, and the stages that lose evidence",
+		Long: "recall starts a Mneme on a temporary data folder, publishes the conversations of a file, waits until their\n" +
+			"memories are formed, and asks every question of the file. By category it prints: the share of evidence\n" +
+			"behind the first 5, 10 and 20 memories, and in profiles of 500, 1,000 and 2,000 words; the share of short\n" +
+			"answers in the text; abstention; and the first stage that lost evidence.\n" +
+			"For comparison it measures a Mneme without user indexes (cold), the order of retrieval, searches of the raw\n" +
+			"turns by words and by word vectors (only user turns, if there is an assistant), the whole history, and the\n" +
+			"latency of a bare query of the bank. --ablate adds a Mneme without each part of the ranking. --sweep adds\n" +
+			"recall by the number of candidates.\n" +
+			"With several files it measures one after the other, and then prints a table of all. With --json several\n" +
+			"files give a list of reports.\n" +
+			"FILE is a file of LoCoMo, LongMemEval, PersonaMem or HaluMem.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalRecall(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&a.files, "data", nil, "the file of conversations and questions; more than one may be given")
-	f.StringVar(&a.dataDir, "data-dir", "", "data folder to start on, or of the running Mneme with --connect (a temporary one)")
+	f.StringSliceVar(&a.files, "data", nil, "file of conversations and questions; may be repeated")
+	f.StringVar(&a.dataDir, "data-dir", "", "data folder of the started Mneme, or of the running one with --connect (default: temporary)")
 	f.BoolVar(
 		&a.connect,
 		"connect",
 		false,
-		"measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant",
+		"measure a running Mneme, named by --data-dir, or by --url, --key, --brokers and --tenant",
 	)
-	f.StringVar(&a.strategy, "strategy", "", "how memory is formed (salimory)")
-	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (embedded)")
+	f.StringVar(&a.strategy, "strategy", "", "strategy that forms memories (default salimory)")
+	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (default embedded)")
 	f.IntVar(&a.candidates, "candidates", recall.DefaultCandidates,
-		"memories retrieved where order is measured; times are of recalls by default")
-	f.IntVar(&a.memories, "memories", recall.DefaultShown, "memories shown where answers and the cascade are measured")
-	f.IntVar(&a.words, "words", 0, "word budget there (the service's)")
-	f.IntVar(&a.workers, "workers", recall.DefaultWorkers, "questions asked at a time, where time is not measured")
-	f.IntVar(&a.users, "users", 1, "users whose sessions are formed at a time; times of formation are then those of a busy service")
-	f.IntVar(&a.timed, "timed", recall.DefaultLatencySample, "recalls timed; 0 times none")
+		"number of candidates to measure the order; latency uses the default of recalls")
+	f.IntVar(&a.memories, "memories", recall.DefaultShown, "number of shown memories to measure answers and stages")
+	f.IntVar(&a.words, "words", 0, "word budget to measure answers and stages (default: the service's)")
+	f.IntVar(&a.workers, "workers", recall.DefaultWorkers, "number of parallel questions, except for latency")
+	f.IntVar(&a.users, "users", 1, "number of users with sessions formed in parallel, which slows each one down")
+	f.IntVar(&a.timed, "timed", recall.DefaultLatencySample, "number of recalls to measure latency; 0 measures none")
 	f.StringVar(&a.extractor, "extractor", "",
-		extractorObservations+": replay those of LoCoMo's file in the place of filter and extractor (the services' own)")
-	f.BoolVar(&a.answers, "answers", false, "compare the words of the answers with the right ones, too: F1 and BLEU-1")
+		extractorObservations+": use the observations of a LoCoMo file instead of filter and extractor")
+	f.BoolVar(&a.answers, "answers", false, "also compare answers with the right ones by F1 and BLEU-1")
 	f.BoolVar(&a.judge, "judge", false,
-		"have the model of MNEME_LLM_* mark the answers, and its own from the whole history; implies --answers")
-	f.BoolVar(&a.learn, "learn", false, "measure order again for each conversation after learning from the citations of all others")
+		"let the model of MNEME_LLM_* mark the answers, and its own answers from the whole history; implies --answers")
+	f.BoolVar(&a.learn, "learn", false, "measure the order of each conversation again after learning from the citations of all others")
 	f.BoolVar(&a.ablate, "ablate", false,
-		"measure what parts are worth: the weights of each are set to zero in turn, those of the others stay as they are")
-	f.BoolVar(&a.sweep, "sweep", false, "measure recall by candidates, too, with residual maps and without where the weights have them")
-	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "how often the others are learned from with --learn")
+		"measure the ranking with the weights of one part set to zero, for each part")
+	f.BoolVar(&a.sweep, "sweep", false, "also measure recall by number of candidates, with and without residual maps")
+	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "number of passes over the other conversations with --learn")
 	command.Require(cmd, "data")
 	return cmd
 }
@@ -96,10 +99,10 @@ func (a recallArgs) check() error {
 		return command.Usage(fmt.Errorf("--extractor is %q, want %s or nothing", a.extractor, extractorObservations))
 	}
 	if a.connect && a.ablate {
-		return command.Usage(errors.New("--ablate is for a Mneme that is started: what is left out is left out of another one beside it"))
+		return command.Usage(errors.New("--ablate needs a Mneme that this command starts: remove --connect"))
 	}
 	if a.connect && (a.strategy != "" || a.policy != "") {
-		return command.Usage(errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own"))
+		return command.Usage(errors.New("--strategy and --policy need a Mneme that this command starts: remove --connect"))
 	}
 	if a.strategy != "" || a.policy != "" {
 		return command.CheckFormation(cmp.Or(a.strategy, command.StrategyNames()[0]), cmp.Or(a.policy, "embedded"))

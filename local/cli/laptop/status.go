@@ -41,7 +41,7 @@ func (c commands) status() *cobra.Command {
 		Use:   "status",
 		Short: "Show the servers and services of the local Mneme, and whether they are ready",
 		Long: "status asks each server and service of the Mneme that runs on the data folder whether it is ready.\n" +
-			"The exit code is 1 where one is not.",
+			"The exit code is 1 if one is not ready.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runStatus(cmd.Context()) },
 	}

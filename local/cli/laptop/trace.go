@@ -32,7 +32,7 @@ func (c commands) runTrace(ctx context.Context, id string) error {
 		return err
 	}
 	if conn.Traces == "" {
-		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) keeps traces itself; elsewhere ask the collector"))
+		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) stores traces; ask the trace collector of a remote one"))
 	}
 	path := "/api/traces/" + id
 	if !c.JSON {
@@ -44,13 +44,13 @@ func (c commands) runTrace(ctx context.Context, id string) error {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask trace viewer: %w", err)
+		return fmt.Errorf("get trace: %w", err)
 	}
 	defer res.Body.Close()
 	switch res.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return fmt.Errorf("trace %s is not kept (any more)", id)
+		return fmt.Errorf("trace %s is not stored, or no longer", id)
 	default:
 		return fmt.Errorf("trace viewer answered %s", res.Status)
 	}

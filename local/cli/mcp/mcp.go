@@ -20,14 +20,14 @@ import (
 )
 
 func (c commands) mcp() *cobra.Command {
-	var gateway, user string
+	var user string
 	cmd := &cobra.Command{
 		Use:   "mcp [--user USER]",
 		Short: "Serve memory to an MCP client over standard input and output",
-		Long: "mcp is for clients of the Model Context Protocol that start their servers: memory as tools, resources and a prompt, as the\n" +
-			"gateway serves them at /mcp over HTTP. It asks the gateway with the API key. --user is meant where a call names nobody.\n\n" +
+		Long: "mcp serves clients of the Model Context Protocol that start their servers as processes. It offers memory as tools, resources\n" +
+			"and a prompt, like the gateway at /mcp, and calls the gateway with the API key. --user is the user of calls that name no user.\n\n" +
 			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
-			`    "env": {"` + console.EnvGateway + `": "http://127.0.0.1:8400", "` + console.EnvKey + `": "mneme_..."}}}}`,
+			`    "env": {"` + console.EnvURL + `": "http://127.0.0.1:8400", "` + console.EnvKey + `": "mneme_..."}}}}`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if user != "" {
@@ -35,15 +35,14 @@ func (c commands) mcp() *cobra.Command {
 					return command.Usage(fmt.Errorf("--user: %w", err))
 				}
 			}
-			conn, err := c.Target.Gateway(gateway, c.Dir)
+			conn, err := c.Target.ResolveGateway(c.Dir)
 			if err != nil {
 				return err
 			}
 			return c.runMCP(cmd.Context(), conn, user, cmd.InOrStdin())
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+console.EnvGateway+"); the local one where it is left out")
-	cmd.Flags().StringVar(&user, "user", "", "the end user who is meant where a call names none")
+	cmd.Flags().StringVar(&user, "user", "", "the user of calls that name no user")
 	return cmd
 }
 

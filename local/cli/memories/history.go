@@ -18,11 +18,11 @@ func (c commands) history() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "history [--user USER] ID",
-		Short: "Show every version of a memory and the turns it came from",
+		Short: "Show every version of a memory and its source turns",
 		Args:  console.OneID(),
 		RunE:  func(cmd *cobra.Command, a []string) error { return c.runHistory(cmd.Context(), user, a[0]) },
 	}
-	cmd.Flags().StringVar(&user, "user", "", "the user; empty for whoever has the memory")
+	cmd.Flags().StringVar(&user, "user", "", "the user (default: the user who has the memory)")
 	return cmd
 }
 

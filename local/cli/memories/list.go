@@ -20,9 +20,11 @@ func (c commands) memories() *cobra.Command {
 	var active, quarantined bool
 	cmd := &cobra.Command{
 		Use:   "memories --user USER [--active | --quarantined] [--filter JSON]",
-		Short: "List a user's memories, core block and working window",
-		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
-			"is known, then the core block and the working window. With --quarantined or --filter it lists the memories alone:\n\n" +
+		Short: "List the memories, core block and working window of a user",
+		Long: "memories lists the memories of a user with their speakers, the days of their source turns and the times of\n" +
+			"the described events. Then it prints the core block and the working window. With --quarantined or --filter\n" +
+			"it lists only memories:\n" +
+			"\n" +
 			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,8 +51,8 @@ func (c commands) memories() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
-	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
+	cmd.Flags().BoolVar(&active, "active", false, "only active memories")
+	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only memories in quarantine, with the reason: recall hides them as suspected attacks")
 	FilterFlag(cmd, &chosen)
 	command.Require(cmd, "user")
 	return cmd
@@ -58,7 +60,7 @@ func (c commands) memories() *cobra.Command {
 
 // FilterFlag adds the flag for a filter.
 func FilterFlag(cmd *cobra.Command, chosen *string) {
-	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a filter in JSON (docs/attributes.md)")
+	cmd.Flags().StringVar(chosen, "filter", "", "only memories that match a JSON filter (docs/attributes.md)")
 }
 
 // ParseFilter reads a filter from a flag.
@@ -81,6 +83,11 @@ func (c commands) showMemories(ctx context.Context, s *console.Session, req *mne
 		if c.JSON {
 			return command.WriteJSON(c.Out, map[string]any{"user": user, "memories": console.JSONs(ms)})
 		}
+		if len(ms) == 0 {
+			if unknown, err := IsUnknown(ctx, s, user); err != nil || unknown {
+				return c.printUnknown(user, err)
+			}
+		}
 		PrintMemories(c.Console, ms)
 		return nil
 	}
@@ -96,6 +103,11 @@ func (c commands) showMemories(ctx context.Context, s *console.Session, req *mne
 		return command.WriteJSON(c.Out, map[string]any{
 			"user": user, "memories": console.JSONs(ms), "window": console.JSONs(window.Msg.GetTurns()), "core": console.JSON(core.Msg.GetCore()),
 		})
+	}
+	if len(ms) == 0 && len(window.Msg.GetTurns()) == 0 {
+		if unknown, err := IsUnknown(ctx, s, user); err != nil || unknown {
+			return c.printUnknown(user, err)
+		}
 	}
 	PrintMemories(c.Console, ms)
 	PrintCore(c.Console, core.Msg.GetCore())
@@ -119,4 +131,33 @@ func All(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesReque
 		}
 		req.PageToken = res.Msg.GetNextPageToken()
 	}
+}
+
+// IsUnknown reports whether a user has no memories, no turns in working memory and no core block. It is false for a
+// key that may not list them.
+func IsUnknown(ctx context.Context, s *console.Session, user string) (bool, error) {
+	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1}))
+	if connect.CodeOf(err) == connect.CodePermissionDenied {
+		return false, nil
+	}
+	if err != nil || len(ms.Msg.GetMemories()) > 0 {
+		return false, err
+	}
+	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil || len(window.Msg.GetTurns()) > 0 {
+		return false, err
+	}
+	core, err := s.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	return err == nil && core.Msg.GetCore().GetVersion() == 0, err
+}
+
+// UnknownUser is the text for a user without data.
+func UnknownUser(user string) string { return "nothing is kept of user " + command.Printable(user) }
+
+// printUnknown prints that nothing is kept of a user, or returns the error.
+func (c commands) printUnknown(user string, err error) error {
+	if err == nil {
+		fmt.Fprintln(c.Out, UnknownUser(user))
+	}
+	return err
 }

@@ -16,8 +16,10 @@ func (c commands) retract() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "delete --user USER ID",
-		Short: "Retract a memory, a quarantined one too: recall no longer sees it, its history stays",
-		Args:  console.OneID(),
+		Short: "Delete a memory: recall no longer returns it, its history keeps the text",
+		Long: "delete retracts a memory, whether it is active or in quarantine. Recall no longer returns it. Its text stays in its\n" +
+			"history. `mneme erase` removes all data of a user for good.",
+		Args: console.OneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
 			s, err := c.Connect(cmd.Context())
 			if err != nil {
@@ -28,7 +30,12 @@ func (c commands) retract() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printChanged(res.Msg, res.Msg.GetMemory())
+			if err := c.printChanged(res.Msg, res.Msg.GetMemory()); err != nil || c.JSON {
+				return err
+			}
+			fmt.Fprintf(c.Out, "The text stays in the history of the memory (mneme history). To remove all data of the user for good: "+
+				"mneme erase --user %s\n", command.Printable(user))
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
@@ -40,7 +47,7 @@ func (c commands) release() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "release --user USER ID",
-		Short: "End the quarantine of a memory: recall sees it from then on",
+		Short: "End the quarantine of a memory, so that recall returns it",
 		Args:  console.OneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
 			s, err := c.Connect(cmd.Context())

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
@@ -15,23 +14,25 @@ import (
 
 // PrintMemories prints entries as a table.
 func PrintMemories(c *console.Console, ms []*mnemev1.Memory) {
-	t := c.Table("kind", "memory", "speaker", "said", "when", "status", "v", "source turns", "id")
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}, {Name: "source turns", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft},
-	})
+	t := c.Table("memory and id", "kind", "status", "speaker and day", "event time", "source turns")
 	for _, m := range ms {
 		t.AppendRow(table.Row{
-			KindName(m.GetKind()), command.Printable(m.GetContent()), command.Printable(m.GetSpeaker()), saidOn(m), EventTime(m), state(m), m.GetVersion(),
-			command.Printable(strings.Join(m.GetSourceTurnIds(), " ")), m.GetId(),
+			WithID(m.GetContent(), m.GetId()), KindName(m.GetKind()), fmt.Sprintf("%s, version %d", state(m), m.GetVersion()),
+			strings.TrimSpace(command.Printable(m.GetSpeaker()) + "\n" + saidOn(m)), EventTime(m),
+			command.Printable(strings.Join(m.GetSourceTurnIds(), " ")),
 		})
 	}
 	t.Render()
 }
 
+// WithID is a table's cell with a text and an id below it, which stays in one line.
+func WithID(content, id string) string {
+	return strings.TrimPrefix(command.Printable(content)+"\n"+id, "\n")
+}
+
 // PrintTurns prints turns as a table.
 func PrintTurns(c *console.Console, turns []*mnemev1.Turn) {
-	t := c.Table("time", "speaker", "turn", "id")
-	t.SetColumnConfigs([]table.ColumnConfig{{Name: "turn", WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+	t := c.Table("time (UTC)", "speaker", "turn", "turn id")
 	for _, turn := range turns {
 		t.AppendRow(table.Row{
 			turn.GetTime().AsTime().Format("2006-01-02 15:04"), command.Printable(turn.GetSpeaker()),

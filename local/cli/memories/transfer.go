@@ -1,6 +1,7 @@
 package memories
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,12 @@ func (c commands) export() *cobra.Command {
 	var user, file string
 	cmd := &cobra.Command{
 		Use:   "export --user USER",
-		Short: "Write a user's bank as JSON lines",
+		Short: "Write the memories, turns and sessions of a user as JSON lines",
 		Args:  command.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runExport(cmd.Context(), user, file) },
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
-	cmd.Flags().StringVar(&file, "out", "", "file to write; empty for the standard output")
+	cmd.Flags().StringVar(&file, "out", "", "file to write (default: standard output)")
 	command.Require(cmd, "user")
 	return cmd
 }
@@ -55,14 +56,22 @@ func (c commands) runExport(ctx context.Context, user, file string) (err error) 
 		}()
 		out = f
 	}
-	return download(ctx, s, user, out)
+	lines, err := download(ctx, s, user, out)
+	if err != nil || lines > 1 { // the first line is the header
+		return err
+	}
+	unknown, err := IsUnknown(ctx, s, user)
+	if unknown {
+		fmt.Fprintln(c.Err, UnknownUser(user))
+	}
+	return err
 }
 
-// download writes the parts of an export.
-func download(ctx context.Context, s *console.Session, user string, out io.Writer) (err error) {
+// download writes the parts of an export, and returns the number of lines.
+func download(ctx context.Context, s *console.Session, user string, out io.Writer) (lines int, err error) {
 	stream, err := s.ExportUser(ctx, connect.NewRequest(&mnemev1.ExportUserRequest{UserId: user}))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if closed := stream.Close(); err == nil {
@@ -70,21 +79,21 @@ func download(ctx context.Context, s *console.Session, user string, out io.Write
 		}
 	}()
 	for stream.Receive() {
+		lines += bytes.Count(stream.Msg().GetData(), []byte("\n"))
 		if _, err := out.Write(stream.Msg().GetData()); err != nil {
-			return fmt.Errorf("write export: %w", err)
+			return lines, fmt.Errorf("write export: %w", err)
 		}
 	}
-	return stream.Err()
+	return lines, stream.Err()
 }
 
 func (c commands) importUser() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "import --user USER FILE",
-		Short: "Fill a user's empty bank from an export",
-		Long: "import writes what export wrote into the bank of a user who has none. Under the user it was exported from the bank is the same\n" +
-			"again; under another one the memories keep their ids. An import that ends half-way leaves what it wrote: erase the user\n" +
-			"before another try.",
+		Short: "Import an export for a user without memories",
+		Long: "import writes an export into the empty bank of a user. The memories keep their ids, also under another user.\n" +
+			"An import that fails keeps the lines that it has written. Erase the user before you import again.",
 		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runImport(cmd.Context(), user, a[0]) },
 	}
@@ -114,7 +123,7 @@ func (c commands) runImport(ctx context.Context, user, file string) error {
 	fmt.Fprintf(c.Out, "imported %d memories, %d turns, %d sessions and %d core block\n",
 		counts.Memories, counts.Turns, counts.Sessions, counts.Core)
 	if anew {
-		fmt.Fprintln(c.Out, "the export is of another embedding model: its memories were embedded anew")
+		fmt.Fprintln(c.Out, "the export has vectors of another embedding model; its memories were embedded again")
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ func (c commands) migrate() *cobra.Command {
 	var retention, timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the topics, the collections and the namespace that services need, or bring them up to date (for operators)",
-		Long: "migrate works on the Kafka, Weaviate and Temporal that the services' own variables name (MNEME_KAFKA_BROKERS,\n" +
-			"MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: " +
-			"topics keep their\n" +
-			"partitions and replicas, and nothing is deleted.",
+		Short: "Create or update the topics, collections and namespace of the services (for operators)",
+		Long: "migrate works on the Kafka, Weaviate and Temporal that the variables of the services name\n" +
+			"(MNEME_KAFKA_BROKERS, MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR and\n" +
+			"others). You may repeat it while services run. It deletes nothing, and topics keep their partitions and\n" +
+			"replicas.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -41,9 +41,9 @@ func (c commands) migrate() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&skip, "skip", nil, "parts that others look after: some of kafka, weaviate, temporal")
-	f.DurationVar(&retention, "temporal-retention", 72*time.Hour, "how long Temporal keeps histories that have ended, 24h or more")
-	f.DurationVar(&timeout, "timeout", 2*time.Minute, "how long all of it may take")
+	f.StringSliceVar(&skip, "skip", nil, "systems to skip: some of kafka, weaviate, temporal")
+	f.DurationVar(&retention, "temporal-retention", 72*time.Hour, "time that Temporal keeps the histories of closed workflows, 24h or more")
+	f.DurationVar(&timeout, "timeout", 2*time.Minute, "maximum duration of the command")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (c commands) runMigration(ctx context.Context, skip []string, retention tim
 
 func (c commands) migrateParts(ctx context.Context, parts []migrated, skip []string) error {
 	for i, p := range parts {
-		outcome := "left out"
+		outcome := "skipped"
 		if p.Done = !slices.Contains(skip, p.Part); p.Done {
 			outcome = p.Made
 			if err := p.run(ctx); fault.IsTerminal(err) {

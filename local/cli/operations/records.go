@@ -16,17 +16,18 @@ func (c commands) records() *cobra.Command {
 	var a command.Records
 	cmd := &cobra.Command{
 		Use:   "records --tenant ID",
-		Short: "Print what models were asked and answered, and what became of it (for operators)",
-		Long: "records prints the calls of models that were recorded (MNEME_LLM_RECORD) as JSON, one to a line: role, prompt version,\n" +
-			"messages, whether the answer could be used, operations, and how the memories have fared that it touched: recalled, cited,\n" +
-			"reported, superseded. It holds what users said. Users who were erased are not in it.",
+		Short: "Print the recorded calls of models (for operators)",
+		Long: "records prints the recorded calls of models (MNEME_LLM_RECORD) as JSON, one call on each line: role, prompt\n" +
+			"version, messages, whether the answer was valid, the operations, and later events of the touched memories:\n" +
+			"recalled, cited, reported, superseded. The records have texts of users. They have no records of erased\n" +
+			"users.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runRecords(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.Tenant, "tenant", "", "the tenant")
-	f.StringVar(&a.User, "user", "", "one user (all)")
-	f.StringVar(&a.Role, "role", "", "one role, such as manager (all)")
+	f.StringVar(&a.User, "user", "", "only this user (default: all)")
+	f.StringVar(&a.Role, "role", "", "only this role, such as manager (default: all)")
 	command.RedisFlag(f, &a.Redis)
 	command.Require(cmd, "tenant")
 	return cmd

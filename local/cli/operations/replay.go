@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
@@ -24,16 +22,16 @@ func (c commands) replay() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "replay",
-		Short: "Put dead letters back where they came from, or list them",
-		Long: "replay puts the records that could not be processed back on their topics, after what was wrong has been repaired. A record\n" +
-			"that is still wrong becomes a dead letter again. --list shows what waits, and why, and changes nothing.",
+		Short: "Put dead letters back on their topics, or list them",
+		Long: "replay puts dead letters back on their topics. Repair their cause first: a record that fails again becomes a\n" +
+			"dead letter again. --list prints the dead letters with their reasons, and changes nothing.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
-	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records whose key begins so: tenant/ or tenant/user")
+	cmd.Flags().BoolVar(&list, "list", false, "list the dead letters and change nothing")
+	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records with this prefix of the key: tenant/ or tenant/user")
 	cmd.Flags().StringVar(&cfg.Handler, "handler", "",
-		"only records that this handler gave up on: saliency-filter, booster, consolidation, budget, ...")
+		"only records of this handler: saliency-filter, booster, consolidation, budget, ...")
 	return cmd
 }
 
@@ -48,7 +46,7 @@ func (c commands) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool
 	}
 	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-replay", s.Telemetry)
 	if err != nil {
-		return fmt.Errorf("reach kafka: %w", err)
+		return fmt.Errorf("connect to kafka: %w", err)
 	}
 	defer busClient.Close()
 	source, err := kafka.NewSource(kafka.SourceConfig{
@@ -101,10 +99,9 @@ func (c commands) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, sou
 		return command.WriteJSON(c.Out, map[string]any{"dead_letters": listed})
 	}
 	slices.SortStableFunc(listed, func(a, b listedDeadLetter) int { return a.Time.Compare(b.Time) })
-	t := c.Table("time", "handler", "topic", "key", "reason")
-	t.SetColumnConfigs([]table.ColumnConfig{{Name: "key", WidthMax: 40, WidthMaxEnforcer: text.Trim}})
+	t := c.Table("time (UTC)", "handler", "topic", "record key", "reason")
 	for _, l := range listed {
-		t.AppendRow([]any{l.Time.Format(time.RFC3339), l.Handler, l.Topic, l.Key, l.Reason})
+		t.AppendRow([]any{l.Time.UTC().Format(time.DateTime), l.Handler, l.Topic, l.Key, l.Reason})
 	}
 	t.Render()
 	return nil

@@ -13,28 +13,16 @@ import (
 )
 
 func (c commands) reranker() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "reranker",
-		Short: "Look at what the reranker has learned for the tenant, and take it back",
-		Args: func(_ *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return command.Usage(fmt.Errorf("there is no command %q: see mneme reranker --help", given[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.rerankerVersions(), c.rerankerRollback())
-	return cmd
+	return command.Group("reranker", "Show and roll back the ranking weights that a tenant has learned", "", c.rerankerVersions(), c.rerankerRollback())
 }
 
 func (c commands) rerankerVersions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "versions",
-		Short: "List the versions of the tenant's weights, and the features by weight",
+		Short: "List the versions of the weights, and the features by weight",
 		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.ConnectReranker(cmd.Context())
+			s, err := c.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -57,9 +45,9 @@ func (c commands) rerankerRollback() *cobra.Command {
 	var to uint64
 	cmd := &cobra.Command{
 		Use:   "rollback --to VERSION",
-		Short: "Take the tenant's weights back to an earlier version; 0 is what every tenant starts from",
-		Long: "rollback makes a new version with the weights of an earlier one. What has been reported since the last version and is not yet\n" +
-			"part of one is forgotten. Learning goes on from there.",
+		Short: "Restore an earlier version of the weights; 0 is the start of every tenant",
+		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after the last\n" +
+			"version and are not part of one. Learning continues from the new version.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed(flag) {
 				return command.Usage(fmt.Errorf("--%s is missing: %s", flag, cmd.UseLine()))
@@ -67,7 +55,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 			return command.Args(cobra.NoArgs)(cmd, given)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := c.ConnectReranker(cmd.Context())
+			s, err := c.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -83,13 +71,13 @@ func (c commands) rerankerRollback() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Uint64Var(&to, flag, 0, "the version")
+	cmd.Flags().Uint64Var(&to, flag, 0, "the version to restore")
 	return cmd
 }
 
 // printWeights prints versions and features as tables.
 func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
-	t := c.Table("version", "made", "learned from", "distance", "")
+	t := c.Table("version", "created", "learned from", "distance", "state")
 	for i, v := range l.GetVersions() {
 		made, what := "", ""
 		if v.GetTime() != nil {
@@ -97,9 +85,9 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 		}
 		switch {
 		case v.RolledBackTo != nil:
-			what = fmt.Sprintf("back to %d", v.GetRolledBackTo())
+			what = fmt.Sprintf("rolled back to %d", v.GetRolledBackTo())
 		case v.GetVersion() == 0:
-			what = "what every tenant starts from"
+			what = "start of every tenant"
 		}
 		if i == 0 && what != "" {
 			what += ", "
@@ -111,7 +99,7 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 	}
 	t.Render()
 	fmt.Fprintf(c.Out, "features %s:\n", command.Printable(l.GetFeatureSet()))
-	f := c.Table("feature", "weight", "at the start")
+	f := c.Table("feature", "weight", "start weight")
 	for _, w := range l.GetFeatures() {
 		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
 	}

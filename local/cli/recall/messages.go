@@ -21,7 +21,7 @@ const maxMessagesFile = 4 << 20
 // messagesFlag adds the flag for the conversation before the query.
 func messagesFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "messages", "",
-		"a file with the last turns of the running conversation, a JSON list as for chat completions; - reads standard input")
+		"file with the previous messages, a JSON list as for chat completions; - reads standard input")
 }
 
 // setMessages reads the messages of a file into a request. Without a file the request has no messages.

@@ -22,10 +22,12 @@ func (c commands) recall() *cobra.Command {
 	var asOf, messages, chosen string
 	cmd := &cobra.Command{
 		Use:   "recall --user USER --query TEXT [--messages FILE]",
-		Short: "Show what a query calls up of a user's memory",
-		Long: "recall shows the profile that a query calls for, and the memories it cites. --messages tells what was said just before\n" +
-			"the query, so that \"and for her?\" is understood: a JSON list as for chat completions, oldest first. What system and\n" +
-			"developer say is left out; of user, assistant and tool, 20 messages of 4,096 bytes may be sent. They are not kept:\n\n" +
+		Short: "Show the memories that a query recalls",
+		Long: "recall prints the profile for a query, and the memories that it cites. --messages adds the previous\n" +
+			"messages, so that recall understands a query such as \"and for her?\". The file has a JSON list as for chat\n" +
+			"completions, oldest first. recall ignores messages of the roles system and developer. It accepts at most 20\n" +
+			"messages of the roles user, assistant and tool, with at most 4,096 bytes each. Mneme does not store them:\n" +
+			"\n" +
 			`  [{"role":"user","content":"What can I cook for my sister?"},{"role":"assistant","content":"For when?"}]`,
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,13 +47,13 @@ func (c commands) recall() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&req.UserId, "user", "", "the user")
 	f.StringVar(&req.Query, "query", "", "the query")
-	f.Uint32Var(&req.Candidates, "candidates", 0, "memories retrieved (20)")
-	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
-	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (400)")
-	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	f.Uint32Var(&req.Candidates, "candidates", 0, "number of candidates to retrieve (default 20)")
+	f.Uint32Var(&req.Memories, "memories", 0, "number of memories to show (default 5)")
+	f.Uint32Var(&req.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
+	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")
 	messagesFlag(cmd, &messages)
 	memories.FilterFlag(cmd, &chosen)
-	f.BoolVar(&answer, "answer", false, "have the query answered, too")
+	f.BoolVar(&answer, "answer", false, "answer the query, too")
 	command.Require(cmd, "user", "query")
 	return cmd
 }
@@ -83,6 +85,9 @@ func (c commands) runRecall(ctx context.Context, req *mnemev1.RecallRequest, ans
 		if c.JSON {
 			return command.WriteJSON(c.Out, console.JSON(res.Msg))
 		}
+		if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg.GetRecall()); err != nil {
+			return err
+		}
 		PrintRecall(c.Console, res.Msg.GetRecall(), s.Traces)
 		fmt.Fprintf(c.Out, "\nanswer: %s\n", command.Printable(res.Msg.GetAnswer()))
 		return nil
@@ -94,8 +99,23 @@ func (c commands) runRecall(ctx context.Context, req *mnemev1.RecallRequest, ans
 	if c.JSON {
 		return command.WriteJSON(c.Out, console.JSON(res.Msg))
 	}
+	if err := c.printUnknown(ctx, s, req.GetUserId(), res.Msg); err != nil {
+		return err
+	}
 	PrintRecall(c.Console, res.Msg, s.Traces)
 	return nil
+}
+
+// printUnknown prints that nothing is kept of the user, if this is why a recall is empty.
+func (c commands) printUnknown(ctx context.Context, s *console.Session, user string, r *mnemev1.RecallResponse) error {
+	if len(r.GetSections()) > 0 {
+		return nil
+	}
+	unknown, err := memories.IsUnknown(ctx, s, user)
+	if unknown {
+		fmt.Fprintln(c.Out, memories.UnknownUser(user))
+	}
+	return err
 }
 
 // PrintRecall prints a profile with its citations.
@@ -107,7 +127,7 @@ func PrintRecall(c *console.Console, r *mnemev1.RecallResponse, traces string) {
 		}
 	}
 	if len(r.GetSections()) == 0 {
-		fmt.Fprintln(c.Out, "nothing is remembered that helps")
+		fmt.Fprintln(c.Out, "no memory helps with this query")
 	}
 	for _, d := range r.GetDegraded() {
 		fmt.Fprintf(c.Out, "! %s\n", utilizer.Degradation(d))

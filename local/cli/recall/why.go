@@ -9,7 +9,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
@@ -25,10 +24,11 @@ func (c commands) why() *cobra.Command {
 	var asOf, messages string
 	cmd := &cobra.Command{
 		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
-		Short: "Say why something was not remembered: the earliest stage at which it was lost",
-		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every\n" +
-			"stage: ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer.\n" +
-			"What is expected is named by the turns that tell it, or in words that all have to be there.",
+		Short: "Find the stage at which an expected memory was lost",
+		Long: "why runs a query like a recall, but Mneme learns nothing from it. It follows the expected turns or words\n" +
+			"through every stage: ingestion, filter, extraction, updates, retrieval, ranking, profile and answer. It\n" +
+			"prints the earliest stage that lost them, and the memory that replaced an expected one.\n" +
+			"Name the expected turns with --expect, or words that must all occur with --expect-text.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req.Recall, asOf); err != nil {
@@ -43,13 +43,13 @@ func (c commands) why() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&req.Recall.UserId, "user", "", "the user")
 	f.StringVar(&req.Recall.Query, "query", "", "the query")
-	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "a turn that tells what was expected; may be repeated")
-	f.StringVar(&req.ExpectText, "expect-text", "", "what was expected, in words")
-	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "memories retrieved (20)")
-	f.Uint32Var(&req.Recall.Memories, "memories", 0, "memories shown (5)")
-	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (400)")
-	f.StringVar(&req.RecallId, "recall", "", "the recall that is asked about, by its id: what was left to chance in it is drawn alike")
-	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "id of an expected turn; may be repeated")
+	f.StringVar(&req.ExpectText, "expect-text", "", "expected words; a memory must contain all of them")
+	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "number of candidates to retrieve (default 20)")
+	f.Uint32Var(&req.Recall.Memories, "memories", 0, "number of memories to show (default 5)")
+	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
+	f.StringVar(&req.RecallId, "recall", "", "id of the recall to repeat, with the same random choices")
+	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")
 	messagesFlag(cmd, &messages)
 	command.Require(cmd, "user", "query")
 	return cmd
@@ -72,7 +72,14 @@ func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 	if err != nil {
 		return err
 	}
-	c.printWhy(res.Msg, named)
+	replaced, err := replacements(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetFindings(), named)
+	if err != nil {
+		return err
+	}
+	if err := c.printUnknown(ctx, s, req.GetRecall().GetUserId(), res.Msg.GetAnswer().GetRecall()); err != nil {
+		return err
+	}
+	c.printWhy(res.Msg, named, replaced)
 	return nil
 }
 
@@ -105,9 +112,9 @@ func diagnosedMemories(ctx context.Context, s *console.Session, user string, w *
 	return out, nil
 }
 
-func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memory) {
+func (c commands) printWhy(w *mnemev1.WhyResponse, byID, replaced map[string]*mnemev1.Memory) {
 	if len(w.GetFindings()) == 0 {
-		fmt.Fprintln(c.Out, "nothing was expected: name it with --expect or --expect-text to see where it was lost")
+		fmt.Fprintln(c.Out, "nothing is expected: name turns with --expect or words with --expect-text")
 	} else {
 		stage := diagnosis.Stage(w.GetStage())
 		fmt.Fprintf(c.Out, "%s\n  %s\n", stage, advice(stage))
@@ -121,6 +128,7 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memo
 		fmt.Fprintf(c.Out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), command.Printable(f.GetReason()))
 		for _, id := range f.GetMemoryIds() {
 			expected[id] = true
+			c.printState(byID[id], replaced[id])
 		}
 	}
 	c.printCandidates(w.GetCandidates(), byID, expected)
@@ -134,8 +142,7 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID map[string]*mnemev1.Memo
 
 // printCandidates prints the search's candidates in their order.
 func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
-	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory", "id")
-	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory and id")
 	for _, v := range candidates {
 		ranked, score := "", ""
 		if v.GetRanked() > 0 {
@@ -143,7 +150,7 @@ func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[
 		}
 		t.AppendRow(table.Row{
 			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(v.GetExplored()), mark(expected[v.GetMemoryId()]),
-			command.Printable(byID[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
+			memories.WithID(byID[v.GetMemoryId()].GetContent(), v.GetMemoryId()),
 		})
 	}
 	t.Render()
@@ -164,7 +171,7 @@ func (c commands) printElsewhere(candidates []*mnemev1.CandidateView, byID map[s
 		return
 	}
 	slices.SortFunc(rest, func(a, b *mnemev1.Memory) int { return strings.Compare(a.GetId(), b.GetId()) })
-	fmt.Fprintln(c.Out, "expected, and not retrieved:")
+	fmt.Fprintln(c.Out, "expected, but not retrieved:")
 	memories.PrintMemories(c.Console, rest)
 }
 
@@ -179,23 +186,23 @@ func mark(is bool) string {
 func advice(s diagnosis.Stage) string {
 	switch s {
 	case diagnosis.NotIngested:
-		return "Check that the turn was published, look for it among the dead letters (mneme replay), or wait until its session is consolidated."
+		return "Check that the turn was published, look for it among the dead letters (mneme replay --list), or wait until its session is consolidated."
 	case diagnosis.DroppedByFilter:
-		return "Lower the filter's threshold, or train the filter on turns like this one (mneme-lab train filter)."
+		return "Lower the threshold of the filter, or train the filter on similar turns (mneme-lab train filter)."
 	case diagnosis.NotExtracted:
-		return "Compare strategies and policies on turns like this one (mneme eval formation), and choose one that keeps it."
+		return "Compare strategies and policies on similar turns (mneme eval formation), and choose one that keeps the turn."
 	case diagnosis.LostInUpdate:
-		return "See with mneme history what took its place; ask with --as-of, or for the past, what held before."
+		return "The memory no longer holds. Ask with --as-of, or ask about the past, to see what held before."
 	case diagnosis.NotRetrieved:
-		return "Fetch more candidates (--candidates); where a user has no index, weigh words and meaning differently (MNEME_RECALL_ALPHA)."
+		return "Retrieve more candidates (--candidates). For a user without an index, change the weight of words against vectors (MNEME_RECALL_ALPHA)."
 	case diagnosis.CutByReranker:
-		return "Show more memories (--memories), and report what answers cite, so that the reranker learns."
+		return "Show more memories (--memories), and report the citations of answers, so that the reranker learns."
 	case diagnosis.LeftOutOfProfile:
-		return "Allow the profile more words (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) where that is the reason."
+		return "Allow more words in the profile (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) if the floor is the reason."
 	case diagnosis.Generator:
-		return "Memory did its part: use another policy or model for answers, or ask more precisely."
+		return "The profile has the memory: use another policy or model for answers, or ask more precisely."
 	case diagnosis.Answered:
-		return "Nothing is to be done: it was remembered."
+		return "Nothing to do: the answer uses the memory."
 	}
-	return "Update this command: the service names a stage that it does not know."
+	return "Update this program: it does not know the stage that the service names."
 }

@@ -18,9 +18,9 @@ import (
 
 func (c commands) keys() *cobra.Command {
 	var redis []string
-	cmd := command.Group("keys", "Make, list and revoke API keys at run time (for operators)",
-		"keys works on the keys that the gateway finds in Redis, for any tenant: it is for whoever runs Mneme. Keys of the tenants file are\n"+
-			"changed there. A tenant manages its own keys through the gateway's API.",
+	cmd := command.Group("keys", "Create, list and revoke API keys (for operators)",
+		"keys manages the API keys in Redis, for any tenant. It is for the operators of Mneme. Change keys of the tenants file in that file.\n"+
+			"A tenant manages its own keys through the API of the gateway.",
 		c.keysCreate(&redis), c.keysList(&redis), c.keysRevoke(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
@@ -39,7 +39,7 @@ func (w wantedKey) expiry(now time.Time) (time.Time, error) {
 	case w.expiresIn < 0:
 		return time.Time{}, command.Usage(fmt.Errorf("--expires-in is %s, want more than 0s", w.expiresIn))
 	case w.expiresIn > 0 && w.expiresAt != "":
-		return time.Time{}, command.Usage(errors.New("--expires-in and --expires-at exclude each other"))
+		return time.Time{}, command.Usage(errors.New("give --expires-in or --expires-at, not both"))
 	case w.expiresIn > 0:
 		return now.Add(w.expiresIn), nil
 	case w.expiresAt == "":
@@ -56,13 +56,13 @@ func (c commands) keysCreate(redis *[]string) *cobra.Command {
 	var w wantedKey
 	cmd := &cobra.Command{
 		Use:   "create --tenant TENANT",
-		Short: "Make a key, and print it this once",
-		Long: "create prints the key alone on standard output, and what it is on standard error. The key is kept nowhere: only its hash is.\n" +
-			"Without --scopes it has all but admin, and with --user all but admin and erase.",
+		Short: "Create a key and print it once",
+		Long: "create prints the key on standard output, and its properties on standard error. Mneme stores only a hash of\n" +
+			"the key. Without --scopes the key has all scopes except admin, and with --user all except admin and erase.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("user") && w.user == "" { // for example, from an unset variable in a script
-				return command.Usage(errors.New("--user is empty, want a user; without --user the key is for all of the tenant"))
+				return command.Usage(errors.New("--user is empty, want a user; without --user the key is valid for all users of the tenant"))
 			}
 			expires, err := w.expiry(time.Now())
 			if err != nil {
@@ -78,11 +78,11 @@ func (c commands) keysCreate(redis *[]string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.user, "user", "", "the one end user whom the key is for; without it for all of the tenant")
-	f.StringVar(&w.name, "name", "", "what people call the key")
-	f.StringSliceVar(&w.scopes, "scopes", nil, "what it may do: some of ingest, recall, read, erase, admin")
-	f.DurationVar(&w.expiresIn, "expires-in", 0, "how long it is good for, such as 720h; 0 for ever")
-	f.StringVar(&w.expiresAt, "expires-at", "", "when it ends instead, such as 2031-01-02T15:04:05Z")
+	f.StringVar(&w.user, "user", "", "the only user whom the key may access (default: all users of the tenant)")
+	f.StringVar(&w.name, "name", "", "name of the key, for people")
+	f.StringSliceVar(&w.scopes, "scopes", nil, "scopes of the key: some of ingest, recall, read, erase, admin")
+	f.DurationVar(&w.expiresIn, "expires-in", 0, "lifetime of the key, such as 720h (default: no expiry)")
+	f.StringVar(&w.expiresAt, "expires-at", "", "time of expiry, such as 2031-01-02T15:04:05Z")
 	return cmd
 }
 
@@ -98,8 +98,8 @@ func (c commands) createKey(ctx context.Context, o *operator, k access.Key) erro
 	}
 	if !o.filed {
 		if _, err := o.Directory.Tenant(ctx, tenantID); errors.Is(err, directory.ErrNotFound) {
-			fmt.Fprintf(c.Err, "note: %s was not made at run time, and the tenants file is not known here (%s): unless it has the tenant, the "+
-				"gateway refuses the key\n", command.Printable(tenantID), envTenantsFile)
+			fmt.Fprintf(c.Err, "note: Redis has no tenant %s, and %s names no tenants file here: the gateway refuses the key unless "+
+				"the tenants file has the tenant\n", command.Printable(tenantID), envTenantsFile)
 		}
 	}
 	if c.JSON {
@@ -107,7 +107,7 @@ func (c commands) createKey(ctx context.Context, o *operator, k access.Key) erro
 		shown.Key = text
 		return command.WriteJSON(c.Out, shown)
 	}
-	fmt.Fprintf(c.Err, "key %s of tenant %s, which may %s; it is not shown again:\n", k.ID, k.Tenant, scopeNames(k.Scopes))
+	fmt.Fprintf(c.Err, "key %s of tenant %s with the scopes %s; it is not shown again:\n", k.ID, k.Tenant, scopeNames(k.Scopes))
 	fmt.Fprintln(c.Out, text)
 	return nil
 }
@@ -185,7 +185,7 @@ func (c commands) printKeys(tenantID string, all []access.Key) error {
 		}
 		return command.WriteJSON(c.Out, map[string]any{"tenant": tenantID, "keys": shown})
 	}
-	t := c.Table("id", "name", "user", "scopes", "made", "expires", "last used")
+	t := c.Table("id", "name", "user", "scopes", "created", "expires", "last used")
 	for _, k := range all {
 		expires := localTime(k.ExpiresAt, "never")
 		if k.Expired(time.Now()) {

@@ -20,6 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -40,6 +41,7 @@ type operator struct {
 	// file holds the tenants of the tenants file. filed reports whether the file is known; otherwise Lookup is nil.
 	file  []tenant.Tenant
 	filed bool
+	usage *usage.Counter
 }
 
 // operator returns an operator on a directory. The tenants file comes from the environment, or else from the local
@@ -87,11 +89,16 @@ func (c commands) withDirectory(ctx context.Context, redis []string, run func(co
 	if err != nil {
 		return err
 	}
+	counter, freeUsage, err := cfg.OpenUsage(tel)
+	if err != nil {
+		return errors.Join(err, free())
+	}
 	o, err := c.operator(d, local)
 	if err == nil {
+		o.usage = counter
 		err = run(ctx, o)
 	}
-	return errors.Join(commandError(err), free())
+	return errors.Join(commandError(err), freeUsage(), free())
 }
 
 // commandError converts an error of an operator's command to an error of the command line.

@@ -19,9 +19,9 @@ import (
 
 func (c commands) tenants() *cobra.Command {
 	var redis []string
-	cmd := command.Group("tenants", "Make, change, suspend and list tenants at run time (for operators)",
-		"tenants works on the tenants that services find in Redis where MNEME_TENANTS_DIRECTORY is true: it is for whoever runs Mneme. Changes\n"+
-			"are in effect everywhere within seconds. Tenants of the tenants file are changed there.",
+	cmd := command.Group("tenants", "Create, change, suspend and list tenants (for operators)",
+		"tenants manages the tenants in Redis, which services read if MNEME_TENANTS_DIRECTORY is true. It is for the operators of Mneme.\n"+
+			"Services apply changes within seconds. Change tenants of the tenants file in that file.",
 		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false), c.tenantsList(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
@@ -31,11 +31,11 @@ func (c commands) tenants() *cobra.Command {
 type tenantFlags struct{ name, strategy, policy, saliency, explore string }
 
 func (w *tenantFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&w.name, "name", "", "what people call the tenant")
-	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("how its memories are formed: %s", command.Names(tenant.Strategies())))
-	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("what decides: %s, or embedded@VERSION of a trained policy", command.Names(tenant.Policies())))
-	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("what the filter does: %s; empty for the strategy's", command.Names(memory.SaliencyModes())))
-	f.StringVar(&w.explore, "explore", "", "how often recall explores: on, off, or a share from 0 to 1")
+	f.StringVar(&w.name, "name", "", "name of the tenant, for people")
+	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("strategy that forms memories: %s", command.Names(tenant.Strategies())))
+	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("policy: %s, or embedded@VERSION for a trained policy", command.Names(tenant.Policies())))
+	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("mode of the filter: %s (default: the mode of the strategy)", command.Names(memory.SaliencyModes())))
+	f.StringVar(&w.explore, "explore", "", "exploration in recalls: on, off, or a share from 0 to 1")
 }
 
 // change returns the settings whose flags are set.
@@ -58,7 +58,7 @@ func (c commands) tenantsCreate(redis *[]string) *cobra.Command {
 	var w tenantFlags
 	cmd := &cobra.Command{
 		Use:   "create ID",
-		Short: "Make a tenant",
+		Short: "Create a tenant",
 		Args:  console.OneID(),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.withDirectory(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
@@ -66,7 +66,7 @@ func (c commands) tenantsCreate(redis *[]string) *cobra.Command {
 					ID: given[0], Name: w.name, Strategy: tenant.Strategy(w.strategy), Policy: tenant.Policy(w.policy),
 					Saliency: memory.SaliencyMode(w.saliency), Explore: tenant.Exploration(w.explore),
 				})
-				return c.printTenant(t, err, "is made")
+				return c.printTenant(t, err, "is created")
 			})
 		},
 	}
@@ -78,12 +78,12 @@ func (c commands) tenantsChange(redis *[]string) *cobra.Command {
 	var w tenantFlags
 	cmd := &cobra.Command{
 		Use:   "change ID",
-		Short: "Change a tenant: what is not named stays",
+		Short: "Change settings of a tenant",
 		Args:  console.OneID(),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			change, some := w.change(cmd.Flags())
 			if !some {
-				return command.Usage(errors.New("nothing to change is named: " + cmd.UseLine()))
+				return command.Usage(errors.New("no setting to change: " + cmd.UseLine()))
 			}
 			return c.withDirectory(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				t, err := o.ChangeTenant(ctx, given[0], change)
@@ -96,9 +96,9 @@ func (c commands) tenantsChange(redis *[]string) *cobra.Command {
 }
 
 func (c commands) tenantsSuspend(redis *[]string, suspended bool) *cobra.Command {
-	use, short, done := "suspend ID", "Refuse all calls of a tenant; what was accepted is still formed", "is suspended"
+	use, short, done := "suspend ID", "Refuse all calls of a tenant; accepted turns still become memories", "is suspended"
 	if !suspended {
-		use, short, done = "resume ID", "Take the calls of a suspended tenant again", "is taken again"
+		use, short, done = "resume ID", "Accept the calls of a suspended tenant again", "is resumed"
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: console.OneID(),
@@ -114,7 +114,7 @@ func (c commands) tenantsSuspend(redis *[]string, suspended bool) *cobra.Command
 func (c commands) tenantsList(redis *[]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the tenants, of the tenants file and made at run time",
+		Short: "List the tenants of the tenants file and of Redis",
 		Args:  command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withDirectory(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
@@ -190,14 +190,14 @@ func (c commands) printTenant(t tenant.Tenant, err error, done string) error {
 func (c commands) printTenants(o *operator, made []tenant.Tenant) error {
 	shown := o.allTenants(made)
 	if !o.filed {
-		fmt.Fprintf(c.Err, "note: tenants of the tenants file are not shown: it is not known here (%s)\n", envTenantsFile)
+		fmt.Fprintf(c.Err, "note: the list lacks the tenants of the tenants file: set %s\n", envTenantsFile)
 	}
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{"tenants": shown})
 	}
-	t := c.Table("id", "name", "strategy", "policy", "saliency", "explore", "from", "")
+	t := c.Table("id", "name", "strategy", "policy", "saliency", "explore", "source", "state")
 	for _, s := range shown {
-		state := ""
+		state := "active"
 		if s.Suspended {
 			state = "suspended"
 		}

@@ -15,43 +15,172 @@ import (
 	"github.com/mneme-memory/mneme/local/command"
 )
 
+// maxUsageDays limits the days of one report. The services keep counts for 400 days.
+const maxUsageDays = 400
+
+// usageOfDay are the counts of a tenant on a day.
+type usageOfDay struct {
+	Tenant string           `json:"tenant,omitempty"`
+	Day    string           `json:"day"`
+	Counts map[string]int64 `json:"counts"`
+}
+
 func (c commands) usage() *cobra.Command {
-	var gateway, day string
+	var from, to string
+	var all bool
+	var redis []string
 	cmd := &cobra.Command{
-		Use:   "usage [--day 2026-11-25]",
-		Short: "Show what the tenant did on a day, as the gateway counted it",
-		Args:  command.Args(cobra.NoArgs),
+		Use:   "usage [--from DAY] [--to DAY] [--all-tenants]",
+		Short: "Show the counts of requests, turns, recalls, answers and tokens by day",
+		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs the scope admin.\n" +
+			"With --all-tenants it prints the counts of every tenant. This is for operators: it reads Redis, not the gateway.",
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-				return command.Usage(fmt.Errorf("--day is %q, want a day such as 2026-11-25", day))
-			}
-			conn, err := c.Target.Gateway(gateway, c.Dir)
+			days, err := usageDays(from, to, time.Now())
 			if err != nil {
 				return err
 			}
-			gateway, err := client.New(conn.Gateway, conn.APIKey, console.HTTPClient(conn.Tenant))
-			if err != nil {
-				return command.Usage(err)
+			if all {
+				return c.withDirectory(cmd.Context(), redis, func(ctx context.Context, o *operator) error {
+					return c.printAllUsage(ctx, o, days)
+				})
 			}
-			return c.printUsage(cmd.Context(), gateway, day)
+			if len(redis) > 0 {
+				return command.Usage(fmt.Errorf("--redis needs --all-tenants"))
+			}
+			return c.printOwnUsage(cmd.Context(), days)
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+console.EnvGateway+"); the local one where it is left out")
-	cmd.Flags().StringVar(&day, "day", "", "the day, in UTC; today where it is left out")
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "first day, YYYY-MM-DD in UTC; default: the day of --to")
+	f.StringVar(&to, "to", "", "last day, YYYY-MM-DD in UTC; default: today")
+	f.BoolVar(&all, "all-tenants", false, "print the counts of every tenant (for operators)")
+	command.RedisFlag(f, &redis)
 	return cmd
 }
 
-func (c commands) printUsage(ctx context.Context, gateway *client.Client, day string) error {
-	day, counts, err := gateway.Usage(ctx, day)
+// usageDays returns the days of a range in UTC, first to last. Without a last day it is today, and without a first
+// day it is the last one.
+func usageDays(from, to string, now time.Time) ([]string, error) {
+	last := now.UTC().Truncate(24 * time.Hour)
+	var err error
+	if to != "" {
+		if last, err = time.Parse(time.DateOnly, to); err != nil {
+			return nil, command.Usage(fmt.Errorf("--to is %q, want a day such as 2026-11-25", to))
+		}
+	}
+	first := last
+	if from != "" {
+		if first, err = time.Parse(time.DateOnly, from); err != nil {
+			return nil, command.Usage(fmt.Errorf("--from is %q, want a day such as 2026-11-25", from))
+		}
+	}
+	n := int(last.Sub(first)/(24*time.Hour)) + 1
+	if n < 1 || n > maxUsageDays {
+		return nil, command.Usage(fmt.Errorf("--from is %s and --to is %s, want 1 to %d days", first.Format(time.DateOnly),
+			last.Format(time.DateOnly), maxUsageDays))
+	}
+	days := make([]string, n)
+	for i := range days {
+		days[i] = first.AddDate(0, 0, i).Format(time.DateOnly)
+	}
+	return days, nil
+}
+
+// printOwnUsage prints the counts of the API key's tenant, from the gateway.
+func (c commands) printOwnUsage(ctx context.Context, days []string) error {
+	conn, err := c.Target.ResolveGateway(c.Dir)
 	if err != nil {
-		return fmt.Errorf("usage: %w", console.GatewayProblem(err))
+		return err
+	}
+	gateway, err := client.New(conn.Gateway, conn.APIKey, console.HTTPClient(conn.Tenant))
+	if err != nil {
+		return command.Usage(err)
+	}
+	var report []usageOfDay
+	for _, day := range days {
+		day, counts, err := gateway.Usage(ctx, day)
+		if err != nil {
+			return fmt.Errorf("usage: %w", console.GatewayProblem(err))
+		}
+		report = append(report, usageOfDay{Day: day, Counts: counts})
+	}
+	return c.printUsage(report)
+}
+
+// printAllUsage prints the counts of every tenant with usage, from Redis.
+func (c commands) printAllUsage(ctx context.Context, o *operator, days []string) error {
+	made, err := o.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.filed {
+		fmt.Fprintf(c.Err, "note: the report lacks the tenants of the tenants file: set %s\n", envTenantsFile)
+	}
+	var ids []string
+	for _, t := range o.allTenants(made) {
+		ids = append(ids, t.ID)
+	}
+	slices.Sort(ids)
+	report := []usageOfDay{}
+	for _, id := range slices.Compact(ids) {
+		for _, day := range days {
+			counts, err := o.usage.Of(ctx, id, day)
+			if err != nil {
+				return err
+			}
+			if len(counts) > 0 {
+				report = append(report, usageOfDay{Tenant: id, Day: day, Counts: counts})
+			}
+		}
+	}
+	return c.printUsage(report)
+}
+
+// printUsage prints one row for each day of a tenant, and the sums of several rows.
+func (c commands) printUsage(report []usageOfDay) error {
+	total := map[string]int64{}
+	for _, r := range report {
+		for name, n := range r.Counts {
+			total[name] += n
+		}
+	}
+	for _, stored := range []string{"memories", "items"} { // the sum of stored objects over days has no meaning
+		if len(report) > 1 {
+			delete(total, stored)
+		}
 	}
 	if c.JSON {
-		return command.WriteJSON(c.Out, map[string]any{"day": day, "counts": counts})
+		return command.WriteJSON(c.Out, map[string]any{"days": report, "total": total})
 	}
-	t := c.Table("on "+day+" (UTC)", "number")
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		t.AppendRow(table.Row{command.Printable(what), counts[what]})
+	names := map[string]bool{}
+	for _, r := range report {
+		for name := range r.Counts {
+			names[name] = true
+		}
+	}
+	header := []any{"tenant", "day (UTC)"}
+	columns := slices.Sorted(maps.Keys(names))
+	for _, name := range columns {
+		header = append(header, command.Printable(name))
+	}
+	t := c.Table(header...)
+	row := func(tenant, day string, counts map[string]int64) {
+		out := table.Row{command.Printable(tenant), day}
+		for _, name := range columns {
+			if n, ok := counts[name]; ok {
+				out = append(out, n)
+			} else {
+				out = append(out, "")
+			}
+		}
+		t.AppendRow(out)
+	}
+	for _, r := range report {
+		row(r.Tenant, r.Day, r.Counts)
+	}
+	if len(report) > 1 {
+		row("", "total", total)
 	}
 	t.Render()
 	return nil

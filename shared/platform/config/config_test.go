@@ -144,16 +144,27 @@ func TestDescribeListsRowsInOrder(t *testing.T) {
 	}
 }
 
-func TestUnrecognizedFindsTypingMistakesOnly(t *testing.T) {
+func TestUnrecognizedNamesVariablesThatNoSettingKnows(t *testing.T) {
 	known := config.Describe[settings]()
-	typos := config.Unrecognized(map[string]string{
-		"MNEME_RATIO": "1", "MNEME_TOPICSS": "a", "MNEME_BANK_ADR": "b", "MNEME_BANK_SERVICE_HOST": "c", "RATIO": "d",
+	unknown := config.Unrecognized(map[string]string{
+		"MNEME_RATIO": "1", "MNEME_TOPICSS": "a", "MNEME_BANK_ADR": "b", "RATIO": "d",
+		"MNEME_NO_SUCH_SETTING": "hunter2", "MNEME_EMPTY_ONE": "",
+		"MNEME_WEAVIATE_HTTP": "127.0.0.1:8080", "MNEME_WEAVIATE_HTP": "127.0.0.1:8080", // of other services
+		"MNEME_BANK_SERVICE_HOST": "c", "MNEME_BANK_SERVICE_PORT_HTTP": "80", "MNEME_BANK_PORT": "tcp://10.0.0.1:80",
+		"MNEME_BANK_PORT_80_TCP_ADDR": "10.0.0.1",
 	}, known)
-	want := []config.Typo{
-		{Name: "MNEME_BANK_ADR", Meant: "MNEME_BANK_ADDR"}, {Name: "MNEME_TOPICSS", Meant: "MNEME_TOPICS"},
+	want := []config.Unknown{
+		{Name: "MNEME_BANK_ADR", Meant: "MNEME_BANK_ADDR"}, {Name: "MNEME_NO_SUCH_SETTING"},
+		{Name: "MNEME_TOPICSS", Meant: "MNEME_TOPICS"}, {Name: "MNEME_WEAVIATE_HTP", Meant: "MNEME_WEAVIATE_HTTP"},
 	}
-	if !reflect.DeepEqual(typos, want) {
-		t.Fatalf("got %v", typos)
+	if !reflect.DeepEqual(unknown, want) {
+		t.Fatalf("got %v", unknown)
+	}
+	if says := unknown[1].String(); says != "MNEME_NO_SUCH_SETTING is not a setting of Mneme" {
+		t.Errorf("says %q", says)
+	}
+	if says := unknown[2].String(); says != "MNEME_TOPICSS is not a setting of Mneme; did you mean MNEME_TOPICS?" {
+		t.Errorf("says %q", says)
 	}
 }
 

@@ -44,7 +44,7 @@ func Execute(ctx context.Context, s Service, args []string, stdout io.Writer, o 
 	flags.Usage = func() { s.help(flags.Output(), flags) }
 	version := flags.Bool("version", false, "print the version and exit")
 	show := flags.Bool("print-config", false, "print the configuration in force, without secrets, and exit")
-	check := flags.Bool("check-config", false, "check the configuration, likely misspelt variables included, and exit")
+	check := flags.Bool("check-config", false, "check the configuration, unknown variables included, and exit")
 	if wantsHelp(args) {
 		flags.SetOutput(stdout)
 	}
@@ -115,8 +115,8 @@ func (s Service) printConfig(stdout io.Writer, o Options) int {
 func (s Service) checkConfig(stdout io.Writer, o Options) int {
 	_, err := s.load(o.Environ)
 	problems := []error{err}
-	for _, typo := range config.Unrecognized(o.Environ, s.rows) {
-		problems = append(problems, errors.New(typo.String()))
+	for _, unknown := range config.Unrecognized(o.Environ, s.rows) {
+		problems = append(problems, errors.New(unknown.String()))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return complain(o.Stderr, s, err, ExitUsage)

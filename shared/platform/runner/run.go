@@ -47,8 +47,8 @@ func Run(ctx context.Context, s Service, o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, typo := range config.Unrecognized(o.Environ, s.rows) {
-		tel.Log.Warn("unknown variable", "variable", typo.Name, "meant", typo.Meant)
+	for _, unknown := range config.Unrecognized(o.Environ, s.rows) {
+		tel.Log.Warn("unknown variable", "variable", unknown.Name, "meant", unknown.Meant)
 	}
 	p := &process{loaded: l, tel: tel, health: &health{missing: "startup"}}
 	err = p.run(ctx, o)

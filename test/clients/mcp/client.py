@@ -1,6 +1,6 @@
 """The unmodified PyPI client `mcp` against Mneme's MCP door.
 
-MNEME_URL is the gateway's base URL, MNEME_KEY an API key for all users of a tenant that may do everything but administrate, and MNEME_USER,
+MNEME_URL is the gateway's base URL, MNEME_API_KEY an API key for all users of a tenant that may do everything but administrate, and MNEME_USER,
 which may be left out, a user who has no memories yet. It prints a line per step and exits with 1 where one fails.
 """
 
@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 URL = os.environ["MNEME_URL"].rstrip("/") + "/mcp"
-KEY = os.environ["MNEME_KEY"]
+KEY = os.environ["MNEME_API_KEY"]
 USER = os.environ.get("MNEME_USER", f"mcp/{uuid.uuid4()}@example.com")
 TOOLS = {
     "add_memory", "search_memories", "get_memories", "get_memory", "update_memory", "delete_memory", "delete_all_memories",

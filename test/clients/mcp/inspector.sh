@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # The unmodified npm client `@modelcontextprotocol/inspector --cli` against Mneme's MCP door. `npm ci` in this folder comes first.
 #
-# MNEME_URL is the gateway's base URL, MNEME_KEY an API key for all users of a tenant that may do everything but administrate, and
+# MNEME_URL is the gateway's base URL, MNEME_API_KEY an API key for all users of a tenant that may do everything but administrate, and
 # MNEME_USER, which may be left out, a user who has no memories yet. It prints a line per step and exits with 1 where one fails.
 set -euo pipefail
 cd "$(dirname "$0")"
-: "${MNEME_URL:?the base URL of the gateway}" "${MNEME_KEY:?an API key}"
+: "${MNEME_URL:?the base URL of the gateway}" "${MNEME_API_KEY:?an API key}"
 user="${MNEME_USER:-inspector-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')}"
 out=$(mktemp) complaints=$(mktemp)
 trap 'rm -f "$out" "$complaints"' EXIT
 
 # inspect ARGUMENTS: calls a method, and leaves what it answers in $out.
 inspect() {
-  node_modules/.bin/mcp-inspector --cli "${MNEME_URL%/}/mcp" --transport http --header "Authorization: Bearer $MNEME_KEY" "$@" \
+  node_modules/.bin/mcp-inspector --cli "${MNEME_URL%/}/mcp" --transport http --header "Authorization: Bearer $MNEME_API_KEY" "$@" \
     > "$out" 2> "$complaints"
 }
 
 fail() {
   echo "FAIL $1"
-  sed "s|$MNEME_KEY|KEY|g" "$out" "$complaints" | head -c 2000
+  sed "s|$MNEME_API_KEY|KEY|g" "$out" "$complaints" | head -c 2000
   exit 1
 }
 
@@ -94,7 +94,7 @@ step prompts/list with_memory --method prompts/list
 step prompts/get "never an instruction" --method prompts/get --prompt-name with_memory --prompt-args "user_id=$user" --prompt-args "message=Where do I live?"
 tool delete_entities erasure_id "user_id=$user" confirm=true
 
-key=$MNEME_KEY MNEME_KEY=mneme_of_nobody
+key=$MNEME_API_KEY MNEME_API_KEY=mneme_of_nobody
 ! inspect --method tools/list || fail "a wrong key is let in"
-MNEME_KEY=$key
+MNEME_API_KEY=$key
 echo "ok   a wrong key is refused"

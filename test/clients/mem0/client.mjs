@@ -1,13 +1,13 @@
 // The unmodified npm client `mem0ai` against Mneme, method by method. `npm ci` in this folder comes first.
 //
-// MNEME_URL is the gateway's base URL, MNEME_KEY an API key of a tenant that may do everything. It prints a line per step and exits with 1
+// MNEME_URL is the gateway's base URL, MNEME_API_KEY an API key of a tenant that may do everything. It prints a line per step and exits with 1
 // where one fails.
 import { randomUUID } from "node:crypto";
 
 process.env.MEM0_TELEMETRY = "false";
 const { MemoryClient } = await import("mem0ai");
 
-const host = process.env.MNEME_URL.replace(/\/$/, ""), apiKey = process.env.MNEME_KEY;
+const host = process.env.MNEME_URL.replace(/\/$/, ""), apiKey = process.env.MNEME_API_KEY;
 const userId = `mem0js/${randomUUID()}@example.com`; // an id that has to be escaped in paths
 const within = 60_000; // milliseconds, for memories to be formed
 const filters = { user_id: userId };

@@ -1,6 +1,6 @@
 """The unmodified PyPI client `mem0ai` against Mneme, method by method.
 
-MNEME_URL is the gateway's base URL, MNEME_KEY an API key of a tenant that may do everything. It prints a line per step and exits with 1 where
+MNEME_URL is the gateway's base URL, MNEME_API_KEY an API key of a tenant that may do everything. It prints a line per step and exits with 1 where
 one fails.
 """
 
@@ -17,7 +17,7 @@ os.environ["MEM0_DIR"] = tempfile.mkdtemp()
 import httpx
 from mem0 import AsyncMemoryClient, MemoryClient
 
-URL, KEY = os.environ["MNEME_URL"].rstrip("/"), os.environ["MNEME_KEY"]
+URL, KEY = os.environ["MNEME_URL"].rstrip("/"), os.environ["MNEME_API_KEY"]
 USER = f"mem0/{uuid.uuid4()}@example.com"  # an id that has to be escaped in paths
 WITHIN = 60  # seconds, for memories to be formed
 

@@ -1,6 +1,6 @@
 """A program that is told of changes by webhook, and verifies them with the specification's own library.
 
-Needs MNEME_URL, a gateway that allows private addresses, and MNEME_KEY, an API key of the tenant that may do everything.
+Needs MNEME_URL, a gateway that allows private addresses, and MNEME_API_KEY, an API key of the tenant that may do everything.
 """
 import json
 import os
@@ -36,7 +36,7 @@ def call(method, path, body=None):
         data=None if body is None else json.dumps(body).encode(),
         method=method,
         headers={
-            "Authorization": "Bearer " + os.environ["MNEME_KEY"],
+            "Authorization": "Bearer " + os.environ["MNEME_API_KEY"],
             "Content-Type": "application/json",
             "Idempotency-Key": uuid.uuid4().hex,
         },
