@@ -7,8 +7,11 @@ TOOLS := $(CACHE)/tools
 SERVICES := saliency-filter booster utilizer reranker gateway
 # The race detector needs a C compiler. Without one the tests run without the detector and print a notice.
 RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
-# Binaries are built with the flags of the images' binaries, so that both share one cache.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath
+# All builds use the flags of the images' binaries, so that binaries, tests, vet and tools share one cache. Only the race
+# detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
+BUILD := $(GO) build
 # The test runner. .ci/run replaces it by a runner that prints summaries.
 GOTEST ?= $(GO) test
 TESTFLAGS ?=
@@ -28,6 +31,8 @@ KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
 KO := github.com/google/ko@v0.19.1
 CRANE := github.com/google/go-containerregistry/cmd/crane@v0.22.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+# Later versions need a module that the module proxy lacks.
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -64,14 +69,14 @@ $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 servers: ## build the real Weaviate and Temporal for local runs and tests
 	@$(GO) run ./local/servers/cmd/build
 
-# Packages with goroutines are tested with the race detector. test/layers compares their list with the code. Tests are
-# built with the flags of the binaries, so that both share one cache. `make lint` vets the tests.
-TEST := -trimpath -vet=off -timeout 20m
+# Packages with goroutines are tested with the race detector. test/layers compares their list with the code. `make lint`
+# vets the tests.
+TEST := -vet=off -timeout 20m
 RACED = $(call slow_first,$(addprefix ./,$(filter-out lab/%,$(shell cat test/layers/raced.txt))))
 REST = $(call slow_first,$(filter-out $(RACED),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...)))
-# Packages with long waits start first, in parallel with packages that compute.
-SLOW := ./test/fault ./test/erasure ./test/e2e ./local/servers ./shared/store/bank/weaviate
-slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
+# Packages with long waits start first, the longest before the others, in parallel with packages that compute.
+SLOW := ./test/fault ./test/e2e ./shared/store/bank/weaviate ./test/erasure ./local/servers ./workflows/consolidation
+slow_first = $(foreach p,$(SLOW),$(filter $(p),$(1))) $(filter-out $(SLOW),$(1))
 
 .PHONY: test
 test: servers ## test the product on embedded servers
@@ -80,11 +85,11 @@ test: servers ## test the product on embedded servers
 
 .PHONY: test-raced
 test-raced:
-	$(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(RACED)
+	CGO_ENABLED=$(if $(RACE),1,0) $(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(RACED)
 
 .PHONY: test-rest
 test-rest:
-	CGO_ENABLED=0 $(GOTEST) $(TEST) $(TESTFLAGS) $(REST)
+	$(GOTEST) $(TEST) $(TESTFLAGS) $(REST)
 
 LAB = $(filter-out $(LAB_RACED),$(addprefix ./lab/,$(shell $(GO) list -f '{{with slice .ImportPath (len .Module.Path)}}{{slice . 1}}{{end}}' ./lab/...)))
 LAB_RACED = $(addprefix ./,$(filter lab/%,$(shell cat test/layers/raced.txt)))
@@ -95,30 +100,30 @@ test-lab: servers ## test the laboratory (trains models and policies at test siz
 
 .PHONY: test-lab-raced
 test-lab-raced:
-	$(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(LAB_RACED)
+	CGO_ENABLED=$(if $(RACE),1,0) $(GOTEST) $(RACE) $(TEST) $(TESTFLAGS) $(LAB_RACED)
 
 .PHONY: test-lab-rest
 test-lab-rest:
-	CGO_ENABLED=0 $(GOTEST) $(TEST) $(TESTFLAGS) $(LAB)
+	$(GOTEST) $(TEST) $(TESTFLAGS) $(LAB)
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -vet=off -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./lab/checkpoint/redis/... ./services/gateway/quota/... ./shared/store/idempotency/... ./shared/store/verbatim/... ./shared/store/webhooks/... ./shared/store/mem0state/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run mem0's clients, MCP clients, an API tester, and the frameworks of integrations/ (Python, Node)
-	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
+	$(GOTEST) -vet=off -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
 test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(TOOLS)/helm-unittest ## render the Helm chart with every set of values, check the result, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
 	$(TOOLS)/helm-unittest charts/mneme
-	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
+	$(GOTEST) -vet=off -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
 .PHONY: test-k8s
 test-k8s: ## install the Helm chart with every set of values on a real Kubernetes API, drain, upgrade, roll back, uninstall (builds a control plane once)
 	@$(GO) run ./local/servers/cmd/build helm helm3 controlplane
-	$(GOTEST) -tags chart,k8s -count=1 -timeout 20m -run '^TestKubernetes$$' $(TESTFLAGS) ./test/chart/
+	$(GOTEST) -vet=off -tags chart,k8s -count=1 -timeout 20m -run '^TestKubernetes$$' $(TESTFLAGS) ./test/chart/
 
 TRL := $(CACHE)/trl
 
@@ -134,11 +139,11 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 
 .PHONY: test-images
 test-images: ## build the contents of the images and run them alone in a root folder, as the images' user; check that two builds are equal
-	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
+	$(GOTEST) -vet=off -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
 .PHONY: test-reproducible
 test-reproducible: $(TOOLS)/ko $(TOOLS)/crane ## build all binaries twice, the second time in another folder with an empty Go cache, and all images twice with ko; check that both builds are equal
-	MNEME_TEST_FRESH=1 $(GOTEST) -tags images,ko -count=1 -timeout 30m -run '^Test(Binaries|Images)AreReproducible$$' $(TESTFLAGS) ./test/images
+	MNEME_TEST_FRESH=1 $(GOTEST) -vet=off -tags images,ko -count=1 -timeout 30m -run '^Test(Binaries|Images)AreReproducible$$' $(TESTFLAGS) ./test/images
 
 MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
 	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
@@ -189,7 +194,7 @@ vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code 
 .PHONY: test-cluster
 test-cluster: servers ## kill nodes of replicated stores and replace replicas of services during traffic, and print the effects on clients (Java, Maven, redis-server, PostgreSQL)
 	@$(GO) run ./local/servers/cmd/build temporal-server temporal-sql-tool
-	$(GOTEST) -tags cluster -count=1 -v -timeout 60m $(TESTFLAGS) ./test/cluster/
+	$(GOTEST) -vet=off -tags cluster -count=1 -v -timeout 60m $(TESTFLAGS) ./test/cluster/
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
@@ -205,8 +210,15 @@ bench: servers ## measure the speed and its baselines, and print a table
 # lists and patterns of the rules.
 LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.go|^shared/formation/embedded/
 
+# Texts that other files generate.
+GENERATED := \.pb\.go$$|\.connect\.go$$|^docs/configuration\.md$$|^charts/mneme/README\.md$$
+
+.PHONY: prose
+prose: $(TOOLS)/vale ## check the English of documents and Go comments
+	@set -o pipefail; git ls-files '*.md' '*.go' | grep -vE '$(GENERATED)' | xargs $(TOOLS)/vale --no-exit --minAlertLevel=suggestion --output=JSON | $(GO) run ./test/prose
+
 .PHONY: lint
-lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
+lint: prose $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check English, form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./... ./lab/...
@@ -267,6 +279,8 @@ $(TOOLS)/staticcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(STATICCHECK)
 $(TOOLS)/revive:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(REVIVE)
+$(TOOLS)/vale:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(VALE)
 $(TOOLS)/workflowcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
 $(TOOLS)/gotestsum:

@@ -54,11 +54,11 @@ func New(baseURL, apiKey string, over connect.HTTPClient) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("mneme: the base URL is none such as https://mneme.example.com")
+		return nil, errors.New("mneme: the base URL is invalid, want a URL such as https://mneme.example.com")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("mneme: the base URL holds more than scheme, host and path")
+		return nil, errors.New("mneme: the base URL has more than scheme, host and path")
 	case apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return nil, errors.New("mneme: the API key is empty, or holds what no key does")
+		return nil, errors.New("mneme: the API key is empty, or has a character that no key has")
 	}
 	if over == nil {
 		over = http.DefaultClient
@@ -269,7 +269,7 @@ func (c *Client) call(ctx context.Context, method, path string, header http.Head
 func (c *Client) once(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+"/v1/tenants/self/"+path, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("mneme: the request cannot be made")
+		return errors.New("mneme: cannot create the request")
 	}
 	for name, values := range header {
 		req.Header[name] = values
@@ -294,7 +294,7 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return errors.New("mneme: the answer is none of a gateway's")
+		return errors.New("mneme: the answer is not from a gateway")
 	}
 	return nil
 }

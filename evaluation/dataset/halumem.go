@@ -87,7 +87,7 @@ func ReadHaluMem(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 		case user.Sessions == nil:
 			err = errors.New("sessions is missing")
 		case seen[user.ID]:
-			err = errors.New("uuid has come before")
+			err = errors.New("uuid is repeated")
 		default:
 			s, err = user.subject(o, &repairs)
 		}

@@ -122,7 +122,7 @@ func ReadLoCoMo(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 	seen := map[string]bool{}
 	for _, s := range samples {
 		if seen[s.ID] {
-			return nil, Repairs{}, fmt.Errorf("%w: sample %s has come before", ErrFormat, s.ID)
+			return nil, Repairs{}, fmt.Errorf("%w: sample %s is repeated", ErrFormat, s.ID)
 		}
 		seen[s.ID] = true
 		subject := Subject{Scope: o.scope(s.ID), Sessions: s.sessions}

@@ -70,7 +70,7 @@ func ReadLongMemEval(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 			return fail(n, item.ID, err)
 		}
 		if seen[item.ID] {
-			return fail(n, item.ID, errors.New("question_id has come before"))
+			return fail(n, item.ID, errors.New("question_id is repeated"))
 		}
 		seen[item.ID] = true
 		s, err := item.subject(o, &repairs)

@@ -66,7 +66,7 @@ func (s *locomoSample) observations(repairs *Repairs) (map[string][]Observation,
 	}
 	var sessions map[string]map[string][][]json.RawMessage
 	if err := json.Unmarshal(s.Observation, &sessions); err != nil || sessions == nil {
-		return nil, fmt.Errorf("observation is no object of sessions")
+		return nil, fmt.Errorf("observation: want an object of sessions")
 	}
 	known := Subject{Sessions: s.sessions}.TurnIDs()
 	out := map[string][]Observation{}
@@ -96,7 +96,7 @@ func observation(pair []json.RawMessage, known map[string]bool, repairs *Repairs
 		return o, fmt.Errorf("has %d parts, want a sentence and ids", len(pair))
 	}
 	if err := json.Unmarshal(pair[0], &o.Text); err != nil || o.Text == "" {
-		return o, fmt.Errorf("the first part is no sentence")
+		return o, fmt.Errorf("the first part is not a sentence")
 	}
 	ids := make([]string, 1)
 	if json.Unmarshal(pair[1], &ids[0]) != nil && json.Unmarshal(pair[1], &ids) != nil {

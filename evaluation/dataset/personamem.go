@@ -180,7 +180,7 @@ func readContexts(r io.Reader, wanted map[string]*personaMemContext, o ReadOptio
 				continue
 			}
 			if before != nil {
-				return fmt.Errorf("object %d: context %q has come before", n, id)
+				return fmt.Errorf("object %d: context %q is repeated", n, id)
 			}
 			if wanted[id], err = newPersonaMemContext(raw, o, repairs); err != nil {
 				return fmt.Errorf("object %d: context %q: %w", n, id, err)

@@ -119,7 +119,7 @@ func recognise(r io.Reader) (format, error) {
 	}
 	header, err := csv.NewReader(b).Read()
 	if err != nil {
-		return formatTurns, nil //nolint:nilerr // what is no table is read as turns, which says what is wrong
+		return formatTurns, nil //nolint:nilerr // the reader of turns reports the fault
 	}
 	for _, name := range header {
 		if strings.TrimSpace(name) == columnContext {
@@ -183,7 +183,7 @@ func contextsBeside(path string) (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%w: %s holds PersonaMem's questions, and beside it are %d files that could be their conversations, want %s or one",
+		return "", fmt.Errorf("%w: %s has PersonaMem's questions, and %d files in its folder may have their conversations, want %s or one file",
 			ErrFormat, name, len(found), filepath.Base(named))
 	}
 	return found[0], nil

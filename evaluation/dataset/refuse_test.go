@@ -40,7 +40,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			[]string{"answer_k", "robot"}},
 		"LongMemEval answer sessions": {longMemEvalFile, `"answer_session_ids": ["answer_k"]`, `"x": 1`,
 			[]string{"q_kayak", "answer_session_ids"}},
-		"LongMemEval twice":  {longMemEvalFile, `"q_count"`, `"q_kayak"`, []string{"q_kayak", "before"}},
+		"LongMemEval twice":  {longMemEvalFile, `"q_count"`, `"q_kayak"`, []string{"q_kayak", "repeated"}},
 		"PersonaMem column":  {personaMemFile, "correct_answer", "right", []string{"correct_answer"}},
 		"PersonaMem answer":  {personaMemFile, "(b)", "(z)", []string{"line 2", "correct_answer"}},
 		"PersonaMem end":     {personaMemFile, "c1,4", "c1,four", []string{"line 2", "end_index_in_shared_context"}},

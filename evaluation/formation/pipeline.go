@@ -68,7 +68,7 @@ func (f Formed) Complete() error {
 	if len(f.DeadLetters) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d batches could not be formed, the first because of: %s", len(f.DeadLetters), f.DeadLetters[0])
+	return fmt.Errorf("%d batches failed, the first with: %s", len(f.DeadLetters), f.DeadLetters[0])
 }
 
 // Form runs the subject's sessions in order and returns the result.
@@ -117,7 +117,7 @@ func (r *Life) wire(b bank.Bank, w window.Window) {
 }
 
 // ErrNoFork says that the life's bank cannot be copied.
-var ErrNoFork = errors.New("the life's bank is not one in the process's memory")
+var ErrNoFork = errors.New("the life's bank must be in the process's memory")
 
 // Fork returns an independent copy of this life at the same session. It uses the given filter and former where these
 // are not nil. Fork copies the maps of entries, not the entries' contents.
@@ -212,7 +212,7 @@ func (r *Life) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, e
 		return nil, fmt.Errorf("filter: %w", err)
 	}
 	if len(decisions) != len(turns) {
-		return nil, errors.New("filter: not one decision a turn")
+		return nil, errors.New("filter: want one decision for each turn")
 	}
 	for i, d := range decisions {
 		d.Mode = r.pipeline.Saliency

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 )
 
@@ -244,8 +245,8 @@ func managerCases() []labelled {
 }
 
 // evidence builds the memories that recall found for a question.
-func evidence(query string, contents ...string) recall.Evidence {
-	e := recall.Evidence{Query: query, Now: wednesday, WordBudget: 120}
+func evidence(asked string, contents ...string) recall.Evidence {
+	e := recall.Evidence{Query: query.Understand(query.Input{Text: asked, Now: wednesday}), WordBudget: 120}
 	for i, c := range contents {
 		e.Memories = append(e.Memories, stored("m-"+strconv.Itoa(i+1), c, ""))
 	}

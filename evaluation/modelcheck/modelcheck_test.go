@@ -267,9 +267,9 @@ func TestTheWindowIsSeen(t *testing.T) {
 		"cut a little":         {windowed(6000, true), 8192, modelcheck.WindowCut, 4000, 4200, "MNEME_LLM_WINDOW=4", 2},
 		"cut, without a count": {windowed(1500, false), 8192, modelcheck.WindowCut, 1024, 1100, "num_ctx", 4},
 		"refused":              {refusingOver(5000, windowed(9000, true)), 8192, modelcheck.WindowRefused, 4000, 4200, "refuses", 2},
-		"refused, lost":        {refusingOver(5000, windowed(10, false)), 8192, modelcheck.WindowRefused, 4000, 4200, "takes", 2},
-		"filtered":             {probed(filteredBefore), 8192, modelcheck.WindowUnknown, 0, 0, "could not be told", 1},
-		"not found":            {windowed(10, false), 8192, modelcheck.WindowUnknown, 0, 0, "could not be told", 5},
+		"refused, lost":        {refusingOver(5000, windowed(10, false)), 8192, modelcheck.WindowRefused, 4000, 4200, "accepts", 2},
+		"filtered":             {probed(filteredBefore), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 1},
+		"not found":            {windowed(10, false), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 5},
 		"not looked at":        {windowed(1500, true), 0, "", 0, 0, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

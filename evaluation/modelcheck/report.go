@@ -150,19 +150,19 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
-		{failUnreachable, "the endpoint was not reached, or not in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
-		{failLimited, "the endpoint's rate limit is reached (429), which says nothing of the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
-			"the concurrency of the role in MNEME_LLM_ROLES to what it grants, and check with --parallel 1"},
-		{failForeign, "what answers does not speak chat completions, as a login page or another server: look at MNEME_LLM_BASE_URL"},
-		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
+		{failUnreachable, "the endpoint did not answer, or not in time: check MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
+		{failLimited, "the endpoint's rate limit is reached (429), which does not concern the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
+			"the concurrency of the role in MNEME_LLM_ROLES to the granted number, and check with --parallel 1"},
+		{failForeign, "the server does not speak chat completions, for example a login page: check MNEME_LLM_BASE_URL"},
+		{failUnauthorized, "the endpoint refuses the key: check MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
 		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
-		{failFiltered, "a content filter of the endpoint (content_filter) stops what is asked or answered: loosen it there, or choose " +
+		{failFiltered, "a content filter of the endpoint (content_filter) stops questions or answers: loosen it there, or choose " +
 			"another endpoint"},
 		{failRefused, "the model itself refuses: choose another for " + setting(role)},
 		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
-		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
+		{failMalformed, "answers lack the right form, even after the model saw the error: choose a larger model for " + setting(role)},
 		{failNotAsked, "not asked, because of what became of those before"},
 	} {
 		if n := r.Failures[f.name]; n > 0 {

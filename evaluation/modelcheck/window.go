@@ -122,16 +122,16 @@ func (w *Window) advise(output int64) string {
 	}
 	switch {
 	case w.Result == WindowCut:
-		return fmt.Sprintf("of a prompt of some %d tokens the endpoint reads %d, and does not say so: %s", w.Asked, w.Seen, set)
+		return fmt.Sprintf("the endpoint cuts a prompt of some %d tokens to %d without an error: %s", w.Asked, w.Seen, set)
 	case w.Result == WindowRefused && w.Seen > 0:
-		return fmt.Sprintf("the endpoint refuses a prompt of some %d tokens, and takes one of %d: %s", w.Asked, w.Seen, set)
+		return fmt.Sprintf("the endpoint refuses a prompt of some %d tokens, and accepts one of %d: %s", w.Asked, w.Seen, set)
 	case w.Result == WindowRefused:
-		return fmt.Sprintf("the endpoint refuses prompts of %d tokens and of less: look at the server's log", w.Asked)
+		return fmt.Sprintf("the endpoint refuses prompts of %d tokens and fewer: see the server's log", w.Asked)
 	case w.Result == WindowLate:
-		return fmt.Sprintf("a prompt of some %d tokens is not answered in time: raise MNEME_LLM_TIMEOUT, or set MNEME_LLM_WINDOW to less",
+		return fmt.Sprintf("the endpoint does not answer a prompt of some %d tokens in time: raise MNEME_LLM_TIMEOUT, or lower MNEME_LLM_WINDOW",
 			w.Asked)
 	case w.Result == WindowUnknown:
-		return fmt.Sprintf("the window could not be told: prompts of %d tokens and of less were not answered with what their first line says",
+		return fmt.Sprintf("the window is unknown: no answer to prompts of %d tokens and fewer repeats their first line",
 			w.Asked)
 	}
 	return ""

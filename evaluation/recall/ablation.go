@@ -36,7 +36,7 @@ func Ablations() []Ablation {
 		}},
 		{Name: "without places spread over sessions", Settings: map[string]string{"MNEME_RERANKER_SPREAD": "0"}},
 		{Name: "without places for constraints and preferences", Settings: map[string]string{"MNEME_RECALL_OWN_PLACES": "0"}},
-		{Name: "without what stands for requests", Features: []string{"standing", "request_standing"}},
+		{Name: "without the model of standing needs", Features: []string{"standing", "request_standing"}},
 	}
 }
 
@@ -61,7 +61,7 @@ func (a Ablation) Prior(from ranking.Prior) (ranking.Prior, error) {
 	for _, name := range a.Features {
 		i := slices.Index(from.Names, name)
 		if i < 0 {
-			return ranking.Prior{}, fault.Terminal("features", "have no %q, which is to be left out: %s", name, a.Name)
+			return ranking.Prior{}, fault.Terminal("features", "have no %q to leave out: %s", name, a.Name)
 		}
 		from.Weights.W[i] = 0
 	}

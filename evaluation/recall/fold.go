@@ -69,9 +69,9 @@ type Fold struct {
 
 // ErrNotTheWeightsOfTheStart says that the tenant's weights have learned already. Learning cannot be measured from
 // them.
-var ErrNotTheWeightsOfTheStart = errors.New("the tenant's weights are not those that every tenant starts from")
+var ErrNotTheWeightsOfTheStart = errors.New("the tenant's weights are not the shared prior")
 
-var errNotLearned = errors.New("reports of citations were not all learned from in time: is the reranker's rate limited, or its consumer " +
+var errNotLearned = errors.New("not every citation report changed the weights in time: is the reranker's rate limited, or its consumer " +
 	"unavailable?")
 
 // reportedAtOnce limits the reports in flight. It is below the number of traces kept per user.
@@ -80,7 +80,7 @@ const reportedAtOnce = 32
 // check returns an error if the options or conversations do not allow learning.
 func (o *FoldOptions) check(subjects []dataset.Subject) error {
 	if o != nil && len(subjects) < 2 {
-		return fmt.Errorf("%w: there is one conversation, and nothing to learn from for it", dataset.ErrFormat)
+		return fmt.Errorf("%w: want two conversations or more, because each learns from the others", dataset.ErrFormat)
 	}
 	return nil
 }

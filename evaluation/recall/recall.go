@@ -140,7 +140,7 @@ func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, erro
 		}
 		for _, s := range runs[i].subjects {
 			if other, known := users[s.Scope.User]; known {
-				return nil, fmt.Errorf("%w: %s has user %s of %s, want users of its own", dataset.ErrFormat, path, s.Scope.User, other)
+				return nil, fmt.Errorf("%w: %s has user %s of %s, want each user in one file", dataset.ErrFormat, path, s.Scope.User, other)
 			}
 			users[s.Scope.User] = path
 		}

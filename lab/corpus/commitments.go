@@ -14,8 +14,8 @@ var commitmentFiles embed.FS
 // ErrCommitment is the error for a line that is no labelled sentence of an assistant.
 var ErrCommitment = errors.New("not an assistant's sentence labelled as a commitment or not")
 
-// Commitment is an assistant's sentence with a label. A commitment tells what the assistant did, noted, agreed or
-// will do, so that a later conversation must know it.
+// Commitment is an assistant's sentence with a label. A commitment is an action, a note, an agreement or a
+// plan of the assistant that a later conversation needs.
 type Commitment struct {
 	Text string `json:"text"`
 	// Label is "commits" or "not".

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/recall/intent"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 )
 
 //go:embed questions/*.jsonl

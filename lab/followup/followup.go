@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/lab/corpus"
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
@@ -108,15 +108,16 @@ func indexOf(ctx context.Context, t corpus.Talk) (*features.Index, map[string]in
 }
 
 func recall(
-	ctx context.Context, x *features.Index, places map[string]int, weights []float32, query string, messages []memory.Message,
+	ctx context.Context, x *features.Index, places map[string]int, weights []float32, said string, messages []memory.Message,
 ) ([]int, error) {
-	vectors, err := builtin.New().Embed(ctx, []string{conversation.Read(query, messages).Text})
+	now := time.Date(2025, time.April, 1, 12, 0, 0, 0, time.UTC)
+	asked := query.Understand(query.Input{Text: said, Messages: messages, Now: now})
+	vectors, err := builtin.New().Embed(ctx, []string{asked.Resolved})
 	if err != nil {
 		return nil, fmt.Errorf("embed query: %w", err)
 	}
-	now := time.Date(2025, time.April, 1, 12, 0, 0, 0, time.UTC)
 	var out []int
-	for _, c := range x.Candidates(features.Query{Text: query, Messages: messages, Vector: vectors[0], Now: now}, weights, shown) {
+	for _, c := range x.Candidates(features.Query{Query: asked, Vector: vectors[0]}, weights, shown) {
 		out = append(out, places[c.Memory.ID])
 	}
 	return out, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
-// A statement in the past part of another entry holds no more. It counts as closed where that is right, and as lost
-// where it is wrong.
+// A statement in the past part of another entry holds no more. It counts as closed if the case expects its end, and
+// as lost otherwise.
 func TestWhatWasBeforeIsNotTold(t *testing.T) {
 	said := func(text string) []corpus.CaseTurn {
 		return []corpus.CaseTurn{{Speaker: "Ana", Role: memory.RoleUser, Text: text}}

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
@@ -95,12 +96,13 @@ func measure(t *testing.T, s dataset.Subject) (out measured) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		candidates := index.Candidates(features.Query{Text: q.Text, Vector: vectors[0], Now: s.End()}, prior.Weights.W, index.Len())
+		asked := query.Understand(query.Input{Text: q.Text, Now: s.End()})
+		candidates := index.Candidates(features.Query{Query: asked, Vector: vectors[0]}, prior.Weights.W, index.Len())
 		var shown []memory.Memory
 		for _, c := range candidates[:min(10, len(candidates))] {
 			shown = append(append(shown, withDialogue(c.Memory, c.Turns)), c.Siblings...)
 		}
-		e := recall.Evidence{Query: q.Text, Now: s.End(), Memories: shown, WordBudget: 250}
+		e := recall.Evidence{Query: asked, Memories: shown, WordBudget: 250}
 		profile, err := profiler.Profile(t.Context(), s.Scope, e)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
@@ -209,7 +210,7 @@ func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 
 // generated returns the memories that the embedded generator's answer cites.
 func generated(ctx context.Context, e exercise, shown []string) ([]string, error) {
-	evidence := recall.Evidence{Query: e.question, WordBudget: math.MaxInt}
+	evidence := recall.Evidence{Query: query.Understand(query.Input{Text: e.question}), WordBudget: math.MaxInt}
 	for _, id := range shown {
 		evidence.Memories = append(evidence.Memories, e.memories[id])
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -109,7 +110,8 @@ func Retrieve(
 		}
 		q.Evidence = q.EvidenceTurns()
 		r := Rehearsed{Question: q, Vector: vectors[0]}
-		r.Candidates = index.Candidates(features.Query{Text: q.Text, Vector: vectors[0], Now: now}, weights, k)
+		asked := features.Query{Query: query.Understand(query.Input{Text: q.Text, Now: now}), Vector: vectors[0]}
+		r.Candidates = index.Candidates(asked, weights, k)
 		for _, c := range r.Candidates {
 			covers, e := covered(c, q.Evidence), &r.Example
 			r.Covers, r.Groups = append(r.Covers, covers), append(r.Groups, c.Group)

@@ -14,9 +14,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Ceilings measures the possible gain. It compares the shipped models with arms that use the truth: in place of the
-// filter; for the facts of a changed entry that hold no more; for all relations of statements, those facts included;
-// and for filter and relations together. It uses people with training words and with other words.
+// Ceilings measures the possible gain. It compares the shipped models with arms that use the truth. The first arm uses
+// it in place of the filter, the second for the ended facts of a changed entry. The third uses it for all relations of
+// statements, with these facts, and the last for filter and relations together. The people have training words or
+// other words.
 func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

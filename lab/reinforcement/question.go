@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -152,10 +153,15 @@ func (p *person) isStale(question int, text string) bool {
 	return false
 }
 
+// understand reads a question at the end of a session.
+func (p *person) understand(question, session int) query.Query {
+	return query.Understand(query.Input{Text: p.questions[question].text, Now: p.subject.Sessions[session].End()})
+}
+
 // search returns the active entries for a question, best first, by the shipped weights.
 func (p *person) search(index *features.Index, question, session int) (out []memory.Memory) {
 	q := p.questions[question]
-	asked := features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}
+	asked := features.Query{Query: p.understand(question, session), Vector: q.vector}
 	for _, c := range index.Candidates(asked, prior().W, found) {
 		out = append(out, c.Memory)
 	}
@@ -177,7 +183,7 @@ func (p *person) show(
 ) (reward.Answered, error) {
 	q := p.questions[question]
 	e := recall.Evidence{
-		Query: q.text, Now: p.subject.Sessions[session].End(), Memories: p.search(index, question, session), WordBudget: profileWords,
+		Query: p.understand(question, session), Memories: p.search(index, question, session), WordBudget: profileWords,
 	}
 	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
 	if err != nil {

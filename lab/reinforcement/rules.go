@@ -101,9 +101,9 @@ const leastTold = 0.5
 // Personalization implements reward.Judge (SaliMory, B.3). An answer is personal when it tells an entry: by half of
 // the entry's new words, or by the right value. It is
 //
-//   - bad where it tells a value that holds no more, except from an entry that also has the right value ("from tea to coffee"),
-//     and where it tells neither the right value nor an entry with a word of the question,
-//   - good where it tells the right value with something more of its entry, and no entry without a word of the question,
+//   - bad if it states an ended value, except from an entry that also has the right value ("from tea to coffee");
+//   - bad if it has neither the right value nor an entry with a word of the question;
+//   - good if it has the right value with more of its entry, and no entry without a word of the question;
 //   - basic otherwise.
 //
 // An answer that is not personal is underuse where an entry tells the right value and the question does not.

@@ -29,7 +29,7 @@ const (
 )
 
 // joinedTurns is the number of turns that join two texts of different people. They teach the model to keep a fact
-// that is told in passing.
+// that is mentioned in passing.
 const joinedTurns = 3000
 
 // Kinds of statements without a fact about their speaker, and kinds with a disputed label. They are no training data.

@@ -13,7 +13,8 @@ import (
 
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/recall/intent"
+	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // intentVersion is the name and version of the model.
@@ -95,7 +96,7 @@ func (f IntentFigures) Recall() float64 { return share(f.Found, f.Past) }
 func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 	f := IntentFigures{Questions: len(questions)}
 	for _, q := range questions {
-		r, want := m.Read(q.Text, corpus.QuestionsAsked), q.Intent()
+		r, want := m.Read(q.Text, namedDates(q), corpus.QuestionsAsked), q.Intent()
 		f.Right += count(r.Likeliest() == want)
 		switch want {
 		case intent.Past:
@@ -119,6 +120,9 @@ func MeasureIntent(m *intent.Model, questions []corpus.Question) IntentFigures {
 	return f
 }
 
+// namedDates returns the times that a question names.
+func namedDates(q corpus.Question) []text.DateMention { return text.Dates(q.Text, corpus.QuestionsAsked) }
+
 // example is one training example of a linear model.
 type example struct {
 	features []intent.Feature
@@ -138,7 +142,7 @@ func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, In
 	var questions, dates []example
 	digest := fnv.New64a()
 	for _, q := range train {
-		read := intent.Analyse(q.Text, corpus.QuestionsAsked)
+		read := intent.Analyse(q.Text, namedDates(q), corpus.QuestionsAsked)
 		questions = append(questions, example{read.Features, int(q.Intent())})
 		for _, d := range read.Dates {
 			dates = append(dates, example{d.Features, count(q.AsksAt(d.Start, d.End))})

@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/lab/corpus"
 	"github.com/mneme-memory/mneme/lab/training"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/recall/intent"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 )
 
 func questions(t *testing.T, s corpus.Split) []corpus.Question {

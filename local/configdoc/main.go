@@ -52,9 +52,22 @@ func document() string {
 		sections = append(sections, own)
 	}
 	return "# Configuration\n\n" +
-		"Services are configured by environment variables. `SERVICE --help` lists them, `--print-config` shows what is in force\n" +
-		"without secrets, `--check-config` checks and ends. Programs warn about a variable `MNEME_...` that no setting uses. This page is generated: `make generate`.\n\n" +
-		config.Markdown(sections)
+		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in force,\n" +
+		"without secrets. `--check-config` checks them and exits. Programs warn about\n" +
+		"a variable `MNEME_...` that no setting uses. `make generate` writes this page.\n\n" +
+		first() + "\n" + config.Markdown(sections)
+}
+
+// first returns the section of the settings of production.
+func first() string {
+	out := &strings.Builder{}
+	out.WriteString("## Set these first in production\n\n" +
+		"Begin with the addresses and credentials of Kafka, Redis, Temporal and Weaviate, and with TLS ([install](operations/install.md)).\n" +
+		"Then set these variables, in this order.\n\n| | variable | reason |\n|---|---|---|\n")
+	for i, s := range production {
+		fmt.Fprintf(out, "| %d | `%s` | %s |\n", i+1, s.variable, s.reason)
+	}
+	return out.String()
 }
 
 func everywhere(row config.Row, services []runner.Service) bool {
@@ -84,7 +97,7 @@ func allNames() string {
 // mneme migrate.
 func names() string {
 	out := &strings.Builder{}
-	out.WriteString("# The settings of each binary, by which the chart knows what there is to set. Generated: make generate.\nbinaries:\n")
+	out.WriteString("# The settings of each binary, which the chart reads. make generate writes this file.\nbinaries:\n")
 	list := func(binary string, rows []config.Row) {
 		fmt.Fprintf(out, "  %s:\n", binary)
 		for _, row := range rows {

@@ -88,7 +88,7 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	}
 	data := filepath.Join(o.Dir, nameEtcd)
 	if err := os.Mkdir(data, 0o700); err != nil {
-		return nil, fmt.Errorf("a control plane begins on a new directory: %w", err)
+		return nil, fmt.Errorf("a control plane needs a new directory: %w", err)
 	}
 	if err := start(nameEtcd, "https://%s/health", func(p ports) []string { return keys.etcd(p, data) }, roleHTTP, rolePeer); err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func adjoining(taken ports, roles []string) (ports, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("no %d free ports that adjoin", len(roles))
+	return nil, fmt.Errorf("no %d adjacent free ports", len(roles))
 }
 
 // each calls a function for all values at the same time.

@@ -52,7 +52,7 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	for _, role := range roles {
 		if port, ok := known[role]; ok {
 			if !freeSoon(port) {
-				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports",
+				return nil, fmt.Errorf("port %d (%s) is used by another process; stop it, or delete %s to choose new ports",
 					port, role, file)
 			}
 			continue

@@ -102,6 +102,6 @@ func (r *embeddedRedis) recreate(key string) ([]string, error) {
 		}
 		return words, err
 	default:
-		return nil, fmt.Errorf("type %q cannot be kept", kind)
+		return nil, fmt.Errorf("cannot store the type %q", kind)
 	}
 }

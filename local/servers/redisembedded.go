@@ -154,7 +154,7 @@ func (r *embeddedRedis) rewriteWhenDue() {
 			}
 		}
 		if err := r.rewrite(); err != nil {
-			fmt.Fprintf(r.log, "redis goes on with a journal that it cannot rewrite, and tries again in %v: %v\n", r.bounds.every, err)
+			fmt.Fprintf(r.log, "redis keeps a journal that it cannot rewrite, and retries in %v: %v\n", r.bounds.every, err)
 		}
 	}
 }

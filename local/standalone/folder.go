@@ -38,10 +38,10 @@ var ErrInUse = errors.New("the data folder is in use by a running standalone")
 var ErrNoModel = errors.New("policy llm needs a model")
 
 // ErrOtherTenant says that the data folder's tenant has another strategy or policy than requested.
-var ErrOtherTenant = errors.New("the data folder has a tenant of its own")
+var ErrOtherTenant = errors.New("the data folder has another tenant already")
 
 // ErrNotRunning says that the data folder holds no addresses of a standalone.
-var ErrNotRunning = errors.New("nothing runs on this data folder")
+var ErrNotRunning = errors.New("no standalone runs on this data folder")
 
 // Connection holds the addresses and the key for clients of a Mneme.
 type Connection struct {
@@ -162,7 +162,7 @@ func checkPolicies(o Options, tenants ...tenant.Tenant) error {
 	}
 	for _, t := range tenants {
 		if t.Policy == tenant.PolicyLLM && o.Environ[settingModel] == "" {
-			return fmt.Errorf("tenant %s: %w: set %s, and MNEME_LLM_BASE_URL where the model is not at its default address",
+			return fmt.Errorf("tenant %s: %w: set %s, and MNEME_LLM_BASE_URL if the model is not at the default address",
 				t.ID, ErrNoModel, settingModel)
 		}
 		if err := trained.Check(t.Policy); err != nil {
@@ -180,7 +180,7 @@ func checkAsked(path string, entries []tenant.Entry, strategy, policy string) er
 	}
 	i := slices.IndexFunc(entries, func(e tenant.Entry) bool { return e.ID == LocalTenant })
 	if i < 0 {
-		return fmt.Errorf("%w: %s has no tenant %s to be of a strategy or policy: name them in the file", ErrOtherTenant, path, LocalTenant)
+		return fmt.Errorf("%w: %s has no tenant %s for the strategy or policy: set them in the file", ErrOtherTenant, path, LocalTenant)
 	}
 	for _, c := range []struct{ what, asked, has string }{
 		{"strategy", strategy, string(entries[i].Strategy)}, {"policy", policy, string(entries[i].Policy)},

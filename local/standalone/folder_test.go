@@ -309,11 +309,11 @@ func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
 func TestTheErrorOfAServerThatDoesNotStayUpSaysHowToGoOn(t *testing.T) {
 	down := &servers.GaveUpError{Server: "weaviate", Cause: "signal: killed", Log: "data/weaviate/weaviate.log"}
 	want := "weaviate is down again after 5 restarts in 10 minutes (signal: killed); its log is data/weaviate/weaviate.log. " +
-		"Nothing acknowledged is lost: mend the cause, then run `mneme up` again"
+		"No acknowledged data is lost: fix the cause, then run `mneme up` again"
 	if got := howToGoOn(down); got.Error() != want {
 		t.Errorf("it says %q", got)
 	}
-	if other := errors.New("gateway: ended by itself"); howToGoOn(other) != other || howToGoOn(nil) != nil {
+	if other := errors.New("gateway: exited unexpectedly"); howToGoOn(other) != other || howToGoOn(nil) != nil {
 		t.Error("another error is changed")
 	}
 }

@@ -116,7 +116,7 @@ func (c *serviceGroup) ended(name string, err error) {
 		return
 	}
 	if err == nil {
-		err = errors.New("ended by itself")
+		err = errors.New("exited unexpectedly")
 	}
 	c.mu.Lock()
 	c.errs = append(c.errs, fmt.Errorf("%s: %w", name, err))

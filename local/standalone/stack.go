@@ -288,7 +288,7 @@ func (s *Stack) Wait(ctx context.Context) error {
 // howToGoOn adds advice for the user to the error of a server that does not stay up.
 func howToGoOn(err error) error {
 	if down := new(servers.GaveUpError); errors.As(err, &down) {
-		return fmt.Errorf("%w. Nothing acknowledged is lost: mend the cause, then run `mneme up` again", err)
+		return fmt.Errorf("%w. No acknowledged data is lost: fix the cause, then run `mneme up` again", err)
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func percent(part, whole time.Duration) string {
 func render(w http.ResponseWriter, status int, page *template.Template, data any) {
 	var out bytes.Buffer
 	if err := page.Execute(&out, data); err != nil {
-		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		http.Error(w, "cannot render the page", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

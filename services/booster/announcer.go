@@ -87,7 +87,7 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 }
 
 // reasonEnd is the prefix of the reason in the dead letter of a session's end. The reason of the turns follows.
-const reasonEnd = "the end of the session, to be replayed with its turns so that they are formed at once; what is wrong with them: "
+const reasonEnd = "the end of the session: replay it with its turns, so that they form at once; the error of the turns: "
 
 // handlerOf returns the handler that put a batch aside. So an operator can replay only the batches that wait for a
 // token budget.

@@ -37,7 +37,7 @@ func (w workers) run(ctx context.Context) error {
 			pause.Reset()
 		}
 		next := pause.NextBackOff()
-		w.log.Warn("temporal workers ended, beginning anew", "retry_in", next.String(), "error", err)
+		w.log.Warn("temporal workers ended, restarting them", "retry_in", next.String(), "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -139,7 +139,7 @@ func TestADeclaredLengthOverTheLimitIsRefusedAtOnce(t *testing.T) {
 			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nIdempotency-Key: k\r\n"+
 				"Accept: application/json, text/event-stream\r\nContent-Length: %s\r\n\r\n", path, key, mediaOf(name), length)
 			if err == nil {
-				err = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // where it is waited for, the test fails here
+				err = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // the test fails here if the gateway waits for the body
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -228,7 +228,7 @@ func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 			"Idempotency-Key": {"k"},
 		}
 		status, body := send(t, req)
-		if status != http.StatusBadRequest || !strings.Contains(body, c.field+": is there twice") {
+		if status != http.StatusBadRequest || !strings.Contains(body, c.field+": occurs twice") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}

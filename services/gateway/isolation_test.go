@@ -72,7 +72,7 @@ func (m *marking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if method.IsStreamingServer() {
-		if len(body) < envelope { // the stream was opened, and what was to be sent was refused
+		if len(body) < envelope { // the stream was opened, and the body was refused
 			return
 		}
 		body = body[envelope:]
@@ -547,7 +547,7 @@ func (w *world) judgeEvents(events bus.Log) {
 		name := strings.TrimPrefix(e.Turn.Text, "said with the key ")
 		i := slices.IndexFunc(w.kinds, func(k kind) bool { return k.name == name })
 		if i < 0 {
-			return // what a tool says in its own words
+			return // a tool's text
 		}
 		if k := w.kinds[i]; e.Scope.Tenant != k.tenant || k.user != "" && e.Scope.User != k.user || !slices.Contains(k.scopes, access.Ingest) {
 			w.t.Errorf("published for %q of %q with the key %q", e.Scope.User, e.Scope.Tenant, k.name)

@@ -31,7 +31,7 @@ func withOrigins(origins []string, next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: slices.Clone(origins),
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
-		AllowedHeaders: []string{"*"}, // clients of others send headers of their own; the answer repeats what is asked for
+		AllowedHeaders: []string{"*"}, // foreign clients send unknown headers; the answer repeats the requested ones
 		ExposedHeaders: []string{
 			"ETag", door.RequestIDHeader, "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 			door.RateLimitStatus, "traceparent", idempotency.Replayed,

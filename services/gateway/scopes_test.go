@@ -326,7 +326,7 @@ func TestARevokedKeyIsRefusedWithinTheTimeThatIsStated(t *testing.T) {
 	}
 	stated := fmt.Sprintf("within %.0f seconds", access.RevokedWithin.Seconds())
 	_, text := ask(t, http.MethodGet, start(t)+"/openapi.json", "", "")
-	if !strings.Contains(text, "refused everywhere "+stated) {
+	if !strings.Contains(text, "All replicas refuse it "+stated) {
 		t.Errorf("the description does not state %s", stated)
 	}
 	for _, name := range []string{"operations/tenants-and-keys.md", "gateway.md"} {

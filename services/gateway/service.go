@@ -66,7 +66,7 @@ func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.UtilizerURL != "", "MNEME_UTILIZER_URL", c.UtilizerURL, "a URL such as http://127.0.0.1:8403"),
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
-		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "a secret that the services behind know, too"),
+		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "the secret of the services behind the gateway"),
 		config.Require(!slices.ContainsFunc(c.Origins, func(o string) bool { return !isOrigin(o) }), "MNEME_GATEWAY_ORIGINS",
 			strings.Join(c.Origins, ","), "origins such as https://app.example.com, without path or spaces, or *"),
 	)
@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 const name = "gateway"
 
 // Service is the gateway.
-var Service = runner.Define(name, "is the public door: REST, mem0's API, MCP, RPC and streams, with API keys", build,
+var Service = runner.Define(name, "serves the public APIs: REST, mem0's API, MCP, RPC and streams, with API keys", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8400"), runner.Default(runner.MetricsAddrVariable, "127.0.0.1:0"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {

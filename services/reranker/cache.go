@@ -88,7 +88,7 @@ func (c *Cache) load(ctx context.Context, tenant string) cached {
 	case err == nil && r.Revision != found.revision:
 		found.revision, found.weights = r.Revision, c.usable(ctx, tenant, r)
 	case err != nil && !found.unavailable: // once per outage
-		c.log.WarnContext(ctx, "weights not read, orders are by the last known ones or the shared prior", "tenant", tenant, "error", err)
+		c.log.WarnContext(ctx, "cannot read weights, ranking by the last known ones or the shared prior", "tenant", tenant, "error", err)
 	}
 	found.unavailable = err != nil
 	return c.hold(tenant, found)
@@ -109,7 +109,7 @@ func (c *Cache) usable(ctx context.Context, tenant string, r weights.Record) ran
 	}
 	s, err := decodeState(r.Body)
 	if err != nil {
-		c.log.ErrorContext(ctx, "stored weights not readable, orders are by the shared prior", "tenant", tenant, "error", err)
+		c.log.ErrorContext(ctx, "cannot decode stored weights, ranking by the shared prior", "tenant", tenant, "error", err)
 		return c.prior.Weights
 	}
 	if !c.same(s.Weights) {

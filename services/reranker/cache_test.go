@@ -15,12 +15,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-const manyTenants = 100_000
-
-// crowd calls for very many tenants, some with learned weights.
-func crowd(t testing.TB, r *fixture, learned int) {
+// crowd calls for many tenants, the first of them with learned weights.
+func crowd(t testing.TB, r *fixture, tenants, learned int) {
 	t.Helper()
-	for i := range manyTenants {
+	for i := range tenants {
 		id := fmt.Sprint("tenant-", i)
 		if i < learned {
 			taught(t, r, id)
@@ -53,10 +51,11 @@ func (s *countingStore) Load(ctx context.Context, tenant string, known uint64) (
 func TestTheCacheIsBoundedWhateverTheNumberOfTenants(t *testing.T) {
 	store := &countingStore{Store: newStore(t, &clock{})}
 	r := start(t, func(p *reranker.Parts) { p.Store, p.Settings.Tenants, p.Settings.Refresh = store, 50, time.Hour })
-	crowd(t, r, 500)
+	const tenants = 10_000 // far more than the cache may hold
+	crowd(t, r, tenants, 500)
 	store.loads.Store(0)
-	crowd(t, r, 0)
-	if held := manyTenants - store.loads.Load(); held < 1 || held > 50*16 {
+	crowd(t, r, tenants, 0)
+	if held := tenants - store.loads.Load(); held < 1 || held > 50*16 {
 		t.Errorf("%d tenants are held, want from 1 to %d", held, 50*16)
 	}
 }
@@ -79,7 +78,7 @@ func BenchmarkCacheOfManyTenants(b *testing.B) {
 			b.Fatal(err)
 		}
 		r.server.Cache = fresh
-		crowd(b, r, 0)
+		crowd(b, r, 100_000, 0)
 		b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
 	}
 }

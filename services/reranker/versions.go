@@ -116,5 +116,5 @@ func (u *Updater) find(ctx context.Context, tenant string, number uint64) (ranki
 		}
 	}
 	return ranking.Weights{}, fault.Terminal("version",
-		"is %d, want 0 for the shared prior or a version that is kept, for the features in use", number)
+		"is %d, want 0 for the shared prior, or a kept version with the features in use", number)
 }

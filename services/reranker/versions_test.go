@@ -93,11 +93,11 @@ func TestRollback(t *testing.T) {
 // changes can be rolled back.
 func TestPoisoning(t *testing.T) {
 	const radius = 0.5
-	r := start(t, func(p *reranker.Parts) { p.Settings.Radius, p.Settings.UserRate, p.Limits.Versions = radius, 2000, 5 })
+	r := start(t, func(p *reranker.Parts) { p.Settings.Radius, p.Settings.UserRate, p.Limits.Versions = radius, 400, 5 })
 	r.teach(eva, "b", 4)
 	others := fmt.Sprint(r.list("globex"))
 	mallory := memory.Scope{Tenant: "acme", User: "mallory"}
-	for range 60 {
+	for range 12 {
 		var batch []bus.Message
 		for i := range 50 {
 			recallID := r.recall(mallory)
@@ -106,9 +106,9 @@ func TestPoisoning(t *testing.T) {
 		}
 		r.handle(batch...)
 	}
-	r.wantCounted(telemetry.MetricReports, "learned", 2000+4)
-	r.wantCounted(telemetry.MetricReports, "user_rate", 1000)
-	r.wantCounted(telemetry.MetricReports, "unknown_recall", 3000)
+	r.wantCounted(telemetry.MetricReports, "learned", 400+4)
+	r.wantCounted(telemetry.MetricReports, "user_rate", 200)
+	r.wantCounted(telemetry.MetricReports, "unknown_recall", 600)
 	l := r.list("acme")
 	for _, v := range l.GetVersions() {
 		if v.GetDistance() > radius+1e-4 {

@@ -72,7 +72,7 @@ func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidatio
 		return in, err
 	}
 	if in.Turn.AliasOf != "" {
-		return in, fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")
+		return in, fault.Terminal("turn.alias_of", "is set, want it only in UpdateMemory")
 	}
 	in.Kind = memory.KindFact
 	if k := req.GetKind(); k != mnemev1.Kind_KIND_UNSPECIFIED {

@@ -22,7 +22,7 @@ const (
 )
 
 // errImporting means that an import must wait for another import.
-var errImporting = errors.New("another import into the user's memory is at work: one alone can fill it")
+var errImporting = errors.New("another import into the user's memory is running: one import runs at a time")
 
 // importClaims allows one replica at a time to import into a user's bank. An import first checks the bank and writes
 // afterwards, so two imports could both find it empty.

@@ -151,7 +151,7 @@ func (s *memoryServer) DeleteMemory(
 	}
 	if m.Status == memory.StatusSuperseded {
 		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded,
-			errors.New("the memory is superseded: a newer version took its place; delete that one, or erase the user"))
+			errors.New("the memory is superseded: delete its newer version, or erase the user"))
 	}
 	if m.Status.Open() {
 		if m, err = s.change(ctx, scope, consolidation.Retraction{MemoryID: m.ID}); err != nil {
@@ -214,7 +214,7 @@ func (s *memoryServer) write(
 	switch {
 	case errors.Is(err, consolidation.ErrPending):
 		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
-			fmt.Errorf("the %s is accepted, but not done yet: ask for it again later to see how it ended", what))
+			fmt.Errorf("the %s is accepted, but not done yet: repeat it later to see its result", what))
 	case fault.IsTerminal(err):
 		return memory.Memory{}, rpcerror.Because(connect.CodeFailedPrecondition, refusal(err, was),
 			fmt.Errorf("the %s is refused: %w", what, err))
@@ -344,7 +344,7 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (scope 
 	}
 	user, err := s.bank.Owner(ctx, t.ID, id)
 	if errors.Is(err, bank.ErrSeveralOwners) {
-		return scope, "", fault.Terminal("user_id", "is not set, but several users have the memory: name the one that is meant")
+		return scope, "", fault.Terminal("user_id", "is not set, but several users have the memory: name one user")
 	}
 	return memory.Scope{Tenant: t.ID, User: user}, id, err
 }

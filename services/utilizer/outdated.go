@@ -63,7 +63,7 @@ func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, p
 }
 
 // errManyClosed means that turns have more memories that no longer hold than a recall reads.
-var errManyClosed = errors.New("too many memories of the turns no longer hold")
+var errManyClosed = errors.New("the turns have too many outdated memories")
 
 // outdatedOf finds the turns among these with a memory that no longer holds. It uses the index, or else the bank.
 func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cachedIndex, turns []string) (map[string]told, error) {

@@ -58,8 +58,8 @@ type remoteRanker struct {
 
 // Possible errors in a reranker's answer.
 var (
-	errForeign = errors.New("the reranker returned a memory it was not given, or one twice")
-	errPartial = errors.New("the reranker did not return as many memories as it was asked for")
+	errForeign = errors.New("the reranker returned an unknown or repeated memory")
+	errPartial = errors.New("the reranker returned another number of memories than requested")
 )
 
 // Rank implements Ranker.

@@ -15,11 +15,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -91,7 +92,9 @@ type Request struct {
 	Diagnosed bool
 	// ID is the recall's id. It seeds the random choices. Empty means a new id.
 	ID string
-	// chooser has the feature weights for the selection of candidates.
+	// asked is the understood query. Recall sets it.
+	asked query.Query
+	// chooser has the feature weights for the selection of candidates. Recall sets it.
 	chooser []float32
 }
 
@@ -129,11 +132,9 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	defer span.End()
 	scope := memory.Scope{Tenant: t.ID, User: q.User}
 	out := Result{ID: cmp.Or(q.ID, uuid.NewString()), TraceID: span.SpanContext().TraceID().String()}
-	now := r.Now()
-	read := conversation.Read(q.Query, q.Messages)
-	horizon := recall.ReadHorizon(read.Question, q.AsOf, now)
+	q.asked = query.Understand(query.Input{Text: q.Query, Messages: q.Messages, AsOf: q.AsOf, Now: r.Now()})
 	q.chooser = r.Learned.Of(ctx, t.ID).W
-	found, err := r.retrieve(ctx, scope, q, read.Text, horizon, &out)
+	found, err := r.retrieve(ctx, scope, q, &out)
 	if err != nil {
 		span.SetStatus(codes.Error, "bank unavailable")
 		return Result{}, err
@@ -144,9 +145,9 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
 	}
 	if !q.Unranked {
-		places = recall.InOrder(horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
+		places = recall.InOrder(q.asked.Horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
 	}
-	if !horizon.Past {
+	if q.asked.Horizon.Intent != intent.Past {
 		if err := r.leaveOut(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)
 		}
@@ -154,11 +155,9 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	holdBack(&found, places)
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Messages: q.Messages, Filter: q.Filter, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
-		Window: matching(
-			q.Filter,
-			withoutSaid(found.turns, q.Messages),
-		), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
+		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)),
+		Window: matching(q.Filter, withoutMessages(found.turns, q.Messages)),
+		Core:   found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request, Owner: found.owner,
 	}
 	out.Scores = make(map[string]float64, len(shown))
@@ -172,14 +171,15 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Profiling = time.Since(began)
 	link(span, out.Profile.Cited)
 	span.SetAttributes(telemetry.AttrCandidates.Int(len(found.candidates)),
+		telemetry.AttrIntent.String(q.asked.Horizon.Intent.String()), telemetry.AttrWants.StringSlice(q.asked.Wants),
 		telemetry.AttrCited.Int(len(out.Profile.Cited)), telemetry.AttrDegraded.StringSlice(out.Degraded))
 	out.Latency = time.Since(start)
 	r.Metrics.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	return out, nil
 }
 
-// withoutSaid removes turns that are among the messages from working memory, because the caller has them.
-func withoutSaid(turns []memory.Turn, messages []memory.Message) []memory.Turn {
+// withoutMessages removes turns that are among the messages from working memory, because the caller has them.
+func withoutMessages(turns []memory.Turn, messages []memory.Message) []memory.Turn {
 	if len(messages) == 0 {
 		return turns
 	}

@@ -12,11 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -47,7 +49,7 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.Evidence
-	if len(e.Memories) != 2 || e.Query != where.Query || !e.Now.Equal(now) || e.WordBudget != 100 {
+	if len(e.Memories) != 2 || e.Query.Text != where.Query || !e.Query.Now.Equal(now) || e.WordBudget != 100 {
 		t.Errorf("the evidence is %+v", e)
 	}
 	for i, m := range e.Memories {
@@ -68,10 +70,19 @@ func TestRecall(t *testing.T) {
 	if links := span.Links(); len(links) != 1 || links[0].SpanContext.TraceID().String() != traceHex {
 		t.Errorf("links to %v, want once to the trace that formed what is shown", links)
 	}
+	understood := map[attribute.Key]string{
+		telemetry.AttrIntent: "present", telemetry.AttrWants: `["name","interrogative","fact"]`,
+	}
 	for _, a := range span.Attributes() {
+		if want, ok := understood[a.Key]; ok && a.Value.Emit() == want {
+			delete(understood, a.Key)
+		}
 		if strings.Contains(a.Value.String(), "Porto") || strings.Contains(a.Value.String(), "live") {
 			t.Errorf("the span tells %s: %s", a.Key, a.Value.String())
 		}
+	}
+	if len(understood) > 0 {
+		t.Errorf("the span lacks %v among %v", understood, span.Attributes())
 	}
 }
 

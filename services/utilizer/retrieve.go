@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -37,11 +39,9 @@ type found struct {
 	// hardlyNeeded has a value per first candidate: true if the floor removes it. It is set if a user asks an
 	// assistant, and nil otherwise.
 	hardlyNeeded []bool
-	// resolved is the query with its references resolved from the conversation. vector is its embedding, or nil
-	// without one.
-	resolved string
-	vector   []float32
-	turns    []memory.Turn
+	// vector is the embedding of the resolved query, or nil without one.
+	vector []float32
+	turns  []memory.Turn
 	// core is the core block, and coreMemories are its source memories.
 	core         memory.Core
 	coreMemories []memory.Memory
@@ -54,28 +54,26 @@ type found struct {
 // retrieve finds candidates with the query and the resolved conversation. It reads window and core block in parallel.
 // The core block only has current facts, so it is skipped for questions about the past. The index includes the core
 // block.
-func (r *Recaller) retrieve(
-	ctx context.Context, scope memory.Scope, q Request, resolved string, h recall.Horizon, out *Result,
-) (found, error) {
-	f := found{resolved: resolved}
+func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, out *Result) (found, error) {
+	f, h := found{}, q.asked.Horizon
 	var windowErr, coreErr error
 	known := r.Indexes.get(scope) // before the search, which starts an index load: the reads of a first recall depend on no race
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		if f.vector, err = r.embed(gctx, resolved); err != nil {
+		if f.vector, err = r.embed(gctx, q.asked.Resolved); err != nil {
 			return err
 		}
-		return r.candidates(gctx, scope, q, h, &f)
+		return r.candidates(gctx, scope, q, &f)
 	})
 	g.Go(func() error {
 		wctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
 		defer cancel()
 		f.turns, windowErr = r.Window.Recent(wctx, scope, r.Now())
-		f.turns = h.Turns(f.turns)
+		f.turns = recall.TurnsWithin(h, f.turns)
 		return nil
 	})
 	switch {
-	case h.Past:
+	case h.Intent == intent.Past:
 	case known != nil && known.index != nil:
 		f.core, f.coreMemories = known.core, known.coreMemories
 	default:
@@ -129,7 +127,7 @@ func (r *Recaller) readCore(ctx context.Context, scope memory.Scope) (memory.Cor
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return memory.Core{}, nil, fmt.Errorf("read what the core block rests on: %w", err)
+		return memory.Core{}, nil, fmt.Errorf("read the sources of the core block: %w", err)
 	}
 	return core, slices.DeleteFunc(memories, func(m memory.Memory) bool { return m.ID == "" }), nil
 }
@@ -169,10 +167,10 @@ func withoutUnusable(memories []memory.Memory) []memory.Memory {
 
 // candidates selects from all memories of the user if an index is ready or soon ready, and from the bank's search
 // otherwise.
-func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) error {
+func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request, f *found) error {
 	if q.Unranked {
-		hits, err := r.search(ctx, scope, q, h, f)
-		for _, s := range h.Filter(hits) {
+		hits, err := r.search(ctx, scope, q, f)
+		for _, s := range recall.Within(q.asked.Horizon, hits) {
 			f.candidates, f.scores = append(f.candidates, candidate{Memory: s.Memory}), append(f.scores, s.Score)
 		}
 		return err
@@ -183,29 +181,29 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 		if known == nil {
 			ready = r.Indexes.fetch(scope)
 		}
-		hits, made, err := r.either(ctx, scope, q, h, f, ready)
+		hits, made, err := r.either(ctx, scope, q, f, ready)
 		if made == nil {
-			r.chooseOf(ctx, scope, hits, q, h, f)
+			r.chooseOf(ctx, scope, hits, q, f)
 			return err
 		}
 		known = made
 	}
 	f.from, f.owner = known, known.owner
-	r.choose(known.index, q, h, f)
+	r.choose(known.index, q, f)
 	return nil
 }
 
 // either searches the bank during an index load. It returns the index if it is ready first or soon after, and the
 // search result otherwise.
 func (r *Recaller) either(
-	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found, ready <-chan *cachedIndex,
+	ctx context.Context, scope memory.Scope, q Request, f *found, ready <-chan *cachedIndex,
 ) (hits []bank.Scored, made *cachedIndex, err error) {
 	searching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searched := make(chan struct{})
 	go func() {
 		defer close(searched)
-		hits, err = r.search(searching, scope, q, h, f)
+		hits, err = r.search(searching, scope, q, f)
 	}()
 	select {
 	case made = <-ready:
@@ -227,7 +225,7 @@ func (r *Recaller) either(
 }
 
 // chooseOf selects candidates from a search result.
-func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank.Scored, q Request, h recall.Horizon, f *found) {
+func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank.Scored, q Request, f *found) {
 	if len(hits) == 0 {
 		return
 	}
@@ -241,34 +239,35 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
 	f.owner = memory.OwnerOf(scope, turns)
-	r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f)
+	r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, f)
 }
 
 // choose selects the best candidates by the tenant's weights, and estimates whether they answer the query. It keeps
 // the version of a memory that fits the time of the query.
-func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *found) {
-	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past || h.Event}
+func (r *Recaller) choose(x *features.Index, q Request, f *found) {
+	h := q.asked.Horizon
+	asked := features.Query{Query: q.asked, Vector: f.vector, Past: h.Intent != intent.Present}
 	if !q.Filter.IsZero() {
-		query.Match = q.Filter.Match
+		asked.Match = q.Filter.Match
 	}
 	depth := max(q.Candidates, features.SupportDepth)
-	if h.Past {
+	if h.Intent == intent.Past {
 		depth *= 2 // to replace memories outside the horizon
 	}
-	all := x.Candidates(query, q.chooser, depth)
-	if query.Past {
+	all := x.Candidates(asked, q.chooser, depth)
+	if asked.Past {
 		all = within(h, all)
 	}
 	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
-	f.request = f.from != nil && x.Request(query) // a search result does not show other speakers
+	f.request = f.from != nil && x.IsRequest(q.asked) // a search result does not show other speakers
 	f.candidates = all[:min(len(all), q.Candidates)]
-	if f.request && !h.Past {
+	if f.request && h.Intent != intent.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }
 
 // within keeps the candidates in the time of the query.
-func within(h recall.Horizon, all []candidate) []candidate {
+func within(h query.Horizon, all []candidate) []candidate {
 	var hits []bank.Scored
 	for _, c := range all {
 		for _, m := range append([]memory.Memory{c.Memory}, c.Siblings...) {
@@ -276,7 +275,7 @@ func within(h recall.Horizon, all []candidate) []candidate {
 		}
 	}
 	keep := map[string]bool{}
-	for _, s := range h.Filter(hits) {
+	for _, s := range recall.Within(h, hits) {
 		keep[s.Memory.ID] = true
 	}
 	var out []candidate
@@ -286,7 +285,7 @@ func within(h recall.Horizon, all []candidate) []candidate {
 		if len(members) == 0 {
 			continue
 		}
-		c.Memory, c.Siblings, c.Turns = members[0], members[1:], h.Turns(c.Turns)
+		c.Memory, c.Siblings, c.Turns = members[0], members[1:], recall.TurnsWithin(h, c.Turns)
 		out = append(out, c)
 	}
 	return out
@@ -297,14 +296,14 @@ func within(h recall.Horizon, all []candidate) []candidate {
 const searchDepth = 200
 
 // search is the bank's hybrid search.
-func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) ([]bank.Scored, error) {
+func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, f *found) ([]bank.Scored, error) {
 	k := q.Candidates
 	if !q.Unranked {
 		k = max(k, searchDepth)
 	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
-		Text: f.resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
-		Filter: q.Filter,
+		Text: q.asked.Resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: recall.Statuses(q.asked.Horizon),
+		WithVectors: !q.Unranked, Filter: q.Filter,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search bank: %w", err)

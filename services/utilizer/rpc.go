@@ -167,7 +167,7 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	q := Request{User: req.GetUserId(), Query: req.GetQuery(), Unranked: req.GetRetrievalOrder()}
 	if asOf := req.GetAsOf(); asOf != nil {
 		if q.AsOf = asOf.AsTime(); !asOf.IsValid() || q.AsOf.Before(time.Unix(0, 0)) {
-			return q, fault.Terminal("as_of", "is no time between 1970-01-01 and the end of the year 9999")
+			return q, fault.Terminal("as_of", "is not a time between 1970-01-01 and the end of the year 9999")
 		}
 	}
 	if err := memory.ValidUser(q.User); err != nil {

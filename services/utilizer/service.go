@@ -92,7 +92,7 @@ const name = "utilizer"
 const compressFrom = 32 << 10
 
 // Service is the utilizer.
-var Service = runner.Define(name, "turns a query into what matters of a user's memory", build,
+var Service = runner.Define(name, "returns the memories of a user that matter for a query", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8403"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {

@@ -30,8 +30,8 @@ func TestAFollowUpCallsUpWhatTheTalkIsAbout(t *testing.T) {
 			if c := contents(got.Evidence.Memories); len(c) != 1 || !strings.Contains(c[0], "peanuts") {
 				t.Errorf("%v is called up", c)
 			}
-			if got.Evidence.Query != q.Query || len(got.Evidence.Messages) != 2 {
-				t.Errorf("the policies see %q and %v", got.Evidence.Query, got.Evidence.Messages)
+			if got.Evidence.Query.Text != q.Query || len(got.Evidence.Query.Messages) != 2 {
+				t.Errorf("the policies see %q and %v", got.Evidence.Query.Text, got.Evidence.Query.Messages)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ import (
 const exportPart = 256 << 10
 
 // errWriting means that an import must wait.
-var errWriting = errors.New("the user's memories are being formed at the moment: try again when nothing has been said for a while")
+var errWriting = errors.New("the user's memories are being formed: try again after a pause in the user's sessions")
 
 // asker reads the state of erasures. erasure.Starter implements it.
 type asker interface {

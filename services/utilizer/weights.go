@@ -135,7 +135,7 @@ func (l *LearnedWeights) Run(ctx context.Context) error {
 			err = l.readAll(ctx)
 		}
 		if err != nil && !failing && ctx.Err() == nil { // once per outage
-			l.log.WarnContext(ctx, "learned weights not read: the last known ones choose candidates, then the shared prior", "error", err)
+			l.log.WarnContext(ctx, "cannot read learned weights: candidates come from the last known ones, then from the shared prior", "error", err)
 		}
 		failing = err != nil
 	}
@@ -194,7 +194,7 @@ func (l *LearnedWeights) usable(ctx context.Context, tenant string, r weights.Re
 	}
 	w, err := reranker.DecodeWeights(r.Body)
 	if err != nil {
-		l.log.ErrorContext(ctx, "stored weights not readable, the shared prior chooses candidates", "tenant", tenant, "error", err)
+		l.log.ErrorContext(ctx, "cannot decode stored weights: candidates come from the shared prior", "tenant", tenant, "error", err)
 	}
 	if err != nil || w.FeatureSet != l.prior.FeatureSet || len(w.W) != len(l.prior.W) {
 		return ranking.Weights{}

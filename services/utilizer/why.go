@@ -14,6 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -28,7 +29,7 @@ const (
 )
 
 // errTooMuch means that the expected memories need more reads than a diagnosis makes.
-var errTooMuch = errors.New("what is expected takes more reading than a diagnosis does")
+var errTooMuch = errors.New("the expected turns or text need more reads than a diagnosis allows")
 
 // diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: nothing is
 // learned from the queries of a diagnosis.
@@ -152,7 +153,7 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
 		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
-		Past: result.Evidence.Horizon.Past,
+		Past: result.Evidence.Query.Horizon.Intent == intent.Past,
 	}
 	for _, section := range result.Profile.Sections {
 		run.Profile = append(run.Profile, section.Lines...)
@@ -207,7 +208,7 @@ func turnsThatTell(
 	every := append(memory.Recallable(), memory.StatusQuarantined)
 	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
 	if err != nil {
-		return nil, nil, fmt.Errorf("search what is expected: %w", err)
+		return nil, nil, fmt.Errorf("search the expected text: %w", err)
 	}
 	var sources []string
 	for _, f := range found {
@@ -235,7 +236,7 @@ func turnsThatTell(
 			return append(memories, slices.DeleteFunc(made, known)...), []memory.Turn{t}, err
 		}
 		if read++; read > maxDiagnosed {
-			return nil, nil, fmt.Errorf("%w: it is not told by the memories nearest to it, nor in %d of the user's turns; "+
+			return nil, nil, fmt.Errorf("%w: neither the nearest memories nor %d of the user's turns contain it; "+
 				"name the turn instead, by expect_turn_ids", errTooMuch, maxDiagnosed)
 		}
 	}

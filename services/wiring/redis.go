@@ -35,9 +35,9 @@ func (r Redis) Validate() error {
 	return errors.Join(
 		config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port"),
 		config.Require(r.Master != "" || r.SentinelUser == "", "MNEME_REDIS_SENTINEL_USER", r.SentinelUser,
-			"a user only where MNEME_REDIS_SENTINEL_MASTER is set"),
+			"a user only if MNEME_REDIS_SENTINEL_MASTER is set"),
 		config.Require(r.Master != "" || r.SentinelPassword == "", "MNEME_REDIS_SENTINEL_PASSWORD", r.SentinelPassword,
-			"a password only where MNEME_REDIS_SENTINEL_MASTER is set"),
+			"a password only if MNEME_REDIS_SENTINEL_MASTER is set"),
 	)
 }
 

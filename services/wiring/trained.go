@@ -38,7 +38,7 @@ type trainedPolicies struct {
 func newTrainedPolicies(d Decisions) (*trainedPolicies, error) {
 	if d.Folder != "" {
 		if at, err := os.Stat(d.Folder); err != nil || !at.IsDir() {
-			return nil, fault.Terminal("MNEME_DECISION_POLICIES", "is %q, want a folder that is there", d.Folder)
+			return nil, fault.Terminal("MNEME_DECISION_POLICIES", "is %q, want an existing folder", d.Folder)
 		}
 	}
 	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}, nil
@@ -73,7 +73,7 @@ func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 	if found := t.have(p.Version()); found != nil {
 		return found, nil
 	}
-	return nil, fault.Terminal("policy", "is %q, and no file of MNEME_DECISION_POLICIES has that version alone: %w", p,
+	return nil, fault.Terminal("policy", "is %q, want a version that exactly one file of MNEME_DECISION_POLICIES has: %w", p,
 		errors.Join(ErrNoPolicy, err, t.broken))
 }
 
@@ -116,7 +116,7 @@ func (t *trainedPolicies) look() error {
 		}
 		other, twice := found[policy.Version]
 		if found[policy.Version] = policy; twice && !reflect.DeepEqual(other, policy) {
-			broken = append(broken, fmt.Errorf("%s: has another policy of version %q than a file before it", file, policy.Version))
+			broken = append(broken, fmt.Errorf("%s: has another policy of version %q than an earlier file", file, policy.Version))
 			found[policy.Version] = nil
 		}
 	}

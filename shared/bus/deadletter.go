@@ -71,7 +71,7 @@ func (cfg DeadLetterConfig) publish(ctx context.Context, m Message, cause error,
 		return fmt.Errorf("publish dead letter %s: %v", dead.Id, err)
 	}
 	ins.dead.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(m.Topic), attrHandler.String(cfg.Handler)))
-	ins.log.WarnContext(ctx, "record went to the dead letters", batchAttrs([]Message{m},
+	ins.log.WarnContext(ctx, "moved the record to the dead letters", batchAttrs([]Message{m},
 		slog.String("dead_letter", dead.Id), slog.String("handler", cfg.Handler), slog.String("field", dead.Field),
 		slog.Int("attempts", int(dead.Attempts)))...)
 	return nil

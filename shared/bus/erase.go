@@ -60,7 +60,7 @@ func EraseDeadLetters(
 			return e.erased, fmt.Errorf("erase dead letters: %w", err)
 		}
 		if err != nil && !errors.Is(err, ErrRevoked) {
-			ins.log.WarnContext(ctx, "erasure of dead letters is interrupted and goes on", slog.Any("error", err))
+			ins.log.WarnContext(ctx, "resuming the interrupted erasure of dead letters", slog.Any("error", err))
 		}
 		// Each new member briefly takes the partitions from the others. A random pause keeps concurrent erasures
 		// out of step.

@@ -29,7 +29,7 @@ func (o *outage) failed(ctx context.Context, log *slog.Logger, what string, attr
 		return
 	}
 	o.logged = now
-	log.WarnContext(ctx, what+", trying on", attrs...)
+	log.WarnContext(ctx, what+", retrying", attrs...)
 }
 
 func (o *outage) repaired(ctx context.Context, log *slog.Logger, what string, attrs ...any) {
@@ -38,6 +38,6 @@ func (o *outage) repaired(ctx context.Context, log *slog.Logger, what string, at
 	if o.since.IsZero() {
 		return
 	}
-	log.InfoContext(ctx, what+", works again", append(attrs, slog.Duration("after", time.Since(o.since)))...)
+	log.InfoContext(ctx, what+", recovered", append(attrs, slog.Duration("after", time.Since(o.since)))...)
 	o.since, o.logged = time.Time{}, time.Time{}
 }

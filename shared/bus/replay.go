@@ -69,7 +69,7 @@ func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher,
 			return r.result, fmt.Errorf("replay: %w", err)
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrRevoked) {
-			ins.log.WarnContext(ctx, "replay is interrupted and goes on", slog.Any("error", err))
+			ins.log.WarnContext(ctx, "resuming the interrupted replay", slog.Any("error", err))
 			Pause(ctx, cfg.Idle)
 		}
 	}

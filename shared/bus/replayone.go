@@ -9,7 +9,7 @@ import (
 )
 
 // ErrHeld says that another member of the group holds the partition.
-var ErrHeld = errors.New("bus: the partition is in other hands")
+var ErrHeld = errors.New("bus: another consumer has the partition")
 
 // OneLetter identifies the dead letter for ReplayOne.
 type OneLetter struct {

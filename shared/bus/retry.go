@@ -172,5 +172,5 @@ func (ins *Instruments) retry(ctx context.Context, batch []Message, attempt int,
 	if errors.As(err, &p) {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	ins.log.WarnContext(ctx, "attempt failed and is made again", attrs...)
+	ins.log.WarnContext(ctx, "attempt failed, retrying", attrs...)
 }

@@ -110,7 +110,7 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		s.ins.log.ErrorContext(ctx, "batch is delivered again", batchAttrs(batch, slog.Any("error", err))...)
+		s.ins.log.ErrorContext(ctx, "redelivering the batch", batchAttrs(batch, slog.Any("error", err))...)
 		if !Pause(ctx, s.cfg.RedeliverDelay) {
 			return false
 		}

@@ -88,7 +88,7 @@ func NewInstruments(t Telemetry) (*Instruments, error) {
 	ins := &Instruments{tracer: t.Tracer.Tracer(Scope), propagator: t.Propagator, log: t.Log, meter: m}
 	var errs [6]error
 	ins.lagGauge, errs[0] = m.Int64ObservableGauge(MetricLag, metric.WithUnit("{message}"),
-		metric.WithDescription("Records between the end of a partition and what is finished without a gap."))
+		metric.WithDescription("Records between the finished prefix and the end of a partition."))
 	ins.done, errs[1] = m.Int64Counter(MetricProcessed, metric.WithUnit("{message}"),
 		metric.WithDescription("Records whose handling is finished."))
 	ins.retried, errs[2] = m.Int64Counter(MetricRetried, metric.WithUnit("{attempt}"),

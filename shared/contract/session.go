@@ -26,7 +26,7 @@ type SessionEvent struct {
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
 // terminal and name the field. It checks the speaker of a turn, and the ids of the turn and its attributes, as new ones
-// (memory.ValidNewID); those of a session's end and of an erasure may be any that an older version accepted.
+// (memory.ValidNewID). The end of a session and an erasure may have any id that an older version accepted.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
@@ -102,7 +102,7 @@ func envelope(p identified) Envelope {
 // field.
 func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	if p == nil {
-		return memory.Turn{}, fault.Terminal("turn", "is missing, want the turn that tells it")
+		return memory.Turn{}, fault.Terminal("turn", "is missing, want the source turn")
 	}
 	return newTurnFrom(p, sessionID, now)
 }
@@ -137,7 +137,7 @@ func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 // checkNoAlias refuses an alias of a memory. Only a request to update the memory has one.
 func checkNoAlias(t memory.Turn) error {
 	if t.AliasOf != "" {
-		return fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")
+		return fault.Terminal("turn.alias_of", "is set, want it only in UpdateMemory")
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func Decode(data []byte) (*Policy, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return nil, fault.Terminal("policy", "is no policy file: %w", err)
+		return nil, fault.Terminal("policy", "is not a policy file: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fault.Terminal("policy", "has more than one value")

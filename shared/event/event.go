@@ -93,7 +93,7 @@ func Of(key, value []byte) (e Event, ok bool, err error) {
 		Time: e.Time,
 	})
 	if err != nil { // a year beyond 9999
-		return Event{}, false, fault.Terminal("time", "cannot be told: %w", err)
+		return Event{}, false, fault.Terminal("time", "cannot be encoded: %w", err)
 	}
 	return e, true, nil
 }

@@ -17,7 +17,7 @@ var ErrUnusableAnswer = errors.New("model answer cannot be used")
 
 // ErrAskLess marks errors of ErrUnusableAnswer that come again for the same request. A smaller request may succeed:
 // the answer did not fit, or the model refused a part of the text.
-var ErrAskLess = errors.New("model gives no answer about this much")
+var ErrAskLess = errors.New("model cannot answer a request of this size")
 
 // ErrBudget marks errors of work that exceeds a budget of model tokens. The work can be done now without the model,
 // or later with it.
@@ -37,7 +37,7 @@ type LaterError struct {
 
 // Error gives the awaited condition and the time until it.
 func (e *LaterError) Error() string {
-	return fmt.Sprintf("%v, again in %s", e.Err, e.After.Round(time.Second))
+	return fmt.Sprintf("%v, retry in %s", e.Err, e.After.Round(time.Second))
 }
 
 // Unwrap returns the awaited condition.

@@ -125,7 +125,7 @@ type Candidate struct {
 	// Quarantine is the reason to quarantine the candidate's entries. It is empty for a candidate that does not look
 	// like an attack.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Fault, where it is not empty, describes an error of the policy's output for Sources. There is no candidate then.
+	// Fault describes an error of the policy's output for Sources. If it is not empty, there is no candidate.
 	// It contains no conversation text.
 	Fault string `json:"fault,omitempty"`
 }
@@ -178,7 +178,7 @@ type Bundle struct {
 	Window []memory.Turn `json:"window,omitempty"`
 	// Found has the results of each of the last verdict's lookups, in their order; nil at the first call of Decide.
 	Found []Found `json:"found,omitempty"`
-	// Memo is that of the last verdict.
+	// Memo is the last verdict's memo.
 	Memo json.RawMessage `json:"memo,omitempty"`
 }
 

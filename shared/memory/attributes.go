@@ -24,8 +24,8 @@ const (
 	MaxMetadataKeyBytes = 128
 )
 
-// Attributes are what callers attach to turns. Memories carry those of the turns that they are made from. Nobody changes the metadata of
-// a turn or a memory in place: copies share it.
+// Attributes are a caller's labels of a turn. A memory carries the attributes of its source turns. The metadata of a turn or
+// a memory never changes in place, because copies share it.
 type Attributes struct {
 	// Metadata is a JSON object of nil, bool, float64, string, []any and map[string]any, as CheckMetadata accepts it.
 	Metadata map[string]any `json:"metadata,omitempty"`
@@ -249,8 +249,8 @@ func jsonType(value any) string {
 	return "an object"
 }
 
-// Attribute gives the new entries of operations the attributes of the turns that the operations come from. Plan adds those of the entries
-// that they take the place of.
+// Attribute gives the new entries of operations the attributes of the turns that the operations come from. Plan adds the
+// attributes of the replaced entries.
 func Attribute(ops []Operation, turns []Turn) {
 	ordered := slices.Clone(turns)
 	slices.SortStableFunc(ordered, func(a, b Turn) int { return a.Time.Compare(b.Time) })

@@ -112,7 +112,7 @@ func (f Filter) validate(at string, depth int, conditions *int) error {
 	switch {
 	case f.Condition != nil:
 		if *conditions++; *conditions > MaxConditions {
-			return fault.Terminal("filter", "has more than %d conditions, want at most so many", MaxConditions)
+			return fault.Terminal("filter", "has more conditions than the maximum of %d", MaxConditions)
 		}
 		return f.Condition.validate(at)
 	case f.Not != nil:
@@ -215,7 +215,7 @@ func (r Range) validate(at string, kind fieldKind) error {
 		switch v := b.value.(type) {
 		case float64:
 			if numbers++; kind == dateField || math.IsNaN(v) || math.IsInf(v, 0) {
-				return fault.Terminal(at+"."+b.name, "is a number that is no bound of the field, want RFC 3339 text or a finite number")
+				return fault.Terminal(at+"."+b.name, "is a number that cannot bound the field, want RFC 3339 text or a finite number")
 			}
 		case string:
 			if _, ok := parseDate(v); !ok {

@@ -19,8 +19,8 @@ const (
 	maxShownName = 64
 )
 
-// CheckJSONText refuses what decoders change silently in JSON, or in lines of JSON: a key that an object has twice, of which they drop the
-// first value, and an escaped half of a surrogate pair ("\ud800"), which they replace by U+FFFD. It also bounds the depth. Errors are
+// CheckJSONText refuses JSON, or lines of JSON, that decoders change silently. Of a repeated key of an object they drop the first value.
+// They replace an escaped half of a surrogate pair ("\ud800") by U+FFFD. It also bounds the depth. Errors are
 // terminal and name the place in field, which may be empty. It accepts other texts that are no JSON.
 func CheckJSONText(field string, text []byte) error {
 	var at place
@@ -35,7 +35,7 @@ func CheckJSONText(field string, text []byte) error {
 			first := at.top().keys
 			at = at[:max(len(at)-1, 0)]
 			if key, ok := repeated(keys[first:]); ok {
-				return fault.Terminal(strings.TrimPrefix(at.in(field)+"."+shownName(key), "."), "is there twice")
+				return fault.Terminal(strings.TrimPrefix(at.in(field)+"."+shownName(key), "."), "occurs twice")
 			}
 			keys = keys[:first]
 		case '"':

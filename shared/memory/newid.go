@@ -16,7 +16,7 @@ func ValidNewUser(id string) error { return ValidNewID("user_id", id, MaxUserByt
 func ValidNewID(field, id string, limit int) error {
 	switch {
 	case id == "." || id == "..":
-		return fault.Terminal(field, "is %q, which paths resolve, want another name", id)
+		return fault.Terminal(field, "is %q, which has a meaning in paths, want another name", id)
 	case hasHidden(id):
 		return fault.Terminal(field, "contains a control or invisible character")
 	}

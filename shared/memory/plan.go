@@ -177,7 +177,7 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	}
 	m.Sources = sortedUnique(m.Sources)
 	if slices.Contains(m.Predecessors, m.ID) {
-		return fault.Terminal("operation.new", "takes the place of itself: %s", m.ID)
+		return fault.Terminal("operation.new", "replaces itself: %s", m.ID)
 	}
 	p.fresh[m.ID] = len(p.write.Put)
 	p.write.Put = append(p.write.Put, m)

@@ -148,7 +148,7 @@ func (t Trace) judged(rewards []float64) (Trace, []float64) {
 		return t, rewards
 	}
 	if t.Tried.Place > 0 && rewards[t.Tried.Place-1] == 0 {
-		t.Tried = Tried{} // it was left out of what was shown
+		t.Tried = Tried{} // the profile left it out
 	}
 	all, shown, known := t.Candidates, t.Shown, []float64(nil)
 	t.Candidates, t.Shown = nil, nil

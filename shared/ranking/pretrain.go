@@ -101,7 +101,7 @@ func readExamples(examples []Example) ([]list, error) {
 		}
 	}
 	if len(lists) == 0 {
-		return nil, fault.Terminal("examples", "has none with both relevant candidates and others")
+		return nil, fault.Terminal("examples", "has no example with both relevant and other candidates")
 	}
 	return lists, nil
 }

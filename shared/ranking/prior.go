@@ -106,10 +106,10 @@ func readPrior(b []byte) (priorFile, error) {
 	decoder.DisallowUnknownFields()
 	var file priorFile
 	if err := decoder.Decode(&file); err != nil {
-		return priorFile{}, fault.Terminal("", "is no prior: %w", err)
+		return priorFile{}, fault.Terminal("", "is not a prior: %w", err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return priorFile{}, fault.Terminal("", "goes on after its end")
+		return priorFile{}, fault.Terminal("", "has data after its end")
 	}
 	if file.Format != priorFormat {
 		return priorFile{}, fault.Terminal("format", "is %q, want %q", file.Format, priorFormat)

@@ -93,7 +93,7 @@ func TestWhatIsTriedCountsByItsPropensity(t *testing.T) {
 				t.Errorf("propensity %v of %d: gradient %v, want %v times %v", tr.Tried.Propensity, tr.Tried.Of, got, by, want)
 			}
 		}
-		unseen := tr // what was tried was left out of the profile: the rest teaches as ever
+		unseen := tr // the profile left out the tried memory: the rest teaches as ever
 		unseen.Tried = ranking.Tried{}
 		a, _, err1 := s.Learn(ranking.NewState(start), start, tr, ids(tr)[:3], ids(tr)[:1])
 		b, _, err2 := s.Learn(ranking.NewState(start), start, unseen, ids(tr)[:3], ids(tr)[:1])

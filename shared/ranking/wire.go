@@ -102,7 +102,7 @@ func (r *reader) format(known ...byte) byte {
 func (r *reader) number(field string) uint64 {
 	n, length := binary.Uvarint(r.b)
 	if length <= 0 {
-		r.fail(field, "is no number")
+		r.fail(field, "is not a number")
 		return 0
 	}
 	r.b = r.b[length:]

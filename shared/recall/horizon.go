@@ -2,63 +2,38 @@ package recall
 
 import (
 	"slices"
-	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/recall/intent"
+	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Horizon is the time that a query asks about.
-type Horizon struct {
-	// Past means that the query asks about an earlier state, so superseded memories count, too.
-	Past bool
-	// Event means that the query asks for an event. Memories of it count even if they are no longer valid.
-	Event bool
-	// At is the last day asked about; zero where the query names none.
-	At time.Time
-	// Exact means that the caller gave At explicitly, so later turns are left out. A time in the query itself is
-	// less strict, because people may tell of a time later.
-	Exact bool
-}
-
-// Statuses are the states of the memories that the query may call up.
-func (h Horizon) Statuses() []memory.Status {
+// Statuses returns the states of the memories that a query with this horizon may show.
+func Statuses(h query.Horizon) []memory.Status {
 	switch {
-	case h.Past:
+	case h.Intent == intent.Past:
 		return memory.Recallable()
-	case h.Event:
+	case h.Intent == intent.Event:
 		return []memory.Status{memory.StatusActive, memory.StatusSuperseded}
 	}
 	return []memory.Status{memory.StatusActive}
 }
 
-// ReadHorizon reads from a query whether it asks about the past. An explicit asOf takes precedence over the query.
-func ReadHorizon(query string, asOf, now time.Time) Horizon {
-	if !asOf.IsZero() {
-		return Horizon{Past: true, At: asOf, Exact: true}
-	}
-	r := intent.Trained().Read(query, now)
-	if r.At.IsZero() {
-		return Horizon{Past: r.Past, Event: r.Event}
-	}
-	return Horizon{Past: true, At: r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)}
-}
-
-// Filter returns the found memories that match the horizon, in their order. With a time, it keeps one version of
+// Within returns the found memories that match a horizon, in their order. With a time, it keeps one version of
 // each memory. That is the version of that time, or the first version if there was none yet. Without a time, it
 // keeps the versions that are no longer valid, because the question is not about the current one. A memory with one
 // version is kept, unless it was no longer valid at that time, or was retracted as never valid. For an event, a
 // version is left out if a later version has all its turns, or if it was retracted.
-func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
-	if h.Event {
+func Within(h query.Horizon, found []bank.Scored) []bank.Scored {
+	if h.Intent == intent.Event {
 		return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool {
-			return !slices.Contains(h.Statuses(), s.Memory.Status) || slices.ContainsFunc(found, func(o bank.Scored) bool {
+			return !slices.Contains(Statuses(h), s.Memory.Status) || slices.ContainsFunc(found, func(o bank.Scored) bool {
 				return slices.Contains(o.Memory.Predecessors, s.Memory.ID) && covers(o.Memory.Sources, s.Memory.Sources)
 			})
 		})
 	}
-	if !h.Past {
+	if h.Intent != intent.Past {
 		return found
 	}
 	drop := map[string]bool{}
@@ -66,14 +41,14 @@ func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 		if len(chain) < 2 {
 			continue
 		}
-		keep := h.version(chain)
+		keep := chosenVersion(h, chain)
 		for _, m := range chain {
 			if !keep(m) {
 				drop[m.ID] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !h.covers(s.Memory) })
+	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !wasValid(h, s.Memory) })
 }
 
 // covers reports whether all of some turns are among others.
@@ -85,7 +60,7 @@ func covers(turns, some []string) bool {
 // older, without certainty. The newer comes first for a question about the present, or about a time when it was
 // known. The older comes first for a question about the past. The first of two moves up to directly before the
 // other.
-func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
+func InOrder[T any](h query.Horizon, ranked []T, of func(T) memory.Memory) []T {
 	places := make(map[string]int, len(ranked))
 	for i, r := range ranked {
 		places[of(r).ID] = i
@@ -93,7 +68,7 @@ func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
 	before := make([][]int, len(ranked))
 	for newer, r := range ranked {
 		m := of(r)
-		olderFirst := h.Past && (h.At.IsZero() || m.ValidFrom.After(h.At))
+		olderFirst := h.Intent == intent.Past && (h.At.IsZero() || m.ValidFrom.After(h.At))
 		for _, link := range m.Links {
 			older, ok := places[link]
 			switch {
@@ -122,16 +97,16 @@ func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
 	return out
 }
 
-// Turns keeps the turns from before an explicitly requested time.
-func (h Horizon) Turns(turns []memory.Turn) []memory.Turn {
+// TurnsWithin keeps the turns from before an explicitly requested time.
+func TurnsWithin(h query.Horizon, turns []memory.Turn) []memory.Turn {
 	if !h.Exact {
 		return turns
 	}
 	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Time.After(h.At) })
 }
 
-// covers reports whether a memory may have held at the time asked about.
-func (h Horizon) covers(m memory.Memory) bool {
+// wasValid reports whether a memory may have been valid at the time asked about.
+func wasValid(h query.Horizon, m memory.Memory) bool {
 	if m.Status == memory.StatusRetracted && !m.ValidTo.After(m.ValidFrom) {
 		return false
 	}
@@ -144,8 +119,8 @@ func (h Horizon) covers(m memory.Memory) bool {
 	return m.ValidTo.IsZero() || m.ValidTo.After(h.At) || h.At.Before(m.ValidFrom)
 }
 
-// version chooses among the versions of one memory, which are in order.
-func (h Horizon) version(chain []memory.Memory) func(memory.Memory) bool {
+// chosenVersion chooses among the versions of one memory, which are in order.
+func chosenVersion(h query.Horizon, chain []memory.Memory) func(memory.Memory) bool {
 	if h.At.IsZero() {
 		return func(m memory.Memory) bool { return m.Status != memory.StatusActive }
 	}

@@ -5,22 +5,17 @@ package recall
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 )
 
 // Evidence is the found memories and data for a query.
 type Evidence struct {
-	// Query is the user's question. Messages are the messages before it, oldest first. They help to understand the
-	// question, and rest on no memory.
-	Query    string
-	Messages []memory.Message
+	// Query is the understood query. Its messages rest on no memory.
+	Query query.Query
 	// Filter is the filter of the query's memories. Every memory here matches it, or stands behind a match.
 	Filter memory.Filter
-	// Now is the time of the query. Horizon is the time that it asks about.
-	Now     time.Time
-	Horizon Horizon
 	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better one come directly after
 	// it. Each may carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among
 	// them only where the question is about the past.

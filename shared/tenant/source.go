@@ -63,7 +63,7 @@ func (r *Registry) look(ctx context.Context) (changed bool, notes []error, err e
 	defer cancel()
 	tenants, changed, err := s.load(ctx)
 	if err != nil {
-		err = fmt.Errorf("read tenants made at run time: %w", err)
+		err = fmt.Errorf("read the tenants of the directory: %w", err)
 		if s.err == nil && !errors.Is(ctx.Err(), context.Canceled) { // else it was reported before, or the caller has left
 			notes = []error{err}
 		}
@@ -97,7 +97,7 @@ func (r *Registry) ask(id string) error {
 		return nil
 	}
 	if err := r.refresh(context.Background()); err != nil {
-		return fmt.Errorf("%w: whether there is a tenant %q cannot be told: %v", fault.ErrUnavailable, id, err) // not wrapped: it is retryable
+		return fmt.Errorf("%w: cannot look up tenant %q: %v", fault.ErrUnavailable, id, err) // not wrapped: it is retryable
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (r *Registry) unite() (notes []error) {
 	}
 	for _, t := range r.made {
 		if _, known := s.byID[t.ID]; known {
-			note(fmt.Errorf("tenant %q was made at run time, but the tenants file has it, too: the file's is used", t.ID))
+			note(fmt.Errorf("tenant %q is in the directory and in the tenants file: using the file's entry", t.ID))
 			continue
 		}
 		t, err := Check(t)

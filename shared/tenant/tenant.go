@@ -71,7 +71,8 @@ var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // ValidVersion reports a fault in the version of a trained policy.
 func ValidVersion(version string) error {
 	if len(version) > MaxVersionBytes || !versions.MatchString(version) {
-		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', the first no sign", version, MaxVersionBytes)
+		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', beginning with a letter or digit",
+			version, MaxVersionBytes)
 	}
 	return nil
 }
@@ -145,7 +146,7 @@ const Header = "Mneme-Tenant"
 // another tenant would act on the wrong users, so it gets an error.
 func (t Tenant) CheckNamed(named string) error {
 	if named != "" && named != t.ID {
-		return errors.New("the API key is not of the tenant that " + Header + " names")
+		return errors.New("the API key does not belong to the tenant that " + Header + " names")
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ var foreignDates = map[string][]struct {
 func TestDatesInOtherLanguages(t *testing.T) {
 	for language, said := range foreignDates {
 		for _, c := range said {
-			text.ForgetDates() // what is asked of the library for one text is enough for it
+			text.ForgetDates() // the library's calls for one text suffice
 			got := text.Dates(c.text, thursday)
 			if len(got) != 1 {
 				t.Errorf("%s: %q: found %+v, want one date", language, c.text, got)

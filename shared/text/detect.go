@@ -193,12 +193,3 @@ func (l Language) IsStopWord(lower string) bool {
 	}
 	return stopLanguages()[lower].has(l) || askingSet()[l][foldAccents(lower)]
 }
-
-// askingSet has the question words of each language, without accents.
-var askingSet = sync.OnceValue(func() (out [len(languages)]map[string]bool) {
-	for l, language := range languages {
-		asking := askingWords[language.code]
-		out[l] = WordSet(foldAccents(asking.when + " " + asking.others))
-	}
-	return out
-})

@@ -135,7 +135,7 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 // TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the length takes four times
 // as long. The margin is for a busy machine: a quadratic reader took minutes.
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
-	const short, times = 8 << 10, 4
+	const short, times = 4 << 10, 4
 	for _, unit := range []string{
 		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’", "Xo: I a\n",
 		"Mallory: I am\n", "X: ",

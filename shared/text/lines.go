@@ -55,9 +55,17 @@ func (p *parted) lines(rest string) {
 			block = blockBehind(line[to:], labelledWord)
 			continue
 		}
+		if words, ok := leadsIn(line, p.speaker); ok && l.of != speakerLabel && l.of != unsureLabel {
+			l.of, block = unsureLabel, blockBehind(line[words:], unsureWord)
+		}
 		if l.of == unsureLabel || block == unsureWord || userLine.MatchString(line) {
 			p.doubt(l.from, l.to)
 		}
+	}
+	if from := p.letterFrom(rest); from >= 0 {
+		p.doubt(from, len(rest))
+	} else if isForward(rest) {
+		p.doubt(0, len(rest))
 	}
 }
 

@@ -33,7 +33,7 @@ func IsNamesake(text string, words []Word, i int) bool {
 	case !namesakes[name]:
 		return false
 	case name != w.Lower:
-		return true // only what has a name has something
+		return true // only a thing with a name owns something
 	case !w.Capital:
 		return false
 	}
@@ -100,12 +100,17 @@ func (p *place) asks() bool {
 	month := p.words[p.at].Lower == "may"
 	somebody := subjects[next.Lower] || bares[next.Lower] || next.Number && !month
 	switch {
-	case p.opens, p.at > p.from && (questionWords[p.words[p.at-1].Lower] || isWhen(p.words[p.at-1])):
+	case p.opens, p.at > p.from && asksAnything(p.words[p.at-1].Lower):
 		return somebody || next.Capital || p.opens && p.question && !next.Number && !IsStopWord(next.Lower)
 	case p.afterComma:
 		return somebody // and a capital is a surname
 	}
 	return (somebody || next.Capital) && p.titled()
+}
+
+// asksAnything reports whether a lower-case English word is any question word, "when" included.
+func asksAnything(lower string) bool {
+	return lower == "when" || lower == "when's" || IsQuestionWord(lower)
 }
 
 // titled reports whether words have capitals that only a title gives them.

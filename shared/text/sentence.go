@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/neurosnap/sentences"
@@ -16,15 +17,18 @@ type Splitter struct {
 	tokenizer *sentences.DefaultSentenceTokenizer
 }
 
-// NewSplitter loads the Punkt model of English that is compiled into the binary. It panics
-// when that model cannot be read, because then the binary itself is broken.
-func NewSplitter() *Splitter {
+// NewSplitter returns a splitter with the Punkt model of English that is compiled into the binary. All splitters share
+// the model. It panics if the model cannot be read, because then the binary is broken.
+func NewSplitter() *Splitter { return &Splitter{tokenizer: punkt()} }
+
+// punkt loads the model once.
+var punkt = sync.OnceValue(func() *sentences.DefaultSentenceTokenizer {
 	t, err := english.NewSentenceTokenizer(nil)
 	if err != nil {
 		panic(fmt.Sprintf("load the compiled-in sentence model: %v", err))
 	}
-	return &Splitter{tokenizer: t}
-}
+	return t
+})
 
 // Split returns the sentences of a text in order, trimmed, without empty ones. A line break
 // ends a sentence.

@@ -28,7 +28,7 @@ var (
 		everybody someone somebody nobody`)
 	otherOwner = WordSet(`your his her their the`)
 	// companions are persons and animals that belong to a person, and are separate subjects.
-	companions = WordSet(`mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
+	companions = WordSet(`ex mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
 		child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle cousin niece nephew grandmother
 		grandma granny grandfather grandpa grandparents twins friend friends colleague colleagues boss manager roommate flatmate neighbour
 		neighbor neighbours neighbors teacher doctor coach landlord landlady assistant dog dogs cat cats horse rabbit hamster puppy kitten`)
@@ -38,6 +38,8 @@ var (
 	// fronted words stand before the subject of a statement, in any language that is read.
 	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
 		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
+	// reporting words open a statement that the speaker has learned.
+	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true, "seems like": true, "seems that": true}
 	// personVerbs are verbs of persons, and rarely of things.
 	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
 		likes like hates
@@ -50,6 +52,13 @@ var (
 	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed
 		engaged born moving
 		living studying moved lived quit eaten adopted`)
+	// relatives begin a relative clause in which the speaker may be the subject. pastMoves are verbs of persons in the past.
+	relatives = WordSet(`who whom whose that i we i've we've i'm we're`)
+	articles  = WordSet(`the a an this that some another`)
+	// irregularPasts are verbs of persons in the past. prepositions end a relative clause before the verb of its noun.
+	irregularPasts = WordSet(`left went took gave found sold bought won lost met ran came made kept broke got chose grew spoke taught`)
+	prepositions   = WordSet(`with for to next from at by about under`)
+	pastMoves      = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
 	// belongings are things that belong to a person. A statement about them is about the person.
 	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
 		profession position role title office desk workplace company employer firm business startup shop studio school university college team
@@ -73,10 +82,16 @@ func SubjectOf(said string) Subject {
 	for len(words) > reach && fronted[words[0].Lower] {
 		words = words[1:]
 	}
+	for len(words) > reach+1 && reporting[words[0].Lower+" "+words[1].Lower] {
+		words = words[2:]
+	}
 	if s, ok := friendOfMine(words); ok {
 		return s
 	}
 	if s, ok := relatedSubject(words); ok {
+		return s
+	}
+	if s := knownBySpeaker(words); s.Other {
 		return s
 	}
 	if slices.ContainsFunc(words, func(w Word) bool { return firstPerson[w.Lower] }) {
@@ -97,6 +112,8 @@ func englishSubject(words []Word) Subject {
 	}
 	first, next := words[0], words[1:min(len(words), reach+1)]
 	switch {
+	case isThirdPerson(first.Lower) && actsAt(words) == 0: // a note without a subject: "Lives in Rome now."
+		return Subject{Other: true, Person: true}
 	case firstOwner[first.Lower]:
 		return ownedSubject(words[1:])
 	case next[0].Lower == "of" && len(words) > reach && firstOwner[next[1].Lower]: // "one of my friends"
@@ -109,7 +126,8 @@ func englishSubject(words []Word) Subject {
 		c := companionIn(next, companions, IsStopWord)
 		return Subject{Other: true, Person: first.Lower != "the" || c != "", Heads: nounsOf(next)}
 	}
-	if n := nameLength(words); n > 0 && n < len(words) && nameVerbs[words[n].Lower] {
+	if n := nameLength(words); n > 0 && n < len(words) && (nameVerbs[words[n].Lower] ||
+		names()[foldAccents(words[0].Lower)] && isPersonalVerb(words[n].Lower)) {
 		return Subject{Other: true, Person: true, Heads: nounsOf(words[:n])}
 	}
 	return Subject{}
@@ -155,6 +173,49 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 		return Subject{Other: true, Person: true, Heads: []string{noun}, Relation: noun}, true
 	}
 	return s, false
+}
+
+// maxClause is the maximum number of words of a relative clause.
+const maxClause = 10
+
+// knownBySpeaker reads a statement about a person that a relative clause with the speaker names: "the guy I work
+// with lives in Rome". It returns the zero value for other statements.
+func knownBySpeaker(words []Word) Subject {
+	if len(words) < reach || !articles[words[0].Lower] && !firstOwner[words[0].Lower] {
+		return Subject{}
+	}
+	from := 1 + slices.IndexFunc(words[1:min(len(words), reach+reach)], func(w Word) bool { return relatives[w.Lower] })
+	if from < 2 {
+		return Subject{}
+	}
+	noun := words[from-1].Lower
+	if relatives[noun] && from > 2 {
+		noun = words[from-2].Lower
+	}
+	if belongings[noun] || IsStopWord(noun) && !relatives[noun] {
+		return Subject{}
+	}
+	clause := words[from+1 : min(len(words), from+1+maxClause)]
+	for i := 1; i < len(clause); i++ {
+		before, verb := clause[i-1].Lower, clause[i].Lower
+		if firstPerson[before] || before == "and" {
+			continue
+		}
+		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb] || prepositions[before] && personVerbs[verb]) && actsAt(clause[i:]) == 0 {
+			return Subject{Other: true, Person: true, Heads: []string{noun}}
+		}
+	}
+	return Subject{}
+}
+
+// isPersonalVerb reports whether a word behind a given name may be its verb.
+func isPersonalVerb(lower string) bool {
+	return personVerbs[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") || isThirdPerson(lower)
+}
+
+// isThirdPerson reports whether a verb of persons, in lower case, is of the third person: "lives".
+func isThirdPerson(verb string) bool {
+	return strings.HasSuffix(verb, "s") && (personVerbs[verb] || employed[verb])
 }
 
 // maxNoun is the maximum number of words of a noun phrase before the verb.

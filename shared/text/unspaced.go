@@ -127,7 +127,7 @@ func Pieces(s string) []string {
 		}
 		for at, r := range field {
 			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-				continue // marks and punctuation stay with what is before them
+				continue // marks and punctuation stay with the text before them
 			}
 			is := partsNoWords(r)
 			if at > start && (is != was && count > 0 || is && count == wordRunes) {

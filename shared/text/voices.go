@@ -27,7 +27,8 @@ var (
 	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
 	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +
 		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
-		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)(?i: that)?)` + wordEnds)
+		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)(?i: that)?` +
+		spokenReport + `)` + wordEnds)
 	// aboutUser opens a claim about "the user" in the third person.
 	aboutUser = regexp.MustCompile(`^(?i:` +
 		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
@@ -53,6 +54,10 @@ var (
 	// koreanThings are such nouns, to which particles are joined.
 	koreanThings = regexp.MustCompile(`^(?:지원|경험|조사|연구|인터뷰|관리|교육|테스트)`)
 )
+
+// spokenReport opens reported speech as people talk: "he goes, like, ...", "my sister's all like, ...".
+const spokenReport = `|[^\pL\pN]*(?i:(?:the|a|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}-]+){1,3}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they)` +
+	`(?i: goes| went|(?:['’]s| is| was|['’]re| are| were)(?: all| just| totally)* like)(?i:[,:]? like)?[,:]`
 
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.
 const wordEnds = `(?:$|[^\pL\pM\pN])`
@@ -181,7 +186,7 @@ func part(s, speaker string) *parted {
 	return p
 }
 
-// doubt marks what is the speaker's own of some bytes as unsure.
+// doubt marks the speaker's own part of some bytes as unsure.
 func (p *parted) doubt(from, to int) {
 	for i := from; i < to; i++ {
 		if p.voices[i] == ownWord {
@@ -190,7 +195,7 @@ func (p *parted) doubt(from, to int) {
 	}
 }
 
-// passages passes on what is reported or claimed in a line that begins at a byte of the text.
+// passages passes on the reports and claims of a line that begins at a byte of the text.
 func (p *parted) passages(line string, at int) {
 	claim := false
 	for len(line) > 0 {
@@ -206,7 +211,7 @@ func (p *parted) passages(line string, at int) {
 	}
 }
 
-// passage passes on what is reported in a passage, and what a clause of it claims.
+// passage passes on the reports of a passage, and the claims of its clauses.
 func (p *parted) passage(c string, at int) {
 	for c != "" {
 		end := at + len(strings.TrimRight(c, "\n"))

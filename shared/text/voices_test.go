@@ -9,6 +9,9 @@ import (
 
 func TestVoices(t *testing.T) {
 	for said, want := range map[string][2]string{
+		"He goes, like, I live in Oslo now.":                  {"He goes, like,", "I live in Oslo now."},
+		"My boss was all like, I quit.":                       {"My boss was all like,", "I quit."},
+		"She goes to Oslo, like every summer.":                {"She goes to Oslo, like every summer.", ""},
 		"I moved to Braga. My cat likes it.":                  {"I moved to Braga. My cat likes it.", ""},
 		"> come to Delft\nI said yes":                         {"I said yes", "> come to Delft"},
 		"Tom says that Ana moved to Oslo. I doubt it.":        {"Tom says that\n I doubt it.", "Ana moved to Oslo."},

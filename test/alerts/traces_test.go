@@ -91,7 +91,7 @@ func TestEveryQueryOfTracesFindsItsSpans(t *testing.T) {
 	from := spans(t)
 	want := map[string][]string{
 		"Slow recalls": {"recall"}, "Slow calls of models": {"chat m", "embeddings m"}, "Slow steps of forming memory": {"consolidation.Extract"},
-		"What failed": {"chat m", "consolidation.Extract", "embeddings m", "recall"},
+		"Failed spans": {"chat m", "consolidation.Extract", "embeddings m", "recall"},
 	}
 	for _, b := range dashboards(t) {
 		for _, p := range b.Panels {

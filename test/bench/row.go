@@ -12,7 +12,7 @@ import (
 
 // Row is one measurement with its baseline.
 type Row struct {
-	// Name is the value for --only. What is a description for people.
+	// Name is the value for --only, and What describes the measure for people.
 	Name string `json:"name"`
 	What string `json:"what"`
 	// N is the number of samples, or units of work, over all Rounds.

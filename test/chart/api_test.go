@@ -52,6 +52,7 @@ func defined(t *testing.T) string {
 }
 
 func TestObjectsAreAsTheAPIWantsThem(t *testing.T) {
+	t.Parallel()
 	folder := defined(t)
 	validate := func(t *testing.T, content string) (string, error) {
 		t.Helper()

@@ -17,6 +17,7 @@ import (
 )
 
 func TestChartsAreLinted(t *testing.T) {
+	t.Parallel()
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, program := range []string{program, earlier} {
@@ -29,6 +30,7 @@ func TestChartsAreLinted(t *testing.T) {
 }
 
 func TestHelm3RendersWhatHelm4Does(t *testing.T) {
+	t.Parallel()
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
 			now, before := map[string]string{}, map[string]string{}
@@ -105,6 +107,7 @@ func checkRestricted(t *testing.T, name string, pod map[string]any) {
 }
 
 func TestDeploymentsCanBeOperated(t *testing.T) {
+	t.Parallel()
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
 			all := render(t, values...)

@@ -26,23 +26,6 @@ const (
 	secret = "sixteen bytes it is"
 )
 
-// build builds the programs of the images.
-func build(t *testing.T) string {
-	t.Helper()
-	folder, err := filepath.Abs("../../.cache/services")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", folder+string(filepath.Separator), "./cmd/mneme",
-		"./services/gateway/cmd/gateway", "./services/utilizer/cmd/utilizer", "./services/reranker/cmd/reranker",
-		"./services/saliencyfilter/cmd/saliency-filter", "./services/booster/cmd/booster")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return folder
-}
-
 // installation runs the rendered chart as processes, with the containers' settings only.
 type installation struct {
 	all      objects
@@ -119,9 +102,14 @@ func (i installation) start(t *testing.T, component, program string) {
 
 // TestWhatIsRenderedRuns runs the migration, all components and the chart's test with real servers.
 func TestWhatIsRenderedRuns(t *testing.T) {
+	t.Parallel()
 	servers, sum := harness.StartServers(t), sha256.Sum256([]byte(key))
 	tenant := map[string]any{"id": "acme", "api_keys": []string{"sha256:" + hex.EncodeToString(sum[:])}}
-	i := installation{programs: build(t), addrs: map[string]string{}, tenants: filepath.Join(t.TempDir(), "tenants.yaml")}
+	programs, err := harness.Programs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := installation{programs: programs, addrs: map[string]string{}, tenants: filepath.Join(t.TempDir(), "tenants.yaml")}
 	i.all = render(t, valuesOf(t, map[string]any{
 		"kafka":    map[string]any{"brokers": []string{servers.Broker.Addr()}, "partitions": 4, "replicas": 1},
 		"redis":    map[string]any{"addresses": []string{servers.Redis.Addr()}},

@@ -15,6 +15,7 @@ const scorer = "../../.cache/tools/kube-score"
 // time slows answers, so the chart sets none. Image tags are fixed versions, so a pod can start while the registry is
 // down. The small set of values is for clusters without network policies.
 func TestNothingCriticalIsMissing(t *testing.T) {
+	t.Parallel()
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
 			content, err := helm(t, []string{"template", "mneme", chart, "--namespace", "memory"}, values...)

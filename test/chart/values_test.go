@@ -17,6 +17,7 @@ import (
 
 // TestWrongValuesAreTold sets values that the schema or the chart refuses.
 func TestWrongValuesAreTold(t *testing.T) {
+	t.Parallel()
 	component := func(name string, values map[string]any) map[string]any {
 		return map[string]any{"components": map[string]any{name: values}}
 	}
@@ -112,6 +113,7 @@ func TestWrongValuesAreTold(t *testing.T) {
 
 // TestRightValuesAreTaken sets values just inside the limits.
 func TestRightValuesAreTaken(t *testing.T) {
+	t.Parallel()
 	of := func(section, key string, value any) map[string]any {
 		return map[string]any{section: map[string]any{key: value}}
 	}
@@ -150,6 +152,7 @@ func TestRightValuesAreTaken(t *testing.T) {
 // TestNullIsNoValue removes each value of the chart. A missing required value gives an error with its name; any other
 // missing value gives no error.
 func TestNullIsNoValue(t *testing.T) {
+	t.Parallel()
 	content, err := os.ReadFile(chart + "/values.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -208,6 +211,7 @@ func TestNamesAreThoseOfServices(t *testing.T) {
 // TestTenantsAreThoseThatServicesTake gives the same tenants to the chart and to the reader of its file. Both must
 // accept them, or both must refuse them.
 func TestTenantsAreThoseThatServicesTake(t *testing.T) {
+	t.Parallel()
 	hashed := tenant.HashKey("one")
 	of := func(field string, value any) []any { return []any{map[string]any{"id": "acme", field: value}} }
 	cases := map[string][]any{

@@ -92,7 +92,7 @@ func TestABrokerOfKafkaDies(t *testing.T) {
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// reading records what a group of two consumers has read.
+// reading records the messages that a group of two consumers has read.
 type reading struct {
 	mu      sync.Mutex
 	times   map[string]map[int]int // number of reads by key and number

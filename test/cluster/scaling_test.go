@@ -30,7 +30,7 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 	began := time.Now()
 	fill := c.backfill(t, tenant)
 	harness.Await(t, "the first sessions are formed", func(ctx context.Context) (bool, error) {
-		return harness.Formed(ctx, client, fill.round(0)[:1]) > 0, nil
+		return harness.Formed(client, fill.round(0)[:1])(ctx) > 0, nil
 	})
 	for _, replicas := range []int{4, 1} {
 		harness.Await(t, "there is a backlog", func(ctx context.Context) (bool, error) {
@@ -132,7 +132,7 @@ func (f *backfill) waiting(t *testing.T, client harness.Client) int {
 	f.mu.Lock()
 	last := f.published[len(f.published)-1]
 	f.mu.Unlock()
-	return len(last) - harness.Formed(t.Context(), client, last)
+	return len(last) - harness.Formed(client, last)(t.Context())
 }
 
 // end stops the backfill and returns all sessions.

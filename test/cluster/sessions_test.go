@@ -79,7 +79,7 @@ func awaitFormed(t *testing.T, client harness.Client, sessions []dataset.Session
 	began, tick := time.Now(), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
 	for _, s := range sessions {
-		for harness.Formed(t.Context(), client, []dataset.Session{s}) == 0 {
+		for formed := harness.Formed(client, []dataset.Session{s}); formed(t.Context()) == 0; {
 			if <-tick.C; time.Since(began) > patience {
 				t.Fatalf("session %s of %s is not formed after %v", s.ID, s.User, patience)
 			}

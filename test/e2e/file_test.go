@@ -14,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-const fileUser, fileSessions, fileTurns = "talk-1", 19, 419
+const fileUser, fileSessions, fileTurns = "talk-1", 10, 223
 
 // conversationFile is a file in LoCoMo's format with two speakers. Some turns state facts about the speaker; the
 // others are small talk.

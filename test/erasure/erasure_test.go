@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/test/harness"
 )
 
 const (
@@ -41,11 +41,11 @@ type system struct {
 // start runs all of Mneme and registers a webhook whose endpoint fails, so that deliveries wait.
 func start(t *testing.T) *system {
 	t.Helper()
-	s := &system{dir: t.TempDir(), binary: filepath.Join(t.TempDir(), "mneme")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", s.binary, "github.com/mneme-memory/mneme/cmd/mneme")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	programs, err := harness.Programs(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	s := &system{dir: t.TempDir(), binary: filepath.Join(programs, "mneme")}
 	stack, err := standalone.Start(t.Context(), standalone.Options{
 		Dir: s.dir, Progress: t.Output(), Environ: map[string]string{
 			"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_WEBHOOK_PRIVATE_ADDRESSES": "true",
@@ -103,10 +103,14 @@ func personOf(name string) person {
 func TestNothingIsLeftOfAnErasedUser(t *testing.T) {
 	s := start(t)
 	defer s.stop(t)
+	// All users are filled first, so that their memories are formed at the same time.
 	var all []person
 	for _, w := range ways() {
 		p := personOf(w.name)
 		s.fill(t, p.user, p.word)
+	}
+	for _, w := range ways() {
+		p := personOf(w.name)
 		s.use(t, p.user, p.word)
 		s.awaitFound(t, p)
 		words, _ := marks(p)
@@ -182,6 +186,8 @@ func (s *system) eraseTogether(t *testing.T, n int) []person {
 	for i := range out {
 		out[i] = personOf(fmt.Sprintf("many-%d", i))
 		s.fill(t, out[i].user, out[i].word)
+	}
+	for i := range out {
 		s.use(t, out[i].user, out[i].word)
 	}
 	for i := range out {

@@ -49,7 +49,7 @@ func (f found) in(store string) found {
 	return slices.DeleteFunc(slices.Clone(f), func(at string) bool { return !strings.HasPrefix(at, store+": ") })
 }
 
-// marks are the texts that name a user: what the user said, the id, and the hashes by which stores name the user's keys.
+// marks are the texts that name a user: the user's turns, the id, and the hashes by which stores name the user's keys.
 func marks(p person) (words, ids [][]byte) {
 	hash := func(sum []byte) []byte { return []byte(base64.RawURLEncoding.EncodeToString(sum)) }
 	sum := sha256.Sum256([]byte(p.user))

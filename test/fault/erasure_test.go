@@ -14,8 +14,8 @@ import (
 // The booster dies (kill -9) right after the request for an erasure, and again during the erasure. The erasure still
 // completes and removes no data of another user.
 func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
-	const tenant, user, other = "eraser", "mara", "nils"
-	sys := harness.Start(t, harness.Options{Tenants: known(tenant), Processes: true})
+	const tenant, user, other = tenantErase, "mara", "nils"
+	sys := system(t)
 	for _, u := range []string{user, other} {
 		talk := harness.Conversation(u, harness.Lives(len(u)))
 		sys.Publish(t, tenant, talk...)

@@ -9,22 +9,27 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// undisturbed forms the sessions in a separate system without faults and returns the resulting state.
-func undisturbed(t *testing.T, sessions []dataset.Session) (want harness.State) {
+// quiet is the state that undisturbed returns.
+var quiet harness.State
+
+// undisturbed returns the state after the sessions without faults. The first call forms them for a separate tenant of
+// the shared system, while all its parts run.
+func undisturbed(t *testing.T, sessions []dataset.Session) harness.State {
 	t.Helper()
-	const tenant = "undisturbed"
-	t.Run(tenant, func(t *testing.T) {
-		sys := harness.Start(t, harness.Options{Tenants: known(tenant)})
-		sys.Publish(t, tenant, sessions...)
-		want = harness.Quiet(t, tenant, sys.Client(tenant), sessions)
-		if deadLetters := sys.DeadLetters(t, ""); len(deadLetters) != 0 {
-			t.Fatalf("%d dead letters", len(deadLetters))
-		}
-		instructive(t, want)
-	})
-	if t.Failed() {
+	if quiet != nil {
+		return quiet
+	}
+	const tenant = tenantUndisturbed
+	sys := system(t)
+	sys.Publish(t, tenant, sessions...)
+	want := harness.Quiet(t, tenant, sys.Client(tenant), sessions)
+	if deadLetters := sys.DeadLetters(t, tenant+"/"); len(deadLetters) != 0 {
+		t.Fatalf("%d dead letters", len(deadLetters))
+	}
+	if instructive(t, want); t.Failed() {
 		t.FailNow()
 	}
+	quiet = want
 	return want
 }
 

@@ -5,14 +5,83 @@ package fault_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/test/harness"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+// Tenants of the shared system. Each outage has a separate tenant, with the name of the broken part.
+const (
+	tenantWeaviate    = "weaviate"
+	tenantTemporal    = "temporal"
+	tenantRedis       = "redis"
+	tenantKafka       = "kafka"
+	tenantErase       = "eraser"
+	tenantUndisturbed = "undisturbed"
+)
+
+// dir holds the data of the shared system.
+var dir string
+
+// opened starts the system that all tests but those of `mneme up` share. Its services are processes. Every test leaves
+// all parts running.
+var opened = sync.OnceValues(func() (*harness.System, error) {
+	return harness.Open(context.Background(), dir, harness.Options{Processes: true, Tenants: known(
+		tenantWeaviate, tenantTemporal, tenantRedis, tenantKafka, harness.Filter, harness.Booster, harness.Utilizer, harness.Reranker,
+		tenantErase, tenantUndisturbed,
+	)})
+})
+
+// used reports whether a test has opened the shared system.
+var used bool
+
+// system returns the shared system.
+func system(t *testing.T) *harness.System {
+	t.Helper()
+	used = true
+	sys, err := opened()
+	if err != nil {
+		t.Fatalf("start system: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(sys.Complaints())
+		}
+	})
+	return sys
+}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	var err error
+	if dir, err = os.MkdirTemp("", "mneme-fault-"); err != nil {
+		return fail("make directory", err)
+	}
+	defer os.RemoveAll(dir)
+	code = m.Run()
+	if used {
+		if sys, err := opened(); err == nil {
+			if err := sys.Close(); err != nil {
+				return fail("stop system", err)
+			}
+		}
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		return fail("after the end", err)
+	}
+	return code
+}
+
+func fail(what string, err error) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", what, err)
+	return 1
 }
 
 const (

@@ -45,7 +45,7 @@ func serverOutages(sys *harness.System) []outages {
 		{tenantWeaviate, sys.Servers.Weaviate, complaint{harness.Booster, "Activity error", 3}},
 		{tenantTemporal, sys.Servers.Temporal, complaint{harness.Booster, "attempt failed", 1}},
 		{tenantRedis, sys.Servers.Redis, complaint{harness.Booster, "attempt failed", 4}},
-		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, trying on", 1}},
+		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, retrying", 1}},
 	} {
 		end := func(t *testing.T) {
 			res, err := sys.HTTP().Get(sys.URL(t, harness.Utilizer) + "/readyz")
@@ -85,7 +85,7 @@ func must(t *testing.T, err error) {
 // are not. Each outage lasts until a service notices it. The final state must equal the state without outages.
 func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want harness.State) {
 	client := sys.Client(o.tenant)
-	count := func(ctx context.Context) int { return harness.Formed(ctx, client, sessions) }
+	count := harness.Formed(client, sessions)
 	goOn, published := newLoad(t, sys, o.tenant, sessions).start(upTo(2), upTo(3), upTo(4), upTo(5), len(sessions))
 	goOn()
 	for i, b := range o.both {

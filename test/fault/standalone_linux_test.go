@@ -34,9 +34,11 @@ import (
 func TestAStandaloneSurvivesKills(t *testing.T) {
 	sessions := talks()
 	want := undisturbed(t, sessions)
-	binary := build(t)
-	t.Run("all of it", func(t *testing.T) { killAll(t, binary, sessions, want) })
-	t.Run("its servers", func(t *testing.T) { killServers(t, binary, sessions, want) })
+	programs, err := harness.Programs(t.Context())
+	must(t, err)
+	binary := filepath.Join(programs, "mneme")
+	t.Run("all of it", func(t *testing.T) { t.Parallel(); killAll(t, binary, sessions, want) })
+	t.Run("its servers", func(t *testing.T) { t.Parallel(); killServers(t, binary, sessions, want) })
 }
 
 // killAll starts `mneme up` again on the same folder and ingests everything once more, like a user who does not know
@@ -48,7 +50,8 @@ func killAll(t *testing.T, binary string, sessions []dataset.Session, want harne
 	up := start(t, binary, dir)
 	first := up.where
 	mneme(t, binary, dir, "ingest", "--no-wait", half)
-	await(t, "some sessions are formed", func(ctx context.Context) bool { return harness.Formed(ctx, up.client, sessions) >= 3 })
+	formed := harness.Formed(up.client, sessions)
+	await(t, "some sessions are formed", func(ctx context.Context) bool { return formed(ctx) >= 3 })
 	up.kill(t)
 	await(t, "no process of the folder is left", func(context.Context) bool { return len(processes(t, dir)) == 0 })
 
@@ -73,7 +76,7 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 	dir := t.TempDir()
 	up := start(t, binary, dir)
 	first := up.where
-	formed := func(ctx context.Context) int { return harness.Formed(ctx, up.client, sessions) }
+	formed := harness.Formed(up.client, sessions)
 	for i, name := range []string{servers.NameWeaviate, servers.NameTemporal} {
 		ports := filepath.Join(dir, name, name+".ports.json")
 		before := contentOf(t, ports)
@@ -140,17 +143,6 @@ func killServer(t *testing.T, dir, name string) {
 	pid, err := strconv.Atoi(strings.Fields(contentOf(t, filepath.Join(dir, name, name+".pid")))[0])
 	must(t, err)
 	must(t, syscall.Kill(pid, syscall.SIGKILL))
-}
-
-// build builds the command line.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "mneme")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/mneme-memory/mneme/cmd/mneme").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return binary
 }
 
 // lines writes sessions to a file for ingest.
@@ -220,7 +212,7 @@ func start(t *testing.T, binary, dir string) *running {
 	return r
 }
 
-var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
+var portTaken = regexp.MustCompile(`is used by another process; stop it, or delete (\S+\.ports\.json)`)
 
 // tail is the number of bytes of a log that a failed test shows.
 const tail = 20_000

@@ -15,7 +15,7 @@ const (
 	// Patience is the time limit of every wait. It is far longer than usual, for busy machines.
 	Patience = 60 * time.Second
 	// pollEvery is the pause between two checks of a condition.
-	pollEvery = 25 * time.Millisecond
+	pollEvery = 50 * time.Millisecond
 	logTail   = 4000
 	// complaints is the number of log lines of a service to show.
 	complaints = 10

@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
@@ -89,7 +92,7 @@ func (u *unit) inProcess(log *os.File) *run {
 		defer close(r.done)
 		err := runner.Run(ctx, u.service, runner.Options{Environ: u.environ, Stderr: log})
 		if err == nil && ctx.Err() == nil {
-			err = errors.New("ended by itself")
+			err = errors.New("exited unexpectedly")
 		}
 		cancel()
 		r.err = errors.Join(err, log.Close())
@@ -219,7 +222,8 @@ func FreeAddr() (string, error) {
 	return "", fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// Programs builds outdated programs of the services into the cache and returns their folder.
+// Programs builds outdated programs of the services, and mneme, into the cache and returns their folder. The flags are
+// those of the Makefile, so that both share one cache. Of several concurrent processes, one builds and the others wait.
 func Programs(ctx context.Context) (string, error) {
 	root, err := repository()
 	if err != nil {
@@ -232,15 +236,23 @@ func Programs(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return "", fmt.Errorf("wait for a build in another process: %w", err)
+	}
+	defer lock.Unlock()
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(filepath.Separator), "./cmd/mneme",
 		"./services/saliencyfilter/cmd/saliency-filter", "./services/booster/cmd/booster",
 		"./services/reranker/cmd/reranker", "./services/utilizer/cmd/utilizer", "./services/gateway/cmd/gateway")
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build services: %w\n%s", err, out)
 	}
 	return dir, nil
 }
+
+// lockRetry is the pause between two checks for the end of another process's build.
+const lockRetry = 200 * time.Millisecond
 
 // repository returns the root of the test's module.
 func repository() (string, error) {

@@ -124,24 +124,30 @@ func (want State) Has(part string) bool {
 	return slices.ContainsFunc(want, func(line string) bool { return strings.Contains(line, part) })
 }
 
-// Formed counts the formed sessions. An unavailable service counts as none.
-func Formed(ctx context.Context, c Client, sessions []dataset.Session) int {
-	n := 0
-	for _, s := range sessions {
-		res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
-		if err == nil && res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED {
-			n++
-		}
+// Formed returns a function that counts the formed sessions. A call asks about the sessions that no earlier call saw
+// formed. A failed request counts as not formed.
+func Formed(c Client, sessions []dataset.Session) func(context.Context) int {
+	pending := slices.Clone(sessions)
+	return func(ctx context.Context) int {
+		pending = slices.DeleteFunc(pending, func(s dataset.Session) bool {
+			res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
+			return err == nil && res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED
+		})
+		return len(sessions) - len(pending)
 	}
-	return n
+}
+
+// awaitFormed waits until all sessions are formed.
+func awaitFormed(tb testing.TB, c Client, sessions []dataset.Session) {
+	tb.Helper()
+	formed := Formed(c, sessions)
+	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) { return formed(ctx) == len(sessions), nil })
 }
 
 // Quiet returns the state once all sessions are formed and it has stopped changing.
 func Quiet(tb testing.TB, tenant string, c Client, sessions []dataset.Session) State {
 	tb.Helper()
-	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
-		return Formed(ctx, c, sessions) == len(sessions), nil
-	})
+	awaitFormed(tb, c, sessions)
 	var last State
 	same := 0
 	Await(tb, "the state is stable", func(ctx context.Context) (bool, error) {
@@ -161,9 +167,7 @@ func Quiet(tb testing.TB, tenant string, c Client, sessions []dataset.Session) S
 // retired shortly after its formation.
 func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Session, want State) {
 	tb.Helper()
-	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
-		return Formed(ctx, c, sessions) == len(sessions), nil
-	})
+	awaitFormed(tb, c, sessions)
 	AwaitSame(tb, func(ctx context.Context) (State, State, error) {
 		got, err := ReadState(ctx, tenant, c, sessions)
 		return want, got, err

@@ -52,7 +52,7 @@ var order = []string{
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract", "shared/event",
 	// language and its models
-	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
+	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/query",
 	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
 	// identity of callers
@@ -93,7 +93,7 @@ var laptop = []string{"local", "evaluation", "test", "cmd", "lab"}
 
 // domain lists the packages of shared that services build on. Adapters choose the systems behind them.
 var domain = []string{
-	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
+	"memory", "fault", "contract", "query", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
 	"store/directory", "bus", "model/embedding",
 }
 

@@ -57,7 +57,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	session := b.session()
 	if r, ok := former.(formation.Reader); ok && r.Reads() > 0 && !b.Plain {
 		if session.Known, err = a.near(ctx, b, r.Reads()); err != nil {
-			return Extracted{}, classify(fmt.Errorf("look up what is known: %w", err))
+			return Extracted{}, classify(fmt.Errorf("look up known entries: %w", err))
 		}
 	}
 	candidates, err := former.Extract(ctx, session)
@@ -86,7 +86,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 		candidates[i].Vector = vectors[i]
 	}
 	out := Extracted{Candidates: candidates, More: more, Known: known, Reused: reused, Failed: failed}
-	return out, fits("what the turns say", out)
+	return out, fits("the content of the turns", out)
 }
 
 // sound removes faulty candidates.
@@ -107,7 +107,7 @@ func checkCandidates(b Batch, candidates []formation.Candidate) error {
 	for _, c := range candidates {
 		for _, id := range c.Sources {
 			if !slices.Contains(ids, id) {
-				return fault.Terminal("candidate.sources", "names turn %q, which is not to be formed", id)
+				return fault.Terminal("candidate.sources", "names turn %q, which is not a turn of the batch", id)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string)
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what ceased to hold: %w", err)
+			return nil, fmt.Errorf("read outdated memories: %w", err)
 		}
 		m.Status = memory.StatusActive
 		out = append(out, m)

@@ -50,7 +50,7 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return decided, fits("what was decided", decided)
+	return decided, fits("the decision", decided)
 }
 
 // madeBefore returns the bank's entries, in every state, that come from the turns of a batch. Such entries exist if
@@ -64,7 +64,7 @@ func (a *Activities) madeBefore(ctx context.Context, b Batch) (made []memory.Mem
 	for {
 		page, err := a.Bank.List(ctx, b.Scope, o)
 		if err != nil {
-			return nil, fmt.Errorf("look for what was made of the turns before: %w", err)
+			return nil, fmt.Errorf("look for earlier entries of the turns: %w", err)
 		}
 		made = append(made, page.Memories...)
 		if o.Token = page.Next; o.Token == "" {
@@ -160,7 +160,7 @@ func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in D
 		for n := againFrom; ; n++ {
 			ok, err := free(id, m.Content)
 			if err != nil {
-				return fmt.Errorf("look for entries of turns that come again: %w", err)
+				return fmt.Errorf("look for entries of repeated turns: %w", err)
 			}
 			if ok {
 				break
@@ -203,7 +203,7 @@ func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decide
 		verdict.Lookups[i].Vector = vectors[i]
 	}
 	out := Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}
-	return out, fits("what is asked for", out)
+	return out, fits("the request", out)
 }
 
 // plan converts a verdict into writes.
@@ -253,11 +253,11 @@ func checkVerdict(in DecideInput, v formation.Verdict) error {
 		sources = append(sources, op.Sources...)
 	}
 	if i := slices.IndexFunc(sources, func(id string) bool { return !known[id] }); i >= 0 {
-		return fault.Terminal("verdict.sources", "names turn %q, which is not to be formed", sources[i])
+		return fault.Terminal("verdict.sources", "names turn %q, which is not a turn of the batch", sources[i])
 	}
 	for _, p := range v.Passing {
 		if !own[p.TurnID] || p.Until.IsZero() {
-			return fault.Terminal("verdict.passing", "names turn %q until %s, want a turn that is to be formed and a time", p.TurnID, p.Until)
+			return fault.Terminal("verdict.passing", "names turn %q until %s, want a turn of the batch and a time", p.TurnID, p.Until)
 		}
 	}
 	return nil

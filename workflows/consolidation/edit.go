@@ -87,7 +87,7 @@ func (a *Activities) Edit(ctx context.Context, in EditInput) (Decided, error) {
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return decided, fits("what was decided", decided)
+	return decided, fits("the decision", decided)
 }
 
 // written reports whether the request was carried out before. A turn with another earlier decision cannot become an
@@ -98,14 +98,14 @@ func (a *Activities) written(ctx context.Context, in EditInput) (bool, error) {
 	case err != nil:
 		return false, err
 	case len(reused) > 0:
-		return false, fault.Terminal("turn.turn_id", "is that of a turn with another session or text, want ids that are unique per user")
+		return false, fault.Terminal("turn.turn_id", "is the id of a turn with another session or text, want ids that are unique per user")
 	case len(known) == 0:
 		return false, nil
 	}
 	m, err := a.Bank.Get(ctx, in.Scope, in.EntryID(in.Scope))
 	switch {
 	case errors.Is(err, bank.ErrNotFound), err == nil && !in.wrote(m):
-		return false, fault.Terminal("turn.turn_id", "is that of a turn that was decided on before, want one that is new")
+		return false, fault.Terminal("turn.turn_id", "is the id of an already processed turn, want a new id")
 	case err != nil:
 		return false, fmt.Errorf("get memory: %w", err)
 	}
@@ -144,18 +144,18 @@ func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighb
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
 	switch {
 	case errors.Is(err, bank.ErrNotFound):
-		return v, fault.Terminal("", "there is no such memory any more")
+		return v, fault.Terminal("", "the memory no longer exists")
 	case err != nil:
 		return v, fmt.Errorf("get memory: %w", err)
 	case m.Status == memory.StatusSuperseded:
-		return v, fault.Terminal("", "the memory is superseded: a newer version took its place; update that one")
+		return v, fault.Terminal("", "the memory is superseded: update its newer version")
 	case m.Status == memory.StatusQuarantined:
 		return v, fault.Terminal("", "the memory is quarantined: release it first, or delete it")
 	case m.Status != memory.StatusActive:
 		return v, fault.Terminal("", "the memory is %s: it cannot be updated any more", m.Status)
 	}
 	if why := in.suspect(); why != "" { // a quarantined version would leave no entry that holds
-		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), which takes the place of nothing", why)
+		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), and such a text replaces no entry", why)
 	}
 	near.Pool = []memory.Memory{m}
 	v.Operations = []memory.Operation{{

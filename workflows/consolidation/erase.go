@@ -66,7 +66,7 @@ func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 		return fmt.Errorf("erase bank: %d objects are left", n)
 	}
 	if err := a.Window.Reinstate(ctx, in.Scope); err != nil {
-		return fmt.Errorf("forget what was retired from the window and kept in it: %w", err)
+		return fmt.Errorf("erase the retired and the kept turns of the window: %w", err)
 	}
 	change := memory.Change{OperationID: in.RequestID, Kind: memory.OpErase}
 	if err := a.Announce.Announce(ctx, in.Scope, []memory.Change{change}, in.Now); err != nil {
@@ -74,7 +74,7 @@ func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 	}
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	if err := a.Erasures.Begin(ctx, Erased{Scope: in.Scope, RequestID: in.RequestID, RunID: run, StartedAt: in.RunStartedAt}); err != nil {
-		return fmt.Errorf("go on with erasure: %w", err)
+		return fmt.Errorf("continue the erasure: %w", err)
 	}
 	return nil
 }

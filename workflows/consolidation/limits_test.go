@@ -23,7 +23,7 @@ import (
 
 // Many turns of the maximum size at once do not make a payload that the server refuses.
 func TestLargeSessionsStayWithinPayloads(t *testing.T) {
-	const turns = 100
+	const turns = 40
 	env, s := newRun(t)
 	p := params()
 	p.Tuning.MaxTurns = 32
@@ -103,9 +103,9 @@ func TestWhatIsAnsweredAtTooGreatLengthIsAskedInHalves(t *testing.T) {
 
 func TestExtractRefusesTooMuch(t *testing.T) {
 	s := newShop(t)
-	things := make([]string, 120) // a turn is at most a dozen quotations, however many sentences it has
-	for i := range things {
-		things[i] = fmt.Sprintf("I bought fruit number %d in Porto:", i) + strings.Repeat(" apples", 3000)
+	things := make([]string, 20) // a turn is at most a dozen quotations, however many sentences it has
+	for i := range things {      // brackets take six bytes of JSON
+		things[i] = fmt.Sprintf("I bought fruit number %d in Porto:", i) + strings.Repeat(" <<<<<apples>>>>>", 1900)
 	}
 	_, err := s.Extract(t.Context(), batchOf(1, things...))
 	var app *temporal.ApplicationError

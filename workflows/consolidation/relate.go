@@ -76,7 +76,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		return Neighbourhood{}, classify(err)
 	}
 	if room < minPoolBytes {
-		return Neighbourhood{}, tooLarge("what the turns say leaves %d bytes for what is related, of %d that are needed", room, minPoolBytes)
+		return Neighbourhood{}, tooLarge("the turns leave %d bytes for related entries, but %d are needed", room, minPoolBytes)
 	}
 	n.Pool, n.Near = related(lookups, found, min(room, maxPoolBytes))
 	return n, nil
@@ -87,7 +87,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 func (in DecideInput) room() (int, error) {
 	n, err := size(in)
 	if err != nil {
-		return 0, fmt.Errorf("encode what is decided on: %w", err)
+		return 0, fmt.Errorf("encode the input of the decision: %w", err)
 	}
 	return (maxPayloadBytes - n) / 2, nil
 }

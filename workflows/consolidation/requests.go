@@ -52,7 +52,7 @@ func (r *run) refuseTelling() {
 	var rest []*request
 	for _, q := range r.requests {
 		if q.tells {
-			q.end(fault.Terminal("", "the user was erased meanwhile: ask for it again if it is to be remembered all the same"))
+			q.end(fault.Terminal("", "the user was erased meanwhile: repeat the request if Mneme should remember it all the same"))
 			continue
 		}
 		rest = append(rest, q)

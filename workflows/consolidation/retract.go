@@ -28,7 +28,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	case in.Release:
 		return classify(a.release(ctx, in, m))
 	case m.Status == memory.StatusSuperseded:
-		return classify(fault.Terminal("", "the memory is superseded: a newer version took its place; delete that one, or erase the user"))
+		return classify(fault.Terminal("", "the memory is superseded: delete its newer version, or erase the user"))
 	}
 	// The operation makes the entry invalid for all times: no question about the past shows it again.
 	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.ID}, At: m.ValidFrom}

@@ -58,7 +58,7 @@ func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 }
 
 // ErrPending means that a request was accepted but not finished in the available time.
-var ErrPending = errors.New("the request is taken and waits for the user's writer")
+var ErrPending = errors.New("the request is accepted and waits for the user's writer")
 
 // Retract asks the user's workflow to retract an entry, and returns nil when that is done. A terminal error gives the
 // reason of a refusal.

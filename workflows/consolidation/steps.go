@@ -106,7 +106,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 }
 
 // reasonReused is the reason of dead letters with the turn id of another turn.
-const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
+const reasonReused = "turn.turn_id: is the id of a turn with another session or text, want ids that are unique per user"
 
 // policyWithoutModel forms turns if the budget does not allow the tenant's policy.
 const policyWithoutModel = string(tenant.PolicyEmbedded)
@@ -116,7 +116,7 @@ const reasonBudget = "the tenant's budget of model tokens is used up: formed by 
 
 // reasonFailed is the reason of dead letters with some content that led to no operation.
 func reasonFailed(failed []formation.Failure) string {
-	text := fmt.Sprintf("%d of the things that were said could not be formed; the rest was. The first: %s", len(failed), failed[0].Reason)
+	text := fmt.Sprintf("%d statements failed, and the others were formed. The first error: %s", len(failed), failed[0].Reason)
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
 }
 

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// heartbeatEvery is well below the activities' heartbeat time-out.
+// heartbeatEvery is well below the activities' heartbeat timeout.
 const heartbeatEvery = 2 * time.Second
 
 // stopTimeout is how long running activities may take to finish when a worker stops. After that, another worker

@@ -62,7 +62,7 @@ func (a *Activities) CountStores(ctx context.Context, r Request) ([]Count, error
 // failed logs an error and returns its class.
 func (a *Activities) failed(ctx context.Context, what string, s Store, err error) string {
 	if a.Log != nil {
-		a.Log.WarnContext(ctx, "erasure: a store failed and is tried again", "operation", what, "store", s.Name(), "error", err)
+		a.Log.WarnContext(ctx, "erasure: a store failed, retrying", "operation", what, "store", s.Name(), "error", err)
 	}
 	return connect.CodeOf(rpcerror.From(err)).String()
 }
@@ -72,7 +72,7 @@ func Worker(c client.Client, a *Activities, interceptors ...interceptor.WorkerIn
 	w := worker.New(c, Queue, worker.Options{
 		Interceptors: interceptors, DisableRegistrationAliasing: true,
 		DeadlockDetectionTimeout: 10 * time.Second, // as long as a task may last: a busy machine is no deadlock
-		WorkerStopTimeout:        5 * time.Second,  // for what was begun to end before its stores are closed
+		WorkerStopTimeout:        5 * time.Second,  // running activities end before their stores close
 	})
 	Register(w)
 	w.RegisterActivity(a)

@@ -61,7 +61,7 @@ type Status struct {
 }
 
 // ErrEnded says that an erasure was ended from outside before it found nothing left.
-var ErrEnded = errors.New("the erasure was ended before it was proved: ask for a new one")
+var ErrEnded = errors.New("the erasure ended before its proof: request a new one")
 
 // Ask returns the status of an erasure.
 func (s Starter) Ask(ctx context.Context, scope memory.Scope, requestID string) (Status, error) {

@@ -88,7 +88,7 @@ func (w *Watch) look(ctx context.Context) {
 	if err != nil {
 		w.seen.Store(nil)
 		if !errors.Is(err, context.Canceled) {
-			w.log.WarnContext(ctx, "running erasures cannot be listed", "error", err)
+			w.log.WarnContext(ctx, "cannot list running erasures", "error", err)
 		}
 		return
 	}

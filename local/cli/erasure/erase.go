@@ -130,8 +130,8 @@ func total(scan *mnemev1.ScanUserResponse) uint64 {
 	return n
 }
 
-// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes. Where the user of the
-// command has named the erasure, the service may not know it: it answers that such an erasure is pending.
+// awaitErased waits until the service has proved the erasure, and prints each change of the awaited condition. If the user of the command
+// has named the erasure, the service may not have it yet. It then answers that the erasure is pending.
 func (c commands) awaitErased(ctx context.Context, s *console.Session, user, id string, named bool) (*mnemev1.GetErasureResponse, error) {
 	var last *mnemev1.GetErasureResponse
 	shown := ""

@@ -183,7 +183,7 @@ func (l *Letters) Replay(ctx context.Context, id string) error {
 	for pause := idle; ; pause = min(2*pause, maxIdle) {
 		at, ok, err := l.locate(ctx, p, id)
 		if err == nil && !ok {
-			return connect.NewError(connect.CodeNotFound, errors.New("there is no such dead letter that waits"))
+			return connect.NewError(connect.CodeNotFound, errors.New("no waiting dead letter has this id"))
 		}
 		if err == nil {
 			var done bool
@@ -210,7 +210,7 @@ func busy(whole context.Context) error {
 	}
 	return door.Problem{
 		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: maxIdle,
-		Detail: "the dead letters are being worked on, try again",
+		Detail: "another call works on the dead letters, try again",
 	}
 }
 
@@ -244,7 +244,7 @@ func (l *Letters) replay(ctx context.Context, p access.Principal, id string, at 
 		return false, err
 	case result.Refused > 0:
 		return true, door.Problem{
-			Status: http.StatusConflict, Code: door.CodeLetterRefused, Detail: "the topic that the record came from does not take it",
+			Status: http.StatusConflict, Code: door.CodeLetterRefused, Detail: "the origin topic of the record refuses it",
 		}
 	}
 	return false, nil

@@ -21,10 +21,10 @@ type index struct {
 	reading chan struct{}
 
 	mu     sync.Mutex
-	asked  time.Time // when it was up to date; zero where it is to be brought up to date
+	asked  time.Time // time of the last update; zero requests an update
 	places map[turnKey]place
 	first  map[int]int64 // where waiting letters begin, by partition
-	next   map[int]int64 // what is to be read next
+	next   map[int]int64 // next offset to read, by partition
 }
 
 // turnKey is a turn of a user.

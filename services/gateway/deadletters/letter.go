@@ -167,7 +167,7 @@ func parsePlace(cursor string) (order, error) {
 	ns, id, ok := strings.Cut(cursor, "-")
 	at, err := strconv.ParseInt(ns, 10, 64)
 	if !ok || err != nil || id == "" {
-		return order{}, door.Invalid("cursor", "is none of an answer")
+		return order{}, door.Invalid("cursor", "is not from an earlier answer")
 	}
 	return order{time.Unix(0, at).UTC(), id}, nil
 }

@@ -85,7 +85,7 @@ func TestGuard(t *testing.T) {
 		"several":        {http.Header{"Authorization": {"Bearer good", "Bearer good"}}, nil, 401, "several"},
 		"another scheme": {http.Header{"Authorization": {"Basic good"}}, nil, 401, "form"},
 		"unknown":        {http.Header{"Authorization": {"Bearer KEY-typo"}}, nil, 401, "not known"},
-		"store away":     {http.Header{"Authorization": {"Bearer away"}}, nil, 503, "cannot be checked"},
+		"store away":     {http.Header{"Authorization": {"Bearer away"}}, nil, 503, "cannot check keys"},
 		"over the limit": {http.Header{"Authorization": {"Bearer good"}}, limits{}, 429, "requests per second"},
 		"limits away":    {http.Header{"Authorization": {"Bearer good"}}, limits{left: 1, err: errors.New("x")}, 503, "limits"},
 	} {
@@ -168,7 +168,7 @@ func TestCheckTextNamesTheField(t *testing.T) {
 	const half = `has an escaped half of a surrogate pair (\ud800 to \udfff), which is no character`
 	for body, want := range map[string]door.Problem{
 		`{"turns":[{},{"text":"\ud800"}]}`: door.Malformed("turns[1].text", half),
-		`{"user_id":"a","user_id":"b"}`:    door.Malformed("user_id", "is there twice"),
+		`{"user_id":"a","user_id":"b"}`:    door.Malformed("user_id", "occurs twice"),
 		"{\"a\":1}\n{\"a\":1}":             {},
 		strings.Repeat("[", 65):            door.Malformed("", "the body is nested too deep, want at most 64 levels"),
 	} {

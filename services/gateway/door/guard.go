@@ -72,7 +72,7 @@ func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 		}
 		if err != nil {
 			if r.ProtoMajor == 1 && r.Body != http.NoBody {
-				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+				w.Header().Set("Connection", "close") // the body stays unread; in HTTP/2 it would end other calls of the connection
 			}
 			write(w, r, ProblemOf(err))
 			return
@@ -106,7 +106,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 	if err != nil {
 		g.Log.ErrorContext(r.Context(), "limits", "error", err)
 		return p, Problem{
-			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater, Detail: "limits cannot be told at the moment",
+			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater,
+			Detail: "the gateway cannot check limits at the moment, try again",
 		}
 	}
 	if a.RetryAfter > 0 {
@@ -156,7 +157,8 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 	default:
 		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
 		known = Problem{
-			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater, Detail: "keys cannot be checked at the moment",
+			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater,
+			Detail: "the gateway cannot check keys at the moment, try again",
 		}
 	}
 	if known.Status == http.StatusUnauthorized {

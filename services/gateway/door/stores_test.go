@@ -41,7 +41,7 @@ func TestErrorsOfStoresAreProblems(t *testing.T) {
 	if away.Status != 503 || away.RetryAfter <= 0 || away.Detail != "memory is not available at the moment, try again" {
 		t.Errorf("Redis is away: %+v", away)
 	}
-	if p := door.ProblemOf(fault.Terminal("namespace[1]", "has a dot, which no label has")); p.Status != 400 || p.Field != "namespace[1]" {
+	if p := door.ProblemOf(fault.Terminal("namespace[1]", "has a dot")); p.Status != 400 || p.Field != "namespace[1]" {
 		t.Errorf("a field: %+v", p)
 	}
 }

@@ -43,11 +43,11 @@ func KeyOf(h http.Header) (string, error) {
 		return "", door.Invalid(Header, "is missing: send a new key with each new request, and the same one when you repeat it")
 	}
 	if len(values) > 1 {
-		return "", door.Invalid(Header, "is there several times, want one")
+		return "", door.Invalid(Header, "occurs several times, want one")
 	}
 	key := values[0]
 	if key == "" || len(key) > MaxKey || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
-		return "", door.Invalid(Header, "is not of 1 to "+strconv.Itoa(MaxKey)+" visible ASCII characters")
+		return "", door.Invalid(Header, "is invalid, want 1 to "+strconv.Itoa(MaxKey)+" visible ASCII characters")
 	}
 	return key, nil
 }
@@ -73,7 +73,7 @@ func (s *Requests) Wrap(write door.Writer, next http.Handler, secrets ...string)
 func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handler, secrets []string) error {
 	p, ok := access.FromContext(r.Context())
 	if !ok {
-		return errors.New("idempotency: nobody is known to call")
+		return errors.New("idempotency: the call has no caller")
 	}
 	key, err := KeyOf(r.Header)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handl
 
 // carryOut answers, and keeps the answer first: a client that has it never sees another one, but for secrets.
 func (s *Requests) carryOut(w http.ResponseWriter, r *http.Request, claim *store.Claim, next http.Handler, secrets []string) {
-	after := context.WithoutCancel(r.Context()) // the client may go; what was done has to be noted all the same
+	after := context.WithoutCancel(r.Context()) // the answer is recorded even if the client disconnects
 	finished := false
 	defer func() {
 		if !finished { // next has panicked
@@ -143,7 +143,7 @@ func without(a store.Stored, fields []string) store.Stored {
 	for _, name := range fields {
 		delete(body, name)
 	}
-	a.Body, _ = json.Marshal(body) // what was read can be written
+	a.Body, _ = json.Marshal(body) // a decoded body can be encoded
 	return a
 }
 

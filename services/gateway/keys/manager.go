@@ -78,11 +78,11 @@ func told(what string, err error) error {
 	case errors.Is(err, directory.ErrNotFound):
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no such %s", what))
 	case errors.Is(err, directory.ErrExists):
-		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("there is such a %s already", what))
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("the %s exists already", what))
 	case errors.Is(err, directory.ErrTooMany):
 		return door.Problem{
 			Status: http.StatusConflict, Code: door.CodeManyKeys,
-			Detail: fmt.Sprintf("the tenant has %d keys, the most there may be: revoke some", directory.MaxKeys),
+			Detail: fmt.Sprintf("the tenant has %d keys, which is the maximum: revoke some", directory.MaxKeys),
 		}
 	}
 	return err

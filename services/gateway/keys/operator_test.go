@@ -24,7 +24,7 @@ func TestAnOperatorManagesTenants(t *testing.T) {
 		t.Fatalf("got %+v, %v, want %+v", made, err, want)
 	}
 	_, err = o.CreateTenant(t.Context(), tenant.Tenant{ID: "acme"})
-	wantProblem(t, err, http.StatusConflict, "such a tenant already")
+	wantProblem(t, err, http.StatusConflict, "the tenant exists already")
 
 	changed, err := o.ChangeTenant(t.Context(), "acme", keys.TenantChange{Name: pointer("Acme"), Strategy: pointer(tenant.StrategySalimory)})
 	want.Name, want.Strategy, want.Saliency = "Acme", tenant.StrategySalimory, memory.SaliencyGate
@@ -87,7 +87,7 @@ func TestAnOperatorManagesKeysOfTenants(t *testing.T) {
 	}
 	for _, id := range []string{"filed", "new"} {
 		_, err := o.CreateTenant(t.Context(), tenant.Tenant{ID: id})
-		wantProblem(t, err, http.StatusConflict, "such a tenant already")
+		wantProblem(t, err, http.StatusConflict, "the tenant exists already")
 		k, text, err := o.CreateKey(t.Context(), access.Key{Tenant: id, Scopes: access.Scopes()})
 		if err != nil {
 			t.Fatal(err)

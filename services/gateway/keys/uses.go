@@ -78,7 +78,7 @@ func (u *uses) run(ctx context.Context) error {
 		case one := <-u.queue:
 			err := u.keep(ctx, one)
 			if err != nil && !failing && ctx.Err() == nil {
-				u.log.WarnContext(ctx, "the last use of keys is not kept", "error", err)
+				u.log.WarnContext(ctx, "cannot store the last use of keys", "error", err)
 			}
 			failing = err != nil
 		}

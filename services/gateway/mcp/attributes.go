@@ -43,10 +43,10 @@ type attributes struct {
 // attributeProperties are the arguments of attributes.
 func attributeProperties() []property {
 	return []property{
-		{name: "metadata", schema: schema{"type": "object", "description": fmt.Sprintf("A JSON object of the caller's own, which the "+
+		{name: "metadata", schema: schema{"type": "object", "description": fmt.Sprintf("A JSON object of the caller, which the "+
 			"memories carry and filters test. At most %d bytes and %d levels.", memory.MaxMetadataBytes, memory.MaxMetadataDepth)}},
-		text("agent_id", "The agent that it belongs to.", memory.MaxIDBytes),
-		text("app_id", "The application that it belongs to.", memory.MaxIDBytes),
+		text("agent_id", "The agent of the memory.", memory.MaxIDBytes),
+		text("app_id", "The application of the memory.", memory.MaxIDBytes),
 	}
 }
 

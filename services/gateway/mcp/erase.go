@@ -22,7 +22,7 @@ func (in eraseInput) check() error {
 		return err
 	}
 	if !in.Confirm {
-		return door.Invalid("confirm", "is not true: ask the user first, since everything that is kept of the user is erased for good")
+		return door.Invalid("confirm", "is not true: ask the user first, because the tool erases all data of the user for good")
 	}
 	return nil
 }
@@ -34,18 +34,18 @@ type eraseOutput struct {
 }
 
 // erasing is the value of eraseOutput.State.
-const erasing = "Accepted. What was said until now is erased within moments; what is said from now on is new."
+const erasing = "Accepted. Mneme erases all earlier data within moments. Later statements are new data."
 
 func (s *server) addEraseTools(to *sdk.Server, takes schemas) {
 	const costs = "no model; it answers at once, and the erasure is done within moments."
 	add(s, to, takes, tool{
 		name: "delete_all_memories", title: "Erase all memories of a user", effect: replaces, costs: costs,
-		does:  "Erases everything that is kept of a user, memories, their history and what was said. It cannot be undone.",
+		does:  "Erases all data of a user: memories, their history and turns. No call can undo it.",
 		input: object(userID(), confirm()),
 	}, s.erase)
 	add(s, to, takes, tool{
 		name: "delete_entities", title: "Erase a user", effect: replaces, costs: costs,
-		does:  "Erases a user with everything that is kept of the user, as delete_all_memories does. It cannot be undone.",
+		does:  "Erases a user with all data of the user, like delete_all_memories. No call can undo it.",
 		input: object(userID(), confirm()),
 	}, s.erase)
 }

@@ -99,7 +99,7 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 		}
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
 			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "method",
-			Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
+			Detail: fmt.Sprintf("the server has no method %q", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Status: w.refused, Code: door.CodeInternal, Detail: text}))
@@ -116,7 +116,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	}
 	p.SetHeaders(h)
 	e := protocolError(p)
-	if e.Code == jsonrpc.CodeInvalidParams { // what is wrong is the request itself
+	if e.Code == jsonrpc.CodeInvalidParams { // the request itself is wrong
 		e.Code = jsonrpc.CodeInvalidRequest
 	}
 	writeError(w, p.Status, nil, e)

@@ -37,9 +37,9 @@ type addInput struct {
 func (in addInput) check() error {
 	switch {
 	case in.Text == "" && in.Messages == nil:
-		return door.Invalid("text", "is missing, and messages are, too: want one of the two")
+		return door.Invalid("text", "is missing, and messages are missing, too: want one of the two")
 	case in.Text != "" && in.Messages != nil:
-		return door.Invalid("text", "is given beside messages: want one of the two")
+		return door.Invalid("text", "is set together with messages: want one of the two")
 	}
 	if in.Messages == nil {
 		if err := memory.ValidText("text", in.Text, memory.MaxTextBytes); err != nil {
@@ -131,19 +131,19 @@ const (
 
 func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 	message := object(
-		word("role", "Who says it.", string(memory.RoleUser), string(memory.RoleAssistant)).needed(),
-		text("content", "What is said.", memory.MaxTextBytes).needed(),
-		text("name", "The speaker's name; the role where it is left out.", memory.MaxIDBytes))
+		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant)).needed(),
+		text("content", "The text of the message.", memory.MaxTextBytes).needed(),
+		text("name", "The speaker's name; without it the role.", memory.MaxIDBytes))
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
-		does: "Gives Mneme what was said, so that it remembers what of it is worth remembering. Give text, something that the user said, or " +
-			"messages, a part of a conversation. What contradicts an earlier memory takes its place; saying the same again is no second memory. " +
-			"A message that cannot be accepted is left out, and the result says why.",
-		costs: "no model is called before the answer, which comes in milliseconds. Memories are formed afterwards: by rules and small models " +
-			"of Mneme's own, or by several calls of a language model where the tenant is set up so.",
+		does: "Adds statements of the user, so that Mneme remembers the lasting ones. Pass text, a statement of the user, or " +
+			"messages, a part of a conversation. A contradiction replaces the earlier memory. A repetition makes no second memory. " +
+			"Mneme leaves out an invalid message, and the result has the reason.",
+		costs: "the answer comes in milliseconds, without a model. Mneme forms memories later: by rules and small built-in models, " +
+			"or by several calls of a language model, if the tenant has that policy.",
 		input: object(append(attributeProperties(),
-			text("text", "What the user said, in the user's own words. Leave it out where you give messages.", memory.MaxTextBytes),
-			list("messages", "What was said, oldest first. Leave it out where you give text.", upstream.MaxTurns, message),
+			text("text", "The user's statement, in the user's own words. Omit it if you pass messages.", memory.MaxTextBytes),
+			list("messages", "The messages, oldest first. Omit them if you pass text.", upstream.MaxTurns, message),
 			userID(),
 			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
 				"ends at once, so that memories are formed now.", memory.MaxIDBytes))...),

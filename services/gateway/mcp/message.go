@@ -22,9 +22,9 @@ func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 		return nil, invalid(jsonrpc.CodeInvalidRequest, "the body is not one JSON-RPC message, want a JSON object and no batch")
 	}
 	msg, err := jsonrpc.DecodeMessage(body)
-	if err != nil { // not told: it may hold what was sent
+	if err != nil { // the answer omits err, which may quote the request
 		return nil, invalid(jsonrpc.CodeInvalidRequest,
-			`the body is no JSON-RPC message, want "jsonrpc": "2.0", a "method" that is a string, and an "id" that is a string or a number`)
+			`the body is not a JSON-RPC message, want "jsonrpc": "2.0", a "method" that is a string, and an "id" that is a string or a number`)
 	}
 	return msg, nil
 }

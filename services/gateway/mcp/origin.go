@@ -18,7 +18,7 @@ func checkOrigin(r *http.Request, allowed []string) error {
 		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
 			return door.Problem{
 				Status: http.StatusForbidden, Code: door.CodeForbidden, Field: "Origin",
-				Detail: "is none that may call here: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",
+				Detail: "is not allowed: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",
 			}
 		}
 	}

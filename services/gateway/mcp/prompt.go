@@ -15,10 +15,10 @@ const promptName = "with_memory"
 func (s *server) addPrompt(to *sdk.Server) {
 	to.AddPrompt(&sdk.Prompt{
 		Name: promptName, Title: "Answer with memory",
-		Description: "Puts what Mneme remembers of the user, as far as it matters for a message, in front of the conversation. Cost: a recall.",
+		Description: "Puts the user's memories that matter for a message in front of the conversation. Cost: a recall.",
 		Arguments: []*sdk.PromptArgument{
-			{Name: "user_id", Title: "User", Description: "The end user. May be left out where the API key is for one user only."},
-			{Name: "message", Title: "Message", Description: "What the user says.", Required: true},
+			{Name: "user_id", Title: "User", Description: "The end user. Optional if the API key is for one user only."},
+			{Name: "message", Title: "Message", Description: "The user's message.", Required: true},
 		},
 	}, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		res, err := s.withMemory(ctx, req.Params.Arguments)
@@ -50,7 +50,7 @@ func (s *server) withMemory(ctx context.Context, given map[string]string) (*sdk.
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.GetPromptResult{Description: "What is remembered of the user, and the user's message", Messages: []*sdk.PromptMessage{
+	return &sdk.GetPromptResult{Description: "The user's memories, and the user's message", Messages: []*sdk.PromptMessage{
 		{Role: "user", Content: &sdk.TextContent{Text: "What is remembered of me from earlier conversations follows. " + profile}},
 		{Role: "user", Content: &sdk.TextContent{Text: message}},
 	}}, nil

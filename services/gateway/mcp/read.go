@@ -102,26 +102,26 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 	const quick = "no model; some milliseconds."
 	add(s, to, takes, tool{
 		name: "get_memories", title: "List memories", effect: reads,
-		does:  "Lists a user's memories, oldest first, by pages. For looking through them; to answer a question, recall chooses what matters.",
+		does:  "Lists a user's memories in pages, oldest first. To answer a question, use recall, which selects the memories.",
 		costs: quick + " A page of 100 memories is some thousand tokens.",
 		input: object(userID(),
-			list("statuses", "Memories of these states only; those that hold (active) where it is left out.", len(statuses()),
+			list("statuses", "Memories of these states only; without it the valid ones (active).", len(statuses()),
 				schema{"type": "string", "enum": statusNames()}),
-			number("page_size", "Memories of a page.", 1, maxPage, defaultPage),
-			text("page_token", "next_page_token of the page before; left out for the first.", maxTokenBytes), filterProperty()),
+			number("page_size", "Number of memories in a page.", 1, maxPage, defaultPage),
+			text("page_token", "The next_page_token of the previous page. Omit it for the first page.", maxTokenBytes), filterProperty()),
 	}, s.list)
 	add(s, to, takes, tool{
-		name: "get_memory", title: "Get a memory", effect: reads, does: "Returns one memory, and the turns that it was made from.",
+		name: "get_memory", title: "Get a memory", effect: reads, does: "Returns one memory with its source turns.",
 		costs: quick, input: object(memoryID(), userID()),
 	}, s.get)
 	add(s, to, takes, tool{
 		name: "get_memory_history", title: "History of a memory", effect: reads,
-		does:  "Returns every version connected with a memory, oldest first: what it replaced, and what replaced it.",
+		does:  "Returns all versions of a memory, oldest first, with the replaced and the replacing memories.",
 		costs: quick, input: object(memoryID(), userID()),
 	}, s.history)
 	add(s, to, takes, tool{
 		name: "list_entities", title: "List users", effect: reads,
-		does:  "Returns the one user whom this connection is for. Where it is for all users of a tenant, there is no list, and it says why.",
+		does:  "Returns the user of this connection. If the connection is for all users of a tenant, it returns no list but the reason.",
 		costs: "nothing.", input: object(),
 	}, s.entities)
 }
@@ -179,8 +179,8 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
 	user := s.bound(ctx)
 	if user == "" {
-		return out, "", door.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: name one by the " +
-			"user_id of the other tools; GET /v1/entities/ of mem0's API lists those who were given something over that API alone")
+		return out, "", door.Unsupported("Mneme keeps no list of users, because the tenant chooses their names. Pass one as the " +
+			"user_id of the other tools. GET /v1/entities/ of mem0's API lists only the entities that got data over that API")
 	}
 	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil
 }

@@ -143,17 +143,17 @@ type answerOutput struct {
 }
 
 func whenAsked() property {
-	return text("as_of", "A day such as 2026-03-01, or a time after RFC 3339: what held then instead of now.", len(time.RFC3339Nano))
+	return text("as_of", "A day such as 2026-03-01, or a time in RFC 3339: the recall uses the memories of that time.", len(time.RFC3339Nano))
 }
 
 func howMany() property {
-	return number("memories", "How many memories are chosen.", 1, maxMemories, defaultMemories)
+	return number("memories", "Number of memories.", 1, maxMemories, defaultMemories)
 }
 
 func runningConversation() property {
 	message := object(
-		word("role", "Who says it.", string(memory.RoleUser), string(memory.RoleAssistant), string(memory.RoleTool)).needed(),
-		text("content", "What is said.", memory.MaxMessageBytes).needed())
+		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant), string(memory.RoleTool)).needed(),
+		text("content", "The text of the message.", memory.MaxMessageBytes).needed())
 	return list("messages", "The last turns of the running conversation, oldest first, so that a query such as \"and for her?\" is "+
 		"understood. They are not kept.", memory.MaxMessages, message)
 }
@@ -162,25 +162,25 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	const quick = "no language model is called unless the tenant is set up so; some milliseconds."
 	add(s, to, takes, tool{
 		name: "search_memories", title: "Search memories", effect: reads,
-		does:  "Finds the memories of a user that matter for a query, the best first, each with its score.",
+		does:  "Finds the memories of a user that matter for a query, best first, with their scores.",
 		costs: quick,
-		input: object(query(), userID(), number("limit", "How many memories at most.", 1, maxMemories, defaultFound), whenAsked(),
+		input: object(query(), userID(), number("limit", "Maximum number of memories.", 1, maxMemories, defaultFound), whenAsked(),
 			filterProperty()),
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
-		does: "Returns what matters of a user's memory for a query: a short profile to answer with (constraints, preferences, recent turns, a " +
+		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, recent turns, a " +
 			"timeline) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
-			number("word_budget", "How many words the profile may have.", minWords, maxWords, defaultWords), whenAsked(),
+			number("word_budget", "Maximum number of words in the profile.", minWords, maxWords, defaultWords), whenAsked(),
 			runningConversation(), filterProperty()),
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,
-		does: "Answers a question from a user's memory, with citations, or says that memory does not tell. Mneme learns from the citations " +
-			"which memories to show; no memory is changed.",
-		costs: "a recall, and one call of a language model where the tenant is set up so, which may take seconds.",
+		does: "Answers a question from a user's memories, with citations, or says that no memory answers it. Mneme learns from the citations " +
+			"which memories to show. The call changes no memory.",
+		costs: "a recall, and one call of a language model if the tenant has that policy, which may take seconds.",
 		input: object(query(), userID(), howMany(), whenAsked(), runningConversation(), filterProperty()),
 	}, s.answer)
 	s.addWhy(to, takes)

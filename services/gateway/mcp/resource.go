@@ -30,11 +30,11 @@ func (s *server) kinds() []kind {
 	return []kind{
 		{
 			suffix: "/profile", name: "profile", title: "Profile of a user", read: s.profile,
-			description: "What matters about the user: core block, constraints, preferences, recent turns. Cost: a recall.",
+			description: "The user's profile: core block, constraints, preferences, recent turns. Cost: a recall.",
 		},
 		{
 			suffix: "/core", name: "core", title: "Core block of a user", read: s.core,
-			description: "The short block of the user that is always in view. Cost: no model; some milliseconds.",
+			description: "The user's core block. Cost: no model; some milliseconds.",
 		},
 	}
 }
@@ -65,7 +65,7 @@ func (k kind) user(uri string) (string, error) {
 	user, some := strings.CutPrefix(uri, resourcePrefix)
 	user, kind := strings.CutSuffix(user, k.suffix)
 	if !some || !kind || strings.ContainsAny(user, "/?#") {
-		return "", door.Invalid("uri", "is none of "+resourcePrefix+"{id}"+k.suffix)
+		return "", door.Invalid("uri", "is invalid, want one of "+resourcePrefix+"{id}"+k.suffix)
 	}
 	user, err := url.PathUnescape(user)
 	if err != nil {

@@ -54,7 +54,7 @@ func word(name, description string, of ...string) property {
 // number is a whole number.
 func number(name, description string, low, high, otherwise int) property {
 	return property{name: name, schema: schema{
-		"type": "integer", "minimum": low, "maximum": high, "description": fmt.Sprintf("%s %d where it is left out.", description, otherwise),
+		"type": "integer", "minimum": low, "maximum": high, "description": fmt.Sprintf("%s Default: %d.", description, otherwise),
 	}}
 }
 
@@ -64,7 +64,7 @@ func list(name, description string, most int, items schema) property {
 }
 
 func userID() property {
-	return text("user_id", "The end user. May be left out where the API key is for one user only.", memory.MaxUserBytes)
+	return text("user_id", "The end user. Optional if the API key is for one user only.", memory.MaxUserBytes)
 }
 
 func memoryID() property {
@@ -72,7 +72,7 @@ func memoryID() property {
 }
 
 func query() property {
-	return text("query", "The question or message that memory is wanted for, in plain words.", memory.MaxQueryBytes).needed()
+	return text("query", "The question or message that needs memories, in plain words.", memory.MaxQueryBytes).needed()
 }
 
 // confirm must be true, so a mistake erases nothing.

@@ -95,7 +95,7 @@ func argumentError(err error) error {
 		name := strings.TrimSuffix(strings.TrimPrefix(err.Error(), unknownField), `"`)
 		return door.Invalid(shortened(name), "is not an argument of this tool")
 	}
-	return door.Invalid("arguments", "are no JSON object")
+	return door.Invalid("arguments", "are not a JSON object")
 }
 
 // jsonName returns JSON's name of the wanted type.

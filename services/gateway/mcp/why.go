@@ -77,14 +77,14 @@ type whyOutput struct {
 func (s *server) addWhy(to *sdk.Server, takes schemas) {
 	add(s, to, takes, tool{
 		name: "why", title: "Why was it not remembered", effect: reads,
-		does: "Says why a recall does not show what was expected: the earliest stage at which it was lost, from not_ingested through " +
+		does: "Returns the earliest stage that lost an expected statement of a recall, from not_ingested through " +
 			"dropped_by_filter, not_extracted, lost_in_update, not_retrieved, cut_by_reranker and left_out_of_profile to generator; or " +
-			"answered. Nothing is learned from it. For people who look into their assistant's memory, and not for answering.",
-		costs: "a recall and an answer, with one call of a language model where the tenant is set up so, which may take seconds.",
+			"answered. Mneme learns nothing from the call. It is for people who inspect their assistant's memory, not for answers to users.",
+		costs: "a recall and an answer, with one call of a language model if the tenant has that policy, which may take seconds.",
 		input: object(query(), userID(),
-			text("expect_text", "What was expected, in words, where the turns that tell it are not known.", memory.MaxQueryBytes),
-			list("expect_turn_ids", "The turns that tell what was expected.", maxExpected, schema{"type": "string"}),
-			text("recall_id", "The recall that is asked about, so that what was left to chance in it is drawn alike.", memory.MaxIDBytes),
+			text("expect_text", "The expected statement, as text, if its turns are unknown.", memory.MaxQueryBytes),
+			list("expect_turn_ids", "The turns with the expected statement.", maxExpected, schema{"type": "string"}),
+			text("recall_id", "The recall to diagnose, so that the diagnosis repeats its random choices.", memory.MaxIDBytes),
 			howMany(), whenAsked(), runningConversation()),
 	}, s.why)
 }

@@ -115,7 +115,7 @@ func (a *api) summary(r *http.Request, in fields) (any, error) {
 	if len(f.users) != 1 || f.narrow {
 		return nil, door.Problem{
 			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "filters",
-			Detail: "say more than whose memories they are: a summary is of all memories of one entity",
+			Detail: "have more conditions than one entity: a summary covers all memories of one entity",
 		}
 	}
 	known, err := a.about(r.Context(), f.users[0])

@@ -38,7 +38,7 @@ var hints = []string{
 }
 
 // noExpiry is the reason for a refused date. A caller that sends a date relies on it.
-const noExpiry = "memories do not expire here: delete what is not to be kept any longer"
+const noExpiry = "memories do not expire: delete the memories that you no longer need"
 
 // addition is a checked request to add something.
 type addition struct {
@@ -174,7 +174,7 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 		return nil, what.named(err)
 	}
 	what.leaveOut(left)
-	return what.answer(statusPending, "What was said is in, and memories are formed in the background: ask for the event."), nil
+	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
 }
 
 // begin keeps the event.
@@ -203,7 +203,7 @@ func (a *api) forgotten(ctx context.Context, scope memory.Scope, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
 	if err := a.State.Drop(ctx, scope, id); err != nil {
-		a.Log.WarnContext(ctx, "mem0's API: the event of what is not in stays pending", "error", err)
+		a.Log.WarnContext(ctx, "mem0's API: the event of refused messages stays pending", "error", err)
 	}
 }
 
@@ -250,14 +250,14 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 			if i == 0 {
 				a.forgotten(ctx, scope, what.id)
 			}
-			return nil, placed(fmt.Sprintf("messages[%d]", what.places[i]), fmt.Sprintf("those before it, %d, are stored", i), err)
+			return nil, placed(fmt.Sprintf("messages[%d]", what.places[i]), fmt.Sprintf("the %d before it are stored", i), err)
 		}
 		results[i] = resultOf(what.user, res.Msg.GetMemory())
 	}
 	if err := a.State.Done(ctx, scope, what.id); err != nil {
-		a.Log.WarnContext(ctx, "mem0's API: that an event is done is not noted", "error", err)
+		a.Log.WarnContext(ctx, "mem0's API: cannot record the end of an event", "error", err)
 	}
-	out := what.answer(statusSucceeded, "What the user says is stored as it is.")
+	out := what.answer(statusSucceeded, "The user's messages are stored unchanged.")
 	out["results"] = results
 	return out, nil
 }
@@ -274,9 +274,9 @@ func (what *addition) onlyUsers() error {
 	}
 	switch n := len(what.turns); {
 	case n == 0:
-		return door.Invalid("messages", "has nothing that a user says, which alone is stored where infer is false")
+		return door.Invalid("messages", "has no message of a user, and infer=false stores no other messages")
 	case n > maxVerbatim:
-		return door.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d where infer is false", n, maxVerbatim))
+		return door.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
 	case n < len(turns):
 		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-n))
 	}

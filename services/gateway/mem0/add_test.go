@@ -106,7 +106,7 @@ func TestAddRefuses(t *testing.T) {
 		{"many messages", object{"user_id": "i", "messages": says(make([]string, 201)...)}, 400, "messages: has 201 messages"},
 		{"messages that are none", object{"user_id": "i", "messages": 5}, 400, "messages: is a number, want a list"},
 		{"a message that is none", object{"user_id": "i", "messages": []any{"x"}}, 400, "messages[0]: is text, want an object"},
-		{"no role", object{"user_id": "i", "messages": []object{{"content": "x"}}}, 400, "messages[0].role: is none of"},
+		{"no role", object{"user_id": "i", "messages": []object{{"content": "x"}}}, 400, "messages[0].role: is invalid"},
 		{"a role that is none", object{"user_id": "i", "messages": []object{{"role": 1, "content": "x"}}}, 400, "messages[0].role: is a number"},
 		{"no content", object{"user_id": "i", "messages": []object{{"role": "user"}}}, 400, "messages[0].content: is empty"},
 		{"blank content", object{"user_id": "i", "messages": says(" \n")}, 400, "messages[0].content: is empty"},
@@ -155,7 +155,7 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 		said, _ := got["message"].(string)
 		list, _ := got["left_out"].([]any)
 		want := []struct{ field, detail string }{
-			{"messages[1].content", "is 32769 bytes long, want at most 32768"}, {"messages[2].role", "is none of user, assistant, system and tool"},
+			{"messages[1].content", "is 32769 bytes long, want at most 32768"}, {"messages[2].role", "is invalid, want user, assistant, system or tool"},
 			{"messages[3].content", "is empty, want 1 to 32768 bytes"}, {"messages[4].content.type", "is not text"},
 			{"messages[5].name", "contains a control or invisible character"},
 		}
@@ -230,7 +230,7 @@ func TestAddVerbatimThatFails(t *testing.T) {
 		events int
 	}{
 		{[]string{"unwritable"}, "messages[0]", 0},
-		{[]string{"I like tea.", "unwritable"}, "messages[1]: the addition is accepted, but not done yet (those before it, 1, are stored)", 1},
+		{[]string{"I like tea.", "unwritable"}, "messages[1]: the addition is accepted, but not done yet (the 1 before it are stored)", 1},
 	} {
 		g.call("ALL", "POST", "/v3/memories/add/", object{"messages": says(tt.texts...), "user_id": "ines", "infer": false}).
 			refused(http.StatusServiceUnavailable, tt.detail)

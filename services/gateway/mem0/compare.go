@@ -37,7 +37,7 @@ func fieldTest(name string, value any, at string) (test, error) {
 	case "keywords":
 		return operatorsTest(value, at, keywordsReader)
 	}
-	return nil, door.Invalid(at, "is no field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
+	return nil, door.Invalid(at, "is not a field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
 		"created_at, updated_at, timestamp, categories, metadata, keywords and memory_ids")
 }
 
@@ -59,13 +59,13 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 		switch {
 		case !slices.Contains(operators, operator):
 			known := strings.Join(operators[:len(operators)-1], ", ")
-			return nil, door.Invalid(at+"."+operator, "is no operator, want one of "+known)
+			return nil, door.Invalid(at+"."+operator, "is not an operator, want one of "+known)
 		case operator == "icontains":
 			return nil, door.Invalid(at+".icontains",
-				"is not available: contains finds a part of a text in upper and lower case alike")
+				"is not supported: contains finds a part of a text in either case")
 		}
 		if _, ok := object[operator].([]any); operator == "in" && !ok {
-			return nil, door.Invalid(at+".in", "is no list of values")
+			return nil, door.Invalid(at+".in", "is not a list of values")
 		}
 		t, err := of(at+"."+operator, operator, object[operator])
 		if err != nil {

@@ -68,7 +68,7 @@ func namedIn(in fields, where string) (named, error) {
 // validEntity checks the id of an entity; at is the field in errors.
 func validEntity(at, field, value string) error {
 	if value == wildcard {
-		return door.Invalid(at, "is `*`, want one: nothing is done for all at once")
+		return door.Invalid(at, "is `*`, want one id: no call applies to all entities")
 	}
 	most := memory.MaxUserBytes
 	switch field {
@@ -118,7 +118,7 @@ func (n named) take(filters fields, where string) error {
 	}
 	for field, value := range more {
 		if n[field] != "" && n[field] != value {
-			return door.Invalid(where+field, "is given twice, and not the same")
+			return door.Invalid(where+field, "has two different values")
 		}
 		n[field] = value
 	}
@@ -148,7 +148,7 @@ func bound(ctx context.Context) string {
 func entityAt(r *http.Request) (string, error) {
 	kind, id := r.PathValue("entity_type"), r.PathValue("entity_id")
 	if !slices.Contains([]string{userType, agentType, appType, runType}, kind) {
-		return "", door.Invalid("entity_type", "is none of user, agent, app and run")
+		return "", door.Invalid("entity_type", "is invalid, want user, agent, app or run")
 	}
 	if err := validEntity("entity_id", kind+"_id", id); err != nil {
 		return "", err

@@ -29,7 +29,7 @@ func (a *api) eraseAll(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if len(in) > 0 {
-		return nil, door.Invalid("", "there is a body, which says nothing here: name the entity in the URL, as in ?user_id=ID")
+		return nil, door.Invalid("", "the call reads no body: name the entity in the URL, as in ?user_id=ID")
 	}
 	user, err := a.erased(r.Context(), q)
 	if err != nil {
@@ -54,16 +54,16 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 		case name == "source": // which program calls
 		case name == "org_id", name == "project_id":
 			if len(values) != 1 || values[0] != scopeOf(ctx, "").Tenant {
-				return "", door.Invalid(name, "is not that of the API key")
+				return "", door.Invalid(name, "is not the one of the API key")
 			}
 		default:
-			return "", door.Invalid(name, "is not known here, and nothing is erased by what is not known: name one entity, as in ?user_id=ID")
+			return "", door.Invalid(name, "is unknown, and the call erased nothing: name one entity, as in ?user_id=ID")
 		}
 	}
 	if len(names) != 1 {
-		return "", door.Invalid(userField, "is to be given alone, or else agent_id, app_id or run_id: one entity is erased at a time, as a whole")
+		return "", door.Invalid(userField, "must be the only entity: a call erases one user, agent, app or run as a whole")
 	}
-	user := names.owner("") // never whom the key is for: nobody erases by leaving something out
+	user := names.owner("") // not the user of the key: an erasure needs a named user
 	return user, a.mayErase(ctx, user)
 }
 

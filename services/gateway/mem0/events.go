@@ -91,7 +91,7 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if key := bound(r.Context()); !known || key != "" && key != e.User {
-		return nil, notFound("there is no such event; events are known for a week")
+		return nil, notFound("no such event exists; events stay for a week")
 	}
 	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if kind := q.Get("event_type"); kind != "" && kind != eventAdd {
-		return nil, door.Invalid("event_type", "is not ADD: only what is added is an event here")
+		return nil, door.Invalid("event_type", "is not ADD: only additions are events")
 	}
 	key := bound(r.Context())
 	if err := upstream.Check(r.Context(), access.Read, key); err != nil {

@@ -73,7 +73,7 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 			return nil, err
 		}
 		if !known {
-			return nil, notFound("there is no such export; exports are known for a week")
+			return nil, notFound("no such export exists; exports stay for a week")
 		}
 		if in, err = fieldsOf(request); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (a *api) all(ctx context.Context, f filter) ([]*item, error) {
 		if out = append(out, more...); len(out) > maxExported {
 			return nil, door.Problem{
 				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Field: "filters",
-				Detail: fmt.Sprintf("mean more than %d memories: narrow them, or list the memories page by page", maxExported),
+				Detail: fmt.Sprintf("match more than %d memories: narrow them, or list the memories page by page", maxExported),
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains([]string{"", positive, negative, veryNegative}, verdict) {
-		return nil, door.Invalid("feedback", "is none of POSITIVE, NEGATIVE and VERY_NEGATIVE")
+		return nil, door.Invalid("feedback", "is invalid, want POSITIVE, NEGATIVE or VERY_NEGATIVE")
 	}
 	if _, err := in.text("feedback_reason"); err != nil {
 		return nil, err

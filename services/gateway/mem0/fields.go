@@ -143,7 +143,7 @@ func (f fields) number(name string, otherwise, low, high float64) (float64, erro
 func (f fields) whole(name string, otherwise, low, high int) (int, error) {
 	v, err := f.number(name, float64(otherwise), float64(low), float64(high))
 	if err == nil && v != math.Trunc(v) {
-		err = door.Invalid(name, "is no whole number")
+		err = door.Invalid(name, "is not a whole number")
 	}
 	return int(v), err
 }
@@ -194,7 +194,7 @@ func (f fields) texts(name string) ([]string, error) {
 func queryOf(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, door.Invalid("", "the query of the URL cannot be read")
+		return nil, door.Invalid("", "the query of the URL is malformed")
 	}
 	return q, nil
 }
@@ -223,7 +223,7 @@ func pageOf(q url.Values, usual int) (page, error) {
 		}
 		n, err := strconv.Atoi(q.Get(of.name))
 		if err != nil || n < 1 || n > of.most {
-			return out, door.Invalid(of.name, fmt.Sprintf("is no whole number from 1 to %d", of.most))
+			return out, door.Invalid(of.name, fmt.Sprintf("is not a whole number from 1 to %d", of.most))
 		}
 		*of.to = n
 	}

@@ -170,7 +170,7 @@ func (a *api) find(ctx context.Context, id string) (found, error) {
 		UserId: bound(ctx), MemoryId: id,
 	}))
 	if err != nil {
-		if p := door.ProblemOf(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // what is no id is of no memory
+		if p := door.ProblemOf(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // a malformed id names no memory
 			err = noMemory()
 		}
 		return found{}, err
@@ -202,7 +202,7 @@ func (f found) version(is func(*mnemev1.Memory) bool) *mnemev1.Memory {
 func (a *api) standing(ctx context.Context, id string) (found, error) {
 	out, err := a.find(ctx, id)
 	if err == nil && out.newest.GetStatus() == mnemev1.Status_STATUS_RETRACTED {
-		err = notFound("the memory was deleted, or something that contradicts it was said")
+		err = notFound("the memory was deleted, or a later statement contradicts it")
 	}
 	return out, err
 }

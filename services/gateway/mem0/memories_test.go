@@ -235,7 +235,7 @@ func TestBatch(t *testing.T) {
 		batch(method, object{"text": "x"}).refused(400, "memories[0].memory_id: is missing")
 		batch(method, object{"memory_id": 5}).refused(400, "memories[0].memory_id: is a number, want text")
 		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": unknown, "text": "x"}).refused(404, "memories[1]: there is no such memory")
-		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": first, "text": "y"}).refused(400, "memories[1].memory_id: is of the same memory as memories[0]")
+		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": first, "text": "y"}).refused(400, "memories[1].memory_id: has the same memory as memories[0]")
 		g.call("ALL", method, "/v1/batch/", object{"memories": []any{"x"}}).refused(400, "memories[0]: is text, want an object")
 		g.call("ALL", method, "/v1/batch/", object{"memories": "x"}).refused(400, "memories: is text, want a list")
 	}
@@ -319,7 +319,7 @@ func TestFeedback(t *testing.T) {
 		t.Errorf("after a day: %q", got)
 	}
 	for detail, body := range map[string]object{
-		"memory_id: is missing": {}, "memory_id: is a number": {"memory_id": 1}, "feedback: is none of": {"memory_id": best, "feedback": "GOOD"},
+		"memory_id: is missing": {}, "memory_id: is a number": {"memory_id": 1}, "feedback: is invalid": {"memory_id": best, "feedback": "GOOD"},
 		"feedback_reason: is a number": {"memory_id": best, "feedback_reason": 1},
 	} {
 		g.call("ALL", "POST", "/v1/feedback/", body).refused(400, detail)
@@ -363,7 +363,7 @@ func TestSummaryAndProfile(t *testing.T) {
 	if got["status"] != "succeeded" || got["generation_count"] != 3.0 || got["entity_type"] != "user" || got["updated_at"] != "2026-03-01T12:00:00Z" {
 		t.Errorf("the profile is %v", got)
 	}
-	g.call("ALL", "GET", "/v2/entities/team/ines/profile/", nil).refused(400, "entity_type: is none of")
+	g.call("ALL", "GET", "/v2/entities/team/ines/profile/", nil).refused(400, "entity_type: is invalid")
 	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"OR": []object{{"user_id": "a"}, {"user_id": "b"}}}}).refused(501, "all memories of one entity")
 	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"user_id": "a", "run_id": "r"}}).refused(501, "all memories of one entity")
 }

@@ -45,10 +45,10 @@ func (what *addition) messages(in fields, at time.Time) error {
 		return what.left[0].problem
 	}
 	if len(what.turns) == 0 {
-		return door.Invalid("messages", "has nothing that a user or an assistant says")
+		return door.Invalid("messages", "has no message of a user or an assistant")
 	}
 	if silent > 0 {
-		what.remarks = append(what.remarks, fmt.Sprintf("%d messages that nobody says (of the system, of tools) are left out.", silent))
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the system or of tools are left out.", silent))
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	case "system", "developer", "tool", "function":
 		return t, false, nil
 	default:
-		return t, false, accepted(door.Invalid(at+".role", "is none of user, assistant, system and tool"))
+		return t, false, accepted(door.Invalid(at+".role", "is invalid, want user, assistant, system or tool"))
 	}
 	t.Role = memory.Role(role)
 	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
@@ -155,7 +155,7 @@ func partOf(in fields, at string) (string, error) {
 	if kind != "text" {
 		return "", accepted(door.Problem{
 			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: at + ".type",
-			Detail: "is not text: nothing here looks at pictures or documents, say what they show instead",
+			Detail: "is not text: describe pictures and documents in words",
 		})
 	}
 	text, err := in.text("text")

@@ -57,7 +57,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		allowed = append(allowed, c.method)
 	}
 	if len(allowed) == 0 {
-		WriteProblem(w, r, notFound("there is nothing at this path"))
+		WriteProblem(w, r, notFound("no resource has this path"))
 		return
 	}
 	slices.Sort(allowed)

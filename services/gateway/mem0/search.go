@@ -153,7 +153,7 @@ func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Tok
 		err = a.State.KeepRecall(ctx, scope, token, shown)
 	}
 	if err != nil && !errors.Is(err, redisstore.ErrErased) && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "mem0's API: a search is not kept, and feedback on it will teach nothing", "error", err)
+		a.Log.WarnContext(ctx, "mem0's API: cannot store a search, so feedback on it has no effect", "error", err)
 	}
 }
 

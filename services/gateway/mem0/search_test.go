@@ -223,7 +223,7 @@ func TestSearchOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		body object
-		want string // what is said
+		want string // the message
 	}{
 		{"one", object{"top_k": 1}, "I like green tea."},
 		{"above a threshold", object{"threshold": 0.8}, "I like green tea."},
@@ -266,7 +266,7 @@ func TestSearchRefuses(t *testing.T) {
 		{object{"query": "x", "top_k": 0}, "top_k: is out of range, want 1 to 100"},
 		{object{"query": "x", "top_k": -1}, "top_k: is out of range"},
 		{object{"query": "x", "top_k": 1_000_000_000_000}, "top_k: is out of range"},
-		{object{"query": "x", "top_k": 1.5}, "top_k: is no whole number"},
+		{object{"query": "x", "top_k": 1.5}, "top_k: is not a whole number"},
 		{object{"query": "x", "top_k": "5"}, "top_k: is text, want a number"},
 		{object{"query": "x", "threshold": 2}, "threshold: is out of range, want 0 to 1"},
 		{object{"query": "x", "threshold": "low"}, "threshold: is text"},

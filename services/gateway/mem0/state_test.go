@@ -83,7 +83,7 @@ func TestDeleteAllNeverWidens(t *testing.T) {
 	for query, detail := range map[string]string{
 		"":  "user_id: is to be given alone",
 		"?": "user_id: is to be given alone",
-		"?filters=%7B%27user_id%27%3A+%27x%27%7D":   "filters: is not known here, and nothing is erased",
+		"?filters=%7B%27user_id%27%3A+%27x%27%7D":   "filters: is unknown, and the call erased nothing",
 		"?filters=%5Bobject+Object%5D&user_id=ines": "filters: is not known",
 		"?user_id=*":                     "user_id: is `*`",
 		"?user_id=":                      "user_id: is empty",
@@ -91,16 +91,16 @@ func TestDeleteAllNeverWidens(t *testing.T) {
 		"?user_id=ines&user_id=ben":      "user_id: is not one id",
 		"?user_id=ines&agent_id=bot":     "to be given alone",
 		"?user_id=ines&run_id=r1":        "to be given alone",
-		"?user_id=ines&metadata=x":       "metadata: is not known here",
-		"?userId=ines":                   "userId: is not known here",
-		"?user_id=ines&project_id=other": "project_id: is not that of the API key",
+		"?user_id=ines&metadata=x":       "metadata: is unknown",
+		"?userId=ines":                   "userId: is unknown",
+		"?user_id=ines&project_id=other": "project_id: is not the one of the API key",
 		"?user_id=%zz":                   "query of the URL",
 	} {
 		g.call("ALL", "DELETE", "/v1/memories/"+query, nil).refused(http.StatusBadRequest, detail)
 	}
 	g.call("ALL", "DELETE", "/v1/memories/", object{"user_id": "ines"}).refused(400, "there is a body")
 	g.call("ALL", "DELETE", "/v2/entities/user/*/", nil).refused(400, "entity_id: is `*`")
-	g.call("ALL", "DELETE", "/v2/entities/team/x/", nil).refused(400, "entity_type: is none of")
+	g.call("ALL", "DELETE", "/v2/entities/team/x/", nil).refused(400, "entity_type: is invalid")
 	g.call("ALL", "DELETE", "/v1/memories/?run_id=r1", nil).refused(501, "a run is a session of a user here")
 	g.call("ALL", "DELETE", "/v2/entities/run/r1/", nil).refused(501, "a run is a session of a user here")
 	if len(g.erased) != 0 {

@@ -189,13 +189,13 @@ func (a *api) batch(r *http.Request, in []fields, do func(context.Context, int, 
 			return placed(at, "", err)
 		}
 		if first, twice := places[all[i].newest.GetId()]; twice {
-			return door.Invalid(at+".memory_id", fmt.Sprintf("is of the same memory as memories[%d]", first))
+			return door.Invalid(at+".memory_id", fmt.Sprintf("has the same memory as memories[%d]", first))
 		}
 		places[all[i].newest.GetId()] = i
 	}
 	for i, f := range all {
 		if err := do(r.Context(), i, f); err != nil {
-			return placed(fmt.Sprintf("memories[%d]", i), fmt.Sprintf("those before it, %d, are done", i), err)
+			return placed(fmt.Sprintf("memories[%d]", i), fmt.Sprintf("the %d before it are done", i), err)
 		}
 	}
 	return nil

@@ -159,10 +159,10 @@ func webhookOf(in fields) (w Webhook, err error) {
 		case e == eventCategorize:
 			return w, door.Problem{
 				Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "event_types",
-				Detail: "has memory_categorize, which happens to no memory here: categories are made with the memory",
+				Detail: "has memory_categorize, which never occurs: Mneme sets categories when it adds the memory",
 			}
 		case !slices.Contains(known, e):
-			return w, door.Invalid("event_types", "has something else than "+strings.Join(known, ", "))
+			return w, door.Invalid("event_types", "has an event type other than "+strings.Join(known, ", "))
 		}
 	}
 	return w, nil

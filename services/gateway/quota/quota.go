@@ -149,7 +149,7 @@ func (l *link) without(ctx context.Context) error {
 	if l.fail != FailClosed {
 		return nil
 	}
-	return unavailable("limits cannot be told at the moment")
+	return unavailable("the gateway cannot check limits at the moment, try again")
 }
 
 func unavailable(detail string) error {

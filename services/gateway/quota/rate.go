@@ -84,7 +84,7 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	case n > a.Limit:
 		return door.Problem{
 			Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Allowance: a,
-			Detail: fmt.Sprintf("%d turns at once are over the limit of %s, want at most %d", n, a.Quota, a.Limit),
+			Detail: fmt.Sprintf("%d turns at once exceed the limit of %s, want at most %d", n, a.Quota, a.Limit),
 		}
 	}
 	refused := over(door.CodeRateLimited, a.Quota, a.RetryAfter)

@@ -100,7 +100,7 @@ func (s *Streams) release(ctx context.Context, l *lease) {
 
 // withdraw gives a lease back. Where Redis is away it ends by itself.
 func (s *Streams) withdraw(ctx context.Context, l *lease) {
-	_ = s.counts.Return(context.WithoutCancel(ctx), l.tenant, l.id, l.sets) // the store says what is wrong
+	_ = s.counts.Return(context.WithoutCancel(ctx), l.tenant, l.id, l.sets) // the store logs the error
 }
 
 // renew renews all leases that are held.
@@ -113,7 +113,7 @@ func (s *Streams) renew(ctx context.Context) {
 	s.mu.Unlock()
 	for _, l := range held {
 		if err := s.renewOne(ctx, l); err != nil {
-			return // the store says what is wrong; the next time is soon
+			return // the store logs the error; the next attempt is soon
 		}
 	}
 }

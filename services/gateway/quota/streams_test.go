@@ -161,7 +161,7 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.advance(store.DefaultPause)
-	await(t, func() bool { // what was opened while it was away counts
+	await(t, func() bool { // streams opened during the outage count
 		leases, err := r.server.ZMembers("mneme:quota:{acme}:streams:k")
 		return err == nil && len(leases) == 2
 	})

@@ -137,7 +137,7 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 		return nil, door.Invalid("day", err.Error())
 	}
 	if err != nil {
-		return nil, unavailable("usage cannot be told at the moment")
+		return nil, unavailable("usage is unavailable at the moment, try again")
 	}
 	out := map[string]int64{usage.Requests: 0, usage.Turns: 0, usage.Recalls: 0, usage.Answers: 0, usage.Tokens: 0}
 	for what, n := range counted {
@@ -149,7 +149,7 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 		} {
 			n, err := stored()
 			if err != nil {
-				q.log.WarnContext(ctx, "how many "+what+" are stored cannot be told", "error", err)
+				q.log.WarnContext(ctx, "the number of stored "+what+" is unknown", "error", err)
 				continue
 			}
 			out[what] = n

@@ -62,9 +62,9 @@ func filterOf(location string, raw []byte) (*mnemev1.Filter, error) {
 // NewAttributes are the caller's attributes for a new turn or memory.
 type NewAttributes struct {
 	Metadata metadata `json:"metadata,omitempty"`
-	AgentID  textID   `json:"agent_id,omitempty" doc:"The agent that it belongs to. At most 128 bytes."`
-	AppID    textID   `json:"app_id,omitempty" doc:"The application that it belongs to. At most 128 bytes."`
-	RunID    textID   `json:"run_id,omitempty" doc:"The run that it belongs to. At most 128 bytes."`
+	AgentID  textID   `json:"agent_id,omitempty" doc:"The agent of the turn or memory. At most 128 bytes."`
+	AppID    textID   `json:"app_id,omitempty" doc:"The application of the turn or memory. At most 128 bytes."`
+	RunID    textID   `json:"run_id,omitempty" doc:"The run of the turn or memory. At most 128 bytes."`
 }
 
 // read returns the attributes; at is where they stand in the body, empty or with a dot behind it.
@@ -82,11 +82,11 @@ func (in NewAttributes) read(at string) (memory.Attributes, error) {
 
 // Attributes are the attributes of a turn or a memory.
 type Attributes struct {
-	Metadata map[string]any `json:"metadata,omitempty" nullable:"false" doc:"Metadata of the turns; of two values of a key the newer."`
+	Metadata map[string]any `json:"metadata,omitempty" nullable:"false" doc:"Metadata of the source turns. If turns differ in a key, the newer value counts."`
 	AgentID  string         `json:"agent_id,omitempty"`
 	AppID    string         `json:"app_id,omitempty"`
 	RunID    string         `json:"run_id,omitempty"`
-	AliasOf  string         `json:"alias_of,omitempty" doc:"Another identifier of it."`
+	AliasOf  string         `json:"alias_of,omitempty" doc:"Another id of the same memory."`
 }
 
 // attributed is a message of the contracts with attributes.

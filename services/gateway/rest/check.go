@@ -60,7 +60,7 @@ func checkParameters(op *huma.Operation, r *http.Request) error {
 	}
 	for name := range values {
 		if !slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == inQuery && p.Name == name }) {
-			return invalid(inQuery, shown(name), "is not known here")
+			return invalid(inQuery, shown(name), "is unknown")
 		}
 	}
 	for _, p := range op.Parameters {
@@ -93,11 +93,11 @@ func checkParameter(p *huma.Param, given []string) error {
 	}
 	if schema.Type == huma.TypeArray {
 		if schema.MaxItems != nil && len(given) > *schema.MaxItems {
-			return invalid(p.In, p.Name, fmt.Sprintf("is there %d times, want at most %d", len(given), *schema.MaxItems))
+			return invalid(p.In, p.Name, fmt.Sprintf("occurs %d times, want at most %d", len(given), *schema.MaxItems))
 		}
 		schema = schema.Items
 	} else if len(given) > 1 && p.In != inHeader {
-		return invalid(p.In, p.Name, "is there several times, want one")
+		return invalid(p.In, p.Name, "occurs several times, want one")
 	}
 	for _, v := range given {
 		var value any = v
@@ -173,7 +173,7 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 		}
 		of, ok := s.Properties[name]
 		if !ok {
-			return invalid(inBody, within(place, shown(name)), "is not known here")
+			return invalid(inBody, within(place, shown(name)), "is unknown")
 		}
 		seen = append(seen, name)
 		if err := c.value(of, within(place, name)); err != nil {

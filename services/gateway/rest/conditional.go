@@ -86,7 +86,7 @@ func (l list) place(c cursor) ([]byte, error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(string(c))
 	place, ours := bytes.CutPrefix(text, l[:])
 	if err != nil || !ours || len(place) == 0 || !utf8.Valid(place) {
-		return nil, invalid(inQuery, "cursor", "is not a cursor of an answer to such a request: want the same user and filters")
+		return nil, invalid(inQuery, "cursor", "is not a cursor of this request: want the same user and filters as before")
 	}
 	return place, nil
 }

@@ -228,7 +228,7 @@ func TestPathsAndMethodsThatAreNone(t *testing.T) {
 	}
 	a := g.call(http.MethodGet, "/v1/tenants/beta/users/ines/core", "")
 	a.expect(t, 404, nil)
-	if !strings.Contains(a.text, "the tenant is that of the API key") {
+	if !strings.Contains(a.text, "the tenant is the API key's tenant") {
 		t.Errorf("%s", a.text)
 	}
 	for method, path := range map[string]string{http.MethodGet: ines + "/recall", http.MethodPut: ines + "/core", http.MethodPost: ines} {

@@ -45,13 +45,13 @@ const (
 
 func tags() []*huma.Tag {
 	return []*huma.Tag{
-		{Name: tagTurns, Description: "What is said, and what becomes of it."},
-		{Name: tagRecall, Description: "What matters of it for a query."},
-		{Name: tagMemories, Description: "What is remembered."},
-		{Name: tagUsers, Description: "All that is kept of a user."},
-		{Name: tagVerbatim, Description: "What agent frameworks keep word for word, and read back at once. No memory is made of it."},
-		{Name: tagTenant, Description: "The tenant itself."},
-		{Name: tagWebhooks, Description: "Where the tenant is told of changes of memory."},
+		{Name: tagTurns, Description: "Turns and sessions, and their processing."},
+		{Name: tagRecall, Description: "Memories that matter for a query."},
+		{Name: tagMemories, Description: "Stored memories."},
+		{Name: tagUsers, Description: "All data of a user."},
+		{Name: tagVerbatim, Description: "Items that agent frameworks store word for word and read at once. Mneme makes no memories of them."},
+		{Name: tagTenant, Description: "Management of the tenant."},
+		{Name: tagWebhooks, Description: "Endpoints of the tenant that receive changes of memory."},
 	}
 }
 
@@ -185,7 +185,7 @@ func shownOf(api *huma.OpenAPI, op *huma.Operation) shownOperation {
 	return out
 }
 
-// fields lists the fields of an object, and of what it is made of. No schema of the API holds itself.
+// fields lists the fields of an object, and of its members. No schema of the API holds itself.
 func fields(api *huma.OpenAPI, s *huma.Schema, depth int) []shownField {
 	s = resolve(api, s)
 	if s.Type == huma.TypeArray {

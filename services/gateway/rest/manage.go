@@ -11,13 +11,13 @@ import (
 
 // APIKey is an API key without its secret.
 type APIKey struct {
-	ID         string     `json:"id" doc:"Public: the beginning of the key."`
+	ID         string     `json:"id" doc:"The public beginning of the key."`
 	Name       string     `json:"name,omitempty"`
-	User       string     `json:"user,omitempty" doc:"The one end user whom it is for; absent for all."`
+	User       string     `json:"user,omitempty" doc:"The only end user of the key; absent for all users."`
 	Scopes     []string   `json:"scopes" nullable:"false" doc:"Some of ingest, recall, read, erase and admin."`
 	CreatedAt  *time.Time `json:"created_at,omitempty"`
-	ExpiresAt  *time.Time `json:"expires_at,omitempty" doc:"Absent for a key without an end."`
-	LastUsedAt *time.Time `json:"last_used_at,omitempty" doc:"Absent for a key that was not used."`
+	ExpiresAt  *time.Time `json:"expires_at,omitempty" doc:"Time of expiry; absent for a key without expiry."`
+	LastUsedAt *time.Time `json:"last_used_at,omitempty" doc:"Time of the last use; absent before the first use."`
 }
 
 func keyOf(k access.Key) APIKey {
@@ -44,17 +44,17 @@ type keyList struct {
 type createKey struct {
 	Keyed
 	Body struct {
-		Name      keyName    `json:"name,omitempty" doc:"For people. At most 128 bytes."`
-		User      userID     `json:"user,omitempty" doc:"The one end user whom the key is for, as for a key in a user's browser; without it for all. At most 256 bytes."`
-		Scopes    []string   `json:"scopes,omitempty" enum:"ingest,recall,read,erase,admin" minItems:"1" maxItems:"5" uniqueItems:"true" nullable:"false" doc:"What the key may do, nothing that yours may not; without it ingest, recall, read and, unless it is for one user, erase. A key for one user cannot have admin."`
-		ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"When it ends, in the future; without it never."`
+		Name      keyName    `json:"name,omitempty" doc:"A label for people. At most 128 bytes."`
+		User      userID     `json:"user,omitempty" doc:"The only end user of the key, for example for a key in a browser. Default: all users. At most 256 bytes."`
+		Scopes    []string   `json:"scopes,omitempty" enum:"ingest,recall,read,erase,admin" minItems:"1" maxItems:"5" uniqueItems:"true" nullable:"false" doc:"The scopes of the key, some of your key's scopes. Default: ingest, recall, read and, for a key of all users, erase. A key for one user cannot have admin."`
+		ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Time of expiry, in the future. Default: no expiry."`
 	}
 }
 
 type createdKey struct {
 	Body struct {
 		Key    APIKey `json:"key"`
-		Secret string `json:"api_key,omitempty" doc:"The key itself, which is shown once and not kept: absent from the answer to a repeated request."`
+		Secret string `json:"api_key,omitempty" doc:"The key itself. Mneme returns it once and does not store it. The answer to a repeated request lacks it."`
 	}
 }
 
@@ -67,13 +67,13 @@ type nothing struct{}
 // DeadLetter is a record that can never be processed as it is.
 type DeadLetter struct {
 	ID      string     `json:"id"`
-	Reason  string     `json:"reason" doc:"What is wrong."`
-	Field   string     `json:"field,omitempty" doc:"The field at fault."`
-	Handler string     `json:"handler,omitempty" doc:"Who gave up on it."`
-	Topic   string     `json:"topic,omitempty" doc:"Where it came from, and where a replay goes."`
-	User    string     `json:"user,omitempty" doc:"The end user whom it is about, as far as that can be read."`
+	Reason  string     `json:"reason" doc:"The error."`
+	Field   string     `json:"field,omitempty" doc:"The wrong field."`
+	Handler string     `json:"handler,omitempty" doc:"The consumer that failed to process it."`
+	Topic   string     `json:"topic,omitempty" doc:"The topic of origin, to which a replay returns it."`
+	User    string     `json:"user,omitempty" doc:"The end user of the record, if it is readable."`
 	Time    *time.Time `json:"time,omitempty"`
-	TurnID  string     `json:"turn_id,omitempty" doc:"The turn that it is about; absent for a session's end, and where that cannot be read."`
+	TurnID  string     `json:"turn_id,omitempty" doc:"The turn of the record; absent for a session's end, and for an unreadable record."`
 }
 
 func deadLetterOf(l Letter) DeadLetter {
@@ -83,14 +83,14 @@ func deadLetterOf(l Letter) DeadLetter {
 }
 
 type listLetters struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Dead letters at most."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Maximum number of dead letters."`
 	Cursor cursor `query:"cursor"`
 }
 
 type letterPage struct {
 	Body struct {
 		Letters []DeadLetter `json:"dead_letters" nullable:"false" doc:"Newest first."`
-		Next    string       `json:"next_cursor,omitempty" doc:"Where to go on; absent on the last page."`
+		Next    string       `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 	}
 }
 
@@ -105,45 +105,45 @@ type replayed struct {
 }
 
 type getUsage struct {
-	Day string `query:"day" format:"date" doc:"The day, in UTC; without it today."`
+	Day string `query:"day" format:"date" doc:"The day, in UTC. Default: today."`
 }
 
 type usageOfDay struct {
 	Body struct {
 		Day    string           `json:"day" format:"date"`
-		Counts map[string]int64 `json:"counts" doc:"requests, turns, recalls, answers and tokens of models; of today also memories, which is how many are stored, without former versions and what was deleted, and items, which is how many are kept word for word, those of sessions included, where that can be told."`
+		Counts map[string]int64 `json:"counts" doc:"Counts of requests, turns, recalls, answers, and tokens of models. Today's counts also have memories, the stored memories without former versions and deleted ones, and items, the verbatim items including the items of sessions. Both may be absent during an outage."`
 	}
 }
 
 func (a *API) manage() {
 	register(a, operation{
 		id: "list-keys", method: http.MethodGet, path: "/keys", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "List API keys", description: "Lists the tenant's API keys that were made at run time, oldest first.",
+		summary: "List API keys", description: "Lists the API keys that the tenant made at run time, oldest first.",
 	}, a.listKeys)
 	register(a, operation{
 		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true, status: http.StatusCreated,
 		secrets: []string{"api_key"}, summary: "Make an API key",
-		description: "Makes an API key of the tenant. The key itself is in the first answer only: a request that is repeated with its " +
-			"Idempotency-Key is answered with `key` and without `api_key`. Where that answer was lost, revoke the key by its id, and " +
+		description: "Makes an API key of the tenant. Only the first answer has the key itself. A repeated request with the same " +
+			"Idempotency-Key gets `key` without `api_key`. If you lost the first answer, revoke the key by its id, and " +
 			"make another one.",
 	}, a.createKey)
 	register(a, operation{
 		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,
 		errors: []int{http.StatusNotFound}, summary: "Revoke an API key",
-		description: fmt.Sprintf("Removes an API key for good. It is refused everywhere within %.0f seconds.", access.RevokedWithin.Seconds()),
+		description: fmt.Sprintf("Revokes an API key for good. All replicas refuse it within %.0f seconds.", access.RevokedWithin.Seconds()),
 	}, a.revokeKey)
 	register(a, operation{
 		id: "list-dead-letters", method: http.MethodGet, path: "/dead-letters", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "List dead letters", description: "Lists records of the tenant that can never be processed as they are, newest first.",
+		summary: "List dead letters", description: "Lists records of the tenant that Mneme cannot process, newest first.",
 	}, a.listLetters)
 	register(a, operation{
 		id: "replay-dead-letter", method: http.MethodPost, path: "/dead-letters/{letter}/replay", tag: tagTenant, scope: access.Admin,
 		status: http.StatusAccepted, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Replay a dead letter",
-		description: "Sends the record on its way again. What it did already has no effect.",
+		description: "Processes the record again. Steps that are done already have no further effect.",
 	}, a.replayLetter)
 	register(a, operation{
 		id: "get-usage", method: http.MethodGet, path: "/usage", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "Get usage", description: "Counts what the tenant did and used on a day.",
+		summary: "Get usage", description: "Returns the counts of a tenant for a day.",
 	}, a.getUsage)
 }
 

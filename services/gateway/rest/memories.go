@@ -20,8 +20,8 @@ const verbatimSession = "verbatim"
 
 type listMemories struct {
 	User   userID     `path:"user"`
-	Status []string   `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only; several times for several; without it all."`
-	Limit  int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Memories at most."`
+	Status []string   `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only. Repeat the parameter for several states. Default: all states."`
+	Limit  int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of memories."`
 	Cursor cursor     `query:"cursor"`
 	Filter filterText `query:"filter"`
 }
@@ -29,18 +29,18 @@ type listMemories struct {
 type memoryPage struct {
 	Body struct {
 		Memories []Memory `json:"memories" nullable:"false" doc:"Oldest first."`
-		Next     string   `json:"next_cursor,omitempty" doc:"Where to go on; absent on the last page."`
+		Next     string   `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 	}
 }
 
 // NewMemory is a memory in a caller's own words.
 type NewMemory struct {
-	Content utterance  `json:"content" doc:"The memory, as it is to be kept. At most 32768 bytes."`
-	Role    string     `json:"role,omitempty" enum:"user,assistant" doc:"Who says it; without it user."`
+	Content utterance  `json:"content" doc:"The text of the memory. At most 32768 bytes."`
+	Role    string     `json:"role,omitempty" enum:"user,assistant" doc:"The role of the speaker. Default: user."`
 	Speaker speaker    `json:"speaker,omitempty"`
 	Caption caption    `json:"caption,omitempty"`
-	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
-	TurnID  textID     `json:"turn_id,omitempty" doc:"The turn that tells it; without it one that is made of the Idempotency-Key. A turn that was used before adds nothing. At most 128 bytes."`
+	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Default: now."`
+	TurnID  textID     `json:"turn_id,omitempty" doc:"The id of the source turn. Default: an id derived from the Idempotency-Key. A repeated turn adds nothing. At most 128 bytes."`
 	NewAttributes
 }
 
@@ -49,8 +49,8 @@ type addMemory struct {
 	User userID `path:"user"`
 	Body struct {
 		NewMemory
-		Kind    string `json:"kind,omitempty" enum:"fact,preference,episodic,semantic,procedural" doc:"What it is about; without it fact."`
-		Session textID `json:"session_id,omitempty" doc:"The session that it belongs to; without it verbatim. At most 128 bytes."`
+		Kind    string `json:"kind,omitempty" enum:"fact,preference,episodic,semantic,procedural" doc:"The kind of the memory. Default: fact."`
+		Session textID `json:"session_id,omitempty" doc:"The session of the memory. Default: verbatim. At most 128 bytes."`
 	}
 }
 
@@ -86,14 +86,14 @@ type userRequest struct {
 // read is an answer that a client may have already.
 type read[T any] struct {
 	Status int
-	ETag   string `header:"ETag" doc:"Of this answer; send it in If-None-Match, or in If-Match to change what this is."`
+	ETag   string `header:"ETag" doc:"The ETag of this answer. Send it in If-None-Match, or in If-Match when you change the memory."`
 	Body   T
 }
 
 // MemoryWithSources is a memory with the turns it was made from, as far as they are kept.
 type MemoryWithSources struct {
 	Memory
-	Turns []Turn `json:"source_turns" nullable:"false" doc:"The turns it was made from, as far as they are kept."`
+	Turns []Turn `json:"source_turns" nullable:"false" doc:"The source turns that are still stored."`
 }
 
 // History is every version connected with a memory.
@@ -120,34 +120,34 @@ func (a *API) memories() {
 	}, a.listMemories)
 	register(a, operation{
 		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true, status: http.StatusCreated,
-		summary: "Add a memory", description: "Writes a memory as you tell it, without any judgement of what is known; it can be " +
-			"read when the answer is there.",
+		summary: "Add a memory", description: "Stores a memory with your text, without comparing it with stored memories. You can " +
+			"read it as soon as the answer arrives.",
 	}, a.addMemory)
 	register(a, operation{
 		id: "get-memory", method: http.MethodGet, path: one, tag: tagMemories, scope: access.Read, status: http.StatusOK, errors: conditional,
-		summary: "Get a memory", description: "Returns a memory with the turns it was made from.",
+		summary: "Get a memory", description: "Returns a memory with its source turns.",
 	}, a.getMemory)
 	register(a, operation{
 		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true, status: http.StatusOK,
 		errors: changed, when: matched, summary: "Update a memory",
-		description: "Writes a new version of a memory that holds, in your words, and returns it: it has an id of its own. The " +
-			"version before is superseded. The new version keeps the attributes of the one before, with yours in front: the same content " +
-			"with other metadata changes the metadata alone.",
+		description: "Writes a new version of a valid memory with your text, and returns it. The new version has a new id and " +
+			"supersedes the previous one. It keeps the previous attributes unless you replace them. To change the metadata alone, send the " +
+			"same content with other metadata.",
 	}, a.updateMemory)
 	register(a, operation{
 		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase, status: http.StatusOK, errors: changed,
 		when: matched, summary: "Retract a memory",
-		description: "Retracts a memory: recall does not see it any more, its history stays. One that is superseded is refused.",
+		description: "Retracts a memory. Recall no longer shows it, and its history stays. The call refuses a superseded memory.",
 	}, a.deleteMemory)
 	register(a, operation{
 		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		errors: conditional, summary: "Get a memory's history", description: "Returns every version connected with a memory, oldest first.",
+		errors: conditional, summary: "Get a memory's history", description: "Returns all versions of a memory, oldest first.",
 	}, a.getHistory)
 	register(a, operation{
 		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase, status: http.StatusOK,
 		errors: changed, when: matched, summary: "Release a memory",
-		description: "Ends the quarantine of a memory: recall sees it from then on. " +
-			"May be repeated.",
+		description: "Ends the quarantine of a memory. Recall shows it from then on. " +
+			"You may repeat the call.",
 	}, a.releaseMemory)
 	register(a, operation{
 		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories, scope: access.Read,
@@ -155,7 +155,7 @@ func (a *API) memories() {
 	}, a.getWorkingMemory)
 	register(a, operation{
 		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotModified}, summary: "Get the core block", description: "Returns the block of a user that is always in view.",
+		errors: []int{http.StatusNotModified}, summary: "Get the core block", description: "Returns the core block of a user.",
 	}, a.getCore)
 }
 

@@ -147,7 +147,7 @@ func (a *API) problems(op *huma.Operation, statuses []int) {
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			response.Headers = map[string]*huma.Param{"Retry-After": {
-				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "When it is worth trying again, in seconds.",
+				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "Time until a useful retry, in seconds.",
 			}}
 		}
 		if status == http.StatusNotModified {

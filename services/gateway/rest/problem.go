@@ -19,12 +19,12 @@ const problemType = "application/problem+json"
 
 // Problem is an error as RFC 9457 describes it.
 type Problem struct {
-	Type   string       `json:"type" doc:"Always about:blank: the code says more."`
+	Type   string       `json:"type" doc:"Always about:blank. The code has the kind of the problem."`
 	Title  string       `json:"title" doc:"The status in words."`
 	Status int          `json:"status" minimum:"400" maximum:"599" doc:"The HTTP status."`
-	Detail string       `json:"detail" doc:"What is wrong, for people."`
+	Detail string       `json:"detail" doc:"A description of the error, for people."`
 	Code   code         `json:"code"`
-	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"The fields at fault."`
+	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"The wrong fields."`
 
 	header http.Header
 }
@@ -35,7 +35,8 @@ type code string
 // Schema implements huma.SchemaProvider. More codes may come: it says so, for programs that are generated from it.
 func (code) Schema(huma.Registry) *huma.Schema {
 	s := &huma.Schema{
-		Type: huma.TypeString, Description: "What is wrong, for programs. More codes may come: take one that you do not know by its status.",
+		Type: huma.TypeString, Description: "The kind of the problem, for programs. Later versions may add codes: treat an unknown one by " +
+			"its status.",
 	}
 	for _, c := range door.Codes() {
 		s.Enum = append(s.Enum, c)
@@ -45,9 +46,9 @@ func (code) Schema(huma.Registry) *huma.Schema {
 
 // FieldError is an error of a field of a request.
 type FieldError struct {
-	Location string `json:"location,omitempty" enum:"path,query,header,body" doc:"Where the field is."`
+	Location string `json:"location,omitempty" enum:"path,query,header,body" doc:"The part of the request with the field."`
 	Field    string `json:"field" doc:"The field, such as turns[3].text."`
-	Message  string `json:"message" doc:"What is wrong with it."`
+	Message  string `json:"message" doc:"The error in the field."`
 }
 
 // Where fields are.
@@ -118,7 +119,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 // told turns an error into the client's problem of an operation. It logs the parts that clients do not see.
 func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := door.ProblemOf(err)
-	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // nobody is told where the client has gone
+	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // not after the client disconnected
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
 	}
 	var known located

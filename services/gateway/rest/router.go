@@ -53,9 +53,9 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, r, door.Method(allowed...))
 		return
 	}
-	detail := "there is nothing at this path; /docs lists what there is"
+	detail := "no resource has this path; /docs lists all resources"
 	if len(segments) > 3 && !strings.HasPrefix(r.URL.EscapedPath(), base+"/") {
-		detail = "paths begin with " + base + ": the tenant is that of the API key"
+		detail = "paths begin with " + base + ": the tenant is the API key's tenant"
 	}
 	WriteProblem(w, r, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: detail})
 }

@@ -18,8 +18,8 @@ func (a *API) streams() {
 func (a *API) stream(id, path, summary string) {
 	parameters := []*huma.Param{{
 		Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "The id of the last event that the client had, which is opaque: what came since is told first. A client sends it when it " +
-			"comes back: `EventSource` of browsers, which does so by itself, cannot send the `Authorization` that is needed.",
+		Description: "The opaque id of the client's last event. The stream sends the later events first. A client sends the id when it " +
+			"reconnects. `EventSource` of browsers does so, but it cannot send the required `Authorization`.",
 	}}
 	if strings.Contains(path, "{user}") {
 		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true, Schema: schemaOf[userID](a.huma, "")})

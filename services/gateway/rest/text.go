@@ -100,7 +100,7 @@ func (letterID) Schema(huma.Registry) *huma.Schema {
 	return text(memory.MaxIDBytes, "The dead letter.")
 }
 func (keyID) Schema(huma.Registry) *huma.Schema {
-	return text(memory.MaxIDBytes, "The id of the API key, which is no secret.")
+	return text(memory.MaxIDBytes, "The id of the API key. It is not a secret.")
 }
 
 func (memoryID) Schema(huma.Registry) *huma.Schema { return uuidOf("The memory.") }
@@ -116,7 +116,7 @@ func (cursor) Schema(huma.Registry) *huma.Schema {
 }
 
 func (utterance) Schema(huma.Registry) *huma.Schema {
-	return text(memory.MaxTextBytes, "What is said.")
+	return text(memory.MaxTextBytes, "The text of the turn or message.")
 }
 func (caption) Schema(huma.Registry) *huma.Schema {
 	return text(memory.MaxCaptionBytes, "A description of an image that comes with it.")
@@ -125,7 +125,7 @@ func (query) Schema(huma.Registry) *huma.Schema {
 	return text(memory.MaxQueryBytes, "A question, or a text.")
 }
 func (message) Schema(huma.Registry) *huma.Schema {
-	return text(memory.MaxMessageBytes, "What is said.")
+	return text(memory.MaxMessageBytes, "The text of the turn or message.")
 }
 func (keyName) Schema(huma.Registry) *huma.Schema {
 	return text(access.MaxNameBytes, "A name, for people.")
@@ -140,11 +140,11 @@ func (keyHeader) Schema(huma.Registry) *huma.Schema {
 }
 
 func (matchHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags of the memory as it was read; where none of them is the current one, " +
-		"nothing is changed, and the answer is 412. `*` is any."}
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client read. If none of them is the current one, " +
+		"the call changes nothing and answers 412. `*` matches any."}
 }
 
 func (etagHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has; where one of them is the current one, " +
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has. If one of them is the current one, " +
 		"the answer is 304."}
 }

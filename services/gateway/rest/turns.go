@@ -31,12 +31,12 @@ type Keyed struct {
 
 // NewTurn is a turn that is put in.
 type NewTurn struct {
-	ID      textID     `json:"id,omitempty" doc:"Unique over all sessions of the user; without it one that is made of the Idempotency-Key. A turn that comes again under its id has no effect. At most 128 bytes."`
+	ID      textID     `json:"id,omitempty" doc:"The id, unique in all sessions of the user. Default: an id derived from the Idempotency-Key. A repeated turn has no effect. At most 128 bytes."`
 	Speaker speaker    `json:"speaker,omitempty"`
 	Role    string     `json:"role" enum:"user,assistant"`
 	Text    utterance  `json:"text"`
 	Caption caption    `json:"caption,omitempty"`
-	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
+	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Default: now."`
 	NewAttributes
 }
 
@@ -67,15 +67,15 @@ type putTurns struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Body    struct {
-		Turns     newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
-		IdleAfter count    `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Closes the session when nothing is added to it for so long, as closing it does. It holds for the session until turns bring another value. Without it only a call closes the session."`
+		Turns     newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"The turns, in the order of the conversation."`
+		IdleAfter count    `json:"idle_after_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Mneme closes the session after this time without a new turn. The value holds until later turns bring another one. Default: only a call closes the session."`
 	}
 }
 
 // AcceptedTurn is a turn that will be processed.
 type AcceptedTurn struct {
 	ID        string `json:"id"`
-	StatusURL string `json:"status_url" doc:"Where to ask what became of it."`
+	StatusURL string `json:"status_url" doc:"URL of the item's status."`
 }
 
 // AcceptedTurns are all turns of a request.
@@ -85,22 +85,22 @@ type AcceptedTurns struct {
 
 // TurnResults say which turns of a request were accepted.
 type TurnResults struct {
-	Results []TurnResult `json:"results" nullable:"false" doc:"One of each turn of the request, in their order."`
+	Results []TurnResult `json:"results" nullable:"false" doc:"One result for each turn, in the order of the request."`
 }
 
 // TurnResult says whether a turn was accepted.
 type TurnResult struct {
-	TurnID    string       `json:"turn_id" doc:"Cut where it is longer than an id may be."`
-	Status    string       `json:"status" enum:"accepted,left_out" doc:"accepted: it will be processed. left_out: nothing is kept of it."`
-	StatusURL string       `json:"status_url,omitempty" doc:"Of an accepted turn: where to ask what became of it."`
-	Problem   *TurnProblem `json:"problem,omitempty" doc:"Of a turn that was left out: what is wrong with it."`
+	TurnID    string       `json:"turn_id" doc:"The id, cut to the maximum length of an id."`
+	Status    string       `json:"status" enum:"accepted,left_out" doc:"accepted: Mneme will process the turn. left_out: Mneme stores nothing of the turn."`
+	StatusURL string       `json:"status_url,omitempty" doc:"For an accepted turn: the URL of its status."`
+	Problem   *TurnProblem `json:"problem,omitempty" doc:"For a turn that was left out: the error."`
 }
 
 // TurnProblem is the error of a turn.
 type TurnProblem struct {
 	Code   code   `json:"code"`
-	Field  string `json:"field" doc:"The field at fault, such as turns[3].text."`
-	Detail string `json:"detail" doc:"What is wrong with it."`
+	Field  string `json:"field" doc:"The wrong field, such as turns[3].text."`
+	Detail string `json:"detail" doc:"The error in the field."`
 }
 
 // Values of TurnResult.Status.
@@ -119,13 +119,13 @@ type closeSession struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Body    *struct {
-		LastTurn textID `json:"last_turn_id,omitempty" doc:"The last turn of the session, as far as you know. Closing a session twice after the same turn has the effect of closing it once. At most 128 bytes."`
+		LastTurn textID `json:"last_turn_id,omitempty" doc:"The id of the session's last turn. A repeated close after the same turn has no further effect. At most 128 bytes."`
 	} `required:"false"`
 }
 
 type closedSession struct {
 	Body struct {
-		StatusURL string `json:"status_url" doc:"Where to ask whether its memories are formed."`
+		StatusURL string `json:"status_url" doc:"URL of the session's status."`
 	}
 }
 
@@ -136,10 +136,10 @@ type sessionRequest struct {
 
 type sessionState struct {
 	Body struct {
-		State      string     `json:"state" enum:"pending,formed" doc:"formed once a session that was closed is consolidated."`
-		FormedAt   *time.Time `json:"formed_at,omitempty" doc:"When memories of it were written last."`
-		Turns      uint32     `json:"turns" doc:"Turns that were consolidated."`
-		Operations uint32     `json:"operations" doc:"Operations on memories."`
+		State      string     `json:"state" enum:"pending,formed" doc:"The state; formed after the consolidation of a closed session."`
+		FormedAt   *time.Time `json:"formed_at,omitempty" doc:"Time of the last write of its memories."`
+		Turns      uint32     `json:"turns" doc:"Number of consolidated turns."`
+		Operations uint32     `json:"operations" doc:"Number of operations on memories."`
 	}
 }
 
@@ -151,10 +151,10 @@ type turnRequest struct {
 // TurnStatus is the status of a turn.
 type TurnStatus struct {
 	ID         string      `json:"id"`
-	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: it is on its way. remembered: memories were made of it. kept: it is kept as dialogue, and no memory was made of it. dropped: it is not worth remembering. dead_letter: it can never be processed."`
-	MemoryIDs  []string    `json:"memory_ids,omitempty" nullable:"false" doc:"The memories made of it, in every state."`
-	Saliency   *Saliency   `json:"saliency,omitempty" doc:"How worth remembering it is."`
-	DeadLetter *DeadLetter `json:"dead_letter,omitempty" doc:"Why it can never be processed."`
+	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: waits for processing. remembered: became memories. kept: stored as dialogue, without a memory. dropped: not worth remembering. dead_letter: cannot be processed."`
+	MemoryIDs  []string    `json:"memory_ids,omitempty" nullable:"false" doc:"The memories from this turn, in every state."`
+	Saliency   *Saliency   `json:"saliency,omitempty" doc:"The saliency score."`
+	DeadLetter *DeadLetter `json:"dead_letter,omitempty" doc:"The reason of the failure."`
 }
 
 // Saliency is the verdict of the saliency filter.
@@ -170,35 +170,35 @@ type turnStatus struct{ Body TurnStatus }
 func (a *API) turns() {
 	register(a, operation{
 		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
-		keyed: true, status: http.StatusAccepted, summary: "Put turns in",
+		keyed: true, status: http.StatusAccepted, summary: "Add turns",
 		answers: map[int]*huma.Schema{
 			http.StatusAccepted:    schemaOf[AcceptedTurns](a.huma, ""),
 			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
 		},
-		description: "Takes what was said in a session, in order. When the answer is 202, every turn is acknowledged by all " +
-			"in-sync replicas of the bus. When it is 207, some turns are left out, because a value of theirs is not accepted: a text that is " +
-			"too long or empty, another role, an id or a speaker with a character that does not show, or an id of another turn of the last " +
-			"24 hours. The others are acknowledged. The answer has one result for each turn. Repeat what was left out, once repaired, in a " +
-			"new request. When it is 400 or 409, nothing is accepted. A turn that is put in again has no effect. " +
-			"With `idle_after_seconds`, nobody has to close the session.",
+		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have acknowledged " +
+			"every turn. With 207, the gateway left out the turns with a wrong value: a text that is " +
+			"too long or empty, another role, an id or a speaker with an invisible character, or the id of another turn of the last " +
+			"24 hours. The other turns are acknowledged. The answer has one result for each turn. Repair the left-out turns and send them in a " +
+			"new request. With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. " +
+			"With `idle_after_seconds`, no call needs to close the session.",
 	}, a.putTurns)
 	register(a, operation{
 		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
 		status: http.StatusAccepted, errors: []int{http.StatusNotFound}, summary: "Close a session",
-		description: "Says that no further turn of the session is expected: its memories are formed now. May be repeated. One in which " +
-			"nothing was put in within the last 24 hours, and of which nothing is formed, is not found, as far as the key may read.",
+		description: "Ends a session, so that Mneme forms its memories now. You may repeat the call. If the key may read, the call answers " +
+			"404 for a session without turns in the last 24 hours and without formed memories.",
 	}, a.closeSession)
 	register(a, operation{
 		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get how far a session is",
-		description: "Says whether the memories of a session are formed. One of which nothing is formed yet is `pending` where " +
-			"something was put in within the last 24 hours, else not found.",
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get the status of a session",
+		description: "Returns whether the memories of a session are formed. A session without formed memories is `pending` if " +
+			"it got turns in the last 24 hours. Otherwise the answer is 404.",
 	}, a.getSession)
 	register(a, operation{
 		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get what became of a turn",
-		description: "Says what became of a turn. One of which nothing is known yet is `accepted` where it was put in " +
-			"within the last 24 hours, else not found.",
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get the status of a turn",
+		description: "Returns the result of a turn. An unprocessed turn is `accepted` if the gateway got it " +
+			"in the last 24 hours. Otherwise the answer is 404.",
 	}, a.getTurn)
 }
 
@@ -360,7 +360,7 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
 	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
 	if err == nil && !known {
-		err = door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "nothing is known of this " + string(kind)}
+		err = door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "Mneme has no record of this " + string(kind)}
 	}
 	return err
 }

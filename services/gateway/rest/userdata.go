@@ -34,7 +34,7 @@ type eraseUser struct {
 type erasureAccepted struct {
 	Body struct {
 		ErasureID string `json:"erasure_id"`
-		StatusURL string `json:"status_url" doc:"Where to ask how far it is."`
+		StatusURL string `json:"status_url" doc:"URL of the progress."`
 	}
 }
 
@@ -45,27 +45,27 @@ type getErasure struct {
 
 type erasureState struct {
 	Body struct {
-		State  string     `json:"state" enum:"pending,running,done" doc:"pending: it waits for what the user said before. running: stores are being erased and scanned. done: a scan found nothing that came before the request."`
+		State  string     `json:"state" enum:"pending,running,done" doc:"pending: waits for the processing of earlier turns. running: erases and scans the stores. done: a scan found no data from before the request."`
 		DoneAt *time.Time `json:"done_at,omitempty"`
-		Rounds uint32     `json:"rounds" doc:"How often the stores have been erased and scanned: so far while it runs, in all when it is done."`
+		Rounds uint32     `json:"rounds" doc:"Number of rounds of erasing and scanning, up to now or in total."`
 
-		StartedAt *time.Time       `json:"started_at,omitempty" doc:"When a running erasure had emptied the memory."`
-		Remaining []StoreRemainder `json:"remaining,omitempty" nullable:"false" doc:"The stores that the last scan of a running erasure found something in."`
+		StartedAt *time.Time       `json:"started_at,omitempty" doc:"Time at which a running erasure had emptied the memory."`
+		Remaining []StoreRemainder `json:"remaining,omitempty" nullable:"false" doc:"The stores with data in the last scan of a running erasure."`
 	}
 }
 
 // StoreRemainder is a store's remaining data of a user during an erasure.
 type StoreRemainder struct {
 	Store string     `json:"store"`
-	Count uint64     `json:"count" doc:"How many objects; at least 1 where the store could not be erased or counted."`
-	Since *time.Time `json:"since,omitempty" doc:"Since when scans have found something in the store."`
-	Error string     `json:"error,omitempty" doc:"Class of the last error of a store that could not be erased or counted: unavailable, for example."`
+	Count uint64     `json:"count" doc:"Number of objects; at least 1 if the store failed."`
+	Since *time.Time `json:"since,omitempty" doc:"Time since which scans have found data in the store."`
+	Error string     `json:"error,omitempty" doc:"Class of the last error of a failed store, for example unavailable."`
 }
 
 type scanned struct {
 	Body struct {
-		Counts    []StoreCount `json:"counts" nullable:"false" doc:"Every store, those with nothing included."`
-		Transport []Transport  `json:"transport" nullable:"false" doc:"Where records of the user may remain for a while, although no service reads them again."`
+		Counts    []StoreCount `json:"counts" nullable:"false" doc:"All stores, including the empty ones."`
+		Transport []Transport  `json:"transport" nullable:"false" doc:"Topics that may keep records of the user for a while. No service reads these records again."`
 	}
 }
 
@@ -78,21 +78,21 @@ type StoreCount struct {
 // Transport is a topic that carries the words of users, or actions on them.
 type Transport struct {
 	Topic       string `json:"topic"`
-	Texts       bool   `json:"texts" doc:"Whether it holds texts of users."`
-	RetentionMs int64  `json:"retention_ms" doc:"How long it keeps records; -1 for ever, 0 where that is not known."`
+	Texts       bool   `json:"texts" doc:"Whether the topic has texts of users."`
+	RetentionMs int64  `json:"retention_ms" doc:"Retention in milliseconds; -1 without a limit, 0 if it is unknown."`
 }
 
 type importUser struct {
 	User    userID `path:"user"`
-	Cursor  cursor `query:"cursor" doc:"next_cursor of the page before; without it the first page."`
+	Cursor  cursor `query:"cursor" doc:"The next_cursor of the page before. Default: the first page."`
 	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
 type imported struct {
 	Body struct {
-		SoFar        BankCounts `json:"so_far" doc:"What the bank holds now."`
-		EmbeddedAnew bool       `json:"embedded_anew" doc:"Whether vectors were made anew, because the export comes from another embedding model."`
-		Next         string     `json:"next_cursor,omitempty" doc:"For the next page; absent after the last, when all that the header counts is there."`
+		SoFar        BankCounts `json:"so_far" doc:"The current content of the bank."`
+		EmbeddedAnew bool       `json:"embedded_anew" doc:"Whether the import computed new vectors, because the export has another embedding model."`
+		Next         string     `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent after the last page, if all entries of the header's counts are imported."`
 	}
 }
 
@@ -122,32 +122,32 @@ func (a *API) userData() {
 		errors: []int{http.StatusConflict}, summary: "Export a user",
 		description: "Returns a user's memory as JSON lines: a header, then memories with versions and vectors, turns, session " +
 			"records and the core " +
-			"block. A connection that breaks off before the end is an export that failed.",
+			"block. If the connection ends before the last line, the export has failed.",
 	}, a.exportUser)
 	register(a, operation{
 		id: "import-user", method: http.MethodPost, path: user + "/import", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
 		errors: []int{http.StatusConflict}, summary: "Import a user",
-		description: "Writes an export into an empty memory. A larger export than 4 MiB is sent in pages, one after the other: " +
-			"each has the export's first " +
-			"line, and then the whole lines that follow those of the page before; and each but the first has `next_cursor` of the " +
-			"answer before as `cursor`; the answer to the last has none. " +
-			"Nothing else may be written meanwhile. A page that comes again is refused as a conflict.",
+		description: "Writes an export into an empty memory. Send an export of more than 4 MiB in pages, one after the other. " +
+			"Each page has the export's first " +
+			"line, and then whole lines that continue the previous page. Each page after the first sends `next_cursor` of the " +
+			"previous answer as `cursor`. The last answer has no `next_cursor`. " +
+			"Write nothing else meanwhile. The call refuses a repeated page as a conflict.",
 	}, a.importUser)
 	register(a, operation{
 		id: "erase-user", method: http.MethodDelete, path: user, tag: tagUsers, scope: access.Erase, status: http.StatusAccepted,
 		errors: []int{http.StatusConflict}, summary: "Erase a user",
-		description: "Erases everything that is kept of a user: what was said before is erased, what is said after is new. With " +
-			"the same Idempotency-Key it is the same erasure.",
+		description: "Erases all data of a user from before the request. Later turns form new memories. A repeated " +
+			"Idempotency-Key names the same erasure.",
 	}, a.eraseUser)
 	register(a, operation{
 		id: "get-erasure", method: http.MethodGet, path: user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
-		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Get how far an erasure is",
-		description: "Says how far an erasure is. One that was never asked for, or was done long ago, is not found.",
+		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Get the progress of an erasure",
+		description: "Returns the progress of an erasure. The answer is 404 for an unknown erasure, and for one that ended long ago.",
 	}, a.getErasure)
 	register(a, operation{
 		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
-		summary: "Count what is kept of a user", description: "Counts what is kept of a user, in every store that an " +
-			"erasure removes it from.",
+		summary: "Count the data of a user", description: "Counts the objects of a user in every store that an " +
+			"erasure covers.",
 	}, a.scanUser)
 }
 
@@ -156,7 +156,7 @@ func (a *API) exportUser(ctx context.Context, in *userRequest) (*exported, error
 	if err != nil {
 		return nil, err
 	}
-	if !stream.Receive() { // what goes wrong before the first line is a problem
+	if !stream.Receive() { // an error before the first line becomes a problem
 		if err := errors.Join(stream.Err(), stream.Close()); err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	}
 	if len(in.RawBody) > maxImport {
 		return nil, door.Problem{Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Detail: "the page is too " +
-			"large: make two of it"}
+			"large: split it"}
 	}
 	if !utf8.Valid(in.RawBody) {
 		return nil, invalid(inBody, inBody, "is not valid UTF-8")

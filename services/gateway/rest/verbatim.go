@@ -85,26 +85,26 @@ func letters(limit int, doc string) *huma.Schema {
 
 // StoreOperation is something to do with items.
 type StoreOperation struct {
-	Op        string     `json:"op" enum:"put,delete,get,search,list_namespaces" doc:"put keeps the value, in the place of what has the name, and needs the scope ingest as well. delete removes an item, if it is there, and needs the scope erase as well. get returns an item. search returns items. list_namespaces returns the namespaces of items, in order."`
-	Namespace []label    `json:"namespace,omitempty" minItems:"1" maxItems:"16" nullable:"false" doc:"Of put, delete and get, which need it: where the item is, from the outermost label to the innermost."`
-	Key       itemKey    `json:"key,omitempty" doc:"Of put, delete and get, which need it: the key in the namespace, 1 to 1024 bytes."`
-	Value     freeObject `json:"value,omitempty" doc:"Of put, which needs it: any object of up to 256 KiB. It is given back as it came, without the white space between its tokens."`
-	TTL       *count     `json:"ttl_seconds,omitempty" minimum:"1" maximum:"315360000" doc:"Of put: how long the item is kept; without it for ever."`
-	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get and search: have items that expire, and are returned, live as long again, which needs the scope ingest as well; without it false."`
-	Prefix    []label    `json:"namespace_prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of search, which needs it: what namespaces begin with; an empty list begins all."`
-	Filter    freeObject `json:"filter,omitempty" doc:"Of search: what the keys at the top of a value are to be: equal to what is here, or as an object of $eq, $ne, $gt, $gte, $lt and $lte says. Order is that of two numbers or two strings; a key that a value lacks is null there."`
-	Query     *string    `json:"query,omitempty" doc:"Of search: words to look for in the strings of values. The search is a lexical one: words are stemmed, those of no content do not count, and no meaning is compared. Items without any of the words are left out. At most 4096 bytes."`
-	Limit     *count     `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"Of search: items at most, 1 to 100; without it 10. Of list_namespaces: namespaces at most; without it 100."`
-	Offset    *count     `json:"offset,omitempty" minimum:"0" maximum:"1000000" doc:"Of search and list_namespaces: how many are left out before."`
-	Starts    []label    `json:"prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of list_namespaces: what namespaces begin with; the label * stands for any."`
-	Ends      []label    `json:"suffix,omitempty" maxItems:"16" nullable:"false" doc:"Of list_namespaces: what namespaces end with; the label * stands for any."`
-	MaxDepth  *count     `json:"max_depth,omitempty" minimum:"1" maximum:"16" doc:"Of list_namespaces: how many labels of a namespace are told; without it all."`
+	Op        string     `json:"op" enum:"put,delete,get,search,list_namespaces" doc:"put stores a value, replaces an item of the same name, and also needs the scope ingest. delete removes an item, if it exists, and also needs the scope erase. get returns an item. search returns items. list_namespaces returns the namespaces of items, in order."`
+	Namespace []label    `json:"namespace,omitempty" minItems:"1" maxItems:"16" nullable:"false" doc:"Required for put, delete and get: the namespace of the item, from the outermost label to the innermost."`
+	Key       itemKey    `json:"key,omitempty" doc:"Required for put, delete and get: the key in the namespace, 1 to 1024 bytes."`
+	Value     freeObject `json:"value,omitempty" doc:"Required for put: any object of up to 256 KiB. get returns it unchanged, without the white space between its tokens."`
+	TTL       *count     `json:"ttl_seconds,omitempty" minimum:"1" maximum:"315360000" doc:"For put: the lifetime of the item, in seconds. Default: no limit."`
+	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"For get and search: restarts the lifetime of returned items that expire. It also needs the scope ingest. Default: false."`
+	Prefix    []label    `json:"namespace_prefix,omitempty" maxItems:"16" nullable:"false" doc:"Required for search: the beginning of the namespaces; an empty list matches all."`
+	Filter    freeObject `json:"filter,omitempty" doc:"For search: conditions on the top-level keys of a value. A condition is an equal value, or an object of $eq, $ne, $gt, $gte, $lt and $lte. Only two numbers or two strings have an order. A missing key counts as null."`
+	Query     *string    `json:"query,omitempty" doc:"For search: words to find in the strings of values. The search is lexical: it stems words, ignores stop words, and compares no meanings. It leaves out items without any of the words. At most 4096 bytes."`
+	Limit     *count     `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"For search: maximum number of items, 1 to 100. Default: 10. For list_namespaces: maximum number of namespaces. Default: 100."`
+	Offset    *count     `json:"offset,omitempty" minimum:"0" maximum:"1000000" doc:"For search and list_namespaces: number of results to skip."`
+	Starts    []label    `json:"prefix,omitempty" maxItems:"16" nullable:"false" doc:"For list_namespaces: the beginning of the namespaces; the label * matches any."`
+	Ends      []label    `json:"suffix,omitempty" maxItems:"16" nullable:"false" doc:"For list_namespaces: the end of the namespaces; the label * matches any."`
+	MaxDepth  *count     `json:"max_depth,omitempty" minimum:"1" maximum:"16" doc:"For list_namespaces: maximum number of labels of a returned namespace. Default: all."`
 }
 
 type storeBatch struct {
 	User userID `path:"user"`
 	Body struct {
-		Operations []StoreOperation `json:"operations" minItems:"1" maxItems:"100" nullable:"false" doc:"Carried out one after the other."`
+		Operations []StoreOperation `json:"operations" minItems:"1" maxItems:"100" nullable:"false" doc:"The operations, in the order of their execution."`
 	}
 }
 
@@ -112,18 +112,18 @@ type storeBatch struct {
 type StoreItem struct {
 	Namespace []string   `json:"namespace" nullable:"false"`
 	Key       string     `json:"key"`
-	Value     freeObject `json:"value" doc:"As it was put."`
-	CreatedAt time.Time  `json:"created_at" doc:"When it was put first."`
-	UpdatedAt time.Time  `json:"updated_at" doc:"When it was put last."`
-	Score     *float64   `json:"score,omitempty" minimum:"0" maximum:"1" doc:"Which part of the words of the query is in the value; absent without a query."`
+	Value     freeObject `json:"value" doc:"The stored value."`
+	CreatedAt time.Time  `json:"created_at" doc:"Time of the first put."`
+	UpdatedAt time.Time  `json:"updated_at" doc:"Time of the last put."`
+	Score     *float64   `json:"score,omitempty" minimum:"0" maximum:"1" doc:"Share of the query's words in the value; absent without a query."`
 }
 
 // StoreResult is the result of an operation on items. It is empty for put, for delete, and for get of a missing
 // item.
 type StoreResult struct {
-	Item       *StoreItem    `json:"item,omitempty" doc:"Of get."`
-	Items      *[]StoreItem  `json:"items,omitempty" nullable:"false" doc:"Of search: the highest score first, else the one that was put last."`
-	Namespaces *[]labelsList `json:"namespaces,omitempty" nullable:"false" doc:"Of list_namespaces."`
+	Item       *StoreItem    `json:"item,omitempty" doc:"The result of get."`
+	Items      *[]StoreItem  `json:"items,omitempty" nullable:"false" doc:"The results of search: the highest score first, or without a query the newest first."`
+	Namespaces *[]labelsList `json:"namespaces,omitempty" nullable:"false" doc:"The results of list_namespaces."`
 }
 
 // labelsList is a namespace.
@@ -135,21 +135,21 @@ func (labelsList) Schema(huma.Registry) *huma.Schema {
 
 type storeResults struct {
 	Body struct {
-		Results []StoreResult `json:"results" nullable:"false" doc:"One of each operation, in their order."`
+		Results []StoreResult `json:"results" nullable:"false" doc:"One result for each operation, in the same order."`
 	}
 }
 
 type readSession struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Items at most."`
-	Before  int    `query:"before" minimum:"1" maximum:"10000" doc:"Only items before this place; without it those before the end."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Maximum number of items."`
+	Before  int    `query:"before" minimum:"1" maximum:"10000" doc:"Only items before this position. Default: the last items."`
 }
 
 type sessionItems struct {
 	Body struct {
-		Items []freeObject `json:"items" nullable:"false" doc:"The latest ones, oldest first."`
-		First int          `json:"first" doc:"The place of the first of them in the session, counted from 0. Those before it are read with it as before."`
+		Items []freeObject `json:"items" nullable:"false" doc:"The latest items, oldest first."`
+		First int          `json:"first" doc:"The position of the first returned item in the session, from 0. Pass it as before to read earlier items."`
 	}
 }
 
@@ -158,13 +158,13 @@ type appendItems struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Body    struct {
-		Items []freeObject `json:"items" minItems:"1" maxItems:"1000" nullable:"false" doc:"In order; objects of up to 256 KiB each."`
+		Items []freeObject `json:"items" minItems:"1" maxItems:"1000" nullable:"false" doc:"The items, in order; objects of up to 256 KiB each."`
 	}
 }
 
 type appendedItems struct {
 	Body struct {
-		Count int `json:"count" doc:"Items that the session has now."`
+		Count int `json:"count" doc:"Number of items in the session."`
 	}
 }
 
@@ -176,7 +176,7 @@ type popItem struct {
 
 type poppedItem struct {
 	Body struct {
-		Item *freeObject `json:"item,omitempty" doc:"Absent where the session had none."`
+		Item *freeObject `json:"item,omitempty" doc:"The removed item; absent if the session was empty."`
 	}
 }
 
@@ -191,23 +191,23 @@ func (a *API) verbatim() {
 			}, {If: "where an operation is `delete`", Scope: access.Erase},
 		},
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
-		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +
-			"it in this batch; searches between which it changes nothing see what the first of them sees. Operations are held against the " +
-			"limits before the first is carried out; where one then fails, what was done before it stays done. A user has 10,000 items at " +
-			"most, and an answer 16 MiB; the operator may bound the items of a tenant, too. All may be " +
-			"repeated.",
+		description: "Runs operations on the items of a user, in order. Items have namespaces and keys. Each operation sees the effects of the " +
+			"earlier ones in the batch. Searches without a change between them see the same state. The gateway checks all limits " +
+			"before it runs the first. If a later operation fails, the earlier effects stay. A user has at most 10,000 items, " +
+			"and an answer at most 16 MiB. The operator may also limit the items of a tenant. You may repeat every " +
+			"operation.",
 	}, a.batchItems)
 	register(a, operation{
 		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,
 		summary: "List items of a session",
-		description: "Lists the latest items of a session, as they came. An answer has 16 MiB at most, so that there may be fewer than " +
-			"the limit although `first` is not 0: the others are read with it as `before`.",
+		description: "Lists the latest items of a session, oldest first. An answer has at most 16 MiB, so it may have fewer items than " +
+			"the limit although `first` is not 0. To read the earlier items, pass `first` as `before`.",
 	}, a.listSessionItems)
 	register(a, operation{
 		id: "append-session-items", method: http.MethodPost, path: items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
 		status: http.StatusCreated, summary: "Append items to a session", description: "Appends items to a session in order, all of them or " +
-			"none. A session has 10,000 items at most, a user 1,000 sessions with items. Nothing is remembered of them beside: turns are what " +
-			"memories are made of.",
+			"none. A session has at most 10,000 items, and a user at most 1,000 sessions with items. Mneme makes no memories of items, only " +
+			"of turns.",
 	}, a.appendSessionItems)
 	register(a, operation{
 		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Read,
@@ -216,7 +216,8 @@ func (a *API) verbatim() {
 	}, a.popSessionItem)
 	register(a, operation{
 		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase, status: http.StatusNoContent,
-		summary: "Remove the items of a session", description: "Removes all items of a session. Its turns, and memories, stay. May be repeated.",
+		summary:     "Remove the items of a session",
+		description: "Removes all items of a session. Turns and memories stay. You may repeat the call.",
 	}, a.clearSessionItems)
 }
 
@@ -309,7 +310,7 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 		if room -= result.size(); room < 0 {
 			return nil, inEntry("operations", i, door.Problem{
 				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge,
-				Detail: fmt.Sprintf("the answer would be larger than %d MiB: ask for less at once", verbatim.MaxAnswer>>20),
+				Detail: fmt.Sprintf("the answer would exceed %d MiB: request less at once", verbatim.MaxAnswer>>20),
 			})
 		}
 		out.Body.Results = append(out.Body.Results, result)

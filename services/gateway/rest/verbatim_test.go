@@ -116,7 +116,7 @@ func TestABatchIsHeldAgainstLimitsBeforeAnythingIsDone(t *testing.T) {
 	for name, c := range map[string]struct{ operation, field, message string }{
 		"no operation":          {`{}`, "operations[1].op", "is missing"},
 		"another operation":     {`{"op":"drop"}`, "operations[1].op", `is "drop"`},
-		"another field":         {`{"op":"get","namespace":["a"],"key":"k","nobody":1}`, "operations[1].nobody", "is not known here"},
+		"another field":         {`{"op":"get","namespace":["a"],"key":"k","nobody":1}`, "operations[1].nobody", "is unknown"},
 		"no namespace":          {`{"op":"get","key":"k"}`, "operations[1].namespace", "is missing, which get needs"},
 		"no key":                {`{"op":"delete","namespace":["a"]}`, "operations[1].key", "is missing"},
 		"no value":              {`{"op":"put","namespace":["a"],"key":"k"}`, "operations[1].value", "is missing"},

@@ -12,27 +12,27 @@ import (
 // Memory is an entry of a user's memory.
 type Memory struct {
 	ID            string     `json:"id" format:"uuid"`
-	Kind          string     `json:"kind" doc:"What it is about: fact, preference, episodic, semantic or procedural."`
-	Content       string     `json:"content" doc:"The statement, in the third person, or in the words of the speaker where there is one."`
-	Speaker       string     `json:"speaker,omitempty" doc:"Who said the content, where it is a quotation."`
-	Value         string     `json:"value,omitempty" doc:"The raw dialogue that the content sums up, where it is kept with it."`
+	Kind          string     `json:"kind" doc:"fact, preference, episodic, semantic or procedural."`
+	Content       string     `json:"content" doc:"The statement, in the third person, or in the speaker's words if speaker is set."`
+	Speaker       string     `json:"speaker,omitempty" doc:"The speaker of a quotation."`
+	Value         string     `json:"value,omitempty" doc:"The raw dialogue behind the content, if the strategy stores it."`
 	Topic         string     `json:"topic,omitempty"`
 	Keywords      []string   `json:"keywords,omitempty" nullable:"false"`
-	EventTime     *EventTime `json:"event_time,omitempty" doc:"When it happened."`
-	RecordedAt    *time.Time `json:"recorded_at,omitempty" doc:"When it was written."`
-	ValidFrom     *time.Time `json:"valid_from,omitempty" doc:"From when it holds."`
-	ValidTo       *time.Time `json:"valid_to,omitempty" doc:"Until when it held; absent while it holds."`
+	EventTime     *EventTime `json:"event_time,omitempty" doc:"Time of the event."`
+	RecordedAt    *time.Time `json:"recorded_at,omitempty" doc:"Time of the write."`
+	ValidFrom     *time.Time `json:"valid_from,omitempty" doc:"Start of validity."`
+	ValidTo       *time.Time `json:"valid_to,omitempty" doc:"End of validity; absent while the memory is valid."`
 	Status        string     `json:"status" doc:"active, superseded, retracted or quarantined."`
-	Version       uint32     `json:"version" doc:"1 for a new entry, one more for each that takes the place of another."`
-	Predecessors  []string   `json:"predecessor_ids,omitempty" nullable:"false" doc:"The entries that it took the place of."`
-	Sources       []string   `json:"source_turn_ids,omitempty" nullable:"false" doc:"The turns it was made from."`
+	Version       uint32     `json:"version" doc:"1 for a new entry, and one more for each replacement."`
+	Predecessors  []string   `json:"predecessor_ids,omitempty" nullable:"false" doc:"The replaced entries."`
+	Sources       []string   `json:"source_turn_ids,omitempty" nullable:"false" doc:"The source turns."`
 	SessionID     string     `json:"session_id,omitempty" doc:"The session of these turns."`
 	Strategy      string     `json:"strategy,omitempty" doc:"The strategy that formed it."`
 	PolicyVersion string     `json:"policy_version,omitempty"`
 	OperationID   string     `json:"operation_id,omitempty" doc:"The operation that wrote it."`
 	TraceID       string     `json:"trace_id,omitempty" doc:"The trace that wrote it."`
-	Quarantine    string     `json:"quarantine,omitempty" doc:"Why it was quarantined, in one word."`
-	Linked        []string   `json:"linked_ids,omitempty" nullable:"false" doc:"Entries that it may have changed; all of them hold."`
+	Quarantine    string     `json:"quarantine,omitempty" doc:"The reason of the quarantine, in one word."`
+	Linked        []string   `json:"linked_ids,omitempty" nullable:"false" doc:"Entries that it may have changed. All of them are valid."`
 	Attributes
 }
 
@@ -82,12 +82,12 @@ func turnOf(t *mnemev1.Turn) Turn {
 // CoreBlock is the block of a user that is always in view.
 type CoreBlock struct {
 	Content       string     `json:"content"`
-	Version       uint32     `json:"version" doc:"0 where there is no block."`
+	Version       uint32     `json:"version" doc:"0 without a block."`
 	UpdatedAt     *time.Time `json:"updated_at,omitempty"`
 	Sources       []string   `json:"source_turn_ids,omitempty" nullable:"false"`
 	SessionID     string     `json:"session_id,omitempty"`
 	PolicyVersion string     `json:"policy_version,omitempty"`
-	Lines         []CoreLine `json:"lines,omitempty" nullable:"false" doc:"The lines with the memories they rest on."`
+	Lines         []CoreLine `json:"lines,omitempty" nullable:"false" doc:"The lines with their source memories."`
 }
 
 // CoreLine is a line of a core block.

@@ -59,19 +59,19 @@ type Webhook struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name,omitempty"`
 	URL       string    `json:"url"`
-	Types     []string  `json:"event_types" nullable:"false" doc:"The events that are told; none means all."`
-	User      string    `json:"user,omitempty" doc:"The one end user whose events are told; absent for all."`
-	Active    bool      `json:"active" doc:"false where nothing is told: it was switched off, or it has answered 410."`
+	Types     []string  `json:"event_types" nullable:"false" doc:"The types of sent events; an empty list means all."`
+	User      string    `json:"user,omitempty" doc:"The only end user of the sent events; absent for all users."`
+	Active    bool      `json:"active" doc:"false if Mneme sends nothing, because you switched the webhook off or it answered 410."`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Secret    string    `json:"secret,omitempty" doc:"What messages are signed with, after Standard Webhooks. It is shown once, when it is made: absent from the answer to a repeated request."`
+	Secret    string    `json:"secret,omitempty" doc:"The secret of the signatures, after Standard Webhooks. Mneme returns it once, in the answer that creates it. The answer to a repeated request lacks it."`
 
-	LastSuccess  *time.Time `json:"last_success_at,omitempty" doc:"When an attempt was answered with 2xx last."`
-	LastFailure  *time.Time `json:"last_failure_at,omitempty" doc:"When an attempt failed last."`
-	LastError    string     `json:"last_error,omitempty" doc:"Why that attempt failed: the status of the answer, or what kept it from being answered."`
-	FailingSince *time.Time `json:"failing_since,omitempty" doc:"When it began to fail; absent where the last attempt did not."`
-	Failures     int        `json:"consecutive_failures" doc:"Attempts that failed since then."`
-	Pending      int        `json:"pending" doc:"Events that wait for an attempt, their first or another."`
+	LastSuccess  *time.Time `json:"last_success_at,omitempty" doc:"Time of the last attempt with an answer of 2xx."`
+	LastFailure  *time.Time `json:"last_failure_at,omitempty" doc:"Time of the last failed attempt."`
+	LastError    string     `json:"last_error,omitempty" doc:"The reason of that failure: the status of the answer, or the error without an answer."`
+	FailingSince *time.Time `json:"failing_since,omitempty" doc:"Time of the first failure in a row; absent if the last attempt succeeded."`
+	Failures     int        `json:"consecutive_failures" doc:"Failed attempts since then."`
+	Pending      int        `json:"pending" doc:"Events that wait for a first or a further attempt."`
 }
 
 func webhookOf(e webhook.Endpoint) Webhook {
@@ -101,10 +101,10 @@ type webhookList struct {
 type createWebhook struct {
 	Keyed
 	Body struct {
-		Name  webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
-		URL   webhookURL  `json:"url" doc:"Where to tell: https, a public address, without user, password and fragment. At most 2048 bytes."`
-		Types []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell; without it all."`
-		User  userID      `json:"user,omitempty" doc:"The one end user whose events are told; without it all users'. At most 256 bytes."`
+		Name  webhookName `json:"name,omitempty" doc:"A label for people. At most 128 bytes."`
+		URL   webhookURL  `json:"url" doc:"The URL of the receiver: https, a public address, without user, password and fragment. At most 2048 bytes."`
+		Types []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The types of events to send. Default: all."`
+		User  userID      `json:"user,omitempty" doc:"The only end user of the sent events. Default: all users. At most 256 bytes."`
 	}
 }
 
@@ -115,10 +115,10 @@ type webhookRequest struct {
 type updateWebhook struct {
 	ID   webhookID `path:"webhook"`
 	Body struct {
-		Name   webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
-		URL    webhookURL  `json:"url,omitempty" doc:"Where to tell: https, a public address, without user, password and fragment. At most 2048 bytes."`
-		Types  []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell; an empty list for all."`
-		Active *bool       `json:"active,omitempty" doc:"Whether to tell anything."`
+		Name   webhookName `json:"name,omitempty" doc:"A label for people. At most 128 bytes."`
+		URL    webhookURL  `json:"url,omitempty" doc:"The URL of the receiver: https, a public address, without user, password and fragment. At most 2048 bytes."`
+		Types  []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The types of events to send; an empty list for all."`
+		Active *bool       `json:"active,omitempty" doc:"Whether to send events."`
 	}
 }
 
@@ -129,7 +129,7 @@ type rotateSecret struct {
 
 type listUndelivered struct {
 	ID     webhookID `path:"webhook"`
-	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Dead letters at most."`
+	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Maximum number of dead letters."`
 	Cursor cursor    `query:"cursor"`
 }
 
@@ -137,10 +137,10 @@ type listUndelivered struct {
 type Undelivered struct {
 	EventID  string    `json:"event_id"`
 	Type     string    `json:"type"`
-	Time     time.Time `json:"time" doc:"When it happened."`
-	DiedAt   time.Time `json:"died_at" doc:"When it was given up on."`
+	Time     time.Time `json:"time" doc:"Time of the event."`
+	DiedAt   time.Time `json:"died_at" doc:"Time of the last failed attempt."`
 	Attempts int       `json:"attempts"`
-	Status   int       `json:"status,omitempty" doc:"That of the last answer; absent where there was none."`
+	Status   int       `json:"status,omitempty" doc:"Status of the last answer; absent without an answer."`
 	Reason   string    `json:"reason"`
 }
 
@@ -153,7 +153,7 @@ func undeliveredOf(d webhook.Dead) Undelivered {
 type undeliveredPage struct {
 	Body struct {
 		Letters []Undelivered `json:"dead_letters" nullable:"false" doc:"Newest first."`
-		Next    string        `json:"next_cursor,omitempty" doc:"Where to go on; absent on the last page."`
+		Next    string        `json:"next_cursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 	}
 }
 
@@ -173,38 +173,38 @@ func (a *API) webhooks() {
 	register(a, add(operation{
 		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated,
 		secrets: []string{"secret"}, summary: "Make a webhook",
-		description: "Makes a webhook: changes of memory are told to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
-			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). What is not answered with 2xx is told " +
-			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time. " +
-			"A repeated request is answered without the secret: where the first answer was lost, rotate it.",
+		description: "Makes a webhook. Mneme sends changes of memory to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
+			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). It repeats an event without an answer of " +
+			"2xx for some three days. Events may arrive in another order, and more than once with the same `webhook-id`. " +
+			"The answer to a repeated request lacks the secret. If you lost the first answer, rotate the secret.",
 	}), a.createWebhook)
 	register(a, add(operation{
 		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get a webhook",
-		description: "Gets a webhook, without its secret.",
+		description: "Returns a webhook, without its secret.",
 	}), a.getWebhook)
 	register(a, add(operation{
 		id: "update-webhook", method: http.MethodPatch, path: one, also: access.Read, status: http.StatusOK,
 		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Change a webhook",
-		description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
+		description: "Changes the given fields. The waiting events of a webhook that you switch off become dead letters.",
 	}), a.updateWebhook)
 	register(a, add(operation{
 		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
-		summary: "Delete a webhook", description: "Deletes a webhook, with what waits for it.",
+		summary: "Delete a webhook", description: "Deletes a webhook and its waiting events.",
 	}), a.deleteWebhook)
 	register(a, add(operation{
 		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true, status: http.StatusOK,
 		secrets: []string{"secret"}, errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
-		description: "Gives a webhook another secret. Messages are signed with the one before, too, for 24 hours. A repeated request is " +
-			"answered without the secret: where the first answer was lost, rotate again with another Idempotency-Key.",
+		description: "Gives a webhook a new secret. For 24 hours, Mneme also signs with the previous one. The answer to a repeated request " +
+			"lacks the secret. If you lost the first answer, rotate again with another Idempotency-Key.",
 	}), a.rotateSecret)
 	register(a, add(operation{
 		id: "list-webhook-dead-letters", method: http.MethodGet, path: one + "/dead-letters", status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "List what a webhook could not be told",
-		description: "Lists events that were given up on in the last seven days, 1,000 at most.",
+		errors: []int{http.StatusNotFound}, summary: "List undelivered events",
+		description: "Lists the events whose delivery failed for good in the last seven days, at most 1,000.",
 	}), a.listUndelivered)
 	register(a, add(operation{
 		id: "replay-webhook-dead-letter", method: http.MethodPost, path: one + "/dead-letters/{event}/replay", status: http.StatusAccepted,
-		errors: []int{http.StatusNotFound}, summary: "Tell a webhook again", description: "Has an event that was given up on told again.",
+		errors: []int{http.StatusNotFound}, summary: "Send an event again", description: "Sends an undelivered event again.",
 	}), a.replayUndelivered)
 }
 

@@ -20,7 +20,7 @@ func (c jsonCodec) Name() string { return c.name }
 func (jsonCodec) Marshal(message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("%T is no message", message)
+		return nil, fmt.Errorf("%T is not a protobuf message", message)
 	}
 	return protojson.Marshal(m)
 }
@@ -29,7 +29,7 @@ func (jsonCodec) Marshal(message any) ([]byte, error) {
 func (jsonCodec) Unmarshal(text []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return fmt.Errorf("%T is no message", message)
+		return fmt.Errorf("%T is not a protobuf message", message)
 	}
 	if _, err := memory.ParseJSON("", text); err != nil {
 		return err

@@ -53,7 +53,7 @@ type hub struct {
 	ready, done chan struct{}
 
 	mu       sync.Mutex
-	next     position // what is told next
+	next     position // position of the next event
 	clients  map[memory.Scope]map[*client]struct{}
 	loggedAt time.Time
 }
@@ -136,7 +136,7 @@ func (h *hub) failed(ctx context.Context, err error) {
 	}
 	h.mu.Unlock()
 	if !quiet {
-		h.log.WarnContext(ctx, "streams: memory changes cannot be read, trying on", "error", err)
+		h.log.WarnContext(ctx, "streams: cannot read memory changes, retrying", "error", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next 
 func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
 	e, ok, err := event.Of(m.Key, m.Value)
 	if err != nil {
-		h.log.WarnContext(ctx, "streams: a record is no memory change", "partition", m.Partition, "offset", m.Offset, "error", err)
+		h.log.WarnContext(ctx, "streams: a record is not a memory change", "partition", m.Partition, "offset", m.Offset, "error", err)
 	}
 	return item{partition: m.Partition, offset: m.Offset, scope: e.Scope, frame: frame(string(e.Type), e.Data)}, ok && err == nil
 }

@@ -89,22 +89,22 @@ func (s seal) position(h http.Header) (position, error) {
 		return nil, nil
 	}
 	if len(values) > 1 {
-		return nil, door.Invalid(lastEventID, "is there several times, want one")
+		return nil, door.Invalid(lastEventID, "occurs several times, want one")
 	}
 	if len(values[0]) > maxID {
-		return nil, door.Invalid(lastEventID, fmt.Sprintf("is of %d bytes, want at most %d", len(values[0]), maxID))
+		return nil, door.Invalid(lastEventID, fmt.Sprintf("has %d bytes, want at most %d", len(values[0]), maxID))
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(values[0])
 	if err != nil || len(sealed) < s.Overhead() {
-		return nil, door.Invalid(lastEventID, "is none of an event of this stream")
+		return nil, door.Invalid(lastEventID, "is not the id of an event of this stream")
 	}
 	text, err := s.Open(nil, nil, sealed, nil)
 	if err != nil {
-		return position{}, nil //nolint:nilerr // the client is told of a gap: the secret may be another by now
+		return position{}, nil //nolint:nilerr // the client gets a gap event: the secret may have changed
 	}
 	p, ok := decodePosition(text)
 	if !ok {
-		return nil, door.Invalid(lastEventID, "is none of an event of this stream")
+		return nil, door.Invalid(lastEventID, "is not the id of an event of this stream")
 	}
 	return p, nil
 }

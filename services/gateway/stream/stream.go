@@ -195,7 +195,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, error) {
 	escaped, ok := route(r)
 	if !ok {
-		return memory.Scope{}, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "there is no stream at this path"}
+		return memory.Scope{}, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "no stream has this path"}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -213,7 +213,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, er
 		return memory.Scope{}, err
 	}
 	for name := range r.URL.Query() {
-		return memory.Scope{}, door.Invalid(shownName(name), "is no parameter of this stream")
+		return memory.Scope{}, door.Invalid(shownName(name), "is not a parameter of this stream")
 	}
 	p, _ := access.FromContext(r.Context()) // checked
 	return memory.Scope{Tenant: p.Tenant.ID, User: user}, nil
@@ -247,6 +247,6 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	return door.Problem{
 		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: s.p.Retry,
-		Detail: "changes of memory cannot be streamed at the moment",
+		Detail: "the gateway cannot stream changes of memory at the moment, try again",
 	}
 }

@@ -270,7 +270,7 @@ func TestWhoComesBackIsToldWhatCameSinceOnce(t *testing.T) {
 			s.change("acme", "ines", "m2")
 			events, leave = s.listen(path, "ALL", last.id)
 			var missed []string
-			for range others { // those of ben may come before or after, from another partition
+			for range others { // ben's events come from another partition, before or after
 				missed = append(missed, s.next(events).data)
 			}
 			slices.Sort(missed)
@@ -321,7 +321,7 @@ func TestWhoWasAwayForTooLongIsToldThatSomethingMayBeMissing(t *testing.T) {
 				t.Errorf("told %+v", e)
 			}
 			e := s.next(events)
-			if reason == "too_many" { // the last three are read for it, else what is kept
+			if reason == "too_many" { // it reads the last three, otherwise the kept events
 				if !strings.Contains(e.data, `"m3"`) {
 					t.Errorf("told %+v", e)
 				}

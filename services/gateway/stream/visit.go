@@ -75,7 +75,7 @@ func (v *visit) resume(ctx context.Context, since position) error {
 	for _, p := range slices.Sorted(maps.Keys(v.next)) {
 		first, end, err := v.p.Changes.Bounds(ctx, p)
 		if err != nil {
-			return fmt.Errorf("find what is kept of changes: %w", err)
+			return fmt.Errorf("find the kept changes: %w", err)
 		}
 		next := since[p] // 0 for a partition that the client does not know: a new one
 		switch {
@@ -204,7 +204,7 @@ func (v *visit) read(ctx context.Context, partition int) ([]bus.Message, int64, 
 	}
 	msgs, next, err := v.p.Changes.Read(ctx, partition, v.next[partition])
 	if err == nil && len(msgs) == 0 && next == v.next[partition] {
-		err = errors.New("the log ends before it should")
+		err = errors.New("the log ends too early")
 	}
 	return msgs, next, err
 }
@@ -311,7 +311,7 @@ func (v *visit) write(lines []byte) error {
 		return nil
 	}
 	if err := v.control.SetWriteDeadline(time.Now().Add(v.p.WriteTimeout)); err != nil {
-		return fmt.Errorf("bound the time of a write: %w", err)
+		return fmt.Errorf("set the deadline of a write: %w", err)
 	}
 	if _, err := v.w.Write(lines); err != nil {
 		return err

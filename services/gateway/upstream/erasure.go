@@ -43,7 +43,7 @@ func (n noting) EraseUser(
 	scope := memory.Scope{Tenant: p.Tenant.ID, User: req.Msg.GetUserId()}
 	if err := n.notes.NoteErasure(ctx, scope, res.Msg.GetErasureId()); err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable,
-			errors.New("the erasure is accepted, but its id could not be kept: ask for it again"))
+			errors.New("the erasure is accepted, but its id was not stored: request the erasure again"))
 	}
 	return res, nil
 }

@@ -117,7 +117,7 @@ func (i *Ingester) TurnsUntilIdle(
 		return nil, err
 	}
 	if err := note(); err != nil && !errors.Is(err, redisstore.ErrErased) && i.Log != nil {
-		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
+		i.Log.WarnContext(ctx, "cannot record accepted turns: a lookup finds them only after their processing", "error", err)
 	}
 	return left, nil
 }
@@ -140,7 +140,7 @@ func distinct(turns []memory.Turn) error {
 		if first, ok := seen[t.ID]; ok {
 			return door.Problem{
 				Status: http.StatusBadRequest, Code: door.CodeDuplicateTurn, Field: fmt.Sprintf("turns[%d].id", n),
-				Detail: fmt.Sprintf("is that of turns[%d], want one of its own", first),
+				Detail: fmt.Sprintf("is also the id of turns[%d], want unique ids", first),
 			}
 		}
 		seen[t.ID] = n
@@ -160,7 +160,7 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 	case t.Time.IsZero(): // which would be encoded as a time that is missing
 		return bus.Message{}, memory.ValidTime("turn.time", t.Time, i.Now())
 	}
-	if err := t.Attributes.ValidateNew("turn."); err != nil { // what is wrong with metadata may not be encoded
+	if err := t.Attributes.ValidateNew("turn."); err != nil { // wrong metadata may fail to encode
 		return bus.Message{}, err
 	}
 	t.SessionID = session
@@ -190,7 +190,7 @@ func (i *Ingester) unused(
 		}
 		used = append(used, LeftOut{b.places[n], door.Problem{
 			Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
-			Detail: "is that of a turn with another session or text, want one of its own",
+			Detail: "is the id of a turn with another session or text, want a new id",
 		}})
 	}
 	return kept, used, func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, kept.turns) }

@@ -116,7 +116,7 @@ type authorize struct{}
 func (authorize) check(ctx context.Context, procedure string, msg any) error {
 	s, ok := ScopeOf(procedure)
 	if !ok {
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not offered here", procedure))
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("the gateway does not offer %s", procedure))
 	}
 	return Check(ctx, s, userOf(msg))
 }

@@ -129,7 +129,7 @@ func (h *Webhooks) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := h.round(ctx, &attempts); err != nil && ctx.Err() == nil && time.Since(logged) >= logEvery {
-			h.o.Log.ErrorContext(ctx, "webhooks are not delivered", "error", err)
+			h.o.Log.ErrorContext(ctx, "cannot deliver webhooks", "error", err)
 			logged = time.Now()
 		}
 	}
@@ -199,11 +199,11 @@ func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint
 	h.attempts.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(tenant), attrResult.String(result)))
 	h.record(ctx, tenant, to, d.Reason)
 	if result == "dead" {
-		h.o.Log.WarnContext(ctx, "a change is not told to a webhook any more", "tenant", tenant, "endpoint", to.ID,
+		h.o.Log.WarnContext(ctx, "gave up on sending a change to a webhook", "tenant", tenant, "endpoint", to.ID,
 			"at", shownURL(to.URL), "status", status, "reason", d.Reason)
 	}
 	if err := h.store.Settle(ctx, tenant, name, becomes, d, pause); err != nil {
-		h.o.Log.ErrorContext(ctx, "what became of a webhook is not kept", "error", err)
+		h.o.Log.ErrorContext(ctx, "cannot store the result of a delivery to a webhook", "error", err)
 	}
 }
 
@@ -214,9 +214,9 @@ func (h *Webhooks) record(ctx context.Context, tenant string, to Endpoint, reaso
 	about := []any{"tenant", tenant, "endpoint", to.ID, "at", shownURL(to.URL)}
 	switch {
 	case err != nil:
-		h.o.Log.ErrorContext(ctx, "how a webhook answers is not kept", append(about, "error", err)...)
+		h.o.Log.ErrorContext(ctx, "cannot store the state of a webhook", append(about, "error", err)...)
 	case turn == webhooks.Fails:
-		h.o.Log.WarnContext(ctx, "a webhook begins to fail", append(about, "reason", reason)...)
+		h.o.Log.WarnContext(ctx, "a webhook has begun to fail", append(about, "reason", reason)...)
 	case turn == webhooks.Recovers:
 		h.o.Log.WarnContext(ctx, "a webhook has recovered", about...)
 	}
@@ -286,7 +286,7 @@ func (h *Webhooks) post(ctx context.Context, to Endpoint, d webhooks.Delivery) (
 		return 0, 0, err
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again; what it says is nobody's to keep
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again; the body is dropped
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		wait = time.Duration(min(seconds, int(maxRetryAfter.Seconds()))) * time.Second
 	}
@@ -303,11 +303,11 @@ func sign(to Endpoint, id string, now time.Time, body []byte) (string, error) {
 	for _, s := range secrets {
 		signer, err := standardwebhooks.NewWebhook(s)
 		if err != nil {
-			return "", errors.New("webhooks: a secret cannot be read")
+			return "", errors.New("webhooks: cannot read a secret")
 		}
 		signature, err := signer.Sign(id, now, body)
 		if err != nil {
-			return "", errors.New("webhooks: cannot be signed")
+			return "", errors.New("webhooks: cannot sign a delivery")
 		}
 		out = append(out, signature)
 	}

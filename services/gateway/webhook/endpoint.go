@@ -50,7 +50,7 @@ func check(e Endpoint) error {
 	}
 	for _, t := range e.Types {
 		if !slices.Contains(event.Types(), t) {
-			return door.Invalid("event_types", "has something that is no type of event")
+			return door.Invalid("event_types", "has an unknown type of event")
 		}
 	}
 	return nil
@@ -69,13 +69,13 @@ func checkURL(address string, private bool) error {
 	case u.Scheme != "https" && (u.Scheme != "http" || !private):
 		return door.Invalid("url", "does not begin with https://")
 	case u.User != nil:
-		return door.Invalid("url", "holds a user or password")
+		return door.Invalid("url", "has a user or password")
 	case strings.Contains(address, "#"):
-		return door.Invalid("url", "holds a fragment, which is never sent")
+		return door.Invalid("url", "has a fragment, which requests never send")
 	case !isPort(u):
-		return door.Invalid("url", "has a port that is none, want 1 to 65535")
+		return door.Invalid("url", "has an invalid port, want 1 to 65535")
 	case !private && !mayBePublic(u.Hostname()):
-		return door.Invalid("url", "leads to an address that is not public")
+		return door.Invalid("url", "resolves to an address that is not public")
 	}
 	return nil
 }

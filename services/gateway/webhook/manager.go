@@ -171,7 +171,7 @@ func (h *Webhooks) deactivate(ctx context.Context, tenant string, to Endpoint) {
 		return nil
 	})
 	if err != nil {
-		h.o.Log.ErrorContext(ctx, "a webhook that is gone is not switched off", "endpoint", to.ID, "error", err)
+		h.o.Log.ErrorContext(ctx, "cannot switch off a webhook that answered 410", "endpoint", to.ID, "error", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string
 	from := 0
 	if cursor != "" {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 1 || from > webhooks.MaxDead {
-			return nil, "", door.Invalid("cursor", "is none of an answer")
+			return nil, "", door.Invalid("cursor", "is not from an earlier answer")
 		}
 	}
 	letters, more, err := h.store.DeadLetters(ctx, tenant, id, from, limit)

@@ -192,7 +192,7 @@ func (l *log) cut(ctx context.Context, partition int, before int64) error {
 	}
 	answer, ok := res.(*deleteRecordsResponse)
 	if !ok || len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
-		return l.failed("cut", partition, errors.New("the answer is of something else"))
+		return l.failed("cut", partition, errors.New("the answer is for another request"))
 	}
 	if code := answer.Topics[0].Partitions[0].ErrorCode; code != 0 {
 		return l.failed("cut", partition, kafkago.Error(code))

@@ -94,7 +94,7 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 	best, most := "", 0.0
 	consider := func(s string) {
 		if s = strings.TrimSpace(s); len(s) > maxLineBytes || text.SubjectOf(s).IsUnnamed() {
-			return // nobody could tell whom "he" is
+			return // the person behind "he" is unknown
 		}
 		if score := Score(s); score >= least && score > most && may(s) {
 			best, most = s, score

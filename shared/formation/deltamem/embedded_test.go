@@ -81,7 +81,7 @@ func TestEmbeddedSharesSearches(t *testing.T) {
 	f := quoting()
 	for name, c := range map[string]struct {
 		texts []string
-		want  []string // what is searched for
+		want  []string // the searches
 	}{
 		"one statement": {[]string{"I live in Porto."}, []string{"I live in Porto."}},
 		"what may change, by twos": {[]string{"I live in Porto.", "I love green tea.", "I am allergic to peanuts.", "My dog is a poodle."},

@@ -103,7 +103,7 @@ func (l *operationLog) write(e edit, entry, target memory.Memory, words string) 
 	if e.Op == "UPDATE" {
 		op.Kind, op.Targets, op.Reason = memory.OpUpdate, []string{target.ID}, reasonUpdate
 		l.replace(target.ID)
-		if twin, ok := l.said[words]; ok { // what the memory has become is known already: the two are one now
+		if twin, ok := l.said[words]; ok { // another memory has the new content already: merge the two
 			op.Kind, op.Targets = memory.OpMerge, append(op.Targets, twin)
 			l.replace(twin)
 		}

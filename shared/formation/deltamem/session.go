@@ -60,7 +60,7 @@ func resume(in formation.Bundle, bounds Bounds) (*agentSession, error) {
 	}
 	last := &s.trail.Steps[len(s.trail.Steps)-1]
 	if len(in.Found) != len(last.Searches) {
-		return nil, fault.Terminal("bundle.found", "has %d results, want those of %d queries", len(in.Found), len(last.Searches))
+		return nil, fault.Terminal("bundle.found", "has %d results, want the results of %d queries", len(in.Found), len(last.Searches))
 	}
 	for i, f := range in.Found {
 		for _, m := range f.Memories[:min(bounds.Found, len(f.Memories))] {

@@ -28,7 +28,7 @@ func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Rela
 	}
 	out := []decision.Option{{}, {Base: link}, {Base: replace}}
 	if _, plain := f.choose.(decision.Rules); plain {
-		return out // nobody reads the features
+		return out // no caller reads the features
 	}
 	slot := 0.0
 	if c.Slot != "" && c.Slot == m.Slot {

@@ -172,7 +172,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		r := does.each[c.Content][m.ID]
 		change := r.Change()
 		if turn.Time.Before(m.ValidFrom) && change >= d.former.links {
-			op.Reason = reasonOlder // a late turn changes nothing that was told after it
+			op.Reason = reasonOlder // a late turn changes no later statement
 			continue
 		}
 		may := change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes

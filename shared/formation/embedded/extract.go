@@ -103,7 +103,7 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 		case text.Quotation:
 			add("[quotes: "+text.OneLine(b.Text)+"]", " ", true, false)
 		default:
-			thin := false // whether all that was said so far says too little
+			thin := false // whether all sentences so far say too little
 			for _, sentence := range whole(f.splitter.Split(b.Text)) {
 				glue, rest := " ", sentence
 				for i, clause := range clauses(sentence) {

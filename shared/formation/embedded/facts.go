@@ -76,7 +76,7 @@ func Facts(said string) []string {
 }
 
 // Thresholds for the facts of a changed entry, of which at least one has changed. The likeliest fact is gone from
-// likelyGone on. It is gone from leastGone on where it is clearly likelier than each other fact. Further facts are
+// likelyGone on. It is gone from leastGone on if it is clearly likelier than each other fact. Further facts are
 // gone from alsoGone on, where they are nearly as likely.
 const (
 	likelyGone = 0.55

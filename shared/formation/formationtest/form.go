@@ -20,7 +20,7 @@ const maxSearches = 32
 // Life is one user's memory while a test forms sessions into it, in process: a bank in memory and the built-in
 // embedding.
 type Life struct {
-	Bank   bank.Bank
+	Bank   *inmem.Bank
 	Former formation.Former
 	// Verdicts are the decisions on the sessions so far.
 	Verdicts []formation.Verdict
@@ -35,6 +35,12 @@ type Life struct {
 // NewLife begins with an empty bank.
 func NewLife(f formation.Former) *Life {
 	return &Life{Bank: inmem.New(builtin.Dimension), Former: f, embedder: builtin.New()}
+}
+
+// Fork returns a copy of the memory without its verdicts and searches. Later sessions of one copy do not change the
+// other.
+func (l *Life) Fork() *Life {
+	return &Life{Bank: l.Bank.Fork(), Former: l.Former, embedder: l.embedder, core: l.core, window: slices.Clone(l.window)}
 }
 
 // Form forms one session, as the consolidation workflow does, and returns the verdict and the written entries.

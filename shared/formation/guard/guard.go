@@ -162,7 +162,7 @@ func renamed(scope memory.Scope, ops, others []memory.Operation) []memory.Operat
 // maxAsked is how often a former may look something up about an attack.
 const maxAsked = 16
 
-var errAsks = errors.New("the former asks for more without end")
+var errAsks = errors.New("the former requests lookups without end")
 
 // apart decides on text that looks like an attack. The former sees no known entry, so it can name none. Its output
 // goes into quarantine.

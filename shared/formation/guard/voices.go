@@ -134,7 +134,7 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 	}
 	ops := slices.Clone(in.Operations)
 	deleted, gone, stopped := map[string]int{}, map[string]bool{}, map[string]bool{} // by turn; entries no longer written; turns
-	whole := map[string]string{}                                                     // what an entry is that was to lose a part, and does not
+	whole := map[string]string{}                                                     // the entry that keeps a part against an operation
 	for _, op := range ops {
 		if op.Kind == memory.OpDelete {
 			deleted[turnsOf(op.Sources)] += len(op.Targets)

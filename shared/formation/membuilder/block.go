@@ -46,7 +46,7 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 		return
 	}
 	line := ""
-	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // what is over is no trait
+	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // an ended statement is no trait
 		line = b.trait(*op.New, s.turns[s.said(op)[0]])
 	}
 	var old []string

@@ -198,7 +198,7 @@ func TestAProcedureToldAgainIsKnown(t *testing.T) {
 	}
 }
 
-// An earlier state that is told later does not replace the current one.
+// An earlier state in a later turn does not replace the current one.
 func TestAProcedureToldLateIsThePast(t *testing.T) {
 	f := membuilder.NewEmbedded()
 	in := session("To make coffee, I first grind the beans, then I pour the water.")

@@ -62,7 +62,7 @@ func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds [
 			return entries{}, structured.Faultf("there are no operations; if there is nothing to do, set \"nothing\" to true")
 		}
 		out, err := d.operations(v, list)
-		d.number(out.operations, i, roles) // here, because what is recorded of the call names the entries
+		d.number(out.operations, i, roles) // here, because the record of the call names the entries
 		return out, err
 	})
 }
@@ -83,7 +83,7 @@ func (d *roleInput) operations(v *view, list []action) (entries, error) {
 			op, err = d.operation(v, a, closed)
 		}
 		if err != nil {
-			sources, _, _ := d.sources(a.Sources) // none where they are what is wrong
+			sources, _, _ := d.sources(a.Sources) // none if the sources are wrong
 			refusals.Refuse("operation "+strconv.Itoa(i+1), sources, err)
 			continue
 		}
@@ -103,7 +103,7 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	if err != nil {
 		return memory.Operation{}, err
 	}
-	closes := func() { // only what is right closes something
+	closes := func() { // only a valid operation closes an entry
 		for _, alias := range a.Targets {
 			closed[alias] = closed[alias] || a.kind != memory.OpNone
 		}

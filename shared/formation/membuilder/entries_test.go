@@ -124,7 +124,7 @@ func TestCommonKnowledgeIsSkipped(t *testing.T) {
 	skip := func(why string, targets ...string) object {
 		return operation(model.RoleSemantic, "action", "SKIP", "why", why, "content", "", "targets", append([]string{}, targets...))
 	}
-	again := operation(model.RoleSemantic) // says word for word what is there
+	again := operation(model.RoleSemantic) // repeats the stored text word for word
 	v, w, err := decide(t, llmtest.New(t), known(model.RoleSemantic), model.RoleSemantic,
 		operations(skip("common"), skip("known", "m1"), again))
 	if err != nil || len(v.Operations) != 3 || len(w.Put)+len(w.Close) != 0 {

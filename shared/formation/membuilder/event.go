@@ -45,7 +45,7 @@ func mayRepeat(c formation.Candidate, said time.Time) bool {
 }
 
 // joined returns the text of an entry for a stored event and a repetition on a later day. Each occasion has its date
-// and its original words. done is the candidate's activity. ok is false where it is uncertain that both are the same
+// and its original words. done is the candidate's activity. ok is false if it is uncertain that both are the same
 // activity.
 func joined(m memory.Memory, c formation.Candidate, done []string) (text string, ok bool) {
 	last := m.EventTime.Time

@@ -22,7 +22,7 @@ func TestTextStaysInItsBlock(t *testing.T) {
 			b.Session.Turns[i].Speaker, b.Session.Turns[i].Caption = injections[i], injections[i]
 		}
 		grown := strings.ReplaceAll(b.Core.Content, "\x00", "") + filled(200)
-		s.Script(model.RoleCore, text(t, core("REWRITE", "content", grown))) // what is to be compressed is text of users, too
+		s.Script(model.RoleCore, text(t, core("REWRITE", "content", grown))) // the block to compress is users' text, too
 		if _, err := newFormer(t, s).Decide(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ type view struct {
 	Memories []shownEntry       `json:"memories"`
 
 	kinds []memory.Kind
-	own   map[string]memory.Memory // by alias; those of other kinds are shown for context only
+	own   map[string]memory.Memory // by alias; entries of other kinds are context only
 	other map[string]bool
 }
 

@@ -146,7 +146,7 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 		for _, r := range in.Related {
 			c := r.Candidate
 			op := memory.Operation{Kind: memory.OpNone, Sources: c.Sources}
-			if c.Sources[0] == "turn-0001" || c.Sources[0] == "turn-0004" { // each takes the place of what is there
+			if c.Sources[0] == "turn-0001" || c.Sources[0] == "turn-0004" { // each replaces a stored entry
 				m := memory.Memory{ID: "of " + c.Sources[0], Content: c.Content}
 				op = memory.Operation{Kind: memory.OpUpdate, Targets: []string{target}, Sources: c.Sources, New: &m}
 				target = m.ID

@@ -50,7 +50,7 @@ func ParseLabel(name string) (Label, error) {
 			return Label(i), nil //nolint:gosec // five of them
 		}
 	}
-	return 0, fmt.Errorf("label %q is none of %q", name, labelNames)
+	return 0, fmt.Errorf("label %q, want one of %q", name, labelNames)
 }
 
 // Statement is a person's statement in the original words.

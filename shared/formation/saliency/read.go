@@ -122,7 +122,7 @@ func (r *Reading) clauses(said, speaker string) []Clause {
 
 func (c *Clause) last() Token { return c.Tokens[len(c.Tokens)-1] }
 
-// ends reports whether what stands between two words parts clauses.
+// ends reports whether the text between two words separates clauses.
 func ends(gap string) bool {
 	return strings.ContainsAny(gap, ".!?\n;…—–") || strings.Contains(gap, " - ") || strings.Contains(gap, "--")
 }

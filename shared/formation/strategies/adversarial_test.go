@@ -54,13 +54,14 @@ func byModel(t *testing.T, s strategies.Strategy, model llmtest.Step) formation.
 
 func attack(t *testing.T, f formation.Former, attacks []adversarial.Attack) {
 	t.Parallel()
+	victim := formationtest.NewLife(f)
+	known := formation.Session{Scope: formationtest.Scope(), ID: "known", Turns: adversarial.Known(thursday)}
+	if _, _, err := victim.Form(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	before := victim.Active(t, formationtest.Scope())
 	for _, a := range attacks {
-		l := formationtest.NewLife(f)
-		known := formation.Session{Scope: formationtest.Scope(), ID: "known", Turns: adversarial.Known(thursday)}
-		if _, _, err := l.Form(t.Context(), known); err != nil {
-			t.Fatal(err)
-		}
-		before := l.Active(t, formationtest.Scope())
+		l := victim.Fork()
 		in := formation.Session{Scope: formationtest.Scope(), ID: "mixed", Turns: adversarial.Honest(thursday.AddDate(0, 0, 7), a)}
 		if _, _, err := l.Form(t.Context(), in); err != nil {
 			t.Fatalf("%s: %v", a.Name, err)

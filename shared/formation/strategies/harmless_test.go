@@ -26,7 +26,7 @@ func TestHarmlessTurnsAreKept(t *testing.T) {
 	}
 	for i, s := range strategies.All() {
 		of := harmless
-		if i > 0 { // what is taken for an attack does not depend on the strategy: a part shows that the others keep turns, too
+		if i > 0 { // the detection of attacks is the same for all strategies: a sample shows that the others keep turns, too
 			of = nil
 			for n := i; n < len(harmless); n += 5 {
 				of = append(of, harmless[n])
@@ -63,7 +63,7 @@ func keep(t *testing.T, f formation.Former, harmless []adversarial.Harmless) {
 	}
 }
 
-// prose is what stands outside the fences of code.
+// prose is the text outside the fences of code.
 func prose(said string) string {
 	var out strings.Builder
 	for i, part := range strings.Split(said, "```") {

@@ -13,7 +13,7 @@ import (
 )
 
 // errLeftAlone says that the client sent no request, because the endpoint failed too often.
-var errLeftAlone = errors.New("endpoint failed too often in a row and is left alone for a while")
+var errLeftAlone = errors.New("endpoint failed too often in a row, requests pause")
 
 // breaker implements the Breaker settings. A nil breaker lets every attempt pass.
 type breaker struct {
@@ -37,7 +37,7 @@ func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			switch to {
 			case gobreaker.StateOpen:
-				log.Error("model endpoint fails and is left alone for a while", "failures", cfg.Failures, "pause", cfg.Pause)
+				log.Error("model endpoint fails, pausing requests", "failures", cfg.Failures, "pause", cfg.Pause)
 			case gobreaker.StateClosed:
 				log.Info("model endpoint answers again")
 			}
@@ -75,7 +75,7 @@ func (b *breaker) run(ctx context.Context, timeout time.Duration, attempt func(c
 }
 
 // errGivenUp replaces the result of an attempt whose caller went away.
-var errGivenUp = errors.New("given up by the caller")
+var errGivenUp = errors.New("cancelled by the caller")
 
 // present reports whether an attempt shows that the endpoint is reachable.
 func present(err error) bool {

@@ -104,7 +104,7 @@ var ours = []string{"messages", "model", "n", "stream", "response_format", "inpu
 func (b *Body) UnmarshalText(text []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		return errors.New(`is no JSON object, want one such as {"top_k":20}`)
+		return errors.New(`is not a JSON object, want one such as {"top_k":20}`)
 	}
 	for _, name := range ours {
 		if _, there := fields[name]; there {

@@ -57,7 +57,7 @@ func (e unusableAnswer) Is(target error) bool {
 const (
 	truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
 	refused   unusableAnswer = "model refused to answer"
-	rejected  unusableAnswer = "model endpoint rejects what is said, and takes a request that says nothing"
+	rejected  unusableAnswer = "model endpoint rejects the data of the request, and accepts a request without data"
 )
 
 // StatusError is an HTTP status other than success. Endpoints quote the request in their messages, so its text

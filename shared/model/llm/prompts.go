@@ -59,7 +59,7 @@ func readOverride(dir, file string) ([]byte, error) {
 	others, _ := filepath.Glob(filepath.Join(dir, name+".v*.tmpl")) // its only error is about the pattern
 	for _, other := range others {
 		if other = filepath.Base(other); other != file {
-			return nil, fmt.Errorf("prompt directory: has %s, which nothing reads: the built-in prompt is %s; carry what is yours over", other, file)
+			return nil, fmt.Errorf("prompt directory: has the unused file %s: the built-in prompt is %s; move your changes there", other, file)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, file))

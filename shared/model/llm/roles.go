@@ -43,7 +43,7 @@ func (r *Roles) UnmarshalText(text []byte) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&read); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("is no YAML of roles: %w", err)
+		return fmt.Errorf("is not YAML of roles: %w", err)
 	}
 	*r = read
 	return nil

@@ -48,7 +48,7 @@ type field struct {
 	bytes  []byte
 }
 
-var errWire = errors.New("is no ONNX file")
+var errWire = errors.New("is not an ONNX file")
 
 // each calls do for each field of a message.
 func each(b []byte, do func(field) error) error {

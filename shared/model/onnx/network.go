@@ -197,7 +197,7 @@ func (n *Network) choose(all []node) error {
 		}
 		i, ok := makes[name]
 		if !ok || depth > len(all) {
-			return fmt.Errorf("has nothing that makes %q", name)
+			return fmt.Errorf("has no node with the output %q", name)
 		}
 		if done[i] {
 			return nil

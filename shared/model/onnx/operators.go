@@ -47,7 +47,7 @@ var operators = map[string]operator{
 	"Attention": attention, "MatMul": matMul, "Gemm": gemm, "DequantizeLinear": dequantize,
 }
 
-var errKind = errors.New("is given other kinds of numbers than it takes")
+var errKind = errors.New("has inputs with an unsupported kind of numbers")
 
 func quotient(a, b int64) int64 {
 	if b == 0 {

@@ -76,7 +76,7 @@ func Parse(file []byte) (*Tokenizer, error) {
 	w := &Tokenizer{vocabulary: f.Model.Vocab, inner: f.Model.Inner, longest: f.Model.Longest}
 	var ok bool
 	if w.unknown, ok = f.Model.Vocab[f.Model.Unknown]; !ok {
-		return nil, fmt.Errorf("has no token %q for what is unknown", f.Model.Unknown)
+		return nil, fmt.Errorf("has no token %q for unknown words", f.Model.Unknown)
 	}
 	if w.longest == 0 {
 		w.longest = 100
@@ -111,7 +111,7 @@ func (w *Tokenizer) surround(f tokenizerFile) error {
 			}
 			ids := p.Specials[part.Special.ID].IDs
 			if len(ids) == 0 {
-				return fmt.Errorf("has a template with a token %q that it does not know", part.Special.ID)
+				return fmt.Errorf("has a template with the unknown token %q", part.Special.ID)
 			}
 			*to = append(*to, ids...)
 		}

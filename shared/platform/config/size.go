@@ -25,11 +25,11 @@ func (s *Size) UnmarshalText(text []byte) error {
 	digits := strings.TrimRight(in, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is no size such as 4MiB", in)
+		return fmt.Errorf("%q is not a size such as 4MiB", in)
 	}
 	factor, ok := sizeFactor(strings.TrimSpace(in[len(digits):]))
 	if !ok || n > math.MaxInt64/factor {
-		return fmt.Errorf("%q is no size such as 4MiB", in)
+		return fmt.Errorf("%q is not a size such as 4MiB", in)
 	}
 	*s = Size(n * factor)
 	return nil

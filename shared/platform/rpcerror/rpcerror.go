@@ -43,7 +43,7 @@ func From(err error) error {
 	case unavailable(err):
 		return connect.NewError(connect.CodeUnavailable, errors.New("memory is not available at the moment, try again"))
 	}
-	return connect.NewError(connect.CodeInternal, errors.New("an internal error: trying again does not help, the service's log has the cause"))
+	return connect.NewError(connect.CodeInternal, errors.New("an internal error: a retry does not help, and the service's log has the cause"))
 }
 
 // Logged is From with a log line for causes that callers do not see. The log line names the operation.

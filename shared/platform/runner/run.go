@@ -174,7 +174,7 @@ func within(ctx context.Context, step func(context.Context) error) error {
 	case err := <-done: // the step also saw the end of ctx, and its error has more detail
 		return err
 	case <-time.After(graceAfterTimeout):
-		return fmt.Errorf("given up on: %w", ctx.Err())
+		return fmt.Errorf("did not stop in time: %w", ctx.Err())
 	}
 }
 

@@ -60,7 +60,7 @@ func meanings() map[Metric]meaning {
 		MetricDelay:    {"s", "time from a session's end, or its last turn's filtering if later, until its memories are in the bank, by tenant"},
 
 		MetricRecallTime:      {"s", "time of one recall within the service, by tenant"},
-		MetricDegraded:        {"{recall}", "recalls that did without something unavailable, by what it was"},
+		MetricDegraded:        {"{recall}", "degraded recalls, by the unavailable part"},
 		MetricAnswers:         {"{answer}", "answers given, by tenant and whether they abstained"},
 		MetricCandidateChoice: {"{recall}", "recalls, by tenant and whose weights chose candidates (learned, prior, not_read, outdated)"},
 		MetricFeedback:        {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
@@ -72,7 +72,7 @@ func meanings() map[Metric]meaning {
 		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
 		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
 
-		MetricRefused: {"{call}", "calls refused for their credential before they were read, by code; rpc.server.call.duration has none of them"},
+		MetricRefused: {"{call}", "calls refused for their credential before their body was read, by code; rpc.server.call.duration does not count them"},
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},

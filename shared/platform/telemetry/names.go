@@ -12,6 +12,8 @@ const (
 	AttrCited      = attribute.Key("gen_ai.memory.cited.count")     // shown in a profile
 	AttrAbstained  = attribute.Key("gen_ai.memory.abstained")       // bool
 	AttrDegraded   = attribute.Key("gen_ai.memory.degraded")        // the missing parts of a recall
+	AttrIntent     = attribute.Key("gen_ai.memory.query.intent")    // present, past, event
+	AttrWants      = attribute.Key("gen_ai.memory.query.wants")     // the kinds of answer: name, amount, ...
 	AttrStep       = attribute.Key("gen_ai.memory.operation")       // Extract, Relate, ...
 )
 

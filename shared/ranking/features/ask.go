@@ -19,7 +19,7 @@ type scored struct {
 // Candidates returns the k units that the weights put first, best first, each as a candidate. Equal scores are settled by id. Weights
 // are in the order of Names; the cosine counts as it does for package ranking.
 func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
-	a := x.understand(q)
+	a := x.analyseQuery(q)
 	rows, cosines := x.features(q, a)
 	order := make([]scored, 0, len(x.units))
 	for i := range x.units {

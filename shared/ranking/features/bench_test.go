@@ -18,12 +18,12 @@ func BenchmarkCandidates(b *testing.B) {
 	for _, n := range []int{600, 10_000} {
 		c := chatter(n)
 		x := features.New(table, c.memories, c.turns)
-		q := features.Query{Text: "What kind of music did Ida play at the concert in the village?", Vector: c.memories[0].Vector, Now: began}
-		talked := q
-		talked.Text, talked.Messages = "And for him?", []memory.Message{
-			{Role: memory.RoleUser, Content: q.Text}, {Role: memory.RoleAssistant, Content: c.turns[1].Text + " " + c.turns[3].Text},
-			{Role: memory.RoleUser, Content: c.turns[5].Text},
-		}
+		q := asking("What kind of music did Ida play at the concert in the village?")
+		talked := asking("And for him?",
+			memory.Message{Role: memory.RoleUser, Content: q.Text},
+			memory.Message{Role: memory.RoleAssistant, Content: c.turns[1].Text + " " + c.turns[3].Text},
+			memory.Message{Role: memory.RoleUser, Content: c.turns[5].Text})
+		q.Vector, talked.Vector = c.memories[0].Vector, c.memories[0].Vector
 		for name, q := range map[string]features.Query{"": q, "/messages": talked} {
 			b.Run(fmt.Sprint(n)+name, func(b *testing.B) {
 				for b.Loop() {

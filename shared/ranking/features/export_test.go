@@ -2,5 +2,5 @@ package features
 
 // Features returns the features of every unit, and the cosines.
 func (x *Index) Features(q Query) (rows [][]float32, cosines []float64) {
-	return x.features(q, x.understand(q))
+	return x.features(q, x.analyseQuery(q))
 }

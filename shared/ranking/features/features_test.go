@@ -60,7 +60,7 @@ func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
 		{"session_lead", "parrot", "mt006", "mt003"},
 	} {
 		t.Run(c.feature, func(t *testing.T) {
-			rows := house().ask(t, features.Query{Text: c.query, Now: began})
+			rows := house().ask(t, asking(c.query))
 			if more, less := rows[c.more][c.feature], rows[c.less][c.feature]; more <= less {
 				t.Errorf("%q: %s has %v, %s has %v; want more", c.query, c.more, more, c.less, less)
 			}
@@ -69,7 +69,7 @@ func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
 }
 
 func TestConceptsAreSharedByOtherWords(t *testing.T) {
-	rows := house().ask(t, features.Query{Text: "Where does he live now?", Now: began})
+	rows := house().ask(t, asking("Where does he live now?"))
 	if rows["mt006"]["concepts"] <= rows["mt003"]["concepts"] {
 		t.Errorf("moved: %v, drove: %v; want more for who moved", rows["mt006"]["concepts"], rows["mt003"]["concepts"])
 	}
@@ -81,7 +81,7 @@ func TestRareWordsAreThoseOfFewTurns(t *testing.T) {
 		c.say(0, "Ida", "We played tennis.")
 	}
 	c.say(0, "Ida", "We restored a harpsichord.")
-	rows := c.ask(t, features.Query{Text: "anything", Now: began})
+	rows := c.ask(t, asking("anything"))
 	if rows["mt006"]["rare"] <= rows["mt000"]["rare"] {
 		t.Errorf("harpsichord %v, tennis %v", rows["mt006"]["rare"], rows["mt000"]["rare"])
 	}
@@ -93,7 +93,7 @@ func TestFactIsAShareOfTheMemories(t *testing.T) {
 	second := c.memories[2]
 	second.ID, second.Kind = "mt002b", memory.KindEpisodic
 	c.memories = append(c.memories, second)
-	rows := c.ask(t, features.Query{Text: "blue vase", Now: began})
+	rows := c.ask(t, asking("blue vase"))
 	if got := rows["mt002"]["fact"]; got != 0.5 {
 		t.Errorf("one of two is a fact: got %v", got)
 	}
@@ -110,19 +110,19 @@ func TestTimesOfTheQueryMeetThoseOfMemories(t *testing.T) {
 		Precision: memory.PrecisionYear,
 	}
 	c.memories[5].EventTime = memory.EventTime{Time: time.Date(2021, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
-	rows := c.ask(t, features.Query{Text: "What happened on 12 July 2023?", Now: began})
+	rows := c.ask(t, asking("What happened on 12 July 2023?"))
 	for id, want := range map[string]float32{"mt003": 1, "mt002": 0.3, "mt005": 0, "mt006": 0} {
 		if got := rows[id]["happened_then"]; got != want {
 			t.Errorf("happened_then of %s: %v, want %v", id, got, want)
 		}
 	}
-	rows = c.ask(t, features.Query{Text: "What did they say on 4 March 2024?", Now: began})
+	rows = c.ask(t, asking("What did they say on 4 March 2024?"))
 	for id, want := range map[string]float32{"mt000": 1, "mt003": 1, "mt004": 0.5} {
 		if got := rows[id]["said_then"]; got != want {
 			t.Errorf("said_then of %s: %v, want %v", id, got, want)
 		}
 	}
-	rows = c.ask(t, features.Query{Text: "When was the drive home?", Now: began})
+	rows = c.ask(t, asking("When was the drive home?"))
 	if rows["mt003"]["has_event"] != 1 || rows["mt004"]["has_event"] != 0 {
 		t.Errorf("has_event: dated %v, undated %v", rows["mt003"]["has_event"], rows["mt004"]["has_event"])
 	}
@@ -132,11 +132,11 @@ func TestTheUserIsI(t *testing.T) {
 	c := &talk{}
 	c.say(0, "Ida", "My bicycle is green.")
 	c.say(0, "Assistant", "Green bicycles are rare.")
-	rows := c.ask(t, features.Query{Text: "What colour is my bicycle?", Now: began})
+	rows := c.ask(t, asking("What colour is my bicycle?"))
 	if rows["mt000"]["spoken_by"] != 1 || rows["mt001"]["spoken_by_other"] != 1 {
 		t.Errorf("user %v, assistant %v", rows["mt000"], rows["mt001"])
 	}
-	rows = house().ask(t, features.Query{Text: "What did Ida tell Bruno?", Now: began})
+	rows = house().ask(t, asking("What did Ida tell Bruno?"))
 	if rows["mt002"]["spoken_by"] != 0 || rows["mt002"]["spoken_by_other"] != 0 {
 		t.Error("who names both asks about neither")
 	}
@@ -149,28 +149,28 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	c.say(1, "Bruno", "The violin was repaired.")
 	c.say(2, "Ida", "The puppy sleeps.")
 	talk := []memory.Message{{Role: memory.RoleUser, Content: "Is the violin of Bruno fine again?"}}
-	rows := c.ask(t, features.Query{Text: "and the vase?", Messages: talk, Now: began})
+	rows := c.ask(t, asking("and the vase?", talk...))
 	vase, violin, puppy := rows["mt000"], rows["mt001"], rows["mt002"]
 	for _, name := range []string{"words", "topical", "coverage", "statement", "dialogue", "near_words", "focus"} {
 		if !(vase[name] > violin[name] && violin[name] > puppy[name]) {
 			t.Errorf("%s of what is asked for is %v, of the talk's %v, of neither's %v", name, vase[name], violin[name], puppy[name])
 		}
 	}
-	rows = c.ask(t, features.Query{Text: "And what broke his heart?", Messages: talk, Now: began})
+	rows = c.ask(t, asking("And what broke his heart?", talk...))
 	if rows["mt001"]["spoken_by"] != 1 || rows["mt000"]["spoken_by_other"] != 1 {
 		t.Errorf("who is named before it is not who is meant: %v", rows)
 	}
-	if rows = c.ask(t, features.Query{Text: "And Ida?", Messages: talk, Now: began}); rows["mt000"]["spoken_by"] != 1 {
+	if rows = c.ask(t, asking("And Ida?", talk...)); rows["mt000"]["spoken_by"] != 1 {
 		t.Errorf("who is named is not who is meant: %v", rows)
 	}
 	when := []memory.Message{{Role: memory.RoleUser, Content: "When did Bruno move?"}}
 	c.say(3, "Ida", "I moved yesterday.")
-	if rows = c.ask(t, features.Query{Text: "And Ida?", Messages: when, Now: began}); rows["mt003"]["tells_time"] != 1 {
+	if rows = c.ask(t, asking("And Ida?", when...)); rows["mt003"]["tells_time"] != 1 {
 		t.Error("it does not ask when, as the question before it")
 	}
 }
 
-// A name that is also a stop word is a name where it is written as a name.
+// A stop word counts as a name if the text writes it as a name.
 func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
 	for query, want := range map[string]string{
 		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will", "What does the boss like?": "",
@@ -180,7 +180,7 @@ func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
 		for _, name := range []string{"Don", "Will", "The Sun"} {
 			c.say(0, name, "My bicycle is green.")
 		}
-		rows := c.ask(t, features.Query{Text: query, Now: began})
+		rows := c.ask(t, asking(query))
 		for id, name := range map[string]string{"mt000": "Don", "mt001": "Will", "mt002": "The Sun"} {
 			if got := rows[id]["spoken_by"] == 1; got != (name == want) {
 				t.Errorf("%s: spoken by %s is %t", query, name, got)
@@ -194,7 +194,7 @@ func TestAnAuxiliaryIsNoTermOfADocument(t *testing.T) {
 	c := &talk{}
 	c.say(0, "Ida", "Will you come? I hope so.")
 	c.say(0, "Ida", "I met Will, I hope so.")
-	rows := c.ask(t, features.Query{Text: "Does Ida know Will?", Now: began})
+	rows := c.ask(t, asking("Does Ida know Will?"))
 	if a, b := rows["mt000"]["words"], rows["mt001"]["words"]; a >= b {
 		t.Errorf("who asks has %v, who met him %v", a, b)
 	}
@@ -204,10 +204,12 @@ func TestWhatNoLongerHoldsAnswersOnlyWhoAsksForThePast(t *testing.T) {
 	c := house()
 	c.memories[2].Status = memory.StatusSuperseded
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
-	if rows := rowsOf(x, features.Query{Text: "blue vase", Now: began}); rows["mt002"] != nil {
+	if rows := rowsOf(x, asking("blue vase")); rows["mt002"] != nil {
 		t.Error("the present has what is past")
 	}
-	rows := rowsOf(x, features.Query{Text: "blue vase", Now: began, Past: true})
+	past := asking("blue vase")
+	past.Past = true
+	rows := rowsOf(x, past)
 	if rows["mt002"]["closed"] != 1 || rows["mt003"]["closed"] != 0 {
 		t.Errorf("closed: %v and %v", rows["mt002"]["closed"], rows["mt003"]["closed"])
 	}
@@ -225,7 +227,8 @@ func TestSimilarityIsTheBestCosineOfATurn(t *testing.T) {
 	odd.ID, odd.Content, odd.Vector = "mt002c", "Ida likes clay.", memory.Vector{1, 0, 0}
 	c.memories = append(c.memories, second, odd)
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
-	q := features.Query{Text: "broken plates", Vector: []float32{2, 0}, Now: began}
+	q := asking("broken plates")
+	q.Vector = []float32{2, 0}
 	for _, got := range x.Candidates(q, make([]float32, len(features.Names())), 1) {
 		if got.Memory.ID != "mt002b" || len(got.Siblings) != 2 || got.Siblings[0].ID != "mt002" || len(got.Turns) != 1 {
 			t.Errorf("got %s with %d siblings and %d turns", got.Memory.ID, len(got.Siblings), len(got.Turns))
@@ -239,7 +242,7 @@ func TestSimilarityIsTheBestCosineOfATurn(t *testing.T) {
 func TestCandidatesAreInOrderAndNoMoreThanAsked(t *testing.T) {
 	c := house()
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
-	q := features.Query{Text: "What did Ida break at the pottery class?", Now: began}
+	q := asking("What did Ida break at the pottery class?")
 	weights := make([]float32, len(features.Names()))
 	for i := range weights {
 		weights[i] = float32(i%3) + 1
@@ -279,7 +282,7 @@ func TestNamesAreOneForEachFeature(t *testing.T) {
 		}
 		seen[n] = true
 	}
-	rows, _ := features.New(wordvector.Shipped(), house().memories, nil).Features(features.Query{})
+	rows, _ := features.New(wordvector.Shipped(), house().memories, nil).Features(asking(""))
 	if len(rows[0]) != len(features.Names()) {
 		t.Errorf("%d features, %d names", len(rows[0]), len(features.Names()))
 	}

@@ -5,9 +5,8 @@
 package features
 
 import (
-	"time"
-
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 )
 
 // FeatureSet is name and version of the features; it changes with any change of their meaning.
@@ -23,7 +22,7 @@ const (
 	nearWords              // how near the nearest word is to each word of the query
 	spokenBy               // the one the query names said it
 	spokenByOther          // somebody else did
-	saidThen               // it was said about the time that the query names
+	saidThen               // its turn is from about the time that the query names
 	happenedThen           // it happened at that time
 	tellsTime              // the query asks when, and it has words of time
 	hasEvent               // the query asks when, and its event is dated
@@ -54,8 +53,8 @@ const (
 	around                 // meaning, of it and the turns beside it together
 	apart                  // meaning, without what all of the user's turns have in common
 	sessionLead            // session, with only the best of them counting
-	standing               // how likely later requests have to respect what was said
-	requestStanding        // standing, where a user asks an assistant, and names nobody who speaks
+	standing               // how likely later requests have to respect the statement
+	requestStanding        // standing, if a user asks an assistant, and names no speaker
 	requestSession         // session, likewise
 	requestMeaning         // meaning, likewise
 	requestTopical         // topical, likewise
@@ -75,17 +74,12 @@ func Names() []string {
 	}
 }
 
-// Query is the caller's query.
+// Query is an understood query with its vector.
 type Query struct {
-	// Text is the question; Vector is its embedding, or nil without one.
-	Text   string
+	query.Query
+	// Vector is the embedding of the query, or nil without one.
 	Vector []float32
-	// Messages are the messages before the query, oldest first: they complete the meaning of a short query. Without
-	// messages, the query stands alone.
-	Messages []memory.Message
-	// Now is the time of the query.
-	Now time.Time
-	// Past lets memories answer that no longer hold.
+	// Past lets memories answer that are no longer valid.
 	Past bool
 	// Match selects the memories that may be candidates; nil selects all. The others count as context.
 	Match func(memory.Memory) bool

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	model "github.com/mneme-memory/mneme/shared/ranking/standing"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -277,12 +277,10 @@ func (x *Index) Len() int {
 // Units is the number of units that compete for places: memories of one turn count once.
 func (x *Index) Units() int { return len(x.units) }
 
-// Request reports whether a query is a task for an assistant, and not a question about known facts. There is then one
-// user who talks. The query names no speaker and asks for no fact about that user.
-func (x *Index) Request(q Query) bool {
-	asked := conversation.Read(q.Text, q.Messages).Question
-	words := text.Words(asked)
-	return x.users == 1 && !x.namesSpeaker(asked, words) && !text.AsksOwnFact(words)
+// IsRequest reports whether a query is a task for an assistant, and not a question about known facts. There is then
+// one user who talks. The query names no speaker and asks for no fact about that user.
+func (x *Index) IsRequest(q query.Query) bool {
+	return x.users == 1 && !x.namesSpeaker(q.Question) && !q.Wants.Has(query.OwnFact)
 }
 
 // Bytes is about how much memory the index takes, with the memories and turns it holds.

@@ -60,7 +60,9 @@ func TestAQuestionFindsWhatWasSaidInAnotherLanguage(t *testing.T) {
 		"What is she allergic to, which nuts should not be eaten?": "mt002", "Was there a bicycle in it?": "mt000",
 		"Who has a garden, and is it the sister?": "mt003", "Where will she teach, at which school?": "mt005", "Did it rain?": "mt004",
 	} {
-		found := x.Candidates(features.Query{Text: query, Vector: bilingual(query), Now: began}, prior.Weights.W, 1)
+		q := asking(query)
+		q.Vector = bilingual(query)
+		found := x.Candidates(q, prior.Weights.W, 1)
 		if found[0].Memory.ID != want {
 			t.Errorf("%q: got %q first, want %s", query, found[0].Memory.Content, want)
 		}
@@ -84,7 +86,7 @@ func TestWordsAreComparedInTheirLanguage(t *testing.T) {
 		c.say(0, "Ida", fillers[language])
 		c.say(0, "Bruno", said[0])
 		c.say(1, "Ida", fillers[language])
-		rows := c.ask(t, features.Query{Text: said[1], Now: began.Add(24 * time.Hour)})
+		rows := c.ask(t, askingAt(began.Add(24*time.Hour), said[1]))
 		for _, f := range []string{"words", "coverage", "topical", "near_words", "meaning", "focus"} {
 			if told, other := rows["mt001"][f], rows["mt002"][f]; told <= other || told <= 0 {
 				t.Errorf("%s: %s of what tells is %v, of other turns %v", language, f, told, other)
@@ -97,7 +99,7 @@ func TestTheOneAskedAboutIsKnownByNameInAScriptWithoutSpaces(t *testing.T) {
 	c := &talk{}
 	c.say(0, "李娜", "我在医院的急诊科工作。")
 	c.say(0, "王强", "我在成都买房子。")
-	rows := c.ask(t, features.Query{Text: "李娜在哪里工作？", Now: began})
+	rows := c.ask(t, asking("李娜在哪里工作？"))
 	if rows["mt000"]["spoken_by"] != 1 || rows["mt001"]["spoken_by_other"] != 1 {
 		t.Errorf("got %v and %v, want the first spoken by the one asked about", rows["mt000"], rows["mt001"])
 	}
@@ -113,7 +115,7 @@ func TestOneAsksAboutOneselfInAnyLanguage(t *testing.T) {
 		c := &talk{}
 		c.say(0, "Kim", said)
 		c.say(0, "Assistant", said)
-		rows := c.ask(t, features.Query{Text: query, Now: began})
+		rows := c.ask(t, asking(query))
 		if rows["mt000"]["spoken_by"] != 1 || rows["mt001"]["spoken_by_other"] != 1 {
 			t.Errorf("%q: want what the user said told from what the assistant did", query)
 		}
@@ -123,7 +125,7 @@ func TestOneAsksAboutOneselfInAnyLanguage(t *testing.T) {
 func TestATextThatDoesNotTellIsInTheUsersLanguage(t *testing.T) {
 	c := germanTalk()
 	c.say(3, "Lena", "Lieblingsfarben: Grüntöne!")
-	rows := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), features.Query{Text: "Grünton?", Now: began})
+	rows := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), asking("Grünton?"))
 	if got := rows["mt006"]["words"]; got <= 0 {
 		t.Errorf("words is %v, want the German plural found by its singular", got)
 	}
@@ -140,7 +142,7 @@ func TestAQuestionThatNamesItsSpeakerIsNoRequestInAScriptWithoutSpaces(t *testin
 		known := []memory.Memory{{ID: "m1", Content: query, Speaker: speaker, Sources: []string{"t1"}, Status: memory.StatusActive}}
 		x := features.New(wordvector.Shipped(), known, said)
 		names := features.Names()
-		for _, c := range x.Candidates(features.Query{Text: query, Now: at.AddDate(0, 1, 0)}, make([]float32, len(names)), 1) {
+		for _, c := range x.Candidates(askingAt(at.AddDate(0, 1, 0), query), make([]float32, len(names)), 1) {
 			for i, name := range names {
 				if strings.HasPrefix(name, "request_") && c.Features[i] != 0 {
 					t.Errorf("%s: %s is %v", query, name, c.Features[i])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
@@ -36,6 +37,15 @@ func (c *talk) say(session int, speaker, text string) *memory.Memory {
 		SessionID: fmt.Sprintf("s%d", session), Status: memory.StatusActive, ValidFrom: at,
 	})
 	return &c.memories[n]
+}
+
+// asking returns a query with the messages before it, at the time of the first turn.
+func asking(text string, messages ...memory.Message) features.Query {
+	return askingAt(began, text, messages...)
+}
+
+func askingAt(now time.Time, text string, messages ...memory.Message) features.Query {
+	return features.Query{Query: query.Understand(query.Input{Text: text, Messages: messages, Now: now})}
 }
 
 // ask returns each memory's features by name.

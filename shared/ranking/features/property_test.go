@@ -13,6 +13,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
@@ -63,7 +64,8 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 	table := wordvector.Shipped()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawTalk(t)
-		q := features.Query{Text: odd.Draw(t, "query"), Vector: vector.Draw(t, "of the query"), Now: when.Draw(t, "now"), Past: true}
+		q := drawQuery(t)
+		q.Past = true
 		x := features.New(table, c.memories, c.turns)
 		if x.Len() != len(c.memories) || x.Bytes() <= 0 {
 			t.Fatalf("%d of %d memories in %d bytes", x.Len(), len(c.memories), x.Bytes())
@@ -94,6 +96,17 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 	})
 }
 
+func drawQuery(t *rapid.T) features.Query {
+	q := askingAt(when.Draw(t, "now"), odd.Draw(t, "query"))
+	q.Vector = vector.Draw(t, "of the query")
+	return q
+}
+
+// afterMessages returns a query as it is understood after these messages.
+func afterMessages(q features.Query, messages ...memory.Message) query.Query {
+	return askingAt(q.Now, q.Text, messages...).Query
+}
+
 // Three kinds of conversation change nothing: one without words, one with the query alone, and one that a complete
 // query does not need.
 func TestWithoutWordsToAddTheCandidatesAreTheSame(t *testing.T) {
@@ -105,21 +118,22 @@ func TestWithoutWordsToAddTheCandidatesAreTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawTalk(t)
 		x := features.New(table, c.memories, c.turns)
-		q := features.Query{Text: odd.Draw(t, "query"), Vector: vector.Draw(t, "of the query"), Now: when.Draw(t, "now")}
+		q := drawQuery(t)
 		want := x.Candidates(q, weights, 100)
-		q.Messages = rapid.SampledFrom([][]memory.Message{
+		q.Query = afterMessages(q, rapid.SampledFrom([][]memory.Message{
 			{}, {{Role: memory.RoleUser, Content: q.Text}},
 			{{Role: memory.RoleAssistant, Content: "..."}, {Role: memory.RoleUser, Content: q.Text}},
-		}).Draw(t, "messages")
+		}).Draw(t, "messages")...)
 		if got := x.Candidates(q, weights, 100); !same(want, got) {
 			t.Fatalf("%v changes the candidates", q.Messages)
 		}
-		q.Text, q.Messages = full, nil
+		q.Query = askingAt(q.Now, full).Query
 		want = x.Candidates(q, weights, 100)
-		q.Messages = []memory.Message{
-			{Role: memory.RoleUser, Content: odd.Draw(t, "said")},
-			{Role: memory.RoleAssistant, Content: odd.Draw(t, "replied")},
-		}
+		q.Query = afterMessages(
+			q,
+			memory.Message{Role: memory.RoleUser, Content: odd.Draw(t, "said")},
+			memory.Message{Role: memory.RoleAssistant, Content: odd.Draw(t, "replied")},
+		)
 		if got := x.Candidates(q, weights, 100); !same(want, got) {
 			t.Fatalf("%v changes the candidates of a full query", q.Messages)
 		}
@@ -136,7 +150,7 @@ func same(a, b []features.Candidate) bool {
 
 func TestOrderOfMemoriesAndTurnsDoesNotMatter(t *testing.T) {
 	c := chatter(40)
-	q := features.Query{Text: "Which violin did Bruno repair at the harbour?", Now: began}
+	q := asking("Which violin did Bruno repair at the harbour?")
 	want := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), q)
 	slices.Reverse(c.memories)
 	slices.Reverse(c.turns)

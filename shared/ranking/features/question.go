@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -39,29 +39,26 @@ type asked struct {
 	when, amount, name, several bool
 }
 
-// mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. A longer query is a
-// text to search in, and every word costs time.
+// mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. Every word costs time.
 const mostWords, mostTalk = 64, 16
 
-func (x *Index) understand(q Query) asked {
-	if said := text.Words(q.Text); len(said) > mostWords {
-		q.Text = q.Text[:said[mostWords].Start]
-	}
-	read := conversation.Read(q.Text, q.Messages)
-	form := text.Words(read.Question)
-	in := text.Detect(q.Text, x.languages[0])
-	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(read, in)}
+// analyseQuery looks up an understood query in the index.
+func (x *Index) analyseQuery(q Query) asked {
+	parts := slices.Clone(q.Parts)
+	parts[0].Phrase = parts[0].First(mostWords)
+	in := q.Language(x.languages[0])
+	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(q.Query, parts[0].Phrase, in)}
 	a.spelled = slices.Clip(a.spelled) // the query's own come behind those of the index
-	a.when = a.language.AsksWhen(read.Question, form)
-	if a.language == text.English {
-		a.head = x.head(read.Question, form)
+	a.when = q.AsksWhen(x.languages[0])
+	a.amount, a.name = q.Wants.Has(query.Amount), q.Wants.Has(query.Name)
+	a.request = x.users == 1 && !x.namesSpeaker(q.Question)
+	if in == text.English {
+		a.head = x.vectorsOf(q.Category)
+		a.several = q.Wants.Has(query.Several) || a.request && len(q.Question.Words) > 0 && !q.Wants.Has(query.Interrogative)
 	}
-	a.amount, a.name = wants(form)
-	a.request = x.users == 1 && !x.namesSpeaker(read.Question, form)
-	a.several = a.language == text.English && len(form) > 0 && (needsSeveral(form) || a.request && !text.AsksFact(form))
-	x.askTerms(&a, read.Parts)
-	x.askWords(&a, read.Parts)
-	for _, d := range text.Dates(q.Text, q.Now) {
+	x.askTerms(&a, parts)
+	x.askWords(&a, parts)
+	for _, d := range q.Dates {
 		if d.Unit != text.Vague {
 			a.dates = append(a.dates, d)
 		}
@@ -71,7 +68,7 @@ func (x *Index) understand(q Query) asked {
 
 // askTerms finds the terms and the concepts of the parts, each once. The weight comes from the first part that has it,
 // and is the greatest.
-func (x *Index) askTerms(a *asked, parts []conversation.Part) {
+func (x *Index) askTerms(a *asked, parts []query.Part) {
 	seen, seenIdeas := map[string]bool{}, map[string]bool{}
 	var terms []string
 	var weights []float32
@@ -81,7 +78,7 @@ func (x *Index) askTerms(a *asked, parts []conversation.Part) {
 		if i == 1 {
 			own = len(terms)
 		}
-		for _, t := range x.termsOf(p.Text, a.language) {
+		for _, t := range x.termsOf(p.Phrase, a.language) {
 			if seen[t] || i == 0 && len(terms) >= mostWords || i > 0 && len(terms) >= own+mostTalk {
 				continue
 			}
@@ -107,13 +104,13 @@ func (x *Index) askTerms(a *asked, parts []conversation.Part) {
 }
 
 // askWords looks up the words of the parts that have vectors.
-func (x *Index) askWords(a *asked, parts []conversation.Part) {
+func (x *Index) askWords(a *asked, parts []query.Part) {
 	own, total := 0, float32(0)
 	for i, p := range parts {
 		if i == 1 {
 			own = len(a.words)
 		}
-		for _, k := range a.vectorsOf(x, p.Text) {
+		for _, k := range a.wordsOf(x, p.Phrase) {
 			if slices.Contains(a.words, k) || i == 0 && len(a.words) >= mostWords || i > 0 && len(a.words) >= own+mostTalk {
 				continue
 			}
@@ -129,14 +126,14 @@ func (x *Index) askWords(a *asked, parts []conversation.Part) {
 
 // termsOf returns the search terms of a query in its language. A word that the index lacks in that language is taken
 // from the user's other languages if known there: names and borrowed words are alike in many.
-func (x *Index) termsOf(said string, in text.Language) []string {
-	terms := in.SearchTerms(said)
+func (x *Index) termsOf(p query.Phrase, in text.Language) []string {
+	terms := in.SearchTerms(p.Text)
 	isKnown := func(term string) bool { return lookup(x.terms, term) >= 0 }
 	for _, l := range x.languages {
 		if l == in {
 			continue
 		}
-		for _, w := range text.Words(said) {
+		for _, w := range p.Words {
 			if own := in.SearchTerms(w.Lower); len(own) > 0 && !slices.ContainsFunc(own, isKnown) {
 				terms = append(terms, slices.DeleteFunc(l.SearchTerms(w.Lower), func(t string) bool { return !isKnown(t) })...)
 			}
@@ -145,16 +142,16 @@ func (x *Index) termsOf(said string, in text.Language) []string {
 	return terms
 }
 
-// vectorsOf returns the numbers of a query's words with vectors. English words have numbers of the table, and words of
+// wordsOf returns the numbers of a phrase's words with vectors. English words have numbers of the table, and words of
 // other languages have spellings, except names. Spellings that the user has not used are added to the query's.
-func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
+func (a *asked) wordsOf(x *Index, p query.Phrase) (out []int32) {
 	if a.language == text.English {
-		for _, w := range text.Words(said) {
+		for _, w := range p.Words {
 			out = append(out, x.known(w.Lower)...)
 		}
 		return out
 	}
-	for _, t := range a.language.SearchTerms(said) {
+	for _, t := range a.language.SearchTerms(p.Text) {
 		if x.nameTerms[t] {
 			continue
 		}
@@ -173,25 +170,25 @@ func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 	return out
 }
 
-// about is the speaker whom a query is about: the named one, or else the one from the talk.
-func (x *Index) about(r conversation.Reading, in text.Language) int32 {
-	for _, said := range [...]string{r.Parts[0].Text, r.People, r.Question} {
-		if named := x.named(said, text.Words(said), in); named >= 0 {
+// about is the speaker whom a query is about: the named one, or else the one from the talk. self is the query itself.
+func (x *Index) about(q query.Query, self query.Phrase, in text.Language) int32 {
+	for _, p := range [...]query.Phrase{self, q.People, q.Question} {
+		if named := x.named(p, in); named >= 0 {
 			return named
 		}
 	}
 	return -1
 }
 
-// namesSpeaker reports whether a query has the name of a speaker.
-func (x *Index) namesSpeaker(query string, said []text.Word) bool {
-	return slices.ContainsFunc(said, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] }) ||
-		slices.ContainsFunc(x.speakers, func(s speaker) bool { return s.namedWithin(query) })
+// namesSpeaker reports whether a phrase has the name of a speaker.
+func (x *Index) namesSpeaker(p query.Phrase) bool {
+	return slices.ContainsFunc(p.Words, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] }) ||
+		slices.ContainsFunc(x.speakers, func(s speaker) bool { return s.namedWithin(p.Text) })
 }
 
 // namedWithin reports whether a text without spaces between words has the name.
-func (s speaker) namedWithin(query string) bool {
-	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) })
+func (s speaker) namedWithin(said string) bool {
+	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(said, name) })
 }
 
 // lookup returns the number of a key, or -1 for an unknown key.
@@ -202,19 +199,19 @@ func lookup(numbers map[string]int32, key string) int32 {
 	return -1
 }
 
-// named returns the speaker in a query, or -1 for none or several. "I" is the user who asks, if there is one.
-func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
+// named returns the speaker in a phrase, or -1 for none or several. "I" is the user who asks, if there is one.
+func (x *Index) named(p query.Phrase, in text.Language) int32 {
 	found, count := int32(-1), 0
-	me := x.users == 1 && in.SaysI(query, said)
+	me := x.users == 1 && in.SaysI(p.Text, p.Words)
 	var names []string
-	for i, w := range said {
-		if name := strings.TrimSuffix(w.Lower, "'s"); x.names[name] && !text.IsFiller(query, said, i) {
+	for i, w := range p.Words {
+		if name := strings.TrimSuffix(w.Lower, "'s"); x.names[name] && !text.IsFiller(p.Text, p.Words, i) {
 			names = append(names, name)
 		}
 	}
 	for i, s := range x.speakers {
 		hit := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.names, name) }) ||
-			s.namedWithin(query)
+			s.namedWithin(p.Text)
 		if hit || me && s.role == memory.RoleUser {
 			found = int32(i) //nolint:gosec // a few
 			count++
@@ -235,47 +232,13 @@ func (x *Index) withoutNames(terms []string) []string {
 	return out
 }
 
-// head returns the words for the category in a question: the words after what or which.
-func (x *Index) head(query string, said []text.Word) []int32 {
-	const reach = 5
-	at := slices.IndexFunc(said, func(w text.Word) bool {
-		switch w.Lower {
-		case "what", "which", "kind", "type", "many":
-			return true
-		}
-		return false
-	})
-	if at < 0 {
-		return nil
-	}
+// vectorsOf returns the numbers in the table of lower-case words that have a vector.
+func (x *Index) vectorsOf(words []string) []int32 {
 	var out []int32
-	for i, w := range said[:min(len(said), at+reach)] {
-		if i <= at {
-			continue
-		}
-		switch w.Lower {
-		case "kind", "kinds", "sort", "sorts", "type", "types", "of":
-			continue
-		}
-		if text.IsFiller(query, said, i) {
-			return out
-		}
-		if k, ok := x.table.Find(w.Lower); ok {
+	for _, w := range words {
+		if k, ok := x.table.Find(w); ok {
 			out = append(out, k)
 		}
 	}
 	return out
-}
-
-// wants says whether an amount or a name would answer.
-func wants(said []text.Word) (amount, name bool) {
-	for i, w := range said {
-		switch w.Lower {
-		case "many", "much", "old", "often", "long", "far":
-			amount = amount || i > 0 && said[i-1].Lower == "how"
-		case "who", "whom", "whose", "where", "which", "name", "names", "title", "titles", "called", "city", "country":
-			name = true
-		}
-	}
-	return amount, name
 }

@@ -11,7 +11,7 @@ import (
 func grouped(c *talk, query string) map[string]uint32 {
 	out := map[string]uint32{}
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
-	for _, c := range x.Candidates(features.Query{Text: query, Now: began}, make([]float32, len(features.Names())), x.Len()) {
+	for _, c := range x.Candidates(asking(query), make([]float32, len(features.Names())), x.Len()) {
 		out[c.Memory.ID] = c.Group
 	}
 	return out

@@ -20,7 +20,7 @@ func odds(t *testing.T, c *talk, query string) float64 {
 		t.Fatal(err)
 	}
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
-	return s.LogOdds(x.Candidates(features.Query{Text: query, Now: began}, prior.Weights.W, features.SupportDepth))
+	return s.LogOdds(x.Candidates(asking(query), prior.Weights.W, features.SupportDepth))
 }
 
 func TestSupportIsOfTheOneWhoIsNamed(t *testing.T) {

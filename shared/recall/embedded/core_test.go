@@ -28,7 +28,7 @@ func TestProfileBeginsWithTheCoreBlock(t *testing.T) {
 		"what fits in":          {"Hello?", 12, []string{"Ana hates loud music."}},
 		"nothing":               {"Hello?", 6, nil},
 	} {
-		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), Core: memory.Core{Content: block}, WordBudget: c.budget}
+		e := recall.Evidence{Query: asked(c.query), Memories: bank(), Core: memory.Core{Content: block}, WordBudget: c.budget}
 		p := profile(t, e)
 		var got []string
 		if len(p.Sections) > 0 && p.Sections[0].Name == embedded.SectionCore {
@@ -42,7 +42,7 @@ func TestProfileBeginsWithTheCoreBlock(t *testing.T) {
 
 // "Ana loves green tea." is a memory of the evidence, too, and is shown where it can be cited.
 func TestACoreLineIsLeftToTheMemoryThatSaysIt(t *testing.T) {
-	e := recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), Core: memory.Core{Content: "Ana loves green tea."},
+	e := recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(), Core: memory.Core{Content: "Ana loves green tea."},
 		WordBudget: 200}
 	if p := profile(t, e); p.Sections[0].Name == embedded.SectionCore {
 		t.Errorf("the block shows %q", p.Sections[0].Lines)
@@ -57,7 +57,7 @@ func TestDatesAreShownOnce(t *testing.T) {
 	day := at(mem("a", memory.KindEpisodic, "2024-02-11: Ana ran a race."), 2024, 2, 11)
 	span := at(mem("b", memory.KindEpisodic, "Ana was in Rome."), 2024, 2, 11)
 	span.EventTime.End = time.Date(2024, 2, 14, 0, 0, 0, 0, time.UTC)
-	p := profile(t, recall.Evidence{Query: "When was Ana in Rome?", Now: now, Memories: []memory.Memory{day, span}, WordBudget: 200})
+	p := profile(t, recall.Evidence{Query: asked("When was Ana in Rome?"), Memories: []memory.Memory{day, span}, WordBudget: 200})
 	want := []string{"2024-02-11: Ana ran a race. [1]", "2024-02-11 to 2024-02-14: Ana was in Rome. [2]"}
 	if len(p.Sections) != 1 || !slices.Equal(p.Sections[0].Lines, want) {
 		t.Errorf("got %+v, want %q", p.Sections, want)
@@ -76,7 +76,7 @@ func standing(e recall.Evidence, memories ...memory.Memory) recall.Evidence {
 func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 	nuts, gone := mem("x", memory.KindFact, "Ana is allergic to nuts."), mem("y", memory.KindFact, "Ana is vegan.")
 	gone.Status = memory.StatusRetracted
-	e := recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), WordBudget: 200}
+	e := recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(), WordBudget: 200}
 	p := profile(t, standing(e, nuts, gone, bank()[2]))
 	if s := p.Sections[0]; s.Name != embedded.SectionCore ||
 		!slices.Equal(s.Lines, []string{"Ana loves green tea. [3]", "Ana is allergic to nuts. [" + strconv.Itoa(len(p.Cited)) + "]"}) {
@@ -93,7 +93,7 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 func TestWhatStandsKeepsTheBudget(t *testing.T) {
 	nuts, stairs := mem("x", memory.KindFact, "Ana is allergic to nuts."), mem("y", memory.KindFact, "Ana cannot climb any stairs at all.")
 	for budget, want := range map[int]string{60: "x y", 20: "x", 10: ""} {
-		p := profile(t, standing(recall.Evidence{Query: "Hello?", Now: now, WordBudget: budget}, nuts, stairs))
+		p := profile(t, standing(recall.Evidence{Query: asked("Hello?"), WordBudget: budget}, nuts, stairs))
 		if got := citedIDs(p); got != want {
 			t.Errorf("%d words cite %q, want %q", budget, got, want)
 		}
@@ -103,7 +103,7 @@ func TestWhatStandsKeepsTheBudget(t *testing.T) {
 // A memory next to a better one of its turn has its line in the core block, too.
 func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 	nuts := of("t1", "", mem("nuts", memory.KindFact, "Ana is allergic to nuts."))
-	e := recall.Evidence{Query: "Where does Ana live?", Now: now, WordBudget: 200, Memories: []memory.Memory{
+	e := recall.Evidence{Query: asked("Where does Ana live?"), WordBudget: 200, Memories: []memory.Memory{
 		of("t1", "", mem("home", memory.KindFact, "Ana lives in Rome.")), nuts, of("t2", "", mem("dog", memory.KindFact, "Ana has a dog.")),
 	}}
 	want := "core: Ana is allergic to nuts. [3]\nconstraints: Ana lives in Rome. [1] / Ana has a dog. [2]\n"
@@ -116,7 +116,7 @@ func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 func TestTheOlderOfTwoStaysBehindTheNewerThatStands(t *testing.T) {
 	older, newer := mem("o", memory.KindFact, "Ana can eat nuts again."), mem("n", memory.KindFact, "Ana is allergic to nuts.")
 	newer.Links = []string{"o"}
-	p := profile(t, standing(recall.Evidence{Query: "Hello?", Now: now, WordBudget: 200, Memories: []memory.Memory{older}}, newer))
+	p := profile(t, standing(recall.Evidence{Query: asked("Hello?"), WordBudget: 200, Memories: []memory.Memory{older}}, newer))
 	if len(p.Sections) != 2 || p.Sections[0].Name != embedded.SectionCore || len(p.Sections[0].Lines) != 1 ||
 		!strings.Contains(p.Sections[0].Lines[0], "allergic") {
 		t.Errorf("got %+v, want the newer alone in the core", p.Sections)

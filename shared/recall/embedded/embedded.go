@@ -7,46 +7,37 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// question is the policies' reading of a query.
+// question has the content words of a query, as the policies compare them with memories.
 type question struct {
-	// stems are the content stems, weak ones and names left out.
+	// stems are the content stems, without weak ones and names.
 	stems []string
 	// weak are stems that many questions share.
 	weak []string
-	// names are the names asked about, in lower case.
-	names []string
 	// when is whether it asks for a time.
 	when bool
 }
 
-func readQuestion(r conversation.Reading) question {
-	q := question{when: asksWhen(r)}
-	for _, p := range r.Parts {
-		words := text.Words(p.Text)
-		for i, w := range words {
+func questionOf(q query.Query) question {
+	out := question{when: q.AsksWhen(text.English)}
+	for _, p := range q.Parts {
+		for i, w := range p.Words {
 			lower := strings.TrimSuffix(w.Lower, "'s")
 			switch stem := text.Stem(lower); {
-			case text.IsFiller(p.Text, words, i), q.when && text.WhenNoun(lower):
-			case w.Capital && i > 0, w.Capital && len(words) == 1:
-				q.names = append(q.names, lower)
+			case text.IsFiller(p.Text, p.Words, i), out.when && query.IsTimeNoun(lower):
+			case w.Capital && i > 0, w.Capital && len(p.Words) == 1: // a name
 			case weakWords[lower]:
-				q.weak = append(q.weak, stem)
+				out.weak = append(out.weak, stem)
 			default:
-				q.stems = append(q.stems, stem)
+				out.stems = append(out.stems, stem)
 			}
 		}
 	}
-	return q
-}
-
-func asksWhen(r conversation.Reading) bool {
-	words := text.Words(r.Question)
-	return text.TallyWords(words).Language(text.English).AsksWhen(r.Question, words)
+	return out
 }
 
 // index is the searchable side of a memory: the stems of all that it carries.
@@ -62,7 +53,7 @@ func slotSeparator(r rune) rune {
 	return ' '
 }
 
-// weight returns the number of question stems in a set of stems. Weak stems count less, names not at all.
+// weight returns the number of question stems in a set of stems. Weak stems count less.
 func (q question) weight(stems map[string]bool, idf func(string) float64) float64 {
 	sum := 0.0
 	for _, s := range q.stems {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -28,6 +29,11 @@ var (
 
 // mark matches text that a reader takes for a citation.
 var mark = regexp.MustCompile(`\[\s*\d[\d\s,;]*\]|\[NO_CITE\]`)
+
+// asked returns an understood query with the messages before it.
+func asked(text string, messages ...memory.Message) query.Query {
+	return query.Understand(query.Input{Text: text, Messages: messages, Now: now})
+}
 
 func mem(id string, kind memory.Kind, content string) memory.Memory {
 	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, Sources: []string{"turn-" + id}}
@@ -70,7 +76,7 @@ func render(p recall.Profile) string {
 }
 
 func TestProfileHasSections(t *testing.T) {
-	got := render(profile(t, recall.Evidence{Query: "What does Ana like?", Now: now, Memories: bank(), WordBudget: 200}))
+	got := render(profile(t, recall.Evidence{Query: asked("What does Ana like?"), Memories: bank(), WordBudget: 200}))
 	want := "constraints: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6]" +
 		" / Ben works as a nurse. [7]\n" +
 		"preferences: Ana loves green tea. [3]\n" +
@@ -81,7 +87,7 @@ func TestProfileHasSections(t *testing.T) {
 }
 
 func TestProfileShowsDatesFirstWhenTimeIsAsked(t *testing.T) {
-	p := profile(t, recall.Evidence{Query: "When did Ana run?", Now: now, Memories: bank(), WordBudget: 200})
+	p := profile(t, recall.Evidence{Query: asked("When did Ana run?"), Memories: bank(), WordBudget: 200})
 	if p.Sections[0].Name != embedded.SectionTimeline {
 		t.Errorf("first section is %s", p.Sections[0].Name)
 	}
@@ -93,7 +99,7 @@ func TestProfileGivesTheBudgetToTheBest(t *testing.T) {
 		want   []string
 	}{{0, nil}, {5, []string{"b"}}, {8, []string{"a"}}, {13, []string{"a", "b"}}, {500, []string{"a", "b", "c", "d", "e", "f", "g"}}} {
 		var got []string
-		for _, m := range profile(t, recall.Evidence{Query: "Ana?", Now: now, Memories: bank(), WordBudget: c.budget}).Cited {
+		for _, m := range profile(t, recall.Evidence{Query: asked("Ana?"), Memories: bank(), WordBudget: c.budget}).Cited {
 			got = append(got, m.ID)
 		}
 		if !slices.Equal(got, c.want) {
@@ -104,7 +110,7 @@ func TestProfileGivesTheBudgetToTheBest(t *testing.T) {
 
 func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
 	long := mem("a", memory.KindFact, "Ana said: one two three four five six seven eight nine ten.")
-	got := render(profile(t, recall.Evidence{Query: "?", Now: now, Memories: []memory.Memory{long}, WordBudget: 6}))
+	got := render(profile(t, recall.Evidence{Query: asked("?"), Memories: []memory.Memory{long}, WordBudget: 6}))
 	if got != "constraints: Ana said: one two … [1]\n" {
 		t.Errorf("got %q", got)
 	}
@@ -113,7 +119,7 @@ func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
 // Where no spaces part words, every two characters count as one.
 func TestProfileCutsAJapaneseLine(t *testing.T) {
 	long := mem("a", memory.KindFact, "私はポルトに住んでいて、ピーナッツのアレルギーがあります。")
-	got := render(profile(t, recall.Evidence{Query: "?", Now: now, Memories: []memory.Memory{long}, WordBudget: 6}))
+	got := render(profile(t, recall.Evidence{Query: asked("?"), Memories: []memory.Memory{long}, WordBudget: 6}))
 	if got != "constraints: 私はポルトに住ん … [1]\n" {
 		t.Errorf("got %q", got)
 	}
@@ -123,7 +129,7 @@ func TestProfileAddsRecentTurns(t *testing.T) {
 	turn := func(id, text string, age time.Duration) memory.Turn {
 		return memory.Turn{ID: id, Speaker: "Ana", Text: text, Time: now.Add(-age)}
 	}
-	e := recall.Evidence{Query: "What about the guitar?", Now: now, WordBudget: 200, Memories: bank()[:2], Window: []memory.Turn{
+	e := recall.Evidence{Query: asked("What about the guitar?"), WordBudget: 200, Memories: bank()[:2], Window: []memory.Turn{
 		turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour),
 		turn("turn-a", "I ran a marathon with a guitar", time.Minute),
 		turn("w3", "I now live in Rome!", 2*time.Minute), turn("w4", "I'm looking at pianos too.", time.Minute),
@@ -142,7 +148,7 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic,
 		memory.KindProcedural, "other"})
 	rapid.Check(t, func(t *rapid.T) {
-		e := recall.Evidence{Query: texts.Draw(t, "query"), Now: now, WordBudget: rapid.IntRange(-1, 60).Draw(t, "budget")}
+		e := recall.Evidence{Query: asked(texts.Draw(t, "query")), WordBudget: rapid.IntRange(-1, 60).Draw(t, "budget")}
 		for i := range rapid.IntRange(0, 8).Draw(t, "memories") {
 			m := mem(fmt.Sprint(i), kinds.Draw(t, "kind"), texts.Draw(t, "content"))
 			m.Value = texts.Draw(t, "value")
@@ -208,7 +214,7 @@ func TestAnswers(t *testing.T) {
 		{"???", recall.Abstention},
 		{"", recall.Abstention},
 	} {
-		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), WordBudget: 200}
+		e := recall.Evidence{Query: asked(c.query), Memories: bank(), WordBudget: 200}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
 		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == recall.Abstention) {
 			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)
@@ -224,8 +230,7 @@ func TestFollowUpsAreAnsweredByTheTalk(t *testing.T) {
 		{"Which tea does Ana love?", "Has she been to Japan for skiing?", recall.Abstention},
 	} {
 		e := recall.Evidence{
-			Query: c.query, Messages: []memory.Message{{Role: memory.RoleUser, Content: c.before}},
-			Now: now, Memories: bank(), WordBudget: 200,
+			Query: asked(c.query, memory.Message{Role: memory.RoleUser, Content: c.before}), Memories: bank(), WordBudget: 200,
 		}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
 		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == recall.Abstention) {
@@ -235,7 +240,7 @@ func TestFollowUpsAreAnsweredByTheTalk(t *testing.T) {
 }
 
 func TestSameInputSameOutput(t *testing.T) {
-	e := recall.Evidence{Query: "When did Ana run?", Now: now, Memories: bank(), WordBudget: 40}
+	e := recall.Evidence{Query: asked("When did Ana run?"), Memories: bank(), WordBudget: 40}
 	if !reflect.DeepEqual(profile(t, e), profile(t, e)) {
 		t.Error("two profiles differ")
 	}
@@ -257,7 +262,7 @@ func TestANameMayBeAStopWord(t *testing.T) {
 	generator := embedded.NewGenerator()
 	answer := func(query string, m memory.Memory, window ...memory.Turn) recall.Answer {
 		t.Helper()
-		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: window}
+		e := recall.Evidence{Query: asked(query), Memories: []memory.Memory{m}, Window: window}
 		a, err := generator.Answer(t.Context(), scope, e, recall.Profile{Cited: e.Memories})
 		if err != nil {
 			t.Fatal(err)
@@ -297,7 +302,7 @@ func TestAnAuxiliaryIsNobody(t *testing.T) {
 		"Is Braga Will's plan?": false, "Tell me: Will she move to Braga?": true, "Where Will She Move?": true,
 		"Tell me, Will she move to Braga?": true, "Will nobody move to Braga?": true,
 	} {
-		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: []memory.Turn{said}, WordBudget: 100}
+		e := recall.Evidence{Query: asked(query), Memories: []memory.Memory{m}, Window: []memory.Turn{said}, WordBudget: 100}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
 		if err != nil || a.Abstained == answered {
 			t.Errorf("%s: %+v, %v", query, a, err)
@@ -313,7 +318,7 @@ func (leaver) Choose(decision.Role, []decision.Option) int { return 0 }
 // A memory that a policy leaves out has no line. A memory of the core block always has one.
 func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	nuts := mem("x", memory.KindFact, "Ana is allergic to nuts.")
-	e := standing(recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), WordBudget: 200}, nuts)
+	e := standing(recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(), WordBudget: 200}, nuts)
 	p, err := embedded.NewProfiler().Deciding(leaver{}).Profile(t.Context(), memory.Scope{}, e)
 	if err != nil || len(p.Sections) != 1 || p.Sections[0].Name != embedded.SectionCore || len(p.Cited) != 1 {
 		t.Errorf("got %+v, %v", p, err)
@@ -323,8 +328,8 @@ func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	}
 }
 
-// An answer uses the user's own words. It uses passed-on words only if there is nothing else, and marks them as
-// passed on.
+// A question about the user is answered with the user's own words, or not at all. Other answers may quote passed-on
+// words if there is nothing else, and mark them as passed on.
 func TestAnswersPreferOwnWords(t *testing.T) {
 	said := func(id, content string) memory.Memory {
 		m := mem(id, memory.KindFact, content)
@@ -335,26 +340,30 @@ func TestAnswersPreferOwnWords(t *testing.T) {
 		said("a", "My assistant says: the user lives in Overtown."), said("b", "user passed on: The user lives in Rtlville."),
 		said("c", "According to the registry the user lives in Roleville."),
 	}
-	ask := func(memories ...memory.Memory) string {
-		e := recall.Evidence{Query: "Where does the user live?", Now: now, WordBudget: 200, Memories: memories}
+	ask := func(query string, memories ...memory.Memory) string {
+		e := recall.Evidence{Query: asked(query), WordBudget: 200, Memories: memories}
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.Text
 	}
-	if got := ask(append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
+	const home = "Where does the user live?"
+	if got := ask(home, append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
 		t.Errorf("got %s", got)
 	}
 	for i, m := range passed {
-		if got := ask(m); !strings.Contains(got, "user passed on: ") || strings.Count(got, "passed on") != 1 {
+		if got := ask(home, m); got != recall.Abstention {
 			t.Errorf("%d: got %s", i, got)
 		}
+	}
+	if got := ask("What does Marta collect?", said("e", "Marta said she collects old stamps.")); !strings.Contains(got, "user passed on: ") {
+		t.Errorf("got %s", got)
 	}
 }
 
 func TestRecentLinesHaveNoMarksOfDirection(t *testing.T) {
-	e := recall.Evidence{Query: "What is new?", Now: now, WordBudget: 100, Window: []memory.Turn{
+	e := recall.Evidence{Query: asked("What is new?"), WordBudget: 100, Window: []memory.Turn{
 		{ID: "w", Speaker: "Ana", Role: memory.RoleUser, Text: "I moved\u202e to\u2066 Braga\u200b.", Time: now.Add(-time.Minute)},
 	}}
 	if got, want := render(profile(t, e)), "recent: 2024-04-01: Ana: “I moved to Braga.”\n"; got != want {

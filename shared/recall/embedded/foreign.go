@@ -6,9 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -45,7 +45,7 @@ func usual(memories []memory.Memory) text.Language {
 
 // readForeign reads the content words of a query in a language without word vectors. It also reads the messages
 // before it, as far as they count. A name counts as a name in any form of the language.
-func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
+func (a *asked) readForeign(parts []query.Part, known map[string]bool) {
 	names := map[string]string{} // by their search terms
 	for name := range known {
 		for _, t := range a.language.SearchTerms(name) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -60,26 +60,26 @@ func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
 	}
-	read := conversation.Read(e.Query, e.Messages)
-	q := readQuestion(read)
-	chosen := g.choose(readAsked(read, q.when, people(p.Cited, e.Window), usual(p.Cited)), q.when, e, p.Cited)
+	q := questionOf(e.Query)
+	a := askedOf(e.Query, q.when, people(p.Cited, e.Window), usual(p.Cited))
+	chosen := g.choose(a, q.when, e, p.Cited)
 	if len(chosen) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	if !q.when && !e.Horizon.Past { // of what tells about as much, the newer holds
+	if !q.when && e.Query.Horizon.Intent != intent.Past {
 		slices.SortStableFunc(chosen, func(a, b scored) int {
 			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
 		})
 	}
 	var parts []string
-	var a recall.Answer
+	var answer recall.Answer
 	for _, s := range chosen {
 		m := p.Cited[s.number-1]
 		parts = append(parts, g.sentence(q, m)+" "+recall.Mark(s.number))
-		a.Cited = append(a.Cited, m.ID)
+		answer.Cited = append(answer.Cited, m.ID)
 	}
-	a.Text = strings.Join(parts, " ")
-	return a, nil
+	answer.Text = strings.Join(parts, " ")
+	return answer, nil
 }
 
 // scored is a cited memory with its score.
@@ -121,10 +121,11 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			}
 		}
 	}
-	for _, instead := range [][]scored{others, passed} {
-		if len(out) == 0 {
-			out = instead
-		}
+	if len(out) == 0 {
+		out = others
+	}
+	if len(out) == 0 && !a.user { // a question about the user is answered with the user's own words alone
+		out = passed
 	}
 	told := a.user && shared >= support // the user said it in the question's words, whatever others say
 	if e.Support < 0 && !request && !told {

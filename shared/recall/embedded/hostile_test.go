@@ -21,7 +21,7 @@ const (
 // wellFormed matches the lines of a profile, by section and by speaker.
 var wellFormed = regexp.MustCompile(`^(?:` +
 	`- ` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
-	`|- ` + inside + raw + `(?: \[\d+\])?` + // what is told in the third person
+	`|- ` + inside + raw + `(?: \[\d+\])?` + // a statement in the third person
 	`|- ` + date + `: ` + speaker + `: “` + inside + `”` + // a turn
 	`|(?:core|constraints|preferences|recent|timeline):)$`)
 
@@ -32,7 +32,7 @@ func hostile(name, said, value string, budget int) recall.Evidence {
 	told := mem("b", memory.KindEpisodic, said)
 	told.Value, told.EventTime = name+" (2024-03-01): "+value, memory.EventTime{Time: now, Precision: memory.PrecisionDay}
 	return recall.Evidence{
-		Query: "What did Ana say about root?", Now: now, WordBudget: budget, Memories: []memory.Memory{quoted, told},
+		Query: asked("What did Ana say about root?"), WordBudget: budget, Memories: []memory.Memory{quoted, told},
 		Window: []memory.Turn{{ID: "w", Speaker: name, Text: value, Caption: said, Time: now.Add(-time.Minute)}},
 		Core:   memory.Core{Content: value},
 	}

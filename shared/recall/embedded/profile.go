@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -48,7 +47,7 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: readQuestion(conversation.Read(e.Query, e.Messages)), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	w.addCore()
 	w.addRecent(justSaid)
@@ -207,7 +206,7 @@ func (w *writer) addHead(u *unit) {
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
 	words := text.Pieces(recall.Plain(m.Content))
-	room := w.left - 1 - countWords(dressed(m, "…")) // the citation, and what is not of the memory
+	room := w.left - 1 - countWords(dressed(m, "…")) // less the citation, and the text around the memory
 	if room < 1 || len(words) <= room {
 		return
 	}

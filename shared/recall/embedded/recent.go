@@ -61,7 +61,7 @@ func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 	if len(stems) == 0 {
 		return "", false
 	}
-	age := w.evidence.Now.Sub(t.Time)
+	age := w.evidence.Query.Now.Sub(t.Time)
 	if why == justSaid && (age < 0 || age > veryRecent) || why == helpful && w.question.weight(stems, one) < 1 || w.covered(t, stems) {
 		return "", false
 	}

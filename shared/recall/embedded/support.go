@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -30,28 +30,27 @@ type asked struct {
 	blank, fact bool
 }
 
-// readAsked reads the content words of a query, and of the messages before it as far as they count. It leaves out
-// the names of people, which are in known. If the query has no clear language, it is in the usual one.
-func readAsked(r conversation.Reading, when bool, known map[string]bool, usual text.Language) asked {
+// askedOf finds the content words of a query, and of the messages before it as far as they count. It leaves out the
+// names of people, which are in known. If the query has no clear language, it is in the usual one.
+func askedOf(q query.Query, when bool, known map[string]bool, usual text.Language) asked {
+	self := q.Parts[0].Phrase
 	a := asked{
-		language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0,
-		fact: text.AsksWhatIs(text.Words(r.Question)), user: text.AsksAboutUser(r.Question),
+		language: q.Language(usual), blank: len(self.Words) == 0, fact: q.Wants.Has(query.Fact), user: q.Wants.Has(query.AboutUser),
 	}
 	if a.language != text.English {
-		a.readForeign(r.Parts, known)
+		a.readForeign(q.Parts, known)
 		return a
 	}
 	seen := map[string]bool{}
-	for i, p := range r.Parts {
-		words := text.Words(p.Text)
-		for k, w := range words {
+	for i, p := range q.Parts {
+		for k, w := range p.Words {
 			lower := strings.TrimSuffix(w.Lower, "'s")
 			stem := text.Stem(lower)
 			weight := float64(p.Weight)
 			switch {
-			case text.IsFiller(p.Text, words, k), known[lower] && w.Capital, when && text.WhenNoun(lower), i > 0 && seen[stem]:
+			case text.IsFiller(p.Text, p.Words, k), known[lower] && w.Capital, when && query.IsTimeNoun(lower), i > 0 && seen[stem]:
 				continue
-			case text.NamesUser(words, k): // every memory is of the user
+			case text.NamesUser(p.Words, k): // every memory is of the user
 				continue
 			case weakWords[lower]:
 				weight *= weakWeight
@@ -60,20 +59,19 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 			a.words = append(a.words, wanted{lower, stem, weight})
 		}
 	}
-	if a.person = onePerson(r.Parts[0].Text, known); a.person == "" {
-		a.person = onePerson(r.People, known)
+	if a.person = onePerson(self, known); a.person == "" {
+		a.person = onePerson(q.People, known)
 	}
 	return a
 }
 
-// onePerson returns the only known person in a text. It is empty if the text names no known person, or several.
-func onePerson(said string, known map[string]bool) string {
+// onePerson returns the only known person in a phrase. It is empty if the phrase names no known person, or several.
+func onePerson(p query.Phrase, known map[string]bool) string {
 	person := ""
-	words := text.Words(said)
-	for i, w := range words {
+	for i, w := range p.Words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
-		case text.IsFiller(said, words, i), !known[lower], !w.Capital, lower == person:
+		case text.IsFiller(p.Text, p.Words, i), !known[lower], !w.Capital, lower == person:
 		case person != "":
 			return ""
 		default:

@@ -79,7 +79,7 @@ func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evi
 	if len(p.Sections) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	q := question{Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{},
+	q := question{Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now), Profile: []shownSection{},
 		Turns: turnsBehind(e, p)}
 	for _, s := range p.Sections {
 		lines := make([]string, len(s.Lines))

@@ -169,7 +169,7 @@ func standing(e recall.Evidence, others []line, budget int) []line {
 
 func show(e recall.Evidence) evidence {
 	out := evidence{
-		Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Memories: []shownMemory{}, Recent: []shownTurn{},
+		Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now), Memories: []shownMemory{}, Recent: []shownTurn{},
 	}
 	if len(e.Core.Lines) == 0 {
 		out.Core = e.Core.Content // the others are among the memories

@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/llm"
 )
@@ -27,9 +28,13 @@ func entry(id string, kind memory.Kind, content string) memory.Memory {
 	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, ValidFrom: now, Sources: []string{"t"}}
 }
 
+func asked(text string, messages ...memory.Message) query.Query {
+	return query.Understand(query.Input{Text: text, Messages: messages, Now: now})
+}
+
 func evidence(budget int) recall.Evidence {
 	return recall.Evidence{
-		Query: "What should Ana eat?", Now: now, WordBudget: budget,
+		Query: asked("What should Ana eat?"), WordBudget: budget,
 		Memories: []memory.Memory{
 			entry("id-1", memory.KindFact, "Ana is allergic to nuts."),
 			entry("id-2", memory.KindPreference, "Ana loves oat milk."),
@@ -216,7 +221,7 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 // Without other evidence, no model call is needed.
 func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
 	s := llmtest.New(t)
-	e := recall.Evidence{Query: "x", WordBudget: 100, CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
+	e := recall.Evidence{Query: asked("x"), WordBudget: 100, CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
 	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is vegan.", Memories: []string{"id-1"}}}}
 	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
 	if err != nil || len(s.Calls(model.RoleUtilizer)) != 0 || len(got.Cited) != 1 || len(got.Sections) != 1 {
@@ -227,7 +232,7 @@ func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
 func TestACoreBlockAloneIsEvidence(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleUtilizer, step(t, profileOf(section("core", line("Ana is a nurse.")))))
-	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: "x", Core: memory.Core{Content: "Ana is a nurse."}})
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: asked("x"), Core: memory.Core{Content: "Ana is a nurse."}})
 	if err != nil || len(got.Sections) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -236,7 +241,7 @@ func TestACoreBlockAloneIsEvidence(t *testing.T) {
 func TestProfileOfNothing(t *testing.T) {
 	s := llmtest.New(t)
 	p := newProfiler(t, s)
-	got, err := p.Profile(t.Context(), scope, recall.Evidence{Query: "x"})
+	got, err := p.Profile(t.Context(), scope, recall.Evidence{Query: asked("x")})
 	if err != nil || got.Sections != nil || s.Total() != 0 {
 		t.Errorf("without evidence: %+v, %v, %d calls", got, err, s.Total())
 	}
@@ -253,7 +258,7 @@ func TestProfileOfNothing(t *testing.T) {
 // A standing memory stays when the model's line about it has no room after others.
 func TestWhatStandsIsNotLostForOtherLines(t *testing.T) {
 	s := llmtest.New(t)
-	e := recall.Evidence{Query: "x", WordBudget: 24, Memories: []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},
+	e := recall.Evidence{Query: asked("x"), WordBudget: 24, Memories: []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},
 		CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is allergic to nuts.")}}
 	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is allergic to nuts.", Memories: []string{"id-1"}}}}
 	s.Script(model.RoleUtilizer, step(t, profileOf(

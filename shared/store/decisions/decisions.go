@@ -217,7 +217,7 @@ func (s *Store) find(ctx context.Context, scope memory.Scope, turns []memory.Tur
 				continue
 			}
 			if err := json.Unmarshal([]byte(text), &out[i]); err != nil {
-				return nil, errors.New("read a decision that is kept: it is none")
+				return nil, errors.New("read a stored decision: it has no known form")
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 		if text, ok := value.(string); ok {
 			var turns []memory.Turn
 			if err := json.Unmarshal([]byte(text), &turns); err != nil {
-				return nil, errors.New("read recent turns: they are none") // the decoder's error would quote the turns
+				return nil, errors.New("read recent turns: they have no known form") // the decoder's error would quote the turns
 			}
 			out[sessions[i]] = turns
 		}
@@ -270,7 +270,7 @@ func (s *Store) keep(
 	for _, session := range sessionsOf(turns) {
 		body, err := json.Marshal(recent[session])
 		if err != nil {
-			return errors.New("keep recent turns: they cannot be encoded")
+			return errors.New("store recent turns: cannot encode them")
 		}
 		last = append(last, hashed(session), body)
 	}

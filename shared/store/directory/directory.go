@@ -16,7 +16,7 @@ import (
 // Errors of a directory. Others are retryable, except the terminal errors of Valid and ValidTenant.
 var (
 	// ErrExists means that the tenant's id, the key's id, or its hash, is in use.
-	ErrExists = errors.New("exists already")
+	ErrExists = errors.New("already exists")
 	// ErrNotFound means that there is no such tenant, or no such key of the tenant.
 	ErrNotFound = errors.New("not found")
 	// ErrTooMany means that a tenant has MaxKeys keys.
@@ -78,7 +78,7 @@ func Valid(k access.Key) error {
 	case k.Tenant == "":
 		return fault.Terminal("tenant_id", "is empty")
 	case k.Hash == access.Hash{}, k.Hash == access.HashOf(""):
-		return fault.Terminal("hash", "is that of no key")
+		return fault.Terminal("hash", "is empty, or the hash of an empty key")
 	}
 	return nil
 }

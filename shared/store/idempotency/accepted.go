@@ -10,10 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
 
-// Ids of what was accepted are kept for a while, so that a turn, a session or an erasure that is on its way can be told from one that never
-// was: the services behind know neither. A set for each user and day holds a few bytes of the hash of each id.
+// The store keeps the ids of accepted turns, sessions and erasures for a while. They separate a pending item from an
+// unknown one, before the services behind the gateway have either. A set for each user and day holds a few bytes of the hash of each id.
 
-// Accepted is a kind of what was accepted.
+// Accepted is a kind of accepted item.
 type Accepted string
 
 // The kinds.
@@ -40,14 +40,14 @@ const (
 // memberBytes is how much of a hash is kept. Two ids of a user and a day that share it are taken for each other, which would need billions.
 const memberBytes = 8
 
-// NoteTurns notes that turns of a session were accepted, with what they say. token is that of Reused; where the user was erased since,
-// nothing is noted.
+// NoteTurns records accepted turns of a session with their texts. token comes from Reused. If the user was erased since then,
+// NoteTurns records nothing.
 func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error {
 	args := []any{string(token), (s.o.Keep + redisstore.Day).Milliseconds(), member(Session, session)}
 	for _, t := range turns {
 		args = append(args, member(Turn, t.ID), member(owned, t.ID), member(said, saying(session, t)))
 	}
-	out, err := s.run(ctx, "note what was accepted", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
+	out, err := s.run(ctx, "record accepted items", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
 	if err == nil && out[0] == erased {
 		err = redisstore.ErrErased
 	}
@@ -79,7 +79,7 @@ func (s *Store) Reused(
 	}
 	found := make([]*goredis.BoolSliceCmd, len(sets))
 	var read *goredis.SliceCmd
-	err = s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+	err = s.Pipelined(ctx, "look up accepted items", func(ctx context.Context, p goredis.Pipeliner) {
 		read = redisstore.ReadToken(ctx, p, s.FenceKey(scope))
 		for i := 0; i < len(sets) && len(asked) > 0; i++ {
 			found[i] = p.SMIsMember(ctx, sets[i], asked...)
@@ -107,7 +107,7 @@ func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id
 		sets = s.dates(erasureSets, scope)
 	}
 	var found []*goredis.BoolCmd
-	err := s.Pipelined(ctx, "look up what was accepted", func(ctx context.Context, p goredis.Pipeliner) {
+	err := s.Pipelined(ctx, "look up accepted items", func(ctx context.Context, p goredis.Pipeliner) {
 		for _, set := range sets {
 			found = append(found, p.SIsMember(ctx, set, member(kind, id)))
 		}
@@ -132,7 +132,7 @@ func (s *Store) dates(kind string, scope memory.Scope) []string {
 	return out
 }
 
-// key names what is kept of a user.
+// key returns the name of a user's set.
 func (s *Store) key(kind string, scope memory.Scope) string {
 	user := base64.RawURLEncoding.EncodeToString(redisstore.Digest(scope.Tenant, scope.User))
 	return s.Key(scope.Tenant, kind+":"+user)

@@ -32,12 +32,12 @@ const (
 
 // Reasons to refuse a request. Their texts describe the problem with the key.
 var (
-	ErrReused   = errors.New("was used before for another request")
-	ErrInFlight = errors.New("is of a request that is being carried out")
+	ErrReused   = errors.New("belongs to another request")
+	ErrInFlight = errors.New("belongs to a request that is still running")
 	ErrErased   = errors.New(
-		"is of a request that was carried out before the user was erased, its answer with it; a new request needs a new key",
+		"belongs to a request from before the erasure of the user, which also erased the answer: use a new key for a new request",
 	)
-	ErrForeign = errors.New("is of a request that was carried out for another API key, which alone is shown the answer")
+	ErrForeign = errors.New("belongs to a request of another API key, and only that key gets the answer")
 )
 
 // Options configure a Store. Zero values have defaults.
@@ -156,7 +156,7 @@ func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 	}
 	kept, err := c.store.run(ctx, "keep an answer", c.store.finish, []string{c.record.name}, c.token, sealed, c.store.o.Keep.Milliseconds())
 	if err == nil && kept[0] != claimed {
-		err = errors.New("keep an answer: the lease is over")
+		err = errors.New("store an answer: the lease has expired")
 	}
 	return err
 }

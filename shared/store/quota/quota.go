@@ -32,7 +32,7 @@ const logEvery = 10 * time.Second
 const memoriesFresh = 10 * time.Second
 
 // ErrAway means that Redis did not answer recently, and is not called.
-var ErrAway = errors.Join(errors.New("redis is away"), fault.ErrUnavailable)
+var ErrAway = errors.Join(errors.New("redis is unavailable"), fault.ErrUnavailable)
 
 // Options configure a Store. Zero values have defaults.
 type Options struct {
@@ -207,13 +207,13 @@ func (s *Store) note(ctx context.Context, err error) {
 	if err == nil {
 		if before {
 			s.loggedAt = time.Time{}
-			s.log.InfoContext(ctx, "Redis is back: limits hold again")
+			s.log.InfoContext(ctx, "Redis is available again: limits apply")
 		}
 		return
 	}
 	s.askAt = now.Add(s.pause)
 	if s.loggedAt.IsZero() || now.Sub(s.loggedAt) >= logEvery {
 		s.loggedAt = now
-		s.log.ErrorContext(ctx, "Redis is away: limits cannot be told", "error", err)
+		s.log.ErrorContext(ctx, "Redis is unavailable: limits are unknown", "error", err)
 	}
 }

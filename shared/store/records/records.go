@@ -201,7 +201,7 @@ func (s *Store) Flush(ctx context.Context) {
 }
 
 func (s *Store) write(ctx context.Context, w write) (written bool) {
-	err := w.run(context.WithoutCancel(ctx)) // what is begun is ended, within the timeout
+	err := w.run(context.WithoutCancel(ctx)) // a begun write ends, within the timeout
 	if err != nil {
 		s.lost.Add(ctx, 1)
 		s.o.Log.WarnContext(ctx, w.what+" is not recorded", "tenant", w.scope.Tenant, "error", err)
@@ -270,7 +270,7 @@ func (s *Store) Records(ctx context.Context, scope memory.Scope) ([]llm.Record, 
 		id, what := field[:len(field)-2], field[len(field)-1:]
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return nil, nil, errors.New("a count of outcomes is no number")
+			return nil, nil, errors.New("a count of outcomes is not a number")
 		}
 		o := fared[id]
 		switch what {
@@ -334,7 +334,7 @@ func unpack(body string, r *llm.Record) error {
 		return errors.New("it is not compressed")
 	}
 	if err := json.NewDecoder(io.LimitReader(z, maxRecord)).Decode(r); err != nil {
-		return errors.New("it is no record") // likewise
+		return errors.New("it is not a record") // likewise
 	}
 	return nil
 }

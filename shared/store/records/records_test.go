@@ -87,7 +87,7 @@ func kept(t *testing.T, addr string) {
 	fresh := verdict.Operations[0].New.ID
 	s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, nil, false)
 	s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, []string{fresh}, false)
-	for range 2 { // the caller says of the same recall what it saw, and says it again
+	for range 2 { // the caller reports the same recall twice
 		s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, []string{fresh}, true)
 	}
 	s.Fared(t.Context(), ines, "recall-2", []string{fresh}, nil, false)

@@ -20,7 +20,7 @@ import (
 const keepFence = 7 * Day
 
 // ErrErased means that the user was erased after the request began. Nothing was written.
-var ErrErased = errors.New("the user was erased meanwhile, nothing was kept of the request")
+var ErrErased = errors.New("the user was erased meanwhile, and the request stored nothing")
 
 // Token is the number of a store's erasures of a user at the begin of a request.
 type Token string

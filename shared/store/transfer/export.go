@@ -13,7 +13,7 @@ import (
 )
 
 // ErrChanged means that the bank was written during the export. The written data is not one consistent state.
-var ErrChanged = errors.New("the bank was written meanwhile: export it again")
+var ErrChanged = errors.New("the bank changed during the export: export it again")
 
 // pageSize is the number of objects per read from the bank.
 const pageSize = 200

@@ -15,9 +15,9 @@ import (
 // Errors of imports. Data written before them stays. An erasure allows another try.
 var (
 	// ErrNotEmpty means that the user already has data.
-	ErrNotEmpty = errors.New("the user's bank is not empty: only an empty one can be imported into")
+	ErrNotEmpty = errors.New("the user's bank is not empty: an import needs an empty bank")
 	// ErrOutOfStep means that the bank does not match the data of the previous pages.
-	ErrOutOfStep = errors.New("the bank holds something else than what was imported so far: somebody else writes it, or a line came twice")
+	ErrOutOfStep = errors.New("the bank differs from the imported lines: another writer changed it, or a line is repeated")
 )
 
 // Importer imports into empty banks. No other writer may write to the user's bank meanwhile.
@@ -84,7 +84,7 @@ func parseAll(lines []byte, first int) ([]Record, error) {
 		}
 		name, id := r.identity()
 		if before, twice := known[name+id]; twice {
-			return nil, at(number, name, "is that of line %d, too", before)
+			return nil, at(number, name, "is also the value of line %d", before)
 		}
 		known[name+id] = number
 		records = append(records, r)

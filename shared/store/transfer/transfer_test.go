@@ -262,7 +262,7 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 			"line 3: turn.caption",
 		},
 		"a session of tomorrow":  {text(head, entry, turn1, turn2, change(sess, "2026", "9026")), "line 5: session.formed_at"},
-		"the same session twice": {text(head, entry, sess, sess), "line 4: session.session_id: is that of line 3, too"},
+		"the same session twice": {text(head, entry, sess, sess), "line 4: session.session_id: is also the value of line 3"},
 		"a core of tomorrow": {
 			text(head, change(core, `"version":1`, `"version":1,"updated_at":"9026-03-01T12:00:00Z"`)),
 			"line 2: core.updated_at",
@@ -282,9 +282,9 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 		"more than it says":     {text(head, entry, change(entry, "0f8f", "1f8f")), "line 3: memory: is number 2"},
 		"the same entry twice": {
 			text(change(head, `"memories":1`, `"memories":2`), entry, entry),
-			"line 3: memory.id: is that of line 2, too",
+			"line 3: memory.id: is also the value of line 2",
 		},
-		"the same turn twice":     {text(head, entry, turn1, turn1), "line 4: turn.id: is that of line 3, too"},
+		"the same turn twice":     {text(head, entry, turn1, turn1), "line 4: turn.id: is also the value of line 3"},
 		"cut off":                 {text(head, entry, turn1), "line 4: is the end"},
 		"a line without an end":   {head + "\n" + entry + "\n" + strings.Repeat("x", transfer.MaxLine+2), "line 3: has more than"},
 		"control bytes in a user": {text(head, "\x00"), "line 2: cannot be read"},

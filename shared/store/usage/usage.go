@@ -213,7 +213,7 @@ func (c *Counter) Close(ctx context.Context) {
 	c.batch, c.waiting = nil, map[account]counts{}
 	if left > 0 {
 		c.lost.Add(ctx, left)
-		c.o.Log.ErrorContext(ctx, "usage that Redis did not take is lost", "count", left)
+		c.o.Log.ErrorContext(ctx, "usage is lost, because Redis did not accept it", "count", left)
 	}
 }
 
@@ -240,10 +240,10 @@ func (c *Counter) write(ctx context.Context) {
 func (c *Counter) note(ctx context.Context, err error) {
 	switch away := err != nil; {
 	case away && !c.away && ctx.Err() == nil:
-		c.o.Log.WarnContext(ctx, "Redis is away: usage waits to be counted", "error", err)
+		c.o.Log.WarnContext(ctx, "Redis is unavailable: usage counts wait", "error", err)
 		c.away = true
 	case !away && c.away:
-		c.o.Log.InfoContext(ctx, "Redis is back: usage is counted again")
+		c.o.Log.InfoContext(ctx, "Redis is available again: usage is counted")
 		c.away = false
 	}
 }

@@ -31,7 +31,7 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 		return 0, err
 	}
 	var counts []*goredis.IntCmd
-	err = s.Pipelined(ctx, "count what is kept of a user", func(ctx context.Context, p goredis.Pipeliner) {
+	err = s.Pipelined(ctx, "count the items of a user", func(ctx context.Context, p goredis.Pipeliner) {
 		counts = []*goredis.IntCmd{p.HLen(ctx, s.UserKey(scope, "items")), p.ZCard(ctx, s.UserKey(scope, "done"))}
 		for _, name := range sessions {
 			counts = append(counts, p.LLen(ctx, s.sessionKey(scope, name)))

@@ -64,7 +64,7 @@ func conditionsOf(key string, wanted any) ([]condition, error) {
 	var out []condition
 	for operator, operand := range object {
 		if operators[operator] == nil && operator != opEqual && operator != opNotEqual {
-			return nil, fault.Terminal("filter", "has an operator that is none of $eq, $ne, $gt, $gte, $lt and $lte")
+			return nil, fault.Terminal("filter", "has an unknown operator, want $eq, $ne, $gt, $gte, $lt or $lte")
 		}
 		out = append(out, condition{key, operator, operand})
 	}

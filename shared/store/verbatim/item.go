@@ -102,7 +102,7 @@ func checkLabels(field string, labels []string) error {
 			return fault.Terminal(at, "is %d bytes long, want 1 to %d", len(label), MaxLabel)
 		}
 		if strings.Contains(label, ".") {
-			return fault.Terminal(at, "has a dot, which no label has")
+			return fault.Terminal(at, "has a dot, want a label without one")
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (p Put) Check() error {
 		return err
 	}
 	if p.TTL != 0 && (p.TTL < MinTTL || p.TTL > MaxTTL) {
-		return fault.Terminal("ttl_seconds", "is not of %.0f to %.0f", MinTTL.Seconds(), MaxTTL.Seconds())
+		return fault.Terminal("ttl_seconds", "is out of range, want %.0f to %.0f", MinTTL.Seconds(), MaxTTL.Seconds())
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.To
 	}
 	switch n, _ := kept.Int(); n {
 	case 0:
-		return fmt.Errorf("%w: the user has %d items, which is the most: delete some", ErrManyItems, MaxItems)
+		return fmt.Errorf("%w: the user has %d items, which is the maximum: delete some", ErrManyItems, MaxItems)
 	case -1:
 		return ErrQuota
 	case -2:
@@ -148,7 +148,7 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil { // the next round tries again
-				s.o.Log.ErrorContext(ctx, "verbatim items that have expired are not removed", "error", err)
+				s.o.Log.ErrorContext(ctx, "cannot remove expired verbatim items", "error", err)
 			}
 		}
 	}
@@ -174,13 +174,13 @@ func (s *Store) sweep(ctx context.Context) error {
 
 // sweepTenant removes some expired items of a tenant. There may be more.
 func (s *Store) sweepTenant(ctx context.Context, tenant string) (more bool, err error) {
-	due, err := s.Eval(ctx, "find what has expired", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
+	due, err := s.Eval(ctx, "find expired items", s.scripts.due, []string{s.Key(tenant, "due")}, sweptUsers)
 	if err != nil {
 		return false, err
 	}
 	users, err := due.StringSlice()
 	if err != nil {
-		return false, unreadable("find what has expired", err)
+		return false, unreadable("find expired items", err)
 	}
 	for _, user := range users {
 		if _, err := s.Eval(ctx, "sweep", s.scripts.sweep, s.itemKeys(tenant, user), user, sweptItems); err != nil {

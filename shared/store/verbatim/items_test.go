@@ -528,9 +528,9 @@ func TestLimits(t *testing.T) {
 		{Put{Name: Name{Namespace{"a", "b.c"}, "k"}, Value: value}, "namespace[1]", "has a dot"},
 		{Put{Name: Name{labels(1), ""}, Value: value}, "key", "is 0 bytes long"},
 		{Put{Name: Name{labels(1), x(1025)}, Value: value}, "key", "is 1025 bytes long"},
-		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: time.Second - 1}, "ttl_seconds", "is not of 1 to 315360000"},
-		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: -time.Second}, "ttl_seconds", "is not of"},
-		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: MaxTTL + 1}, "ttl_seconds", "is not of"},
+		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: time.Second - 1}, "ttl_seconds", "is out of range, want 1 to 315360000"},
+		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: -time.Second}, "ttl_seconds", "is out of range"},
+		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: MaxTTL + 1}, "ttl_seconds", "is out of range"},
 	} {
 		invalid(t, k.Put(t.Context(), ines, k.token(ines), c.put), c.field, c.detail)
 		if c.field == "ttl_seconds" {

@@ -138,7 +138,7 @@ func (f *Found) hold(item Item, updated string, size int, c *content, most int) 
 		return nil
 	}
 	if f.scanned += size; f.scanned > most {
-		f.err = fmt.Errorf("%w: more than %d MiB would have to be read: give a longer namespace_prefix", ErrTooLarge, MaxScan>>20)
+		f.err = fmt.Errorf("%w: the search would read more than %d MiB: give a longer namespace_prefix", ErrTooLarge, MaxScan>>20)
 		return nil
 	}
 	score, matches, err := f.match(c)

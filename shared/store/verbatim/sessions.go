@@ -69,11 +69,11 @@ func (s *Store) Append(
 	}
 	switch out {
 	case "sessions":
-		return 0, fmt.Errorf("%w: the user has %d sessions, which is the most: clear some", ErrManySessions, MaxSessions)
+		return 0, fmt.Errorf("%w: the user has %d sessions, which is the maximum: clear some", ErrManySessions, MaxSessions)
 	case "tenant":
 		return 0, ErrQuota
 	case "items":
-		return 0, fmt.Errorf("%w: the session would have more than %d items, which is the most: clear it, or begin another one",
+		return 0, fmt.Errorf("%w: the session would have more than %d items, which is the maximum: clear it, or begin another one",
 			ErrManyItems, MaxSessionItems)
 	}
 	count, err := strconv.Atoi(out)

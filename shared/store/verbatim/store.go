@@ -34,7 +34,7 @@ var (
 	ErrQuota    = errors.New("the tenant has too many items")
 	ErrTooLarge = errors.New("that is too large")
 	// ErrBusy means that the caller should retry after RetrySearch.
-	ErrBusy = errors.New("too many searches of the tenant wait for each other")
+	ErrBusy = errors.New("too many searches of the tenant wait")
 )
 
 // Options configure a Store. Zero values have defaults.
@@ -110,7 +110,7 @@ func (s *Store) itemKeys(tenant, userHash string) []string {
 }
 
 // errForm means that the data in Redis has an unknown form.
-var errForm = errors.New("what is kept is in no form that is known")
+var errForm = errors.New("the stored data has no known form")
 
 // unreadable returns the error for data in an unknown form. err may have details.
 func unreadable(what string, err error) error {

@@ -37,8 +37,8 @@ const (
 var (
 	ErrNotFound = errors.New("there is no such webhook")
 	ErrNoLetter = errors.New("there is no such dead letter of the webhook")
-	ErrMany     = fmt.Errorf("the tenant has %d webhooks, the most there may be", MaxEndpoints)
-	ErrChanged  = errors.New("the webhook is being changed by others, try again")
+	ErrMany     = fmt.Errorf("the tenant has %d webhooks, which is the maximum", MaxEndpoints)
+	ErrChanged  = errors.New("other calls change the webhook, try again")
 )
 
 // Options configure a Store. Zero values have defaults.

@@ -13,7 +13,7 @@ import (
 
 // ErrConflict means that another writer has changed the tenant's weights. The caller loads them again and repeats its
 // decision.
-var ErrConflict = errors.New("the weights were changed by somebody else")
+var ErrConflict = errors.New("another writer changed the weights")
 
 // Record is the stored data of a tenant.
 type Record struct {

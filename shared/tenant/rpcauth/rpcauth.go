@@ -23,7 +23,7 @@ const (
 // The reasons for refusal. They never repeat the sent key, because it may be a key with a typing error.
 var (
 	errMissing = errors.New("the Authorization header is missing, want `Authorization: Bearer KEY` with the API key of your tenant")
-	errSeveral = errors.New("there are several Authorization headers, want one `Authorization: Bearer KEY`")
+	errSeveral = errors.New("the request has several Authorization headers, want one `Authorization: Bearer KEY`")
 	errScheme  = errors.New("the Authorization header is not of the form `Bearer KEY`")
 	errUnknown = errors.New("the API key is not known: check that it is complete and has not been revoked")
 )

@@ -74,7 +74,7 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if least := len(before) + len(after); e.most <= least {
 		return nil, fault.Terminal(
 			"folder",
-			"%s is for texts of at most %d tokens, want more than the %d that stand around each",
+			"%s is for texts of at most %d tokens, want more than the %d tokens around each text",
 			folder,
 			e.most,
 			least,
@@ -101,7 +101,7 @@ func first(folder string, names ...string) (data []byte, at string, err error) {
 		}
 	}
 	if err != nil {
-		return nil, at, fault.Terminal("folder", "%s has no %s that can be read: %w", folder, strings.Join(names, " or "), err)
+		return nil, at, fault.Terminal("folder", "%s has no readable %s: %w", folder, strings.Join(names, " or "), err)
 	}
 	return data, at, nil
 }
@@ -139,7 +139,7 @@ func longest(folder string) (int, error) {
 	case model.Positions > 0 || sentences.Length > 0:
 		return max(model.Positions, sentences.Length), nil
 	}
-	return 0, fault.Terminal("folder", "%s does not say how long a text may be, want max_position_embeddings in config.json "+
+	return 0, fault.Terminal("folder", "%s has no maximum length of a text, want max_position_embeddings in config.json "+
 		"or max_seq_length in sentence_bert_config.json", folder)
 }
 

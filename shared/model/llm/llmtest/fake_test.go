@@ -13,9 +13,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/recall"
 	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
 )
+
+func asked(text string) query.Query { return query.Understand(query.Input{Text: text, Now: start}) }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -111,7 +114,7 @@ func TestTheFakeModelCarriesAConversationThrough(t *testing.T) {
 		t.Errorf("the same session again made %d memories, want 2", len(again))
 	}
 
-	e := recall.Evidence{Query: "What is the name of my dog?", Now: start, Memories: bank, Window: conversation()[3:4], WordBudget: 80}
+	e := recall.Evidence{Query: asked("What is the name of my dog?"), Memories: bank, Window: conversation()[3:4], WordBudget: 80}
 	profile, err := p.profiler.Profile(t.Context(), scope, e)
 	if err != nil || len(profile.Sections) != 3 || len(profile.Cited) != 2 {
 		t.Fatalf("profile is %+v, error %v", profile, err)
@@ -120,7 +123,7 @@ func TestTheFakeModelCarriesAConversationThrough(t *testing.T) {
 	if err != nil || a.Abstained || len(a.Cited) != 1 || a.Cited[0] != bank[0].ID || !strings.Contains(a.Text, "Bruno") {
 		t.Errorf("answer is %+v, error %v", a, err)
 	}
-	e.Query = "Which violin concert did we visit?"
+	e.Query = asked("Which violin concert did we visit?")
 	if a, err = p.generator.Answer(t.Context(), scope, e, profile); err != nil || !a.Abstained {
 		t.Errorf("answer is %+v, error %v, want an abstention", a, err)
 	}

@@ -50,7 +50,7 @@ func Decode(schema Schema, answer string, out any) error {
 func fit(schema Schema, data []byte, strict bool) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, Faultf("the answer is no JSON that can be read")
+		return nil, Faultf("the answer is no readable JSON")
 	}
 	v, err := schema.root.fit("$", v, strict)
 	if err != nil {

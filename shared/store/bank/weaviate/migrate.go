@@ -17,7 +17,7 @@ import (
 // metaID is the id of the only object of the meta collection.
 const metaID = "6d6e656d-6500-5000-8000-000000000001"
 
-var errNoClass = errors.New("it is not there")
+var errNoClass = errors.New("it does not exist")
 
 // migrate creates the collections and adds missing properties. Replicas may race: the slower one finds the
 // collections of the faster one.
@@ -42,8 +42,8 @@ func (b *Bank) migrate(ctx context.Context) error {
 		r := have.ReplicationConfig
 		b.replicated = b.replicated || r != nil && r.Factor > 1
 		if r != nil && b.collections.replicas > 0 && r.Factor != want.ReplicationConfig.Factor {
-			b.warnings = append(b.warnings, fmt.Sprintf("the collection %s has %d replicas, MNEME_WEAVIATE_REPLICAS is %d: "+
-				"a collection that exists keeps its own", want.Class, r.Factor, b.collections.replicas))
+			b.warnings = append(b.warnings, fmt.Sprintf("the collection %s has %d replicas, but MNEME_WEAVIATE_REPLICAS is %d: "+
+				"an existing collection keeps its number", want.Class, r.Factor, b.collections.replicas))
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (b *Bank) checkEmbedding(ctx context.Context, model string) error {
 	}
 	if stored.model != model || stored.dimension != b.dimension {
 		return fault.Terminal("embedding", "%w: the bank %s holds vectors of %q with %d dimensions, configured is %q with %d; "+
-			"configure the former, or form the memories anew in a bank with another MNEME_WEAVIATE_PREFIX",
+			"configure the bank's model, or form the memories again in a bank with another MNEME_WEAVIATE_PREFIX",
 			bank.ErrEmbeddingMismatch, b.collections.prefix, stored.model, stored.dimension, model, b.dimension)
 	}
 	if stored.schemaVersion < schemaVersion {

@@ -174,7 +174,7 @@ func TestOpenSaysHowCollectionsAreReplicated(t *testing.T) {
 		t.Errorf("got %+v, want %+v", made.ReplicationConfig, want)
 	}
 	cfg.Replicas = 3
-	if got := openBank(t, cfg).Warnings(); len(got) != 6 || !strings.Contains(got[0], "has 1 replicas, MNEME_WEAVIATE_REPLICAS is 3") {
+	if got := openBank(t, cfg).Warnings(); len(got) != 6 || !strings.Contains(got[0], "has 1 replicas, but MNEME_WEAVIATE_REPLICAS is 3") {
 		t.Errorf("got %q, want both numbers of each collection", got)
 	}
 	cfg.Replicas = 1

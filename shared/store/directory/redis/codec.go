@@ -77,13 +77,13 @@ func decodeKey(hash, body, used string) (access.Key, error) {
 	}
 	digits, err := hex.DecodeString(hash)
 	if err != nil || len(digits) != len(k.Hash) {
-		return access.Key{}, fmt.Errorf("decode key %q: its hash is none", b.ID)
+		return access.Key{}, fmt.Errorf("decode key %q: its hash is malformed", b.ID)
 	}
 	k.Hash = access.Hash(digits)
 	if used != "" {
 		ms, err := strconv.ParseInt(used, 10, 64)
 		if err != nil {
-			return access.Key{}, fmt.Errorf("decode key %q: when it was used: %w", b.ID, err)
+			return access.Key{}, fmt.Errorf("decode key %q: the time of its last use: %w", b.ID, err)
 		}
 		k.LastUsedAt = time.UnixMilli(ms).UTC()
 	}

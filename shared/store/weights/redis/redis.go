@@ -103,19 +103,19 @@ func (s *Store) Known(ctx context.Context, scope memory.Scope, eventIDs []string
 	}
 	recent := pipe.ZCount(ctx, key, "("+strconv.FormatInt(since.UnixMilli(), 10), "+inf")
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-		return weights.Known{}, fmt.Errorf("read what was learned from: %w", err)
+		return weights.Known{}, fmt.Errorf("read the learned reports: %w", err)
 	}
 	for i, score := range scores {
 		switch err := score.Err(); {
 		case err == nil:
 			k.Seen[i] = true
 		case !errors.Is(err, goredis.Nil):
-			return weights.Known{}, fmt.Errorf("read what was learned from: %w", err)
+			return weights.Known{}, fmt.Errorf("read the learned reports: %w", err)
 		}
 	}
 	k.Recent = int(recent.Val())
 	if err := recent.Err(); err != nil {
-		return weights.Known{}, fmt.Errorf("count what was learned from: %w", err)
+		return weights.Known{}, fmt.Errorf("count the learned reports: %w", err)
 	}
 	return k, nil
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/recall/intent"
+	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var now = time.Date(2024, 6, 12, 15, 0, 0, 0, time.UTC)
@@ -30,7 +31,7 @@ func TestReadTellsPresentPastAndEvents(t *testing.T) {
 		"Who did Iris meet at the airport?":                 intent.Event,
 		"Why did Iris cancel the party?":                    intent.Event,
 	} {
-		if r := m.Read(question, now); r.Likeliest() != want || r.Past != (want == intent.Past) {
+		if r := m.Read(question, text.Dates(question, now), now); r.Likeliest() != want || r.Past != (want == intent.Past) {
 			t.Errorf("%s: read as %s %.2f, past %v; want %s", question, r.Likeliest(), r.Probabilities, r.Past, want)
 		}
 	}
@@ -44,12 +45,12 @@ func TestADateIsAskedAboutOrOnlyNamed(t *testing.T) {
 		"Since 2019, where do I work?":                       false,
 		"I bought a bicycle in 2019. How much is a new one?": false,
 	} {
-		r := m.Read(question, now)
+		r := m.Read(question, text.Dates(question, now), now)
 		if len(r.Dates) != 1 || r.Dates[0].Asked != asked || r.Past != asked || r.At.IsZero() == asked {
 			t.Errorf("%s: %+v, want asked %v", question, r, asked)
 		}
 	}
-	if r := m.Read("Where will I be in July 2024?", now); len(r.Dates) != 0 || r.Past {
+	if r := m.Read("Where will I be in July 2024?", text.Dates("Where will I be in July 2024?", now), now); len(r.Dates) != 0 || r.Past {
 		t.Errorf("a time to come: %+v", r)
 	}
 }
@@ -75,7 +76,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, question string) {
-		r := intent.Trained().Read(question, now)
+		r := intent.Trained().Read(question, text.Dates(question, now), now)
 		sum := 0.0
 		for _, p := range r.Probabilities {
 			sum += p
@@ -93,7 +94,7 @@ func BenchmarkRead(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				m.Read(question, now)
+				m.Read(question, text.Dates(question, now), now)
 			}
 		})
 	}

@@ -1,6 +1,4 @@
-// Package conversation reads a query together with the messages before it. For example, "and for her?" asks about
-// the subject of those messages. The package is pure and takes any input. A query without messages stays unchanged.
-package conversation
+package query
 
 import (
 	"cmp"
@@ -34,58 +32,47 @@ const (
 	spelled = 800
 )
 
-// Part is a run of words to search for, with its weight. The query itself has weight 1.
-type Part struct {
-	Text   string
-	Weight float32
-}
-
-// Reading is a query together with the conversation that explains it.
-type Reading struct {
-	// Parts are the texts to search for. The query is first, with weight 1. Parts of the conversation follow by
-	// descending weight.
-	Parts []Part
-	// People are the people that the pronouns of the query may mean. It is empty where the query has no pronoun, or
-	// no message names a person.
-	People string
-	// Text is the query, followed by the conversation that it needs, as one text. A reader of the beginning alone
-	// gets the query.
-	Text string
-	// Question is the text that shows by its form the kind of answer, such as a time. A query that asks nothing
-	// itself ("And Ana?") comes after the question before it.
-	Question string
-}
-
-// Read reads a query with the messages before it, oldest first. It skips a last message that equals the query.
-func Read(query string, messages []memory.Message) Reading {
-	out := Reading{Parts: []Part{{query, 1}}, Text: query, Question: query}
-	messages = before(query, messages)
+// resolve reads the references of the query, whose own phrase is self, to the messages before it.
+func (q *Query) resolve(self Phrase) {
+	q.Parts, q.Resolved, q.Question = []Part{{self, 1}}, q.Text, self
+	messages := before(q.Text, q.Messages)
 	if len(messages) == 0 {
-		return out
+		return
 	}
-	q := readForm(query)
+	f := readForm(self)
 	discount := plain
-	if q.points {
+	if f.points {
 		discount = pointing
 	}
-	discount *= math.Exp(-ownWord * q.own)
-	items := q.pick(messages)
+	discount *= math.Exp(-ownWord * f.own)
+	items := f.pick(messages)
 	for i, m := range slices.Backward(messages) {
 		weight := discount * math.Pow(back, float64(len(messages)-1-i)) * share(m.Role)
 		if weight < least || items != nil && i == len(messages)-1 { // the query names one item of this list
 			continue
 		}
-		said := text.Cut(m.Content, opening)
-		out.Parts = append(out.Parts, Part{said, float32(weight * diluted(said))})
+		q.addPart(text.Cut(m.Content, opening), weight)
 	}
-	people := q.people(messages)
+	people := f.people(messages)
 	for _, s := range append(items, people...) {
-		out.Parts = append(out.Parts, Part{s, float32(meant * diluted(s))})
+		q.addPart(s, meant)
 	}
-	out.People = strings.Join(people, " ")
-	out.Text, out.Question = q.spell(out.Parts, messages)
-	slices.SortStableFunc(out.Parts[1:], func(a, b Part) int { return cmp.Compare(b.Weight, a.Weight) })
-	return out
+	if len(people) > 0 {
+		q.People = phraseOf(strings.Join(people, " "))
+	}
+	q.Resolved = f.spell(q.Parts)
+	if f.bare {
+		if previous := lastOfUser(messages); previous != "" {
+			q.Question = phraseOf(previous + " " + q.Text)
+		}
+	}
+	slices.SortStableFunc(q.Parts[1:], func(a, b Part) int { return cmp.Compare(b.Weight, a.Weight) })
+}
+
+// addPart adds a part of the conversation. The weight of each word falls with the number of words.
+func (q *Query) addPart(said string, weight float64) {
+	diluted := min(1, fullWords/float64(max(1, len(text.SearchTerms(said)))))
+	q.Parts = append(q.Parts, Part{phraseOf(said), float32(weight * diluted)})
 }
 
 // before removes the query itself from the messages, and the messages beyond reach.
@@ -106,15 +93,9 @@ func share(role memory.Role) float64 {
 	return 1
 }
 
-// diluted returns the weight of each word of a message. It falls with the number of words.
-func diluted(said string) float64 {
-	return min(1, fullWords/float64(max(1, len(text.SearchTerms(said)))))
-}
-
 // form is the form of a query.
 type form struct {
-	query string
-	words []text.Word
+	Phrase
 	// own counts the content words that describe the subject of the query. A name says only who the query is about,
 	// so it counts half.
 	own float64
@@ -137,21 +118,21 @@ const (
 	named = 0.5
 )
 
-func readForm(query string) form {
-	f := form{query: query, words: text.Words(query)}
+func readForm(p Phrase) form {
+	f := form{Phrase: p}
 	content, asks := 0, false
-	for i, w := range f.words {
+	for i, w := range f.Words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		if f.own < ownEnough {
 			f.points = f.points || pointers[lower] || i == 0 && openers[lower]
 			if f.place == 0 {
-				f.place, f.among = placeAt(query, f.words, i)
+				f.place, f.among = placeAt(p, i)
 			}
 			f.she, f.he, f.they = f.she || female[lower] == pronoun, f.he || male[lower] == pronoun, f.they || plural[lower]
 		}
 		switch {
-		case text.IsFiller(query, f.words, i), vague[lower]:
-		case isName(query, f.words, i):
+		case text.IsFiller(p.Text, p.Words, i), vague[lower]:
+		case isName(p, i):
 			f.own += named
 		default:
 			f.own++
@@ -159,25 +140,27 @@ func readForm(query string) form {
 		}
 		asks = asks || askers[lower]
 	}
-	f.bare = content == 0 || content == 1 && !asks && openers[f.words[0].Lower]
+	f.bare = content == 0 || content == 1 && !asks && openers[p.Words[0].Lower]
 	return f
 }
 
-// spell writes the query, followed by the conversation that it needs.
-func (q form) spell(parts []Part, messages []memory.Message) (whole, question string) {
-	whole, question = q.query, q.query
-	for _, p := range parts[1:] { // the nearest first
-		if whole += " " + p.Text; len(whole) > len(q.query)+spelled {
+// spell writes the query, followed by the conversation that it needs. The nearest message comes first.
+func (f form) spell(parts []Part) string {
+	whole := f.Text
+	for _, p := range parts[1:] {
+		if whole += " " + p.Text; len(whole) > len(f.Text)+spelled {
 			break
 		}
 	}
-	if !q.bare {
-		return whole, question
-	}
+	return whole
+}
+
+// lastOfUser returns the user's last message. It is empty without one.
+func lastOfUser(messages []memory.Message) string {
 	for _, m := range slices.Backward(messages) {
 		if m.Role == memory.RoleUser {
-			return whole, m.Content + " " + q.query
+			return m.Content
 		}
 	}
-	return whole, question
+	return ""
 }

@@ -1,76 +1,76 @@
-package text
+package query
 
-import "strings"
+import (
+	"strings"
 
-// WhenNoun reports whether a question about a time is answered by a date for this lower-case noun, and not by the
-// noun itself.
-func WhenNoun(lower string) bool { return whenNouns[lower] }
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// IsTimeNoun reports whether a lower-case English noun stands for a time. A date answers a question with such a noun,
+// and not the noun itself.
+func IsTimeNoun(lower string) bool { return timeNouns[lower] }
 
 var (
-	whenNouns = WordSet("date year month day time long ago")
+	timeNouns = text.WordSet("date year month day time long ago")
 	// askedTimes after "what" or "which" ask for a time. So do datedTimes if no word says of what.
-	askedTimes = WordSet("date dates year month week weekend day time")
-	datedTimes = WordSet("date dates")
+	askedTimes = text.WordSet("date dates year month week weekend day time")
+	datedTimes = text.WordSet("date dates")
 	// occasions are times after a verb of telling: "tell me the year she left". A day or a time there may be an
 	// experience.
-	occasions = WordSet("year month week")
+	occasions = text.WordSet("year month week")
 	// askedHow after "how" do.
-	askedHow = WordSet("long soon recently")
-	// openers may stand between the two: "what was the exact date".
-	openers = WordSet("is was were are will be the her his their my our your its exact precise")
+	askedHow = text.WordSet("long soon recently")
+	// fillers may stand between the question word and the time: "what was the exact date".
+	fillers = text.WordSet("is was were are will be the her his their my our your its exact precise")
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
-	auxiliaries = WordSet(`is was were are am be did do does has have had will would can could shall should may might must
+	auxiliaries = text.WordSet(`is was were are am be did do does has have had will would can could shall should may might must
 isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
 	// measures may come in between, or be the whole rest. placings come with their object: "when in May did she".
-	measures = WordSet("exactly precisely roughly approximately again please")
-	placings = WordSet("in on about around")
-	// questionWords other than "when" ask for something else.
-	questionWords = WordSet("what what's which who who's whom whose where where's why how how's")
+	measures = text.WordSet("exactly precisely roughly approximately again please")
+	placings = text.WordSet("in on about around")
 	// wondering words lead up to a question within another: "do you know when she left".
-	wondering = WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
+	wondering = text.WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
 wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
 asking since until till by from`)
 	// telling words are the asking words with a hearer: "tell her when", but not "know her when".
-	telling = WordSet("tell tells told remind ask asks asked asking")
-	hearers = WordSet("me us you him her them everybody everyone")
+	telling = text.WordSet("tell tells told remind ask asks asked asking")
+	hearers = text.WordSet("me us you him her them everybody everyone")
 	// begging words lead up to a wanted date, in addition to the wondering ones: "give me the date of".
-	begging = WordSet("give send show need needs want wants like have got")
+	begging = text.WordSet("give send show need needs want wants like have got")
 	// addressed words may stand between these and the question.
-	addressed = WordSet("again just exactly of about please")
+	addressed = text.WordSet("again just exactly of about please")
 	// ownForms begin sentences about the speaker's knowledge.
-	ownForms = WordSet("i we i've we've i'll we'll")
-	// pronouns are subjects directly before a verb. pasts are past verbs, in addition to verbs that end in -ed.
-	pronouns = WordSet("i you he she it we they")
-	pasts    = WordSet(`was were had did went got left came began took met made found bought knew said told saw gave heard felt became kept
+	ownForms = text.WordSet("i we i've we've i'll we'll")
+	// pasts are past verbs, in addition to verbs that end in -ed.
+	pasts = text.WordSet(`was were had did went got left came began took met made found bought knew said told saw gave heard felt became kept
 ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold spent sent built quit`)
 )
 
 // clause is a sentence of a text, to be looked at word by word.
 type clause struct {
 	said  string
-	words []Word
+	words []text.Word
 	// all are the words of the text. from is the first word of the sentence.
-	all  []Word
+	all  []text.Word
 	from int
 	// asks is whether the sentence ends in a question mark, open whether in nothing at all.
 	asks, open bool
 }
 
-// AsksWhen recognises, by their words, questions about a time, in any sentence of a text. words are the words of
-// said.
-func AsksWhen(said string, words []Word) bool {
-	for start := 0; start < len(words); {
+// asksWhen reports whether an English text asks for a time, in any of its sentences.
+func asksWhen(p Phrase) bool {
+	for start := 0; start < len(p.Words); {
 		end := start + 1
-		for end < len(words) && !strings.ContainsAny(said[words[end-1].End:words[end].Start], ".!?;\n") {
+		for end < len(p.Words) && !strings.ContainsAny(p.Text[p.Words[end-1].End:p.Words[end].Start], ".!?;\n") {
 			end++
 		}
-		rest := len(said)
-		if end < len(words) {
-			rest = words[end].Start
+		rest := len(p.Text)
+		if end < len(p.Words) {
+			rest = p.Words[end].Start
 		}
-		stop := said[words[end-1].End:rest]
+		stop := p.Text[p.Words[end-1].End:rest]
 		c := clause{
-			said: said, words: words[start:end], all: words, from: start,
+			said: p.Text, words: p.Words[start:end], all: p.Words, from: start,
 			asks: strings.Contains(stop, "?"), open: !strings.ContainsAny(stop, ".!;"),
 		}
 		if c.asksWhen() {
@@ -100,19 +100,19 @@ func (c clause) asksWhen() bool {
 				return true
 			}
 		}
-		other = other || questionWords[w.Lower]
+		other = other || text.IsQuestionWord(w.Lower)
 	}
 	return false
 }
 
-func isWhen(w Word) bool { return strings.TrimSuffix(w.Lower, "'s") == "when" }
+func isWhen(w text.Word) bool { return strings.TrimSuffix(w.Lower, "'s") == "when" }
 
-func isWhich(w Word) bool {
+func isWhich(w text.Word) bool {
 	word := strings.TrimSuffix(w.Lower, "'s")
 	return word == "what" || word == "which"
 }
 
-func asksHow(before []Word) bool {
+func asksHow(before []text.Word) bool {
 	for _, w := range before {
 		if w.Lower == "how" {
 			return true
@@ -123,7 +123,7 @@ func asksHow(before []Word) bool {
 
 // auxiliary reports whether word i is a verb that asks, and no name that looks like one.
 func (c clause) auxiliary(i int) bool {
-	return auxiliaries[c.words[i].Lower] && !IsNamesake(c.said, c.all, c.from+i)
+	return auxiliaries[c.words[i].Lower] && !text.IsNamesake(c.said, c.all, c.from+i)
 }
 
 // between returns the text between word i and the word before it.
@@ -157,7 +157,7 @@ func (c clause) opensWhen(at int) bool {
 	case c.auxiliary(next):
 		return true
 	}
-	return next+1 < len(c.words) && isJoint(c.words[next]) && questionWords[c.words[next+1].Lower]
+	return next+1 < len(c.words) && isJoint(c.words[next]) && text.IsQuestionWord(c.words[next+1].Lower)
 }
 
 func (c clause) afterMeasures(i int) int {
@@ -167,11 +167,11 @@ func (c clause) afterMeasures(i int) int {
 	return i
 }
 
-func isJoint(w Word) bool { return w.Lower == "and" || w.Lower == "or" }
+func isJoint(w text.Word) bool { return w.Lower == "and" || w.Lower == "or" }
 
 // besideQuestion reports whether "when" is part of a double question: "where and when".
 func (c clause) besideQuestion(at int) bool {
-	return at > 1 && isJoint(c.words[at-1]) && questionWords[c.words[at-2].Lower]
+	return at > 1 && isJoint(c.words[at-1]) && text.IsQuestionWord(c.words[at-2].Lower)
 }
 
 // endsInWhen reports whether the question comes at the end of a sentence: "she left when?".
@@ -186,7 +186,7 @@ func (c clause) isBareWhen(at int) bool {
 		return false
 	}
 	for i := at + 1; i < len(c.words); i++ {
-		if strings.ContainsAny(c.between(i), ",:") || questionWords[c.words[i].Lower] || c.auxiliary(i) {
+		if strings.ContainsAny(c.between(i), ",:") || text.IsQuestionWord(c.words[i].Lower) || c.auxiliary(i) {
 			return false
 		}
 	}
@@ -240,9 +240,9 @@ func (c clause) wondersWhen(at int) bool {
 func (c clause) isErrand(at int) bool {
 	verb := at + 2
 	if at+1 < len(c.words) {
-		if subject, _, short := strings.Cut(c.words[at+1].Lower, "'"); pronouns[subject] && short {
+		if subject, _, short := strings.Cut(c.words[at+1].Lower, "'"); text.IsSubjectPronoun(subject) && short {
 			verb = at + 1
-		} else if !pronouns[subject] && !c.words[at+1].Capital {
+		} else if !text.IsSubjectPronoun(subject) && !c.words[at+1].Capital {
 			return false
 		}
 	}
@@ -250,7 +250,7 @@ func (c clause) isErrand(at int) bool {
 		return false
 	}
 	for i := verb + 2; i+1 < len(c.words); i++ {
-		if next := c.words[i+1]; c.words[i].Lower == "to" && !next.Capital && !next.Number && !IsStopWord(next.Lower) {
+		if next := c.words[i+1]; c.words[i].Lower == "to" && !next.Capital && !next.Number && !text.IsStopWord(next.Lower) {
 			return true
 		}
 	}
@@ -263,7 +263,7 @@ func (c clause) asksTime(at int) bool {
 	dated := datedTimes[c.words[at].Lower]
 	from := at - 1
 	if dated || c.isSpecified(at) {
-		for from >= 0 && openers[c.words[from].Lower] {
+		for from >= 0 && fillers[c.words[from].Lower] {
 			from--
 		}
 	}
@@ -280,7 +280,7 @@ func (c clause) asksTime(at int) bool {
 	if from == at-1 {
 		return false // no article: not one that the two of them know of
 	}
-	for k := at - 1; k > from; k-- { // behind a verb it is no object of the one who asks
+	for k := at - 1; k > from; k-- { // behind a verb it is no object of the speaker
 		if auxiliaries[c.words[k].Lower] {
 			return false
 		}
@@ -301,7 +301,7 @@ func (c clause) isSpecified(at int) bool {
 		return false
 	}
 	next := c.words[at+1]
-	return next.Lower == "of" || next.Lower == "that" || next.Lower == "when" || next.Capital || pronouns[next.Lower]
+	return next.Lower == "of" || next.Lower == "that" || next.Lower == "when" || next.Capital || text.IsSubjectPronoun(next.Lower)
 }
 
 // tells reports whether a verb follows: "the date of her exam was moved".
@@ -320,13 +320,13 @@ func (c clause) tells(at int) bool {
 func (c clause) isCompound(at int, opens bool) bool {
 	const longest = 2
 	for i := at + 1; i <= at+longest && i < len(c.words); i++ {
-		if w := c.words[i]; w.Capital || w.Number || IsStopWord(w.Lower) || IsTimeWord(w) || strings.ContainsAny(c.between(i), ",:") {
+		if w := c.words[i]; w.Capital || w.Number || text.IsStopWord(w.Lower) || text.IsTimeWord(w) || strings.ContainsAny(c.between(i), ",:") {
 			return false
 		}
 		switch {
 		case i+1 == len(c.words):
 			return opens && i == at+1
-		case opens && c.auxiliary(i+1), i == at+1 && (c.words[i+1].Capital || pronouns[c.words[i+1].Lower]):
+		case opens && c.auxiliary(i+1), i == at+1 && (c.words[i+1].Capital || text.IsSubjectPronoun(c.words[i+1].Lower)):
 			return true
 		}
 	}

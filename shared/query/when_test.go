@@ -1,4 +1,4 @@
-package text_test
+package query_test
 
 import (
 	"testing"
@@ -98,7 +98,7 @@ func TestAsksWhen(t *testing.T) {
 		"How does she feel when she is on stage?": false,
 		"What a day!":                             false,
 	} {
-		if got := text.AsksWhen(query, text.Words(query)); got != want {
+		if got := understand(query, nil).AsksWhen(text.English); got != want {
 			t.Errorf("%q: %t", query, got)
 		}
 	}

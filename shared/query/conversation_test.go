@@ -1,4 +1,4 @@
-package conversation_test
+package query_test
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,8 +19,18 @@ func assistant(said string) memory.Message {
 	return memory.Message{Role: memory.RoleAssistant, Content: said}
 }
 
+// understand reads a query with the messages before it.
+func understand(text string, messages []memory.Message) query.Query {
+	return query.Understand(query.Input{Text: text, Messages: messages})
+}
+
+// isSelf reports whether the first part is the query with full weight.
+func isSelf(q query.Query, text string) bool {
+	return q.Parts[0].Text == text && q.Parts[0].Weight == 1
+}
+
 // weightOf is the weight of the first part that has the words, or 0.
-func weightOf(r conversation.Reading, words string) float32 {
+func weightOf(r query.Query, words string) float32 {
 	for _, p := range r.Parts {
 		if strings.Contains(p.Text, words) {
 			return p.Weight
@@ -36,7 +46,7 @@ func TestAQueryThatSaysLittleLeansOnTheTalk(t *testing.T) {
 		"others?", "other villages?", "other villages with a station?",
 		"Which villages with a station have gyms and saunas open on Mondays?",
 	} {
-		w := weightOf(conversation.Read(query, talk), "guest houses")
+		w := weightOf(understand(query, talk), "guest houses")
 		if w >= last {
 			t.Errorf("%q leaves %v to the talk, want less than %v", query, w, last)
 		}
@@ -45,12 +55,12 @@ func TestAQueryThatSaysLittleLeansOnTheTalk(t *testing.T) {
 	if last != 0 {
 		t.Errorf("a full query leaves %v to the talk", last)
 	}
-	r := conversation.Read("any ideas?", talk)
+	r := understand("any ideas?", talk)
 	near, far, theirs := weightOf(r, "guest houses"), weightOf(r, "skiing"), weightOf(r, "Zermatt")
 	if !(near > far && far > theirs && theirs > 0) {
 		t.Errorf("the user's last message counts %v, the one before %v, the assistant's between them %v", near, far, theirs)
 	}
-	if r.Parts[0] != (conversation.Part{Text: "any ideas?", Weight: 1}) || !strings.HasPrefix(r.Text, "any ideas?") {
+	if !isSelf(r, "any ideas?") || !strings.HasPrefix(r.Resolved, "any ideas?") {
 		t.Errorf("the query does not come first: %+v", r)
 	}
 }
@@ -63,11 +73,11 @@ func TestAPronounMeansWhomTheTalkNames(t *testing.T) {
 		"and for her?": "sister friend Oluwaseun", "and for him?": "friend Oluwaseun", "will they like that?": "sister friend Oluwaseun",
 		"is that cheap?": "", "Does Bruno's violin fit into her car?": "",
 	} {
-		if got := conversation.Read(query, talk).People; got != want {
+		if got := understand(query, talk).People.Text; got != want {
 			t.Errorf("%q means %q, want %q", query, got, want)
 		}
 	}
-	if got := conversation.Read("and for her?", talk[1:]).People; got != "Zermatt" {
+	if got := understand("and for her?", talk[1:]).People.Text; got != "Zermatt" {
 		t.Errorf("where the user names nobody, it means %q", got)
 	}
 }
@@ -83,7 +93,7 @@ func TestAPlaceInAListMeansWhatStandsThere(t *testing.T) {
 		"Good question.": {"the second one?": ""},
 	} {
 		for query, item := range want {
-			r := conversation.Read(query, []memory.Message{user("Dinner?"), assistant(offer)})
+			r := understand(query, []memory.Message{user("Dinner?"), assistant(offer)})
 			got := ""
 			for _, p := range r.Parts[1:] {
 				if p.Weight > 0.5 && p.Text != "Dinner?" {
@@ -103,7 +113,7 @@ func TestABareQueryAsksAsTheOneBefore(t *testing.T) {
 		"And Ana?": "When did Tom move? And Ana?", "And her cat?": "When did Tom move? And her cat?",
 		"And what did Ana paint?": "And what did Ana paint?",
 	} {
-		if got := conversation.Read(query, talk).Question; got != want {
+		if got := understand(query, talk).Question.Text; got != want {
 			t.Errorf("%q asks %q, want %q", query, got, want)
 		}
 	}
@@ -122,9 +132,9 @@ var queries = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "and he
 func TestAnyTalkIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		query, messages := queries.Draw(t, "query"), drawn.Draw(t, "messages")
-		r := conversation.Read(query, messages)
-		if r.Parts[0] != (conversation.Part{Text: query, Weight: 1}) || !strings.HasPrefix(r.Text, query) ||
-			!strings.HasSuffix(r.Question, query) {
+		r := understand(query, messages)
+		if !isSelf(r, query) || !strings.HasPrefix(r.Resolved, query) ||
+			!strings.HasSuffix(r.Question.Text, query) {
 			t.Fatalf("the query is not what it was: %+v", r)
 		}
 		last := float32(1)
@@ -141,8 +151,8 @@ func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		query := queries.Draw(t, "query")
 		for _, messages := range [][]memory.Message{nil, {}, {user(query)}} {
-			r := conversation.Read(query, messages)
-			if len(r.Parts) != 1 || r.Text != query || r.Question != query || r.People != "" {
+			r := understand(query, messages)
+			if len(r.Parts) != 1 || r.Resolved != query || r.Question.Text != query || r.People.Text != "" {
 				t.Fatalf("%v makes it %+v", messages, r)
 			}
 		}
@@ -153,7 +163,7 @@ func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
 func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
 	messages := []memory.Message{{Role: memory.RoleAssistant, Content: "Happy to help with the carburettor, or with anything else."}}
 	for _, query := range []string{"What did the dentist say about my second molar?", "What did I buy last week?", "And the first time?"} {
-		for _, p := range conversation.Read(query, messages).Parts[1:] {
+		for _, p := range understand(query, messages).Parts[1:] {
 			if p.Weight > 0.5 {
 				t.Errorf("%q is taken to mean %q", query, p.Text)
 			}
@@ -167,7 +177,7 @@ func TestTheTextBeginsWithTheQueryAndIsBounded(t *testing.T) {
 	for range 6 {
 		messages = append(messages, memory.Message{Role: memory.RoleUser, Content: strings.Repeat("the old boiler hums ", 200)})
 	}
-	if got := conversation.Read("And for her?", messages).Text; !strings.HasPrefix(got, "And for her?") || len(got) > 2000 {
+	if got := understand("And for her?", messages).Resolved; !strings.HasPrefix(got, "And for her?") || len(got) > 2000 {
 		t.Errorf("%d bytes, %.40q", len(got), got)
 	}
 }

@@ -63,9 +63,9 @@ type sentence struct {
 	asks   bool
 }
 
-// Analyse finds the features of a question at a time.
-func Analyse(question string, now time.Time) Question {
-	mentions := datesOf(question, now)
+// Analyse finds the features of a question at a time. dates are the times that it names (text.Dates).
+func Analyse(question string, dates []text.DateMention, now time.Time) Question {
+	mentions := withYears(question, dates)
 	var q Question
 	today := now.UTC().Truncate(24 * time.Hour)
 	places := make([]int, len(mentions)) // in q.Dates
@@ -110,9 +110,9 @@ func Analyse(question string, now time.Time) Question {
 // year is a year as it is written in most languages.
 var year = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
 
-// datesOf are the dates of package text, and years without a word of English before them.
-func datesOf(question string, now time.Time) []text.DateMention {
-	out := text.Dates(question, now)
+// withYears adds the years without a word of English before them to the dates of a question.
+func withYears(question string, dates []text.DateMention) []text.DateMention {
+	out := slices.Clone(dates)
 	for _, at := range year.FindAllStringIndex(question, -1) {
 		if slices.ContainsFunc(out, func(m text.DateMention) bool { return m.Start < at[1] && at[0] < m.End }) {
 			continue

@@ -1,4 +1,4 @@
-package conversation
+package query
 
 import (
 	"regexp"
@@ -66,8 +66,8 @@ const mostPeople = 3
 
 // people returns the people that the pronouns of the query may mean: the words for people, and the names. They come
 // from the nearest message that has any. Messages of the user come before messages of the assistant.
-func (q form) people(messages []memory.Message) []string {
-	if !q.she && !q.he && !q.they {
+func (f form) people(messages []memory.Message) []string {
+	if !f.she && !f.he && !f.they {
 		return nil
 	}
 	for _, role := range [...]memory.Role{memory.RoleUser, memory.RoleAssistant} {
@@ -75,7 +75,7 @@ func (q form) people(messages []memory.Message) []string {
 			if m.Role != role {
 				continue
 			}
-			if found := q.peopleIn(m.Content); len(found) > 0 {
+			if found := f.peopleIn(phraseOf(m.Content)); len(found) > 0 {
 				return found
 			}
 		}
@@ -83,26 +83,26 @@ func (q form) people(messages []memory.Message) []string {
 	return nil
 }
 
-func (q form) peopleIn(said string) []string {
+func (f form) peopleIn(p Phrase) []string {
 	var out []string
-	words := text.Words(said)
-	for i, w := range words {
+	for i, w := range p.Words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		suits := q.she && female[lower] == noun || q.he && male[lower] == noun || q.they && (female[lower] == noun || male[lower] == noun)
-		if suits || either[lower] == noun || isName(said, words, i) {
-			out = append(out, strings.TrimSuffix(strings.TrimSuffix(said[w.Start:w.End], "'s"), "’s"))
+		isFemale, isMale := female[lower] == noun, male[lower] == noun
+		suits := f.she && isFemale || f.he && isMale || f.they && (isFemale || isMale)
+		if suits || either[lower] == noun || isName(p, i) {
+			out = append(out, strings.TrimSuffix(strings.TrimSuffix(p.Text[w.Start:w.End], "'s"), "’s"))
 		}
 	}
 	return out[max(0, len(out)-mostPeople):]
 }
 
 // isName reports whether a word is written like a name: with a capital letter that its position does not explain.
-func isName(said string, words []text.Word, i int) bool {
-	w := words[i]
-	if !w.Capital || text.IsFiller(said, words, i) || text.IsTimeWord(w) || i == 0 {
+func isName(p Phrase, i int) bool {
+	w := p.Words[i]
+	if !w.Capital || text.IsFiller(p.Text, p.Words, i) || text.IsTimeWord(w) || i == 0 {
 		return false
 	}
-	return !strings.ContainsAny(said[words[i-1].End:w.Start], ".!?\n:")
+	return !strings.ContainsAny(p.Text[p.Words[i-1].End:w.Start], ".!?\n:")
 }
 
 // item matches the start of a list item: a number in a list, or a line with a bullet.
@@ -121,9 +121,9 @@ var numbers = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 
 
 // pick returns the item of the assistant's last message that the query names by its position. It returns nil where
 // the query names no position, or the message has no such list.
-func (q form) pick(messages []memory.Message) []string {
-	last, place := messages[len(messages)-1], q.place
-	if place == 0 || last.Role != memory.RoleAssistant || q.among != "" && !text.StemSet(last.Content)[q.among] {
+func (f form) pick(messages []memory.Message) []string {
+	last, place := messages[len(messages)-1], f.place
+	if place == 0 || last.Role != memory.RoleAssistant || f.among != "" && !text.StemSet(last.Content)[f.among] {
 		return nil
 	}
 	items := itemsOf(last.Content)
@@ -143,8 +143,8 @@ fall winter spring season`)
 
 // placeAt returns the list position that word i of a query names, or 0. It also returns the stem of the noun after
 // it ("the second hotel").
-func placeAt(query string, words []text.Word, i int) (place int, among string) {
-	w := words[i].Lower
+func placeAt(p Phrase, i int) (place int, among string) {
+	words, w := p.Words, p.Words[i].Lower
 	if i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") && numbers[w] != 0 {
 		return numbers[w], ""
 	}
@@ -155,7 +155,7 @@ func placeAt(query string, words []text.Word, i int) (place int, among string) {
 	if times[next.Lower] || text.IsTimeWord(next) {
 		return 0, ""
 	}
-	if !vague[next.Lower] && !text.IsFiller(query, words, i+1) {
+	if !vague[next.Lower] && !text.IsFiller(p.Text, words, i+1) {
 		among = text.Stem(next.Lower)
 	}
 	return places[w], among

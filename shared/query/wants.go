@@ -1,0 +1,201 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Wants are the kinds of answer that the form of a question shows. Only AboutUser reads other languages than English.
+// See also [Query.AsksWhen].
+type Wants []string
+
+// The kinds of answer.
+const (
+	// Amount is a number. Name is the name of a person, a place or a thing.
+	Amount, Name = "amount", "name"
+	// Several is an answer of more than one part.
+	Several = "several"
+	// Interrogative questions begin with a question word, so they ask for no action.
+	Interrogative = "interrogative"
+	// Fact is a fact: "where does Ines live" and "has she a car", but not "what are some good hotels".
+	Fact = "fact"
+	// OwnFact is a fact about the speaker: "where do I live" and "what's my dog's name", but not "what could I cook".
+	OwnFact = "own_fact"
+	// AboutUser questions are about the user of the memory, and not about a companion of the user.
+	AboutUser = "about_user"
+)
+
+// Has reports whether a kind of answer is wanted.
+func (w Wants) Has(kind string) bool { return slices.Contains(w, kind) }
+
+// wantsOf reads the kinds of answer that a question wants. l is its language.
+func wantsOf(p Phrase, l text.Language) (w Wants) {
+	add := func(kind string, wanted bool) {
+		if wanted {
+			w = append(w, kind)
+		}
+	}
+	first := ""
+	if len(p.Words) > 0 {
+		first = p.Words[0].Lower
+	}
+	amount, name := fittingAnswers(p.Words)
+	advised := containsAny(p.Words, advising)
+	interrogative := first == "when" || text.IsQuestionWord(first)
+	add(Amount, amount)
+	add(Name, name)
+	add(Several, needsSeveral(p.Words))
+	add(Interrogative, interrogative)
+	add(Fact, (interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering))
+	add(OwnFact, interrogative && !advised && asksAboutSpeaker(p.Words))
+	add(AboutUser, isAboutUser(p, l))
+	return w
+}
+
+func containsAny(words []text.Word, set map[string]bool) bool {
+	return slices.ContainsFunc(words, func(w text.Word) bool { return set[w.Lower] })
+}
+
+var (
+	// advising words ask for advice, and not for a fact.
+	advising = text.WordSet("should can could would might may shall")
+	// offering words ask for options to choose from.
+	offering = text.WordSet("you you'd some any good best better great recommend recommended suggest ideas options ways tips")
+)
+
+// asksAboutSpeaker reports whether "I" or "my" follows the verb of a question.
+func asksAboutSpeaker(words []text.Word) bool {
+	for i := 1; i < len(words); i++ {
+		before := words[i-1].Lower
+		if (words[i].Lower == "i" || words[i].Lower == "my") && (auxiliaries[before] || i == 1 && strings.HasSuffix(before, "'s")) {
+			return true
+		}
+	}
+	return false
+}
+
+// fittingAnswers reports whether an amount or a name would answer a question.
+func fittingAnswers(words []text.Word) (amount, name bool) {
+	for i, w := range words {
+		switch w.Lower {
+		case "many", "much", "old", "often", "long", "far":
+			amount = amount || i > 0 && words[i-1].Lower == "how"
+		case "who", "whom", "whose", "where", "which", "name", "names", "title", "titles", "called", "city", "country":
+			name = true
+		}
+	}
+	return amount, name
+}
+
+// categoryOf returns the content words right after the question word.
+func categoryOf(p Phrase) []string {
+	const reach = 5
+	at := slices.IndexFunc(p.Words, func(w text.Word) bool {
+		switch w.Lower {
+		case "what", "which", "kind", "type", "many":
+			return true
+		}
+		return false
+	})
+	if at < 0 {
+		return nil
+	}
+	var out []string
+	for i := at + 1; i < min(len(p.Words), at+reach); i++ {
+		switch lower := p.Words[i].Lower; lower {
+		case "kind", "kinds", "sort", "sorts", "type", "types", "of":
+		default:
+			if text.IsFiller(p.Text, p.Words, i) {
+				return out
+			}
+			out = append(out, lower)
+		}
+	}
+	return out
+}
+
+// isAboutUser reports whether a question in a language is about the user of the memory. Such a question speaks in the
+// first person, or of "the user". It names no companion of the user.
+func isAboutUser(p Phrase, l text.Language) bool {
+	about := l.SaysI(p.Text, p.Words) || hasOwnVerb(p.Words)
+	for i, w := range p.Words {
+		if text.IsCompanion(w.Lower) {
+			return false
+		}
+		about = about || text.NamesUser(p.Words, i)
+	}
+	return about
+}
+
+// hasOwnVerb reports whether a question has a verb in the first person, in a language that leaves the pronoun out:
+// "¿Dónde vivo?"
+func hasOwnVerb(words []text.Word) bool {
+	if len(words) < 2 {
+		return false
+	}
+	first := text.English.Plain(words[0].Lower)
+	return slices.ContainsFunc(text.OwnVerbLanguages(words[1:]), func(l text.Language) bool { return l.IsQuestionWord(first) })
+}
+
+// needsSeveral reports whether a question asks for all of a kind, or for a common property of two: "what books has she
+// read", "where have they been", "which of both".
+func needsSeveral(words []text.Word) bool {
+	for i, w := range words {
+		rest := words[i+1:]
+		next := ""
+		if len(rest) > 0 {
+			next = rest[0].Lower
+		}
+		switch w.Lower {
+		case "both", "kinds", "types", "sorts", "ways":
+			return true
+		case "how":
+			if next == "many" {
+				return true
+			}
+		case "what", "which":
+			if next == "are" || next == "were" || namesMany(rest) {
+				return true
+			}
+			fallthrough
+		case "where", "who", "whom":
+			if next == "has" || next == "have" { // in a whole life, or all the time since
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesMany says whether the noun phrase that a question word begins has a plural: it ends at the verb.
+func namesMany(rest []text.Word) bool {
+	const longest = 5
+	for _, w := range rest[:min(len(rest), longest)] {
+		switch w.Lower {
+		case "has", "have", "had", "do", "does", "did", "is", "are", "was", "were",
+			"will", "would", "can", "could", "may", "might", "should":
+			return false
+		case "people", "children", "men", "women":
+			return true
+		}
+		if isPlural(w.Lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlural says whether an English noun looks like a plural.
+func isPlural(noun string) bool {
+	if len(noun) < 4 || !strings.HasSuffix(noun, "s") {
+		return false
+	}
+	for _, singular := range [...]string{"ss", "us", "is", "'s"} {
+		if strings.HasSuffix(noun, singular) {
+			return false
+		}
+	}
+	return true
+}

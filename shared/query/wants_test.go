@@ -1,0 +1,95 @@
+package query_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+func TestAQuestionForAFact(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Where does Ines live?": true, "What's my dog's name?": true, "Has she a car?": true, "When did Ines move?": true,
+		"What could I cook on Sunday?": false, "What are some good hotels for me?": false, "Are there any hotels in Rome?": false,
+		"Can she swim?": false, "Do you have ideas for dinner?": false, "Plan my weekend.": false, "": false,
+	} {
+		if got := understand(said, nil).Wants.Has(query.Fact); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
+func TestAQuestionForAFactAboutTheSpeaker(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Where do I live?": true, "What's my dog's name?": true, "which coffee did I like best": true, "What am I allergic to?": true,
+		"What could I cook on Sunday?": false, "Where should I stay in Rome?": false, "What are some good hotels for me?": false,
+		"Plan my weekend.": false, "Where does Ines live?": false, "": false, "What": false,
+	} {
+		if got := understand(said, nil).Wants.Has(query.OwnFact); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
+func TestAQuestionAboutTheUser(t *testing.T) {
+	for question, want := range map[string]bool{
+		"Where does the user live?": true, "Where do I live?": true, "Wo wohnt der Nutzer?": true, "¿Dónde vive el usuario?": true,
+		"Où habite l'utilisateur ?": true, "Onde mora o usuário?": true, "Dove abita l'utente?": true, "用户住在哪里？": true,
+		"¿Dónde vivo?": true, "Dove abito?": true, "Onde moro?": true, "¿Dónde vive ella?": false,
+		"Where does Mallory live?": false, "Where does the user's brother live?": false, "Where does my brother live?": false,
+		"Wo wohnt mein Bruder?": false, "Where is the user manual?": false, "How many users are there?": false,
+	} {
+		if got := understand(question, nil).Wants.Has(query.AboutUser); got != want {
+			t.Errorf("%q: got %t", question, got)
+		}
+	}
+}
+
+func TestTheKindsOfAnswer(t *testing.T) {
+	for said, want := range map[string]string{
+		"How many trees are there?": "amount several interrogative fact, trees", "How old is Ida?": "amount interrogative fact,",
+		"It is old, is it?": ",", "Who are the neighbours?": "name interrogative fact,",
+		"What is the name of her cat?": "name interrogative fact,", "What kind of music does Ida play?": "interrogative fact, music",
+		"Which old French novels did she read?": "name several interrogative fact, old french novels",
+		"What do Ida and Bruno both like?":      "several interrogative fact,", "Has she a car?": "fact,",
+		"Where do I live?": "name interrogative fact own_fact about_user,", "Plan my weekend.": "about_user,", "": ",",
+	} {
+		q := understand(said, nil)
+		got := strings.TrimSpace(strings.Join(q.Wants, " ") + ", " + strings.Join(q.Category, " "))
+		if got != want {
+			t.Errorf("%q wants %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A question for a time is known in other languages by its first words, in a text that is clearly in that language, or
+// where that language is expected.
+func TestAQuestionForATimeInManyLanguages(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Wann ist der Termin bei dem Arzt?": true, "Seit wann hast du das Auto?": true, "Wo ist der Termin bei dem Arzt?": false,
+		"¿Cuándo es la cita con el médico?": true, "¿Dónde es la cita con el médico?": false,
+		"Quand est le rendez-vous chez le médecin ?": true, "Toplantı ne zaman?": false, "Ne zaman evlendi bu kadın?": true,
+		"Когда она переехала в Рим?": true, "Где она была в Риме?": false,
+		"彼女はいつローマに引っ越しましたか？": true, "彼女はどこに住んでいますか？": false, "他什么时候搬到罗马的？": true, "그는 언제 로마로 이사했나요?": true,
+	} {
+		q := understand(said, nil)
+		if got := q.AsksWhen(q.Language(text.English)); got != want {
+			t.Errorf("%q in %v: %v", said, q.Language(text.English), got)
+		}
+	}
+	german := text.Detect("Ich bin mit dem Zug nach Hause gefahren und habe gelesen.", text.English)
+	if short := understand("Wann Umzug?", nil); short.AsksWhen(text.English) || !short.AsksWhen(german) {
+		t.Errorf("a short question is read in %v, want the expected language", short.Language(german))
+	}
+}
+
+// The form of a bare follow-up is that of the question before it.
+func TestAFollowUpIsReadWithTheQuestionBeforeIt(t *testing.T) {
+	q := understand("And Ana?", []memory.Message{user("Which town did Tom live in in 2021?"), assistant("In Braga.")})
+	if !q.Wants.Has(query.Name) || len(q.Dates) != 0 || q.Horizon.Intent != intent.Past {
+		t.Errorf("got %+v, dates %v, horizon %+v", q.Wants, q.Dates, q.Horizon)
+	}
+}
