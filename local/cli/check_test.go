@@ -66,7 +66,7 @@ func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
 		words    string
 		requests int // at most: a client may wait for a Retry-After in all cases
 	}{
-		"away":    {server: away, code: command.ExitUnreachable, words: "not reached"},
+		"away":    {server: away, code: command.ExitUnreachable, words: "did not answer"},
 		"limited": {server: limited, code: command.ExitFailed, words: "rate limit", requests: 3 + 4},
 	} {
 		t.Setenv("MNEME_LLM_BASE_URL", c.server.Config().BaseURL)

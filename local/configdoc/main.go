@@ -53,8 +53,8 @@ func document() string {
 	}
 	return "# Configuration\n\n" +
 		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in force,\n" +
-		"without secrets. `--check-config` checks them and exits. Programs warn about a variable `MNEME_...` that no setting\n" +
-		"uses. `make generate` writes this page.\n\n" +
+		"without secrets. `--check-config` checks them and exits. Programs warn about\n" +
+		"a variable `MNEME_...` that no setting uses. `make generate` writes this page.\n\n" +
 		first() + "\n" + config.Markdown(sections)
 }
 
