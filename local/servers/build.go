@@ -44,10 +44,10 @@ func builder(name string) (b build, err error) {
 	switch name {
 	case NameWeaviate:
 		return build{module: name, pkg: "github.com/weaviate/weaviate/cmd/weaviate-server", changes: weaviateChanges(),
-			work: work(5 * time.Minute)}, nil
+			work: work(260 * time.Second)}, nil
 	case NameTemporal:
 		return build{module: name, pkg: ".", changes: temporalChanges(),
-			work: work(6 * time.Minute)}, nil
+			work: work(350 * time.Second)}, nil
 	case NameTemporalServer:
 		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/server", changes: temporalChanges()}, nil
 	case NameTemporalSQLTool:

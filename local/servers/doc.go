@@ -6,7 +6,9 @@
 // All servers keep their state below [Options.Dir] and may share one directory. A server called x owns x/ (data),
 // x.log, x.pid, x.lock and x.ports.json in it. They listen on 127.0.0.1 at free ports. The directory stores the
 // ports, so the addresses in clients and clusters stay valid in a later run. Where a server has no setting, the build
-// edits its code. Without an edit, Weaviate's gRPC and cluster data ports would listen on all interfaces.
+// changes its code. Without a change, Weaviate's gRPC and cluster data ports would listen on all interfaces. The build
+// also leaves out parts that need minutes to compile and are never used: Weaviate's modules for models and clouds, and
+// Temporal's workers and archives in clouds.
 //
 // Each node of a cluster ([StartKafkaCluster], [StartRedisSentinels], [StartTemporalCluster], [StartWeaviateCluster])
 // has a separate folder below the directory, and is a server value like the others.

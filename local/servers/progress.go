@@ -95,7 +95,7 @@ func (c *compilation) rest() []byte {
 	return append(c.other.Bytes(), c.partial...)
 }
 
-// work is the processor time of a build; zero is unknown. A measurement on one machine gives it, so it is an estimate.
+// work is the processor time of a build; zero is unknown. One machine measured it, so it is an estimate.
 type work time.Duration
 
 // usually says how long a build of some of the packages takes on this machine's processors.

@@ -123,7 +123,7 @@ func (e endpoint) chat() string {
 // hint names the one command that uses the endpoint, after an earlier part of the command line such as "mneme up".
 func (e endpoint) hint(command string) string {
 	if model := e.chat(); model != "" {
-		return fmt.Sprintf("%s serves %d models here. To form memories with one: %s --model %s", e.name, len(e.models), command, model)
+		return fmt.Sprintf("%s on this machine serves %s. To form memories with it: %s --model %s", e.name, model, command, model)
 	}
 	return fmt.Sprintf("%s is set. To form memories with a model of %s: %s --model NAME", e.name, e.url, command)
 }

@@ -59,8 +59,8 @@ func TestModelsAreFoundByAListingOnly(t *testing.T) {
 	if r := local.requests[0]; r.Method != http.MethodGet || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "" || r.ContentLength > 0 {
 		t.Errorf("the local server got %s %s, %v", r.Method, r.URL, r.Header)
 	}
-	const command = "To form memories with one: bin/mneme up --model llama3.2:3b"
-	if hint := found[1].hint("bin/mneme up"); hint != "Ollama serves 2 models here. "+command {
+	const want = "Ollama on this machine serves llama3.2:3b. To form memories with it: bin/mneme up --model llama3.2:3b"
+	if hint := found[1].hint("bin/mneme up"); hint != want {
 		t.Errorf("the hint is %q", hint)
 	}
 	if hint := found[0].hint("bin/mneme up"); strings.Contains(hint, "sk-secret") || !strings.HasSuffix(hint, "bin/mneme up --model NAME") {

@@ -190,8 +190,9 @@ func (t *story) print(out io.Writer, took time.Duration) {
 	}
 	if t.proof.ID != "" {
 		p.title("ERASURE WITH PROOF   %s", t.erased)
-		p.line("%d objects before, %d after; proved at %s, erasure %s", t.proof.TotalBefore(), t.proof.TotalAfter(),
-			t.proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339), t.proof.ID)
+		p.line("%d objects before, %d after; proved at %s", t.proof.TotalBefore(), t.proof.TotalAfter(),
+			t.proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339))
+		p.line("erasure %s", t.proof.ID)
 		p.paragraph(storeLines, "scanned: "+strings.Join(storeRows(t.proof), ", "))
 	}
 	p.title("TRY NEXT")

@@ -121,8 +121,8 @@ func (c commands) runUp(ctx context.Context, o standalone.Options) (err error) {
 		}
 	} else {
 		c.printUp(stack)
-		if o.Environ[settingModel] == "" {
-			fmt.Fprint(c.Out, c.modelHint(ctx, "\n"))
+		if hint := c.modelHint(ctx, "\n"); hint != "" && o.Environ[settingModel] == "" {
+			fmt.Fprintln(c.Out, hint)
 		}
 		fmt.Fprintln(c.Out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
 	}
@@ -136,7 +136,7 @@ func (c commands) modelHint(ctx context.Context, prefix string) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return prefix + found[len(found)-1].hint("bin/mneme"+dataFlag(c.Dir)+" up") + "\n"
+	return prefix + found[len(found)-1].hint("bin/mneme"+dataFlag(c.Dir)+" up")
 }
 
 func (c commands) printUp(stack *standalone.Stack) {
