@@ -151,7 +151,7 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
 		{failUnreachable, "the endpoint did not answer, or not in time: check MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
-		{failLimited, "the endpoint's rate limit is reached (429), which does not concern the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
+		{failLimited, "the endpoint's rate limit is reached (429), so the model is not at fault: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
 			"the concurrency of the role in MNEME_LLM_ROLES to the granted number, and check with --parallel 1"},
 		{failForeign, "the server does not speak chat completions, for example a login page: check MNEME_LLM_BASE_URL"},
 		{failUnauthorized, "the endpoint refuses the key: check MNEME_LLM_API_KEY, its rights and its quota"},

@@ -152,7 +152,7 @@ func TestLearningThatCannotBeMeasured(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"one conversation":                {"[" + boughtBy("iris") + "]", func(*eager) {}, dataset.ErrFormat, "one conversation"},
+		"one conversation":                {"[" + boughtBy("iris") + "]", func(*eager) {}, dataset.ErrFormat, "two conversations or more"},
 		"weights that learned already":    {two, func(e *eager) { e.began = 1 }, recall.ErrNotTheWeightsOfTheStart, ""},
 		"reports that are not learned of": {two, func(e *eager) { e.deaf = true }, nil, "0 of 4"},
 	} {

@@ -205,7 +205,7 @@ func TestOrdersGoOnWithoutTheStore(t *testing.T) {
 	r.clock.advance(time.Second)
 	r.handle(lost)
 	r.wantCounted(telemetry.MetricReports, "learned", 21)
-	if r.log.count("weights not read") != 2 {
+	if r.log.count("cannot read weights") != 2 {
 		t.Errorf("logged %s", r.log.text.String())
 	}
 }

@@ -309,7 +309,7 @@ func TestABareHandlerIsCalledAgainAfterAnError(t *testing.T) {
 	if got := broker.Committed("g", bus.Partition{Topic: "t"}); got != 1 {
 		t.Errorf("committed %d, want 1", got)
 	}
-	if !strings.Contains(log.String(), "delivered again") || strings.Contains(log.String(), "words") {
+	if !strings.Contains(log.String(), "redelivering") || strings.Contains(log.String(), "words") {
 		t.Errorf("the log says\n%s", log.String())
 	}
 }

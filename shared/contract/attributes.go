@@ -47,7 +47,7 @@ func FilterFrom(p *mnemev1.Filter) (memory.Filter, error) {
 
 func filterFrom(p *mnemev1.Filter, depth int) (f memory.Filter, err error) {
 	if depth > memory.MaxFilterDepth {
-		return f, fault.Terminal("filter", "has more levels than the maximum of %d", memory.MaxFilterDepth)
+		return f, fault.Terminal("filter", "has more than %d levels", memory.MaxFilterDepth)
 	}
 	switch part := p.GetFilter().(type) {
 	case *mnemev1.Filter_And:

@@ -112,7 +112,7 @@ func (f Filter) validate(at string, depth int, conditions *int) error {
 	switch {
 	case f.Condition != nil:
 		if *conditions++; *conditions > MaxConditions {
-			return fault.Terminal("filter", "has more conditions than the maximum of %d", MaxConditions)
+			return fault.Terminal("filter", "has more than %d conditions", MaxConditions)
 		}
 		return f.Condition.validate(at)
 	case f.Not != nil:

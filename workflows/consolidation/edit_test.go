@@ -177,12 +177,12 @@ func TestEditsThatAreRefused(t *testing.T) {
 		"what is superseded":     {edit("x", states[memory.StatusSuperseded], "I live in Braga."), "superseded"},
 		"what is retracted":      {edit("x", states[memory.StatusRetracted], "I live in Braga."), "retracted"},
 		"what is in quarantine":  {edit("x", states[memory.StatusQuarantined], "I live in Braga."), "quarantined"},
-		"what is gone":           {edit("x", memory.DeriveID(owner, []string{"x"}, 1), "I live in Braga."), "no such memory"},
+		"what is gone":           {edit("x", memory.DeriveID(owner, []string{"x"}, 1), "I live in Braga."), "no longer exists"},
 		"an attack":              {edit("x", entry.ID, attack), "turn.text: "},
-		"a turn that was formed": {formed, "turn.turn_id: is that of a turn that was decided on"},
-		"a dropped turn":         {edit("d1", "", "I love tea."), "turn.turn_id: is that of a turn that was decided on"},
-		"other words":            {edit("a1", "", "I love coffee."), "turn.turn_id: is that of a turn with another session or text"},
-		"an addition's turn":     {edit("a1", entry.ID, "I love tea."), "turn.turn_id: is that of a turn that was decided on"},
+		"a turn that was formed": {formed, "turn.turn_id: is the id of an already processed turn"},
+		"a dropped turn":         {edit("d1", "", "I love tea."), "turn.turn_id: is the id of an already processed turn"},
+		"other words":            {edit("a1", "", "I love coffee."), "turn.turn_id: is the id of a turn with another session or text"},
+		"an addition's turn":     {edit("a1", entry.ID, "I love tea."), "turn.turn_id: is the id of an already processed turn"},
 	} {
 		before := len(s.list(t))
 		_, err := s.write(t, c.in, time.Hour)

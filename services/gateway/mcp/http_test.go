@@ -101,7 +101,7 @@ func TestBodiesThatAreNoMessageAreRefused(t *testing.T) {
 		"no id":           {`{"jsonrpc":"2.0","method":"tools/list"}`, 400, `"code":-32600`},
 		"no UTF-8":        {`{"jsonrpc":"2.0","id":1,"method":"` + "\xff" + `"}`, 400, "not valid UTF-8"},
 		"deep":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + deep, 400, "nested too deep"},
-		"another method":  {`{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, 200, `"code":-32601,"message":"method: \"tools/burn\" is not`},
+		"another method":  {`{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, 200, `"code":-32601,"message":"method: the server has no method`},
 		"a long method":   {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 5000) + `"}`, 200, `"code":-32601`},
 		"other news":      {`{"jsonrpc":"2.0","method":"notifications/burnt"}`, 400, `"code":-32601`},
 		"larger than may": {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxBody) + `"}`, 413, "too large"},

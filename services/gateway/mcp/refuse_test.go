@@ -27,8 +27,8 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		with object
 		want string
 	}{
-		{"add_memory", object{"text": nil}, "text: is missing, and messages are, too"},
-		{"add_memory", object{"messages": []object{{"role": "user", "content": "x"}}}, "text: is given beside messages"},
+		{"add_memory", object{"text": nil}, "text: is missing, and messages are missing, too"},
+		{"add_memory", object{"messages": []object{{"role": "user", "content": "x"}}}, "text: is set together with messages"},
 		{"add_memory", object{"text": " "}, "text: is empty"},
 		{"add_memory", object{"text": strings.Repeat("x", 33<<10)}, "text: is 33792 bytes long"},
 		{"add_memory", object{"text": "a\x00b"}, "text: contains a NUL"},

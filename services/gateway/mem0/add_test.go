@@ -99,7 +99,7 @@ func TestAddRefuses(t *testing.T) {
 		{"a long user", object{"messages": says("x"), "user_id": strings.Repeat("x", 257)}, 400, "user_id: is 257 bytes long"},
 		{"a long agent", object{"messages": says("x"), "agent_id": strings.Repeat("x", 129)}, 400, "agent_id: is 129 bytes long, want at most 128"},
 		{"a long run", object{"messages": says("x"), "user_id": "i", "run_id": strings.Repeat("x", 129)}, 400, "run_id: is 129 bytes long"},
-		{"two users", object{"messages": says("x"), "user_id": "i", "filters": object{"user_id": "j"}}, 400, "filters.user_id: is given twice"},
+		{"two users", object{"messages": says("x"), "user_id": "i", "filters": object{"user_id": "j"}}, 400, "filters.user_id: has two different values"},
 		{"filters that are none", object{"messages": says("x"), "filters": "user_id"}, 400, "filters: is text, want an object"},
 		{"AND that is none", object{"messages": says("x"), "filters": object{"AND": []any{1}}}, 400, "filters.AND: is a number, want objects"},
 		{"no messages", object{"user_id": "i"}, 400, "messages: has 0 messages"},
@@ -117,18 +117,18 @@ func TestAddRefuses(t *testing.T) {
 		{"a long name", object{"user_id": "i", "messages": []object{{"role": "user", "content": "x", "name": strings.Repeat("x", 129)}}}, 400, "messages[0].name"},
 		{"a picture", object{"user_id": "i", "messages": []object{{"role": "user", "content": object{"type": "image_url"}}}}, 501, "messages[0].content.type: is not text"},
 		{"a picture in a list", object{"user_id": "i", "messages": []object{{"role": "user", "content": []any{object{"type": "image_url"}}}}}, 501, "messages[0].content[0].type"},
-		{"the system alone", object{"user_id": "i", "messages": []object{{"role": "system", "content": "x"}}}, 400, "messages: has nothing that a user"},
+		{"the system alone", object{"user_id": "i", "messages": []object{{"role": "system", "content": "x"}}}, 400, "messages: has no message of a user"},
 		{"infer that is none", object{"user_id": "i", "messages": says("x"), "infer": "no"}, 400, "infer: is text, want true or false"},
 		{"metadata that is none", object{"user_id": "i", "messages": says("x"), "metadata": []any{}}, 400, "metadata: is a list, want an object"},
 		{"much metadata", object{"user_id": "i", "messages": says("x"), "metadata": object{"a": strings.Repeat("x", 2041)}}, 400, "metadata: has 2049 bytes as JSON, want at most 2048"},
 		{"metadata that a double does not hold", object{"user_id": "i", "messages": says("x"), "metadata": object{"n": 12345678901234567}}, 400, "metadata.n: is a number that a double does not hold"},
 		{"metadata that is reserved", object{"user_id": "i", "messages": says("x"), "metadata": object{"mem0_created_at": 1}}, 400, "metadata.mem0_created_at: is reserved"},
-		{"a time that is none", object{"user_id": "i", "messages": says("x"), "timestamp": "soon"}, 400, "timestamp: is no time"},
-		{"a time before all", object{"user_id": "i", "messages": says("x"), "timestamp": -1}, 400, "timestamp: is no time"},
+		{"a time that is none", object{"user_id": "i", "messages": says("x"), "timestamp": "soon"}, 400, "timestamp: is not a time"},
+		{"a time before all", object{"user_id": "i", "messages": says("x"), "timestamp": -1}, 400, "timestamp: is not a time"},
 		{"a time far off", object{"user_id": "i", "messages": says("x"), "timestamp": 33_000_000_000}, 400, "timestamp: is in the year 3015"},
-		{"an enormous time", `{"user_id":"i","messages":"x","timestamp":1e999}`, 400, "timestamp: is no time"},
+		{"an enormous time", `{"user_id":"i","messages":"x","timestamp":1e999}`, 400, "timestamp: is not a time"},
 		{"an end", object{"user_id": "i", "messages": says("x"), "expiration_date": "2027-01-01"}, 501, "expiration_date: memories do not expire"},
-		{"verbatim, without a user", object{"user_id": "i", "infer": false, "messages": []object{{"role": "assistant", "content": "x"}}}, 400, "messages: has nothing that a user says"},
+		{"verbatim, without a user", object{"user_id": "i", "infer": false, "messages": []object{{"role": "assistant", "content": "x"}}}, 400, "messages: has no message of a user"},
 		{"verbatim, too many", object{"user_id": "i", "infer": false, "messages": says(strings.Split(strings.Repeat("x", 51), "")...)}, 400, "want at most 50"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAddSaysWhatItDoesNot(t *testing.T) {
 		"messages": append(says("x"), object{"role": "tool", "content": "42"}), "user_id": "i", "custom_instructions": "only food", "expiration_date": nil,
 		"custom_categories": []object{{"food": "what is eaten"}}, "immutable": true,
 	}).object()["message"].(string)
-	for _, want := range []string{"1 messages that nobody says", "custom_instructions does nothing here", "custom_categories does nothing", "immutable does"} {
+	for _, want := range []string{"1 messages of the system", "custom_instructions does nothing here", "custom_categories does nothing", "immutable does"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("message is %q, want %q", got, want)
 		}

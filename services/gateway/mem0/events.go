@@ -92,7 +92,7 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 		return nil, err
 	}
 	if key := bound(r.Context()); !known || key != "" && key != e.User {
-		return nil, notFound("no such event exists; events stay for a week")
+		return nil, notFound("there is no such event; events stay for a week")
 	}
 	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
 	if err != nil {

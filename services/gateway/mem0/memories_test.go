@@ -162,7 +162,7 @@ func TestUpdateRefuses(t *testing.T) {
 		"metadata.n: is a number that a double does not hold":                       {"metadata": object{"n": 12345678901234567}},
 		"metadata.mem0_created_at: is reserved":                                     {"metadata": object{"mem0_created_at": "x"}},
 		"null for each key that goes, and the time at which the memory was created": {"text": "y", "metadata": object{"a": strings.Repeat("x", 2040)}},
-		"timestamp: is no time":                                                     {"text": "x", "timestamp": "soon"},
+		"timestamp: is not a time":                                                  {"text": "x", "timestamp": "soon"},
 		"timestamp: is in the year 2999":                                            {"text": "x", "timestamp": "2999-01-01"},
 		"text: is 32769 bytes long, want at":                                        {"text": strings.Repeat("x", 32769)},
 	} {

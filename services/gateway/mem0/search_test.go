@@ -153,7 +153,7 @@ func TestFiltersRefuse(t *testing.T) {
 		{object{"OR": users}, "filters: name 11 users, want at most 10"},
 		{object{"AND": many}, "filters: has more than 100 conditions"},
 		{"user_id=ines", "filters: is text, want an object"},
-		{object{"userId": "ines"}, "filters.userId: is no field"},
+		{object{"userId": "ines"}, "filters.userId: is not a field"},
 		{object{"user_id": 5}, "filters.user_id: is a number, want text"},
 		{object{"user_id": []any{5}}, "filters.user_id: is a number, want text"},
 		{object{"user_id": ""}, "filters.user_id: is empty"},
@@ -161,20 +161,20 @@ func TestFiltersRefuse(t *testing.T) {
 		{object{"AND": "x"}, "filters.AND: is text, want a list of conditions"},
 		{object{"AND": []any{"x"}}, "filters.AND[0]: is text, want an object"},
 		{object{"OR": []any{}}, "filters.OR: is empty"},
-		{object{"AND": []object{{"NOT": object{"other": 1}}}}, "filters.AND[0].NOT[0].other: is no field"},
-		{object{"user_id": object{">=": "a"}}, "filters.user_id.>=: is no operator"},
-		{object{"user_id": object{"in": "ines"}}, "filters.user_id.in: is no list"},
+		{object{"AND": []object{{"NOT": object{"other": 1}}}}, "filters.AND[0].NOT[0].other: is not a field"},
+		{object{"user_id": object{">=": "a"}}, "filters.user_id.>=: is not an operator"},
+		{object{"user_id": object{"in": "ines"}}, "filters.user_id.in: is not a list"},
 		{object{"user_id": object{"gt": "a"}}, "filters.user_id.gt: does not compare texts"},
 		{object{"created_at": object{"contains": "2025-01-01"}}, "filters.created_at.contains: does not compare times"},
-		{object{"created_at": object{"gte": "soon"}}, "filters.created_at.gte: is no time"},
+		{object{"created_at": object{"gte": "soon"}}, "filters.created_at.gte: is not a time"},
 		{object{"categories": object{"eq": 1}}, "filters.categories.eq: is a number, want text"},
 		{object{"categories": object{"in": []any{1}}}, "filters.categories.in[0]: is a number, want text"},
 		{object{"categories": object{"lt": "a"}}, "filters.categories.lt: does not compare texts"},
 		{object{"metadata": "x"}, "filters.metadata: is text, want an object"},
-		{object{"metadata": object{"a": object{"in": 1}}}, "filters.metadata.a.in: is no list"},
-		{object{"metadata": object{"a": object{"icontains": "x"}}}, "filters.metadata.a.icontains: is not available"},
-		{object{"keywords": object{"icontains": "x"}}, "filters.keywords.icontains: is not available"},
-		{object{"user_id": object{"icontains": "x"}}, "filters.user_id.icontains: is not available"},
+		{object{"metadata": object{"a": object{"in": 1}}}, "filters.metadata.a.in: is not a list"},
+		{object{"metadata": object{"a": object{"icontains": "x"}}}, "filters.metadata.a.icontains: is not supported"},
+		{object{"keywords": object{"icontains": "x"}}, "filters.keywords.icontains: is not supported"},
+		{object{"user_id": object{"icontains": "x"}}, "filters.user_id.icontains: is not supported"},
 		{object{"metadata": object{"a": object{"lt": "9"}}}, "filters.metadata.a.lt: is text, want a number or a date"},
 		{object{"metadata": object{"a": object{"gt": "b"}}}, "filters.metadata.a.gt: is text, want a number or a date"},
 		{object{"metadata": object{"a": object{"gt": true}}}, "filters.metadata.a.gt: is true or false, want a number or a date"},
@@ -274,8 +274,8 @@ func TestSearchRefuses(t *testing.T) {
 		{object{"query": "x", "fields": "id"}, "fields: is text, want a list"},
 		{object{"query": "x", "fields": []any{1}}, "fields[0]: is a number, want text"},
 		{object{"query": "x", "categories": []any{1}}, "categories[0]: is a number, want text"},
-		{object{"query": "x", "reference_date": "soon"}, "reference_date: is no time"},
-		{object{"query": "x", "start_date": true}, "start_date: is no time"},
+		{object{"query": "x", "reference_date": "soon"}, "reference_date: is not a time"},
+		{object{"query": "x", "start_date": true}, "start_date: is not a time"},
 		{object{"query": "x", "metadata": "y"}, "metadata: is text, want an object"},
 	} {
 		t.Run(tt.detail, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestPages(t *testing.T) {
 		})
 	}
 	g.t = t
-	for query, detail := range map[string]string{"?page=0": "page: is no whole", "?page=x": "page:", "?page_size=1001": "page_size:", "?page_size=-1": "page_size:", "?page=99999999999999999999": "page:", "?page=%zz": "query of the URL"} {
+	for query, detail := range map[string]string{"?page=0": "page: is not a whole", "?page=x": "page:", "?page_size=1001": "page_size:", "?page_size=-1": "page_size:", "?page=99999999999999999999": "page:", "?page=%zz": "query of the URL"} {
 		g.call("ALL", "POST", "/v3/memories/"+query, ines).refused(http.StatusBadRequest, detail)
 	}
 	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-02"}).said(); got != "" {

@@ -81,16 +81,16 @@ func TestDeleteAllNeverWidens(t *testing.T) {
 	g := open(t)
 	g.remember("ines", "I live in Porto.")
 	for query, detail := range map[string]string{
-		"":  "user_id: is to be given alone",
-		"?": "user_id: is to be given alone",
+		"":  "user_id: must be set alone",
+		"?": "user_id: must be set alone",
 		"?filters=%7B%27user_id%27%3A+%27x%27%7D":   "filters: is unknown, and the call erased nothing",
-		"?filters=%5Bobject+Object%5D&user_id=ines": "filters: is not known",
+		"?filters=%5Bobject+Object%5D&user_id=ines": "filters: is unknown",
 		"?user_id=*":                     "user_id: is `*`",
 		"?user_id=":                      "user_id: is empty",
 		"?user_id=%5Bobject+Object%5D":   "user_id: is not one id",
 		"?user_id=ines&user_id=ben":      "user_id: is not one id",
-		"?user_id=ines&agent_id=bot":     "to be given alone",
-		"?user_id=ines&run_id=r1":        "to be given alone",
+		"?user_id=ines&agent_id=bot":     "must be set alone",
+		"?user_id=ines&run_id=r1":        "must be set alone",
 		"?user_id=ines&metadata=x":       "metadata: is unknown",
 		"?userId=ines":                   "userId: is unknown",
 		"?user_id=ines&project_id=other": "project_id: is not the one of the API key",
@@ -98,7 +98,7 @@ func TestDeleteAllNeverWidens(t *testing.T) {
 	} {
 		g.call("ALL", "DELETE", "/v1/memories/"+query, nil).refused(http.StatusBadRequest, detail)
 	}
-	g.call("ALL", "DELETE", "/v1/memories/", object{"user_id": "ines"}).refused(400, "there is a body")
+	g.call("ALL", "DELETE", "/v1/memories/", object{"user_id": "ines"}).refused(400, "the call reads no body")
 	g.call("ALL", "DELETE", "/v2/entities/user/*/", nil).refused(400, "entity_id: is `*`")
 	g.call("ALL", "DELETE", "/v2/entities/team/x/", nil).refused(400, "entity_type: is invalid")
 	g.call("ALL", "DELETE", "/v1/memories/?run_id=r1", nil).refused(501, "a run is a session of a user here")

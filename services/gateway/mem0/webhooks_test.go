@@ -28,14 +28,14 @@ func TestWebhooks(t *testing.T) {
 	g.call("ALL", "DELETE", one, nil).refused(404, "no such webhook")
 	g.call("ALL", "PUT", one, object{"name": "x"}).refused(404, "no such webhook")
 	for detail, body := range map[string]object{
-		"url: is empty":                     {"event_types": []string{"memory_add"}},
-		"url: is a number":                  {"url": 5},
-		"url: is 2049 bytes long":           {"url": strings.Repeat("x", 2049)},
-		"name: is 257 bytes long":           {"name": strings.Repeat("x", 257)},
-		"name: is a number":                 {"name": 5},
-		"event_types: is missing":           {"url": "https://example.org"},
-		"event_types: is text, want a list": {"url": "https://example.org", "event_types": "memory_add"},
-		"event_types: has something else":   {"url": "https://example.org", "event_types": []string{"x"}},
+		"url: is empty":                        {"event_types": []string{"memory_add"}},
+		"url: is a number":                     {"url": 5},
+		"url: is 2049 bytes long":              {"url": strings.Repeat("x", 2049)},
+		"name: is 257 bytes long":              {"name": strings.Repeat("x", 257)},
+		"name: is a number":                    {"name": 5},
+		"event_types: is missing":              {"url": "https://example.org"},
+		"event_types: is text, want a list":    {"url": "https://example.org", "event_types": "memory_add"},
+		"event_types: has an event type other": {"url": "https://example.org", "event_types": []string{"x"}},
 	} {
 		g.call("ALL", "POST", all, body).refused(400, detail)
 	}

@@ -207,7 +207,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 			if p := problemOf(t, r.Turns(t.Context(), by("acme", "k"), 5)); p.Status != 0 && p.Status != status {
 				t.Errorf("turns: %+v", p)
 			}
-			if n := r.log.count("Redis is away"); n != 1 {
+			if n := r.log.count("Redis is unavailable"); n != 1 {
 				t.Errorf("the log says %d times that Redis is away", n)
 			}
 			for range 24 { // it is asked again each second, and always away
@@ -216,7 +216,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 				r.clock.mu.Unlock()
 				expect("still away", status, "unavailable")
 			}
-			if n := r.log.count("Redis is away"); n != 2 {
+			if n := r.log.count("Redis is unavailable"); n != 2 {
 				t.Errorf("in 12 s the log says %d times that Redis is away, want 2", n)
 			}
 			if n := r.counted(t, "mneme.gateway.limits_unavailable", outcome); n != 30 {
@@ -230,7 +230,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 			expect("back", http.StatusOK, "")
 			expect("back", http.StatusOK, "")
 			expect("over the limit", http.StatusTooManyRequests, "")
-			if n := r.log.count("Redis is back"); n != 1 {
+			if n := r.log.count("Redis is available again"); n != 1 {
 				t.Errorf("the log says %d times that Redis is back", n)
 			}
 		})

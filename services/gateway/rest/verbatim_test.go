@@ -146,7 +146,7 @@ func TestABatchIsHeldAgainstLimitsBeforeAnythingIsDone(t *testing.T) {
 		"too many found":        {find("limit", "101"), "operations[1].limit", "is 101, want 1 to 100"},
 		"an offset below 0":     {find("offset", "-1"), "operations[1].offset", "is -1"},
 		"a query too long":      {find("query", `"`+long(4097)+`"`), "operations[1].query", "is 4097 bytes long"},
-		"an operator":           {find("filter", `{"a":{"$in":[1]}}`), "operations[1].filter", "has an operator"},
+		"an operator":           {find("filter", `{"a":{"$in":[1]}}`), "operations[1].filter", "has an unknown operator"},
 		"a filter that is none": {find("filter", "[]"), "operations[1].filter", "is not an object"},
 		"no depth":              {`{"op":"list_namespaces","max_depth":0}`, "operations[1].max_depth", "is 0"},
 		"too many listed":       {`{"op":"list_namespaces","limit":1001}`, "operations[1].limit", "is 1001"},

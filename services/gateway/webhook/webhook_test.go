@@ -317,7 +317,7 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	if got := health(); got.LastError != "it answers 503" || got.Failures != 0 || !got.FailingSince.IsZero() || got.LastFailure.IsZero() {
 		t.Errorf("recovered: %+v", got)
 	}
-	if log := w.log.String(); strings.Count(log, "begins to fail") != 1 || strings.Count(log, "has recovered") != 1 {
+	if log := w.log.String(); strings.Count(log, "has begun to fail") != 1 || strings.Count(log, "has recovered") != 1 {
 		t.Errorf("the log says %s", log)
 	}
 	r.Close() // from now on nothing is there
@@ -326,7 +326,7 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	if got := health(); got.LastError != "it refuses the connection" || got.FailingSince.IsZero() || got.FailingSince.After(got.LastFailure) {
 		t.Errorf("failing: %+v", got)
 	}
-	if log := w.log.String(); strings.Count(log, "begins to fail") != 2 || !strings.Contains(log, "tenant=acme") {
+	if log := w.log.String(); strings.Count(log, "has begun to fail") != 2 || !strings.Contains(log, "tenant=acme") {
 		t.Errorf("the log says %s", log)
 	}
 	if hooks, err := w.ForMem0().List(by("acme")); err != nil || hooks[0].Failures != 10 || hooks[0].FailingSince.IsZero() {

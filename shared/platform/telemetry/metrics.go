@@ -72,7 +72,7 @@ func meanings() map[Metric]meaning {
 		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
 		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
 
-		MetricRefused: {"{call}", "calls refused for their credential before their body was read, by code; rpc.server.call.duration does not count them"},
+		MetricRefused: {"{call}", "calls refused for their credential, by code; rpc.server.call.duration does not count them"},
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
