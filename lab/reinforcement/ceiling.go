@@ -29,7 +29,7 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 		{name: "true relations", relate: true}, {name: "both true", filter: true, relate: true},
 	}
 	trials := make([]trial, len(arms)*o.Seeds)
-	done := o.told(len(trials))
+	done := o.progress(len(trials))
 	known := make([]*known, o.Seeds)
 	for i := range known {
 		known[i] = newKnown()
@@ -38,12 +38,12 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 		arm, seed := arms[i/o.Seeds], i%o.Seeds
 		trials[i].measures = map[string]float64{}
 		for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
-			people, err := o.held(seed, split)
+			people, err := o.heldOut(seed, split)
 			if err != nil {
 				return err
 			}
 			m, err := measure(ctx, decision.Rules{}, people, known[seed], func(p *person, m maker) formation.Pipeline {
-				out := m.by(decision.Rules{}, "ceiling")
+				out := m.withChooser(decision.Rules{}, "ceiling")
 				if arm.filter {
 					out.Filter = trueFilter{p}
 				}

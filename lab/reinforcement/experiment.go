@@ -119,7 +119,7 @@ func (o ExperimentOptions) Validate() error {
 	return o.Options.Validate()
 }
 
-func (o ExperimentOptions) told(total int) func() {
+func (o ExperimentOptions) progress(total int) func() {
 	if o.Total != nil {
 		o.Total(total)
 	}
@@ -147,7 +147,7 @@ func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm,
 		return nil, err
 	}
 	trials := make([]trial, len(o.Starts)*len(arms)*o.Seeds)
-	done := o.told(len(trials))
+	done := o.progress(len(trials))
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) (err error) {
 		known := newKnown()
 		for i := seed; i < len(trials); i += o.Seeds {
@@ -237,7 +237,7 @@ func (o ExperimentOptions) train(ctx context.Context, arm training, start string
 		out.measures["same_reward"] = s.Record.SameReward()
 	}
 	for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
-		people, err := o.held(seed, split)
+		people, err := o.heldOut(seed, split)
 		if err != nil {
 			return trial{}, err
 		}
@@ -252,8 +252,8 @@ func (o ExperimentOptions) train(ctx context.Context, arm training, start string
 	return out, nil
 }
 
-// held returns the people for the measurement of a seed.
-func (o ExperimentOptions) held(seed int, split synthesis.Split) ([]synthesis.Person, error) {
+// heldOut returns the people for the measurement of a seed.
+func (o ExperimentOptions) heldOut(seed int, split synthesis.Split) ([]synthesis.Person, error) {
 	return synthesis.Generate(synthesis.Options{
 		Seed: heldSeeds + uint64(seed), Persons: o.Held, Sessions: o.Options.Sessions, Split: split, //nolint:gosec // not negative
 	})

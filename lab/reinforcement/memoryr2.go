@@ -73,7 +73,7 @@ func (c *credited) add(estimates, truths []float64, taken []map[decision.Role][]
 func (o ExperimentOptions) credits(ctx context.Context) ([]Arm, error) {
 	names := []string{"credit: local, scored at once", "credit: local, scored at the end", "credit: global"}
 	trials := make([]trial, len(names)*o.Seeds)
-	done := o.told(o.Seeds)
+	done := o.progress(o.Seeds)
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) error {
 		found, err := o.creditsOf(ctx, seed)
 		for i := range found {

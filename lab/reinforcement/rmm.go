@@ -27,7 +27,7 @@ func RMM(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 		return out, err
 	}
 	trials := make([]trial, len(arms)*o.Seeds)
-	done := o.told(len(trials))
+	done := o.progress(len(trials))
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) error {
 		base, err := practice.Defaults()
 		if err != nil {
