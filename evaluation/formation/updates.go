@@ -78,12 +78,12 @@ func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
 	old := text.StemSet(closed.Content)
 	return slices.ContainsFunc(u.states(closed), func(i int) bool {
 		words := u.subject.Targets[i].Words
-		return u.holds(i, at) && score.WordsIn(words, have) < score.WordsIn(words, old)
+		return u.isCurrent(i, at) && score.WordsIn(words, have) < score.WordsIn(words, old)
 	})
 }
 
-// holds reports whether a target still holds at a time, by the statements up to then.
-func (u updateCheck) holds(target int, at time.Time) bool {
+// isCurrent reports whether a target still holds at a time, by the statements up to then.
+func (u updateCheck) isCurrent(target int, at time.Time) bool {
 	if op := u.subject.Targets[target].Operation; op == memory.OpDelete || op == memory.OpNone {
 		return false
 	}

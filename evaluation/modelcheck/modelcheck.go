@@ -182,18 +182,18 @@ func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration
 			under.Go(func() {
 				put(ctx, i)
 				<-places
-				told(o)
+				printReport(o)
 			})
 			continue
 		}
 		<-places
-		told(o)
+		printReport(o)
 	}
 	under.Wait()
 	return out, stopped
 }
 
-func told(o Options) {
+func printReport(o Options) {
 	if o.Done != nil {
 		o.Done()
 	}

@@ -43,8 +43,8 @@ func newProber(cfg llm.Config, transport http.RoundTripper) *prober {
 	return &prober{cfg: cfg, transport: transport, found: map[string]*found{}}
 }
 
-// of returns the findings of a role's model. Roles with the same request settings share them.
-func (p *prober) of(role llm.Role) *found {
+// findingsOf returns the findings of a role's model. Roles with the same request settings share them.
+func (p *prober) findingsOf(role llm.Role) *found {
 	key := fmt.Sprint(p.cfg.ModelFor(role), p.cfg.BodyFor(role), p.room(role))
 	if p.found[key] == nil {
 		p.found[key] = &found{}
@@ -60,7 +60,7 @@ func (p *prober) room(role llm.Role) int64 {
 // look adds the probes' findings on the role's model to a report. It probes the window with a prompt of the given
 // tokens.
 func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleReport) {
-	of := p.of(role)
+	of := p.findingsOf(role)
 	if role != llm.RoleGenerator {
 		if of.form == "" {
 			of.form = p.form(ctx, role)
@@ -73,9 +73,9 @@ func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleR
 	r.Window = of.window
 }
 
-// put sends one request within the role's request timeout. format is the request's response_format; nil leaves it
+// send sends one request within the role's request timeout. format is the request's response_format; nil leaves it
 // out.
-func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format any) (answer string, input int64, err error) {
+func (p *prober) send(ctx context.Context, role llm.Role, prompt string, format any) (answer string, input int64, err error) {
 	cfg := p.cfg
 	cfg.MaxOutputTokens = min(probeOutput, cfg.MaxOutputTokensFor(role))
 	cfg.Window += int64(len(prompt)) // the endpoint decides whether the prompt fits
@@ -141,7 +141,7 @@ func (p *prober) form(ctx context.Context, role llm.Role) string {
 	none := FormNone
 	for _, f := range forms {
 		// The prompt names JSON because some servers otherwise refuse JSON mode.
-		answer, _, err := p.put(ctx, role, "Which colour has a ripe tomato? This is no question about JSON.", f.format)
+		answer, _, err := p.send(ctx, role, "Which colour has a ripe tomato? This is no question about JSON.", f.format)
 		switch {
 		case err == nil && f.fits(answer):
 			return f.name

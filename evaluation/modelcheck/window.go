@@ -82,7 +82,7 @@ func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window 
 	w := &Window{Configured: p.cfg.WindowFor(role), Asked: min(most, p.room(role))}
 	for n := w.Asked; n == w.Asked || n >= leastPrompt; n /= 2 {
 		prompt, number := long(n)
-		answer, input, err := p.put(ctx, role, prompt, nil)
+		answer, input, err := p.send(ctx, role, prompt, nil)
 		guess := int64(len(prompt) / 4)
 		var status *llm.StatusError
 		switch {

@@ -121,7 +121,7 @@ func (r *run) each(ctx context.Context, what string, do func(ctx context.Context
 				return fmt.Errorf("a question of user %s: %w", a.of.Scope.User, err)
 			}
 			if n := done.Add(1); n%100 == 0 || int(n) == len(r.asked) {
-				r.say("%s %d of %d questions, %.0f s", what, n, len(r.asked), time.Since(began).Seconds())
+				r.logf("%s %d of %d questions, %.0f s", what, n, len(r.asked), time.Since(began).Seconds())
 			}
 			return nil
 		})

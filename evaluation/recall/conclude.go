@@ -118,7 +118,7 @@ func (a *asked) sample() sample {
 // profileSample measures one result for a question.
 func (a *asked) profileSample(of shown) sample {
 	s := a.blank()
-	s.put(a.question, func(k int) []score.Shown { return top(shownOf(of.best[k]), k) }, a.of.session)
+	s.record(a.question, func(k int) []score.Shown { return top(shownOf(of.best[k]), k) }, a.of.session)
 	if a.question.HasEvidence() {
 		s.values[figureSearched] = truth(of.searched)
 		s.values[figureProfile] = score.Coverage(a.question.Evidence, shownOf(of.profile))
@@ -129,15 +129,15 @@ func (a *asked) profileSample(of shown) sample {
 	return s
 }
 
-// first returns a function that takes the first k of an order.
-func first(of []score.Shown) func(k int) []score.Shown {
+// takeFirst returns a function that takes the first k of an order.
+func takeFirst(of []score.Shown) func(k int) []score.Shown {
 	return func(k int) []score.Shown { return top(of, k) }
 }
 
 // order measures only the order of a question's memories.
 func (a *asked) order(ranked []*mnemev1.CitedMemory) sample {
 	s := a.blank()
-	s.put(a.question, first(shownOf(ranked)), a.of.session)
+	s.record(a.question, takeFirst(shownOf(ranked)), a.of.session)
 	return s
 }
 
@@ -146,8 +146,8 @@ func (a *asked) searchSample(search *baseline.Search) sample {
 	s := a.blank()
 	if !a.question.Unanswerable {
 		found := a.known(search.Find(a.question.Text))
-		s.put(a.question, first(found), a.of.session)
-		s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
+		s.record(a.question, takeFirst(found), a.of.session)
+		s.putWords(a.question, func(words int) []score.Shown { return withinBudget(found, words) })
 	}
 	return s
 }
@@ -171,7 +171,7 @@ func (a *asked) known(found []score.Shown) []score.Shown {
 func (a *asked) newestSample() sample {
 	s := a.blank()
 	all := a.known(history(a.of.turns))
-	s.put(a.question, first(all), a.of.session)
+	s.record(a.question, takeFirst(all), a.of.session)
 	s.putWords(a.question, func(words int) []score.Shown { return until(all, words) })
 	return s
 }

@@ -106,7 +106,7 @@ func (r *run) fold(ctx context.Context) error {
 		}
 		report.Folds = append(report.Folds, f)
 		before, after = append(before, fore...), append(after, aft...)
-		r.say("learned from %d reports, measured %s", f.Reports, f.User)
+		r.logf("learned from %d reports, measured %s", f.Reports, f.User)
 	}
 	report.Before, report.After = figures(before, false).RecallAt, figures(after, false).RecallAt
 	r.report.Learned = report

@@ -54,7 +54,7 @@ func (r *run) formUser(ctx context.Context, s *examined) (took []float64, refuse
 			took = append(took, milliseconds(d))
 		}
 	}
-	r.say("formed %s: %d sessions, %d of them now, %d turns, %.1f s", s.Scope.User, len(s.Sessions), len(took), len(s.turns),
+	r.logf("formed %s: %d sessions, %d of them now, %d turns, %.1f s", s.Scope.User, len(s.Sessions), len(took), len(s.turns),
 		time.Since(began).Seconds())
 	return took, refused, nil
 }
@@ -73,7 +73,7 @@ func (r *run) formSession(ctx context.Context, s dataset.Session) (time.Duration
 	}
 	refused := len(published.Refused)
 	if refused > 0 {
-		r.say("%d events of session %s of %s are refused, the first: %s", refused, s.ID, s.User, published.Refused[0])
+		r.logf("%d events of session %s of %s are refused, the first: %s", refused, s.ID, s.User, published.Refused[0])
 	}
 	if !published.Ends {
 		return 0, refused, nil

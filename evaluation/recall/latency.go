@@ -29,7 +29,7 @@ func (r *run) time(ctx context.Context) error {
 		return nil
 	}
 	if !slices.ContainsFunc(r.subjects, func(s *examined) bool { return len(s.entries) > 0 }) {
-		r.say("nothing is remembered: there is nothing to time")
+		r.logf("nothing is remembered: there is nothing to time")
 		return nil
 	}
 	began := time.Now()
@@ -45,7 +45,7 @@ func (r *run) time(ctx context.Context) error {
 			r.timed = append(r.timed, t)
 		}
 	}
-	r.say("timed %d recalls, %.0f s", len(r.timed), time.Since(began).Seconds())
+	r.logf("timed %d recalls, %.0f s", len(r.timed), time.Since(began).Seconds())
 	return nil
 }
 

@@ -39,13 +39,13 @@ func (r *run) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.say("replaying observations in the place of an extractor; ids repaired %d, dropped %d", repairs.Repaired, repairs.Dropped)
+	r.logf("replaying observations in the place of an extractor; ids repaired %d, dropped %d", repairs.Repaired, repairs.Dropped)
 	for _, s := range r.subjects {
 		began := time.Now()
 		if err := r.observeUser(ctx, s, observed[s.Scope.User]); err != nil {
 			return fmt.Errorf("user %s: %w", s.Scope.User, err)
 		}
-		r.say("formed %s from observations: %d sessions, %.1f s", s.Scope.User, len(s.Sessions), time.Since(began).Seconds())
+		r.logf("formed %s from observations: %d sessions, %.1f s", s.Scope.User, len(s.Sessions), time.Since(began).Seconds())
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, erro
 	reports := make([]Report, len(runs))
 	for i, r := range runs {
 		if len(runs) > 1 {
-			r.say("%s", r.Path)
+			r.logf("%s", r.Path)
 		}
 		if err := r.run(ctx); err != nil {
 			return nil, err
@@ -238,7 +238,7 @@ func newExamined(s dataset.Subject, assisted bool, observed map[string][]dataset
 	return e
 }
 
-func (r *run) say(format string, args ...any) {
+func (r *run) logf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.Progress, format+"\n", args...)

@@ -159,8 +159,8 @@ const (
 	figureAnswers     = "answers."
 )
 
-// put measures the results for a question. session maps turns to sessions.
-func (s sample) put(q dataset.Question, best func(k int) []score.Shown, session map[string]string) {
+// record measures the results for a question. session maps turns to sessions.
+func (s sample) record(q dataset.Question, best func(k int) []score.Shown, session map[string]string) {
 	if q.HasEvidence() {
 		for _, k := range ranks() {
 			s.values[figureRecall+strconv.Itoa(k)] = score.Coverage(q.Evidence, best(k))
@@ -283,9 +283,9 @@ func unitsOf(samples []sample, cluster bool) map[string][]score.Unit {
 // top returns the first k results.
 func top(shown []score.Shown, k int) []score.Shown { return shown[:min(k, len(shown))] }
 
-// within returns the results that fit a word budget, in order. It skips a result that does not fit and tries the
+// withinBudget returns the results that fit a word budget, in order. It skips a result that does not fit and tries the
 // later ones.
-func within(shown []score.Shown, words int) []score.Shown {
+func withinBudget(shown []score.Shown, words int) []score.Shown {
 	var out []score.Shown
 	for _, s := range shown {
 		if n := len(strings.Fields(s.Text)); n <= words {

@@ -30,7 +30,7 @@ const (
 func searches(turns []memory.Turn, assisted bool, observed map[string][]dataset.Observation) map[string]*baseline.Search {
 	out := map[string]*baseline.Search{
 		BaselineStemmed: baseline.Words(documents(turns, spoken), text.SearchTerms),
-		BaselinePlain:   baseline.Words(documents(turns, said), baseline.PlainTerms),
+		BaselinePlain:   baseline.Words(documents(turns, textOf), baseline.PlainTerms),
 	}
 	over := overTurns
 	if assisted {
@@ -65,11 +65,11 @@ func documents(turns []memory.Turn, text func(memory.Turn) string) []score.Shown
 
 // spoken returns a readable turn: the speaker, the text, and the image caption.
 func spoken(t memory.Turn) string {
-	return strings.TrimSpace(t.Speaker + ": " + said(t) + " " + t.Caption)
+	return strings.TrimSpace(t.Speaker + ": " + textOf(t) + " " + t.Caption)
 }
 
-// said returns a turn's text only.
-func said(t memory.Turn) string { return t.Text }
+// textOf returns a turn's text only.
+func textOf(t memory.Turn) string { return t.Text }
 
 // history returns all turns, newest first.
 func history(turns []memory.Turn) []score.Shown {

@@ -34,14 +34,14 @@ type entryData struct {
 }
 
 func shown(a reward.Answered) answeredData {
-	out := answeredData{Question: a.Question, Conversation: said(a.Conversation), Memory: make([]utteranceData, len(a.Memory))}
+	out := answeredData{Question: a.Question, Conversation: encodeUtterances(a.Conversation), Memory: make([]utteranceData, len(a.Memory))}
 	for i, m := range a.Memory {
 		out.Memory[i] = utteranceData{Said: llm.ShowTime(m.Time), Speaker: m.Speaker, Text: m.Text}
 	}
 	return out
 }
 
-func said(utterances []reward.Utterance) []utteranceData {
+func encodeUtterances(utterances []reward.Utterance) []utteranceData {
 	out := make([]utteranceData, len(utterances))
 	for i, u := range utterances {
 		out[i] = utteranceData{Said: llm.ShowTime(u.Time), Speaker: u.Speaker, Text: u.Text}

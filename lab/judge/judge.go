@@ -77,7 +77,7 @@ func (m *Model) Response(ctx context.Context, a reward.Answered) (reward.Respons
 			return out, share("accuracy", r.Accuracy)
 		}
 		out.Personalization = r.Personalization
-		return out, first(share("accuracy", r.Accuracy), share("personalization", r.Personalization))
+		return out, firstError(share("accuracy", r.Accuracy), share("personalization", r.Personalization))
 	})
 }
 
@@ -86,7 +86,7 @@ func (m *Model) Entries(ctx context.Context, bank []reward.BankEntry) (out rewar
 	for some := range slices.Chunk(bank, perCall) {
 		var data entriesData
 		for i, e := range some {
-			data.Entries = append(data.Entries, entryData{ID: id(i), Text: e.Text, From: said(e.From)})
+			data.Entries = append(data.Entries, entryData{ID: id(i), Text: e.Text, From: encodeUtterances(e.From)})
 		}
 		counts, err := asked(ctx, m, m.entries, data, func(a entriesAnswer) (reward.Entries, error) { return a.count(len(some)) })
 		if err != nil {
@@ -156,7 +156,7 @@ func share(field string, v float64) error {
 	return nil
 }
 
-func first(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -38,12 +38,12 @@ func Ceilings(ctx context.Context, o CeilingOptions) ([]Arm, error) {
 		arm, seed := arms[i/o.Seeds], i%o.Seeds
 		trials[i] = map[string]float64{}
 		for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
-			people, err := o.held(seed, split)
+			people, err := o.heldOut(seed, split)
 			if err != nil {
 				return err
 			}
 			m, err := measure(ctx, decision.Rules{}, people, known[seed], func(p *person, m maker) formation.Pipeline {
-				out := m.by(decision.Rules{}, "ceiling")
+				out := m.withChooser(decision.Rules{}, "ceiling")
 				if arm.filter {
 					out.Filter = trueFilter{p}
 				}

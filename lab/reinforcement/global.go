@@ -93,7 +93,7 @@ func (r *roller) global(ctx context.Context) error {
 // wholeLife draws a path through a life by the policy's probabilities.
 func (r *roller) wholeLife(ctx context.Context, number int) (out whole, err error) {
 	sampler := decision.NewSampler(r.policy, r.random(0, number))
-	life, err := r.maker.by(sampler, r.policy.Version).Begin(r.person.subject)
+	life, err := r.maker.withChooser(sampler, r.policy.Version).Begin(r.person.subject)
 	if err != nil {
 		return out, err
 	}

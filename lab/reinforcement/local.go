@@ -17,7 +17,7 @@ type worth struct {
 // local draws each session several times from the state before it. The life continues with the policy's best
 // decisions.
 func (r *roller) local(ctx context.Context) error {
-	life, err := r.maker.by(r.policy, r.policy.Version).Begin(r.person.subject)
+	life, err := r.maker.withChooser(r.policy, r.policy.Version).Begin(r.person.subject)
 	if err != nil {
 		return err
 	}

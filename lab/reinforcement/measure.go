@@ -60,7 +60,7 @@ func Measure(ctx context.Context, choose decision.Chooser, people []synthesis.Pe
 
 // decided makes pipelines with a chooser for their decisions.
 func decided(choose decision.Chooser) func(*person, maker) formation.Pipeline {
-	return func(_ *person, m maker) formation.Pipeline { return m.by(choose, "measured") }
+	return func(_ *person, m maker) formation.Pipeline { return m.withChooser(choose, "measured") }
 }
 
 // life is the result of a person's life.
@@ -188,7 +188,7 @@ func Calibrate(ctx context.Context, people []synthesis.Person) (tau, f1 float64,
 		if err != nil {
 			return 0, 0, err
 		}
-		formed, err := newMaker(e).by(decision.Rules{}, "rules").Form(ctx, p.subject)
+		formed, err := newMaker(e).withChooser(decision.Rules{}, "rules").Form(ctx, p.subject)
 		if err != nil {
 			return 0, 0, err
 		}

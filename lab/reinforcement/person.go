@@ -59,8 +59,8 @@ func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*
 	return out, out.makeQuestions(ctx)
 }
 
-// said returns the text of all turns up to a session.
-func (p *person) said(session int) string {
+// transcript returns the text of all turns up to a session.
+func (p *person) transcript(session int) string {
 	var out strings.Builder
 	for _, s := range p.Sessions[:session+1] {
 		for _, turn := range s.Turns {
@@ -70,8 +70,8 @@ func (p *person) said(session int) string {
 	return out.String()
 }
 
-// holds returns the targets with statements that hold after a session.
-func (p *person) holds(session int) map[int]bool {
+// currentTargets returns the targets with statements that hold after a session.
+func (p *person) currentTargets(session int) map[int]bool {
 	out := map[int]bool{}
 	for i, target := range p.Targets {
 		if target.Session > session {
@@ -112,7 +112,7 @@ func (r Remembered) without(out func(i int) bool) Remembered {
 // the session does not end stay as they are. Of an entry that ends in part, the valid statements stay. The session's
 // statements are new. A session need not add statements that an earlier session missed.
 func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
-	held, holds := p.holds(session-1), p.holds(session)
+	held, holds := p.currentTargets(session-1), p.currentTargets(session)
 	for i, e := range before.entries {
 		ended := slices.ContainsFunc(before.told[i], func(t int) bool { return held[t] && !holds[t] })
 		if !ended {
@@ -137,8 +137,8 @@ func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 // first are entries that an earlier session should have ended, whether they stay or go now. The second are entries
 // that record an ending, as long as the ended entry is gone.
 func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
-	o.Said = p.said(session)
-	held, stale := p.holds(session-1), map[string]bool{}
+	o.Said = p.transcript(session)
+	held, stale := p.currentTargets(session-1), map[string]bool{}
 	all := func(told []int, are func(t int) bool) bool {
 		return len(told) > 0 && !slices.ContainsFunc(told, func(t int) bool { return !are(t) })
 	}
@@ -156,7 +156,7 @@ func (p *person) records(target int) bool { return p.Targets[target].Operation =
 // retrieved reports whether the former saw all earlier memories that a session should change or end (DeltaMem,
 // 3.3.4).
 func (p *person) retrieved(before Remembered, formed formation.Formed, session int) bool {
-	held, holds := p.holds(session-1), p.holds(session)
+	held, holds := p.currentTargets(session-1), p.currentTargets(session)
 	shown := formed.Shown[before.shown:]
 	for t := range held {
 		known, seen := false, false

@@ -38,8 +38,8 @@ func former(judge embedded.Judge, closes, links float64) *salimory.Embedded {
 	return &salimory.Embedded{Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), judge, closes, links)}
 }
 
-// by returns a pipeline with a chooser for its decisions.
-func (m maker) by(choose decision.Chooser, version string) formation.Pipeline {
+// withChooser returns a pipeline with a chooser for its decisions.
+func (m maker) withChooser(choose decision.Chooser, version string) formation.Pipeline {
 	return formation.Pipeline{
 		Filter: m.filter.Deciding(choose, version), Saliency: memory.SaliencyGate,
 		Former: m.former.Deciding(choose, version), Strategy: salimory.Name, Embedder: m.embedder,

@@ -92,7 +92,7 @@ func tells(text, value string) bool { return reward.Coverage([]string{value}, []
 // about returns the questions about the facts of some sessions that hold after the last of them, at most `most` a
 // session.
 func (p *person) about(from, to, most int) (out []int) {
-	holds, asked := p.holds(to-1), map[int]int{}
+	holds, asked := p.currentTargets(to-1), map[int]int{}
 	for i, q := range p.questions {
 		if q.text != "" && q.session >= from && q.session < to && holds[i] && asked[q.session] < most {
 			asked[q.session]++

@@ -56,7 +56,7 @@ func CompareRelease(ctx context.Context, p *decision.Policy, conversations []dat
 	}
 	e, known := embedding.Cached(builtin.New(), 50_000), newKnown()
 	measures := func(choose decision.Chooser) (map[string]float64, error) {
-		out, err := onConversations(ctx, newMaker(e).by(choose, "measured"), conversations)
+		out, err := onConversations(ctx, newMaker(e).withChooser(choose, "measured"), conversations)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ type rules struct {
 
 var _ reward.Judge = rules{}
 
-func (p *person) rules(session int) rules { return rules{p, p.holds(session)} }
+func (p *person) rules(session int) rules { return rules{p, p.currentTargets(session)} }
 
 // preference is the part of life with questions that can have a personal answer.
 const preference = "preference"

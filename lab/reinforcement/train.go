@@ -352,7 +352,7 @@ type draw struct {
 // drawn continues a life for some sessions, by the policy's probabilities.
 func (r *roller) drawn(ctx context.Context, life *formation.Life, sessions int, random *rand.Rand) (*draw, error) {
 	d := &draw{sampler: decision.NewSampler(r.policy, random)}
-	p := r.maker.by(d.sampler, r.policy.Version)
+	p := r.maker.withChooser(d.sampler, r.policy.Version)
 	var err error
 	if d.life, err = life.Fork(p.Filter, p.Former); err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (r *refit) evaluate(at, start, gradient []float64) float64 {
 	}
 	byFeature := make([]float64, features)
 	for _, l := range r.lists {
-		bent := l.bend(aq, am)
+		bent := l.project(aq, am)
 		scores := l.scores(w, bent)
 		loss -= each * l.logProbability(scores, r.options.Temperature)
 		if gradient == nil {
@@ -192,7 +192,7 @@ func (r *refit) evaluate(at, start, gradient []float64) float64 {
 			axpy(byFeature, by, l.candidates[i].Features)
 		}
 		if bent != nil {
-			bent.descend(byMaps, l.sum(byScore), am, each)
+			bent.subtractGradient(byMaps, l.sum(byScore), am, each)
 		}
 	}
 	if gradient != nil {
@@ -210,7 +210,7 @@ type bent struct {
 	query, adapted, pull *mat.VecDense
 }
 
-func (l list) bend(aq, am *mat.Dense) *bent {
+func (l list) project(aq, am *mat.Dense) *bent {
 	if aq == nil || len(l.query) == 0 {
 		return nil
 	}
@@ -262,9 +262,9 @@ func (l list) sum(shares []float64) []float64 {
 	return out
 }
 
-// descend subtracts the share of the sum v of memories from the gradient by the maps: (v + Am v) q^T and (q + Aq q)
+// subtractGradient subtracts the share of the sum v of memories from the gradient by the maps: (v + Am v) q^T and (q + Aq q)
 // v^T.
-func (b *bent) descend(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
+func (b *bent) subtractGradient(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
 	sum := mat.NewVecDense(len(v), v)
 	var memory mat.VecDense
 	memory.MulVec(am, sum)

@@ -55,7 +55,7 @@ func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 			return fmt.Errorf("erase dropped turns: %w", err)
 		}
 	}
-	dropped, err := a.first(ctx, scope, dropped)
+	dropped, err := a.dropDecided(ctx, scope, dropped)
 	if err != nil || len(dropped) == 0 {
 		return err
 	}
@@ -65,9 +65,9 @@ func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// first removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the time
+// dropDecided removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the time
 // of a pass. A later time in place of the first would let a dropped turn pass.
-func (a *Attribution) first(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) ([]memory.Dropped, error) {
+func (a *Attribution) dropDecided(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) ([]memory.Dropped, error) {
 	if len(dropped) == 0 {
 		return nil, nil
 	}

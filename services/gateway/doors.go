@@ -25,8 +25,8 @@ type doors struct {
 	rpc  http.Handler
 }
 
-// behind puts the guard before the doors, and has each call be part of the caller's trace.
-func (d doors) behind(guard *guard.Guard, tel *telemetry.Telemetry) http.Handler {
+// withGuard puts the guard before the doors, and has each call be part of the caller's trace.
+func (d doors) withGuard(guard *guard.Guard, tel *telemetry.Telemetry) http.Handler {
 	doors := []struct {
 		serves func(*http.Request) bool
 		http.Handler

@@ -92,7 +92,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.App.Handler = withOrigins(cfg.Origins, d.behind(&guard.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel))
+	b.App.Handler = withOrigins(cfg.Origins, d.withGuard(&guard.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel))
 	return &b.App, nil
 }
 

@@ -91,11 +91,11 @@ func (c *Cache) load(ctx context.Context, tenant string) cached {
 		c.log.WarnContext(ctx, "cannot read weights, ranking by the last known ones or the shared prior", "tenant", tenant, "error", err)
 	}
 	found.unavailable = err != nil
-	return c.hold(tenant, found)
+	return c.storeFound(tenant, found)
 }
 
-// hold caches the result of a read or a write.
-func (c *Cache) hold(tenant string, found cached) cached {
+// storeFound caches the result of a read or a write.
+func (c *Cache) storeFound(tenant string, found cached) cached {
 	found.until = c.now().Add(c.refresh)
 	c.tenants.Set(tenant, found)
 	return found

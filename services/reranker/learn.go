@@ -67,7 +67,7 @@ func (l *Learner) Handle(ctx context.Context, batch []bus.Message) error {
 			learned: map[string]bool{}, outcomes: map[string]int{},
 		}
 		for i, f := range reports {
-			done.outcomes[done.take(i, f, traces[i])]++
+			done.outcomes[done.applyFeedback(i, f, traces[i])]++
 		}
 		return &done.pendingUpdate, nil
 	})
@@ -94,9 +94,9 @@ type feedbackUpdate struct {
 	cited, notCited, notInRecall int
 }
 
-// take learns from a report, or returns why not. It skips the embedded generator, because that always cites the first
+// applyFeedback learns from a report, or returns why not. It skips the embedded generator, because that always cites the first
 // memory. Learning from it would confirm any order of the ranker.
-func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome string) {
+func (u *feedbackUpdate) applyFeedback(i int, f contract.Feedback, trace []byte) (outcome string) {
 	hour := f.Time.Unix() / int64(time.Hour/time.Second)
 	reports := u.Reports
 	if hour > u.Hour {

@@ -67,7 +67,7 @@ func (r *Recorder) Keep(ctx context.Context, scope memory.Scope, t ranking.Trace
 func (r *Recorder) write() {
 	failing := false
 	for k := range r.queue {
-		err := r.put(k)
+		err := r.enqueue(k)
 		switch {
 		case err == nil:
 			add(r.ctx, r.metrics.Traces, k.scope.Tenant, traceKept, 1)
@@ -81,7 +81,7 @@ func (r *Recorder) write() {
 	}
 }
 
-func (r *Recorder) put(k kept) error {
+func (r *Recorder) enqueue(k kept) error {
 	body, err := ranking.EncodeTrace(k.trace)
 	if err != nil {
 		return err

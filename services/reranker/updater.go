@@ -99,7 +99,7 @@ func (u *Updater) attempt(
 	if err := u.Store.Commit(ctx, tenant, c); err != nil {
 		return err
 	}
-	u.Cache.hold(tenant, cached{revision: r.Revision + 1, weights: p.Weights})
+	u.Cache.storeFound(tenant, cached{revision: r.Revision + 1, weights: p.Weights})
 	return nil
 }
 

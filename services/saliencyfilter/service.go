@@ -49,7 +49,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("models", free)
-	forget, err := cfg.keep(b, filters, tel)
+	forget, err := cfg.openDecisions(b, filters, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -68,9 +68,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	return &b.App, nil
 }
 
-// keep adds a store for the decisions of a model, and returns a function that clears it. The function is nil without
+// openDecisions adds a store for the decisions of a model, and returns a function that clears it. The function is nil without
 // a model.
-func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
+func (c Config) openDecisions(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
 	forget func(context.Context, memory.Scope) error, err error,
 ) {
 	if !filters.Asks() {

@@ -76,8 +76,8 @@ func (o *opened) free() error {
 	return errors.Join(errs...)
 }
 
-// keep records a function that frees an opened store, or the error of opening it.
-func (o *opened) keep(free func() error, err error) {
+// add records a function that frees an opened store, or the error of opening it.
+func (o *opened) add(free func() error, err error) {
 	if err != nil {
 		o.err = errors.Join(o.err, err)
 		return
@@ -88,10 +88,10 @@ func (o *opened) keep(free func() error, err error) {
 func (o *opened) client() goredis.UniversalClient {
 	c, err := o.redis.client(o.tel)
 	if err != nil {
-		o.keep(nil, err)
+		o.add(nil, err)
 		return nil
 	}
-	o.keep(c.Close, nil)
+	o.add(c.Close, nil)
 	return c
 }
 
@@ -103,23 +103,23 @@ func (o *opened) records(redis goredis.UniversalClient) *records.Store {
 
 func (o *opened) traces() erasure.Store {
 	s, free, err := o.redis.openTraces(o.tel)
-	o.keep(free, err)
+	o.add(free, err)
 	return s
 }
 
 func (o *opened) log(topic string) bus.Log {
 	log, err := o.bus.Log(topic)
 	if err != nil {
-		o.keep(nil, err)
+		o.add(nil, err)
 		return nil
 	}
-	o.keep(log.Close, nil)
+	o.add(log.Close, nil)
 	return log
 }
 
 func (o *opened) deadLetters() erasure.Store {
 	letters, free, err := o.bus.OpenDeadLetters()
-	o.keep(free, err)
+	o.add(free, err)
 	return erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
 		Join: letters.Join, Log: letters.Log, Out: o.bus.raw, Instruments: o.bus.ins,
 	})
@@ -128,10 +128,10 @@ func (o *opened) deadLetters() erasure.Store {
 func (o *opened) consumer(group, topic string) erasure.Consumer {
 	offsets, err := kafka.NewOffsets(o.bus.bus.Cluster(o.bus.name), group, topic)
 	if err != nil {
-		o.keep(nil, err)
+		o.add(nil, err)
 		return erasure.Consumer{}
 	}
-	o.keep(offsets.Close, nil)
+	o.add(offsets.Close, nil)
 	return erasure.Consumer{Log: o.log(topic), Committed: offsets.Committed}
 }
 

@@ -156,5 +156,5 @@ func (e *erasure) one(ctx context.Context, m Message) error {
 	if e.chosen(m) {
 		return nil
 	}
-	return e.keep(ctx, m, &e.result.Kept)
+	return e.requeue(ctx, m, &e.result.Kept)
 }

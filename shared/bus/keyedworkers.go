@@ -133,7 +133,7 @@ func (w *keyedWorkers) flush(work context.Context) {
 
 func (w *keyedWorkers) run(ctx context.Context) {
 	for {
-		q, batch := w.take(ctx)
+		q, batch := w.nextBatch(ctx)
 		if q == nil {
 			return
 		}
@@ -142,9 +142,9 @@ func (w *keyedWorkers) run(ctx context.Context) {
 	}
 }
 
-// take gives the caller the next batch, or ends its run. Both happen under the lock. So admit never relies on a
+// nextBatch gives the caller the next batch, or ends its run. Both happen under the lock. So admit never relies on a
 // worker that is about to leave.
-func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
+func (w *keyedWorkers) nextBatch(ctx context.Context) (*keyQueue, []Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.ready) == 0 || ctx.Err() != nil {

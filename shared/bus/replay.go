@@ -155,10 +155,10 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 func (r *replay) one(ctx context.Context, m Message) error {
 	dead := Replayable(m)
 	if dead == nil {
-		return r.keep(ctx, m, &r.result.Unreadable)
+		return r.requeue(ctx, m, &r.result.Unreadable)
 	}
 	if !r.chosen(dead) {
-		return r.keep(ctx, m, &r.result.Kept)
+		return r.requeue(ctx, m, &r.result.Kept)
 	}
 	return r.putBack(ctx, m, dead)
 }
@@ -169,7 +169,7 @@ func (r *replay) putBack(ctx context.Context, m Message, dead *mnemev1.DeadLette
 	switch {
 	case fault.IsTerminal(err):
 		r.ins.log.WarnContext(ctx, "record cannot be replayed", slog.String("dead_letter", dead.Id), slog.Any("error", err))
-		return r.keep(ctx, m, &r.result.Refused)
+		return r.requeue(ctx, m, &r.result.Refused)
 	case err != nil:
 		return fmt.Errorf("replay dead letter %s: %w", dead.Id, err)
 	}
@@ -187,8 +187,8 @@ func Replayable(m Message) *mnemev1.DeadLetter {
 	return dead
 }
 
-// keep appends a letter that was not replayed to the dead letters again.
-func (r *replay) keep(ctx context.Context, m Message, count *int) error {
+// requeue appends a letter that was not replayed to the dead letters again.
+func (r *replay) requeue(ctx context.Context, m Message, count *int) error {
 	if err := r.pub.Publish(ctx, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers}); err != nil {
 		return fmt.Errorf("keep dead letter: %w", err)
 	}

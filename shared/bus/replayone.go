@@ -55,9 +55,9 @@ func (r *replay) onlyOne(ctx context.Context, m Message, one OneLetter) error {
 	dead := Replayable(m)
 	switch {
 	case dead == nil:
-		return r.keep(ctx, m, &r.result.Unreadable)
+		return r.requeue(ctx, m, &r.result.Unreadable)
 	case !one.Match(m.Key, dead):
-		return r.keep(ctx, m, &r.result.Kept)
+		return r.requeue(ctx, m, &r.result.Kept)
 	case r.result.Replayed > 0:
 		return nil
 	}

@@ -298,8 +298,8 @@ func (a Attributes) overlaid(newer Attributes) Attributes {
 	return out
 }
 
-// settled is a without the keys of metadata whose value is null: they say that there is no such key any more.
-func (a Attributes) settled() Attributes {
+// withoutRemoved is a without the keys of metadata whose value is null: they say that there is no such key any more.
+func (a Attributes) withoutRemoved() Attributes {
 	null := func(_ string, value any) bool { return value == nil }
 	for _, value := range a.Metadata {
 		if value == nil {

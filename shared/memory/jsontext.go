@@ -35,7 +35,7 @@ func CheckJSONText(field string, text []byte) error {
 			first := at.top().keys
 			at = at[:max(len(at)-1, 0)]
 			if key, ok := repeated(keys[first:]); ok {
-				return fault.Terminal(strings.TrimPrefix(at.in(field)+"."+shownName(key), "."), "occurs twice")
+				return fault.Terminal(strings.TrimPrefix(at.path(field)+"."+shownName(key), "."), "occurs twice")
 			}
 			keys = keys[:first]
 		case '"':
@@ -46,7 +46,7 @@ func CheckJSONText(field string, text []byte) error {
 				keys = append(keys, unescaped(s))
 			}
 			if halved(s) {
-				return fault.Terminal(at.in(field), `has an escaped half of a surrogate pair (\ud800 to \udfff), which is no character`)
+				return fault.Terminal(at.path(field), `has an escaped half of a surrogate pair (\ud800 to \udfff), which is no character`)
 			}
 		case ':':
 			at.top().value = true
@@ -148,8 +148,8 @@ func (p place) top() *level {
 	return &p[len(p)-1]
 }
 
-// in returns the place in a field as errors name it ("turns[3].text"). It leaves out a name that is still being read.
-func (p place) in(field string) string {
+// path returns the place in a field as errors name it ("turns[3].text"). It leaves out a name that is still being read.
+func (p place) path(field string) string {
 	var out strings.Builder
 	out.WriteString(field)
 	for _, l := range p {

@@ -43,22 +43,22 @@ func (f Filter) match(m *Memory) bool {
 func (c Condition) match(m *Memory) bool {
 	found := false
 	for leaf := range m.leaves(c.Field) {
-		if found = c.holds(leaf); found {
+		if found = c.matches(leaf); found {
 			break
 		}
 	}
 	return found == (c.Exists == nil || *c.Exists)
 }
 
-// holds reports whether a value passes the test. For Exists it reports whether the value is present.
-func (c Condition) holds(leaf Leaf) bool {
+// matches reports whether a value passes the test. For Exists it reports whether the value is present.
+func (c Condition) matches(leaf Leaf) bool {
 	switch {
 	case c.Equals != nil:
 		return equals(leaf.Value, c.Equals)
 	case c.In != nil:
 		return slices.ContainsFunc(c.In, func(v any) bool { return equals(leaf.Value, v) })
 	case c.Range != nil:
-		return c.Range.holds(leaf.Value)
+		return c.Range.contains(leaf.Value)
 	case c.Contains != nil:
 		s, isText := leaf.Value.(string)
 		part, wantText := c.Contains.(string)
@@ -79,7 +79,7 @@ func equals(is, want any) bool {
 	return is == want
 }
 
-func (r Range) holds(is any) bool {
+func (r Range) contains(is any) bool {
 	for _, b := range r.bounds() {
 		order, comparable := compareTo(is, b.value)
 		switch {

@@ -85,7 +85,7 @@ func (p *planner) apply(op Operation) error {
 	case OpNone:
 		return nil
 	case OpAdd:
-		return p.put(op, id, nil)
+		return p.putEntry(op, id, nil)
 	case OpUpdate, OpMerge:
 		if len(targets) == 0 {
 			return fault.Terminal("operation.targets", "is empty, want an entry to %s", op.Kind)
@@ -93,7 +93,7 @@ func (p *planner) apply(op Operation) error {
 		if op.Kind == OpUpdate && len(targets) > 1 {
 			return fault.Terminal("operation.targets", "names %d entries, want exactly one to UPDATE; MERGE takes several", len(targets))
 		}
-		if err := p.put(op, id, targets); err != nil {
+		if err := p.putEntry(op, id, targets); err != nil {
 			return err
 		}
 		at := op.At
@@ -143,7 +143,7 @@ func (p *planner) targets(op Operation) ([]*Memory, error) {
 	return out, nil
 }
 
-func (p *planner) put(op Operation, operationID string, predecessors []*Memory) error {
+func (p *planner) putEntry(op Operation, operationID string, predecessors []*Memory) error {
 	if op.New == nil || op.New.ID == "" || op.New.Content == "" {
 		return fault.Terminal("operation.new", "is empty, want an entry to write for %s", op.Kind)
 	}
@@ -167,7 +167,7 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	for _, pre := range slices.SortedStableFunc(slices.Values(predecessors), olderFirst) {
 		before = before.overlaid(pre.Attributes)
 	}
-	m.Attributes = before.overlaid(m.Attributes).settled()
+	m.Attributes = before.overlaid(m.Attributes).withoutRemoved()
 	for _, pre := range predecessors {
 		m.Predecessors = append(m.Predecessors, pre.ID)
 		if !op.Anew {

@@ -72,7 +72,7 @@ func (r *Registry) look(ctx context.Context) (changed bool, notes []error, err e
 	}
 	s.err = nil
 	if changed {
-		notes = r.take(tenants)
+		notes = r.apply(tenants)
 	}
 	return changed, notes, nil
 }
@@ -102,8 +102,8 @@ func (r *Registry) ask(id string) error {
 	return nil
 }
 
-// take applies the source's tenants.
-func (r *Registry) take(tenants []Tenant) (notes []error) {
+// apply applies the source's tenants.
+func (r *Registry) apply(tenants []Tenant) (notes []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.made = tenants

@@ -56,7 +56,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	}
 	session := b.session()
 	if r, ok := former.(formation.Reader); ok && r.Reads() > 0 && !b.Plain {
-		if session.Known, err = a.near(ctx, b, r.Reads()); err != nil {
+		if session.Known, err = a.searchNear(ctx, b, r.Reads()); err != nil {
 			return Extracted{}, classify(fmt.Errorf("look up known entries: %w", err))
 		}
 	}

@@ -41,7 +41,7 @@ func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Chang
 	if core.Version > 0 && core.SessionID == in.sessionID && core.UpdatedAt.Equal(in.now) {
 		changes = memory.LinesChanges(in.scope, core)
 	}
-	closed, err := a.held(ctx, in.scope, in.closed)
+	closed, err := a.endedEntries(ctx, in.scope, in.closed)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Chang
 	return memory.LinesChanges(in.scope, *next), nil
 }
 
-// held returns entries that ceased to hold, in their last valid form. It omits deleted entries.
-func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
+// endedEntries returns entries that ceased to hold, in their last valid form. It omits deleted entries.
+func (a *Activities) endedEntries(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	for _, id := range ids {
 		m, err := a.Bank.Get(ctx, scope, id)

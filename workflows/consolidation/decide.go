@@ -40,7 +40,7 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if err := a.replaceStandIns(before, &in, &verdict); err != nil {
 		return Decided{}, classify(err)
 	}
-	if err := a.tellApart(ctx, before, in, verdict.Operations); err != nil {
+	if err := a.assignFreshIDs(ctx, before, in, verdict.Operations); err != nil {
 		return Decided{}, classify(err)
 	}
 	if err := a.complete(ctx, in, verdict.Operations); err != nil {
@@ -120,10 +120,10 @@ func policyName(version string) string {
 // againFrom is the first ordinal of entries from turns that already have entries.
 const againFrom = 1000
 
-// tellApart gives new ids to entries with the id of another entry in the bank. That occurs for turns that
+// assignFreshIDs gives new ids to entries with the id of another entry in the bank. That occurs for turns that
 // already have entries, because an id depends on the turns and on the ordinal of the entry. The bank would overwrite
 // nothing, but it would lose the new entry.
-func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation) error {
+func (a *Activities) assignFreshIDs(ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation) error {
 	if len(before) == 0 {
 		return nil
 	}

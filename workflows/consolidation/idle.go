@@ -11,8 +11,8 @@ import (
 // to a day.
 const maxIdle = 256
 
-// hear records an event of a session, which postpones its idle end.
-func (o *Session) hear(e Event, now time.Time) {
+// recordEvent records an event of a session, which postpones its idle end.
+func (o *Session) recordEvent(e Event, now time.Time) {
 	if e.IdleAfter > 0 {
 		o.IdleAfter = e.IdleAfter
 	}
@@ -24,8 +24,8 @@ func (o *Session) hear(e Event, now time.Time) {
 // idleEnd is when the session closes if no event of it comes.
 func (o *Session) idleEnd() time.Time { return o.HeardAt.Add(o.IdleAfter) }
 
-// due is when an open session is formed, forgotten or closed if no event comes.
-func (o *Session) due(t Tuning) time.Time {
+// deadline is when an open session is formed, forgotten or closed if no event comes.
+func (o *Session) deadline(t Tuning) time.Time {
 	formed := o.Arrived.Add(t.Idle)
 	switch {
 	case o.IdleAfter == 0:

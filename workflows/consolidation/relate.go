@@ -109,8 +109,8 @@ const nearTexts = 16
 // maxNearText is the maximum length of a search text in bytes: about the length that embedding models read.
 const maxNearText = 2 << 10
 
-// near finds at most n entries near to a batch's turns. The nearest entries of every part come first.
-func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory, error) {
+// searchNear finds at most n entries near to a batch's turns. The nearest entries of every part come first.
+func (a *Activities) searchNear(ctx context.Context, b Batch, n int) ([]memory.Memory, error) {
 	var texts []string
 	for part := range slices.Chunk(b.Turns, (len(b.Turns)+nearTexts-1)/nearTexts) {
 		var said strings.Builder

@@ -115,7 +115,7 @@ func cuts(core memory.Core, m memory.Memory, source, reason string) []memory.Cor
 	var ops []memory.CoreOperation
 	for line := range strings.Lines(core.Content) {
 		line = strings.TrimRight(line, "\n")
-		if tells(line, m) {
+		if repeats(line, m) {
 			ops = append(ops, memory.CoreOperation{Kind: memory.OpReplace, Old: line, Sources: []string{source}, Reason: reason})
 		}
 	}
@@ -125,8 +125,8 @@ func cuts(core memory.Core, m memory.Memory, source, reason string) []memory.Cor
 // tellingShare is the minimum share of an entry's words in a line about the entry.
 const tellingShare = 0.8
 
-// tells reports whether a line repeats an entry: in its words or most of them, or as a part of it.
-func tells(line string, m memory.Memory) bool {
+// repeats reports whether a line repeats an entry: in its words or most of them, or as a part of it.
+func repeats(line string, m memory.Memory) bool {
 	have, stems := text.StemSet(line), text.ContentStems(m.Content)
 	n := 0
 	for _, stem := range stems {

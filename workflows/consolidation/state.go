@@ -120,7 +120,7 @@ func (s *State) add(events []Event, now time.Time) {
 			*s = State{Erasures: append(s.Erasures, e), Seen: []string{e.ID}}
 			continue
 		}
-		seen := e.seen()
+		seen := e.seenKey()
 		if slices.Contains(s.Seen, seen) {
 			continue
 		}
@@ -139,9 +139,9 @@ func (s *State) add(events []Event, now time.Time) {
 	}
 }
 
-// seen names the event in State.Seen. For a turn it includes a hash of session and text. So an id with other content
+// seenKey names the event in State.Seen. For a turn it includes a hash of session and text. So an id with other content
 // does not count as repeated, and Extract sees it.
-func (e Event) seen() string {
+func (e Event) seenKey() string {
 	if e.Turn == nil {
 		return e.ID
 	}
@@ -169,7 +169,7 @@ func (s *State) addContext(e Event, now time.Time) {
 		s.Open = append(s.Open, Session{ID: e.SessionID})
 	}
 	session := &s.Open[i]
-	session.hear(e, now)
+	session.recordEvent(e, now)
 	if slices.ContainsFunc(session.Context, func(t memory.Turn) bool { return t.ID == e.Turn.ID }) {
 		return
 	}
@@ -277,7 +277,7 @@ func (s *State) open(e Event, now time.Time) *Session {
 		i = len(s.Open) - 1
 	}
 	s.Open[i].Arrived, s.Open[i].TraceParent = now, e.TraceParent
-	s.Open[i].hear(e, now)
+	s.Open[i].recordEvent(e, now)
 	return &s.Open[i]
 }
 
@@ -348,7 +348,7 @@ func (s *State) done(session *Session, turns int) {
 func (s *State) forget(b Batch) {
 	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool {
 		return id == b.CloseID() || id == b.ClosedBy || slices.ContainsFunc(b.Turns, func(t Turn) bool {
-			return Event{ID: t.EventID, Turn: &t.Turn}.seen() == id
+			return Event{ID: t.EventID, Turn: &t.Turn}.seenKey() == id
 		})
 	})
 }
@@ -369,7 +369,7 @@ func (s *State) wait(t Tuning, now time.Time) time.Duration {
 	}
 	wait := time.Duration(math.MaxInt64)
 	for _, o := range s.Open {
-		wait = min(wait, o.due(t).Sub(now))
+		wait = min(wait, o.deadline(t).Sub(now))
 	}
 	return max(wait, time.Millisecond)
 }

@@ -32,9 +32,9 @@ type steps interface {
 	now() time.Time
 	// keepsExtracted reports whether extracted content is kept while its decision is repeated.
 	keepsExtracted() bool
-	// asksPlainly reports whether the workflow asks a model again without context, after the model gave no answer
+	// retriesWithoutContext reports whether the workflow asks a model again without context, after the model gave no answer
 	// about a turn.
-	asksPlainly() bool
+	retriesWithoutContext() bool
 	// stopped reports whether a failure ended the whole run, not this batch alone.
 	stopped(error) bool
 }
@@ -62,18 +62,18 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		s.LastFailure = ""
 		if batch.Instead != "" && !extracted.More {
 			s.LastFailure = reasonBudget
-			if err := s.putAside(do, batch.without(extracted.Known), reasonBudget); err != nil {
+			if err := s.sendToDeadLetters(do, batch.without(extracted.Known), reasonBudget); err != nil {
 				return err
 			}
 		}
 		if len(failed) > 0 {
 			s.LastFailure = failed[0].Reason
-			if err := s.putAside(do, batch.only(sourcesOf(failed)), reasonFailed(failed)); err != nil {
+			if err := s.sendToDeadLetters(do, batch.only(sourcesOf(failed)), reasonFailed(failed)); err != nil {
 				return err
 			}
 		}
 		if reused := batch.only(extracted.Reused); len(reused.Turns) > 0 {
-			if err := s.putAside(do, reused, reasonReused); err != nil {
+			if err := s.sendToDeadLetters(do, reused, reasonReused); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		return err
 	case isType(err, errorTooLarge) && session.halve(n), isType(err, errorTooLong) && n > 1 && session.halve(n):
 		return nil
-	case isType(err, errorTooLong) && !session.Plain && do.asksPlainly():
+	case isType(err, errorTooLong) && !session.Plain && do.retriesWithoutContext():
 		session.Plain = true // the context may be the part that is too large for the model, or refused
 		return nil
 	default:
@@ -97,7 +97,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
 			return nil
 		}
-		if err := s.putAside(do, batch, reason(err)); err != nil {
+		if err := s.sendToDeadLetters(do, batch, reason(err)); err != nil {
 			return err
 		}
 	}
@@ -128,9 +128,9 @@ func sourcesOf(failed []formation.Failure) []string {
 	return out
 }
 
-// putAside moves a batch to the dead letters, where a replay finds it. It includes the turns to form, and not the
+// sendToDeadLetters moves a batch to the dead letters, where a replay finds it. It includes the turns to form, and not the
 // context. It returns only errors that stop the run.
-func (s *State) putAside(do steps, b Batch, reason string) error {
+func (s *State) sendToDeadLetters(do steps, b Batch, reason string) error {
 	b.Context = nil
 	if err := do.deadLetter(DeadLetterInput{Batch: b, Reason: reason, Now: do.now()}); do.stopped(err) {
 		return err
@@ -311,8 +311,8 @@ func (a activities) keepsExtracted() bool {
 	return workflow.GetVersion(a.ctx, "keep-extracted", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 }
 
-// asksPlainly is false in runs that gave up such a turn before.
-func (a activities) asksPlainly() bool {
+// retriesWithoutContext is false in runs that gave up such a turn before.
+func (a activities) retriesWithoutContext() bool {
 	return workflow.GetVersion(a.ctx, "ask-plainly", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 }
 
@@ -351,7 +351,7 @@ func (c calls) apply(in ApplyInput) error                    { return c.a.Apply(
 func (c calls) pause(time.Duration)                          {}
 func (c calls) now() time.Time                               { return c.time }
 func (c calls) keepsExtracted() bool                         { return true }
-func (c calls) asksPlainly() bool                            { return true }
+func (c calls) retriesWithoutContext() bool                  { return true }
 func (c calls) deadLetter(in DeadLetterInput) error {
 	return c.a.Announce.DeadLetter(c.ctx, in.Batch, in.Reason, in.Now)
 }

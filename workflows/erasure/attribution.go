@@ -23,7 +23,7 @@ func (Attribution) Erase(context.Context, Request) error { return nil }
 
 // Count implements Store.
 func (a Attribution) Count(ctx context.Context, r Request) (int, error) {
-	return a.behind(ctx, r, func(m bus.Message) bool {
+	return a.unfinished(ctx, r, func(m bus.Message) bool {
 		e, err := contract.DecodeSalientEvent(m.Key, m.Value, time.Now())
 		return err == nil && !e.ErasedAt.IsZero() && e.EventID == r.RequestID
 	})

@@ -45,13 +45,13 @@ func (l *DeadLetterStore) Erase(ctx context.Context, r Request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: of(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out, l.cfg.Instruments)
+	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: matchUser(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out, l.cfg.Instruments)
 	return err
 }
 
 // Count implements Store.
 func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
-	n, match := 0, of(r.Scope)
+	n, match := 0, matchUser(r.Scope)
 	err := bus.ScanLog(ctx, l.cfg.Log, func(m bus.Message) {
 		if match(m.Key, bus.DecodeDeadLetter(m.Value)) {
 			n++
@@ -60,8 +60,8 @@ func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 	return n, err
 }
 
-// of matches the dead letters of a user by their key, or by the record, because the key may be the faulty part.
-func of(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
+// matchUser matches the dead letters of a user by their key, or by the record, because the key may be the faulty part.
+func matchUser(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
 	return func(key []byte, record *mnemev1.DeadLetter) bool {
 		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() || contract.OwnerOf(record.GetValue()) == scope
 	}

@@ -18,10 +18,10 @@ type Consumer struct {
 	Committed func(context.Context) (map[int]int64, error)
 }
 
-// behind returns 1 while the group has not finished the record of an erasure. The function is recognizes that
+// unfinished returns 1 while the group has not finished the record of an erasure. The function is recognizes that
 // record among the records of the user's key. behind returns 0 for a group that has never finished a record,
 // because that group may not run at all. It also returns 0 if the request has no id.
-func (c Consumer) behind(ctx context.Context, r Request, is func(bus.Message) bool) (int, error) {
+func (c Consumer) unfinished(ctx context.Context, r Request, is func(bus.Message) bool) (int, error) {
 	if r.RequestID == "" {
 		return 0, nil
 	}
@@ -72,7 +72,7 @@ var _ Store = Deliveries{}
 func (Deliveries) Name() string { return "deliveries of webhooks" }
 
 func (d Deliveries) unpassed(ctx context.Context, r Request) (int, error) {
-	return d.behind(ctx, r, func(m bus.Message) bool {
+	return d.unfinished(ctx, r, func(m bus.Message) bool {
 		c, err := contract.DecodeMemoryChange(m.Key, m.Value)
 		return err == nil && c.Operation == memory.OpErase && c.EventID == r.RequestID
 	})

@@ -35,7 +35,7 @@ func Workflow(ctx workflow.Context, p Params) (Report, error) {
 		if err := e.round(ctx); err != nil {
 			return Report{}, err
 		}
-		wait := e.settle(workflow.Now(ctx))
+		wait := e.pauseBeforeRecount(workflow.Now(ctx))
 		if clean++; len(e.Remaining) > 0 {
 			clean, wait = 0, min(time.Duration(e.Rounds)*pauseStep, maxPause)
 		}
@@ -63,8 +63,8 @@ type erasing struct {
 	shown bool
 }
 
-// settle is the pause between a count that found nothing and the next one.
-func (e *erasing) settle(now time.Time) time.Duration {
+// pauseBeforeRecount is the pause between a count that found nothing and the next one.
+func (e *erasing) pauseBeforeRecount(now time.Time) time.Duration {
 	return min(max(e.Erased.StartedAt.Add(listLag).Sub(now), minSettle), listLag)
 }
 

@@ -112,7 +112,7 @@ func (i *index) read(ctx context.Context, partition int, committed int64) error 
 		if err != nil {
 			return err
 		}
-		i.keep(partition, msgs, next)
+		i.store(partition, msgs, next)
 		from = next
 	}
 	return nil
@@ -138,7 +138,7 @@ func (i *index) begin(partition int, first, end int64) int64 {
 	return i.next[partition]
 }
 
-func (i *index) keep(partition int, msgs []bus.Message, next int64) {
+func (i *index) store(partition int, msgs []bus.Message, next int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, m := range msgs {

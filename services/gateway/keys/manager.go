@@ -40,7 +40,7 @@ func (m *Manager) Create(ctx context.Context, k access.Key) (access.Key, string,
 		}
 	}
 	if err := m.Directory.CreateKey(ctx, k); err != nil {
-		return access.Key{}, "", told("key", err)
+		return access.Key{}, "", publicError("key", err)
 	}
 	return k, text, nil
 }
@@ -60,7 +60,7 @@ func (m *Manager) Revoke(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return told("key", m.Directory.RevokeKey(ctx, p.Tenant.ID, id))
+	return publicError("key", m.Directory.RevokeKey(ctx, p.Tenant.ID, id))
 }
 
 // admin returns the caller, who may manage the tenant.
@@ -72,8 +72,8 @@ func admin(ctx context.Context) (access.Principal, error) {
 	return p, nil
 }
 
-// told turns a directory error about a thing into the caller's error. nil stays nil.
-func told(what string, err error) error {
+// publicError turns a directory error about a thing into the caller's error. nil stays nil.
+func publicError(what string, err error) error {
 	switch {
 	case errors.Is(err, directory.ErrNotFound):
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no such %s", what))

@@ -44,11 +44,11 @@ func (o *Operator) CreateTenant(ctx context.Context, t tenant.Tenant) (tenant.Te
 	}
 	if o.Lookup != nil {
 		if _, err := o.Lookup(t.ID); !fault.IsTerminal(err) {
-			return tenant.Tenant{}, told("tenant", orExists(err))
+			return tenant.Tenant{}, publicError("tenant", orExists(err))
 		}
 	}
 	if err := o.Directory.CreateTenant(ctx, t); err != nil {
-		return tenant.Tenant{}, told("tenant", err)
+		return tenant.Tenant{}, publicError("tenant", err)
 	}
 	return full, nil
 }
@@ -74,7 +74,7 @@ func (o *Operator) ChangeTenant(ctx context.Context, id string, c TenantChange) 
 		return err
 	})
 	if err != nil {
-		return tenant.Tenant{}, told("tenant that was made at run time", err)
+		return tenant.Tenant{}, publicError("tenant that was made at run time", err)
 	}
 	return tenant.Check(t)
 }
@@ -113,13 +113,13 @@ func (o *Operator) CreateKey(ctx context.Context, k access.Key) (access.Key, str
 	}
 	if o.Lookup != nil {
 		if _, err := o.Lookup(k.Tenant); fault.IsTerminal(err) {
-			return access.Key{}, "", told("tenant", directory.ErrNotFound)
+			return access.Key{}, "", publicError("tenant", directory.ErrNotFound)
 		} else if err != nil {
 			return access.Key{}, "", fmt.Errorf("tenant of the key: %w", err)
 		}
 	}
 	if err := o.Directory.CreateKey(ctx, k); err != nil {
-		return access.Key{}, "", told("key", err)
+		return access.Key{}, "", publicError("key", err)
 	}
 	return k, text, nil
 }
@@ -136,10 +136,10 @@ func (o *Operator) Keys(ctx context.Context, tenantID string) ([]access.Key, err
 	}
 	if o.Lookup == nil {
 		_, err = o.Directory.Tenant(ctx, tenantID)
-		return nil, told("tenant that was made at run time", err)
+		return nil, publicError("tenant that was made at run time", err)
 	}
 	if _, err = o.Lookup(tenantID); fault.IsTerminal(err) {
-		err = told("tenant", directory.ErrNotFound)
+		err = publicError("tenant", directory.ErrNotFound)
 	}
 	return nil, err
 }
@@ -149,7 +149,7 @@ func (o *Operator) RevokeKey(ctx context.Context, tenantID, id string) error {
 	if err := memory.ValidTenant(tenantID); err != nil {
 		return err
 	}
-	return told("key of the tenant", o.Directory.RevokeKey(ctx, tenantID, id))
+	return publicError("key of the tenant", o.Directory.RevokeKey(ctx, tenantID, id))
 }
 
 // check returns a tenant with its defaults, or an error. The error does not repeat long values.

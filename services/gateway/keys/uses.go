@@ -76,7 +76,7 @@ func (u *uses) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case one := <-u.queue:
-			err := u.keep(ctx, one)
+			err := u.record(ctx, one)
 			if err != nil && !failing && ctx.Err() == nil {
 				u.log.WarnContext(ctx, "cannot store the last use of keys", "error", err)
 			}
@@ -85,8 +85,8 @@ func (u *uses) run(ctx context.Context) error {
 	}
 }
 
-// keep keeps one use. One that cannot be kept may be noted again.
-func (u *uses) keep(ctx context.Context, one use) error {
+// record keeps one use. One that cannot be kept may be noted again.
+func (u *uses) record(ctx context.Context, one use) error {
 	ctx, cancel := context.WithTimeout(ctx, touchTimeout)
 	defer cancel()
 	err := u.directory.Touch(ctx, one.key.Tenant, one.key.ID, one.at)

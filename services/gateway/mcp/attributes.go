@@ -65,8 +65,8 @@ func (in attributes) read(runID string) (memory.Attributes, error) {
 	return out, out.ValidateNew("")
 }
 
-// given returns the attributes as text. It is empty if the caller gave no attribute.
-func (in attributes) given() []string {
+// values returns the attributes as text. It is empty if the caller gave no attribute.
+func (in attributes) values() []string {
 	if len(in.Metadata) == 0 && in.AgentID == "" && in.AppID == "" {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, 
 	if err != nil {
 		return out, "", err
 	}
-	written := strings.Join(append([]string{memory.CanonicalID(in.MemoryID), in.Text}, in.given()...), "\n")
+	written := strings.Join(append([]string{memory.CanonicalID(in.MemoryID), in.Text}, in.values()...), "\n")
 	of, _ := in.read("") // checked
 	turn := contract.TurnToProto(memory.Turn{
 		ID:      "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(written)).String(),

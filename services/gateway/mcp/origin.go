@@ -15,7 +15,7 @@ import (
 // other name at the gateway.
 func checkOrigin(r *http.Request, allowed []string) error {
 	for _, origin := range r.Header.Values("Origin") {
-		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
+		if !isOwnOrigin(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
 			return problem.Problem{
 				Status: http.StatusForbidden, Code: problem.CodeForbidden, Field: "Origin",
 				Detail: "is not allowed: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",
@@ -25,8 +25,8 @@ func checkOrigin(r *http.Request, allowed []string) error {
 	return nil
 }
 
-// own reports whether an origin is the host that was called, by an address that no foreign site can have.
-func own(host, origin string) bool {
+// isOwnOrigin reports whether an origin is the host that was called, by an address that no foreign site can have.
+func isOwnOrigin(host, origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && strings.EqualFold(u.Host, host) && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
 }

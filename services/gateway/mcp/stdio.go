@@ -120,7 +120,7 @@ func (c *lines) Read(context.Context) (jsonrpc.Message, error) {
 	}
 	c.mu.Lock()
 	c.ended = true
-	c.settle()
+	c.signalIdle()
 	c.mu.Unlock()
 	select {
 	case <-c.answered:
@@ -138,8 +138,8 @@ func (c *lines) await(msg jsonrpc.Message) {
 	}
 }
 
-// settle signals the waiting Read that all calls have an answer. The caller holds c.mu.
-func (c *lines) settle() {
+// signalIdle signals the waiting Read that all calls have an answer. The caller holds c.mu.
+func (c *lines) signalIdle() {
 	if c.ended && len(c.waiting) == 0 {
 		close(c.answered)
 	}
@@ -159,7 +159,7 @@ func (c *lines) Write(_ context.Context, msg jsonrpc.Message) error {
 	if res, ok := msg.(*jsonrpc.Response); ok {
 		if _, waits := c.waiting[res.ID]; waits {
 			delete(c.waiting, res.ID)
-			c.settle()
+			c.signalIdle()
 		}
 	}
 	return nil

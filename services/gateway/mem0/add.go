@@ -93,13 +93,13 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 			}
 		}
 	}
-	if in.given("expiration_date") {
+	if in.has("expiration_date") {
 		return what, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
 	if what.attributes, err = attributesOf(who, in); err != nil {
 		return what, err
 	}
-	at, err := a.said(in)
+	at, err := a.parseTimestamp(in)
 	if err != nil {
 		return what, err
 	}
@@ -107,7 +107,7 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 		return what, err
 	}
 	for _, hint := range hints {
-		if in.given(hint) {
+		if in.has(hint) {
 			what.remarks = append(what.remarks, hint+" does nothing here.")
 		}
 	}

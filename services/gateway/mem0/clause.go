@@ -112,7 +112,7 @@ func bounded(field, operator string, bound *structpb.Value) clause {
 	return leaf(&mnemev1.Condition{Field: field, Test: &mnemev1.Condition_Range{Range: r}})
 }
 
-// first applies a test to the first of two fields that a memory has.
-func first(field, second string, test func(field string) clause) clause {
+// firstPresent applies a test to the first of two fields that a memory has.
+func firstPresent(field, second string, test func(field string) clause) clause {
 	return either(test(field), every(exists(field).not(), test(second)))
 }

@@ -271,7 +271,7 @@ func timeReader(name string) reader {
 // created tests the creation time of a memory. An update carries the creation time of the first version. Otherwise
 // the turn's time counts.
 func created(test func(field string) clause) clause {
-	return first("metadata."+createdKey, "valid_from", test)
+	return firstPresent("metadata."+createdKey, "valid_from", test)
 }
 
 func recorded(test func(field string) clause) clause { return test("recorded_at") }

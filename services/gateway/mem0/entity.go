@@ -54,7 +54,7 @@ func namedIn(in fields, where string) (named, error) {
 		if err != nil {
 			return nil, placed(strings.TrimSuffix(where, "."), "", err)
 		}
-		if !in.given(field) {
+		if !in.has(field) {
 			continue
 		}
 		if err := validEntity(where+field, field, value); err != nil {
@@ -104,14 +104,14 @@ func addedTo(in fields) (named, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := out.take(filters, "filters."); err != nil {
+	if err := out.add(filters, "filters."); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// take adds the entities of filters, also of filters joined by AND.
-func (n named) take(filters fields, where string) error {
+// add adds the entities of filters, also of filters joined by AND.
+func (n named) add(filters fields, where string) error {
 	more, err := namedIn(filters, where)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (n named) take(filters fields, where string) error {
 		if !ok {
 			return wrongType(where+"AND", "", part, "objects")
 		}
-		if err := n.take(object, where); err != nil {
+		if err := n.add(object, where); err != nil {
 			return err
 		}
 	}

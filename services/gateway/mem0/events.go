@@ -192,7 +192,7 @@ func (a *api) events(r *http.Request, _ fields) (any, error) {
 	if err := backend.Check(r.Context(), access.Read, key); err != nil {
 		return nil, err
 	}
-	list, count, err := a.State.Events(r.Context(), scopeOf(r.Context(), key), p.first(), p.size)
+	list, count, err := a.State.Events(r.Context(), scopeOf(r.Context(), key), p.offset(), p.size)
 	if err != nil {
 		return nil, err
 	}

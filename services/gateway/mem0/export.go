@@ -23,7 +23,7 @@ const exportRemark = "The export is ready. It has the memories as they are when 
 // export stores the request of an export. It copies no memories: the export has the memories of the time when the
 // client fetches it.
 func (a *api) export(r *http.Request, in fields) (any, error) {
-	if !in.given("schema") {
+	if !in.has("schema") {
 		return nil, problem.Invalid("schema", "is missing")
 	}
 	f, err := a.filterOf(r.Context(), in)
@@ -54,7 +54,7 @@ func (a *api) export(r *http.Request, in fields) (any, error) {
 func choice(in fields) fields {
 	out := fields{}
 	for _, name := range append([]string{"filters", "metadata", "categories", "start_date", "end_date"}, entityFields...) {
-		if in.given(name) {
+		if in.has(name) {
 			out[name] = in[name]
 		}
 	}

@@ -96,12 +96,12 @@ func kindOf(value any) string {
 	return "an object"
 }
 
-// given reports whether a field is there and not null.
-func (f fields) given(name string) bool { return f[name] != nil }
+// has reports whether a field is there and not null.
+func (f fields) has(name string) bool { return f[name] != nil }
 
 // text returns a text field. It is empty if the field is absent.
 func (f fields) text(name string) (string, error) {
-	if !f.given(name) {
+	if !f.has(name) {
 		return "", nil
 	}
 	s, ok := f[name].(string)
@@ -113,7 +113,7 @@ func (f fields) text(name string) (string, error) {
 
 // flag returns a field that is true or false. It returns otherwise if the field is absent.
 func (f fields) flag(name string, otherwise bool) (bool, error) {
-	if !f.given(name) {
+	if !f.has(name) {
 		return otherwise, nil
 	}
 	b, ok := f[name].(bool)
@@ -125,7 +125,7 @@ func (f fields) flag(name string, otherwise bool) (bool, error) {
 
 // number returns a field that is a number from low to high. It returns otherwise if the field is absent.
 func (f fields) number(name string, otherwise, low, high float64) (float64, error) {
-	if !f.given(name) {
+	if !f.has(name) {
 		return otherwise, nil
 	}
 	n, ok := f[name].(json.Number)
@@ -152,7 +152,7 @@ func brief(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // object returns a field that is an object. It returns nil if the field is absent.
 func (f fields) object(name string) (fields, error) {
-	if !f.given(name) {
+	if !f.has(name) {
 		return nil, nil
 	}
 	o, ok := f[name].(map[string]any)
@@ -164,7 +164,7 @@ func (f fields) object(name string) (fields, error) {
 
 // list returns a field that is a list. It returns nil if the field is absent.
 func (f fields) list(name string) ([]any, error) {
-	if !f.given(name) {
+	if !f.has(name) {
 		return nil, nil
 	}
 	l, ok := f[name].([]any)
@@ -230,8 +230,8 @@ func pageOf(q url.Values, usual int) (page, error) {
 	return out, nil
 }
 
-// first is the place of the first item, from 0.
-func (p page) first() int { return (p.number - 1) * p.size }
+// offset is the place of the first item, from 0.
+func (p page) offset() int { return (p.number - 1) * p.size }
 
 // paged is a page as mem0 has it; next and previous are relative to the URL of the request.
 type paged[T any] struct {
@@ -245,7 +245,7 @@ type paged[T any] struct {
 func pagedOf[T any](p page, count int, results []T) paged[T] {
 	out := paged[T]{Count: count, Results: orEmpty(results)}
 	link := func(n int) *string { return new(fmt.Sprintf("?page=%d&page_size=%d", n, p.size)) }
-	if p.first()+p.size < count {
+	if p.offset()+p.size < count {
 		out.Next = link(p.number + 1)
 	}
 	if p.number > 1 {

@@ -25,8 +25,8 @@ type filter struct {
 
 // condition is a part of a filter.
 type condition interface {
-	// of is the condition on the memories of a user.
-	of(user string) clause
+	// clauseFor is the condition on the memories of a user.
+	clauseFor(user string) clause
 	// owners returns the users to whom the condition binds a memory, and the firmness. Without firmness it binds to
 	// no user.
 	owners() (users []string, f firmness)
@@ -49,13 +49,13 @@ var firmnessOf = map[string]firmness{runField: byRun, appField: byApp, agentFiel
 
 type allOf []condition
 
-func (c allOf) of(user string) clause { return every(c.parts(user)...) }
+func (c allOf) clauseFor(user string) clause { return every(c.parts(user)...) }
 
 // parts are the conditions on the memories of a user.
 func (c allOf) parts(user string) []clause {
 	out := make([]clause, len(c))
 	for i, part := range c {
-		out[i] = part.of(user)
+		out[i] = part.clauseFor(user)
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func (c allOf) owners() (users []string, f firmness) {
 
 type anyOf []condition
 
-func (c anyOf) of(user string) clause { return either(allOf(c).parts(user)...) }
+func (c anyOf) clauseFor(user string) clause { return either(allOf(c).parts(user)...) }
 
 // owners returns the users of all conditions, because one condition is enough. If one condition binds to no user,
 // the result has no user.
@@ -101,7 +101,7 @@ func (c anyOf) owners() (users []string, f firmness) {
 
 type noneOf []condition
 
-func (c noneOf) of(user string) clause { return anyOf(c).of(user).not() }
+func (c noneOf) clauseFor(user string) clause { return anyOf(c).clauseFor(user).not() }
 
 func (noneOf) owners() ([]string, firmness) { return nil, byNobody }
 
@@ -112,7 +112,7 @@ type binding struct {
 	firm  firmness
 }
 
-func (c binding) of(user string) clause {
+func (c binding) clauseFor(user string) clause {
 	return either(decided(slices.Contains(c.users, user)), c.test(user))
 }
 
@@ -121,7 +121,7 @@ func (c binding) owners() ([]string, firmness) { return c.users, c.firm }
 // test is a condition that names no users.
 type test func(user string) clause
 
-func (t test) of(user string) clause { return t(user) }
+func (t test) clauseFor(user string) clause { return t(user) }
 
 func (test) owners() ([]string, firmness) { return nil, byNobody }
 
@@ -150,7 +150,7 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 		if err := memory.ValidUser(u); err != nil {
 			return filter{}, placed("filters", "", err)
 		}
-		if err := valid(root.of(u)); err != nil {
+		if err := valid(root.clauseFor(u)); err != nil {
 			return filter{}, err
 		}
 	}

@@ -66,7 +66,7 @@ func (a *api) page(ctx context.Context, f filter, p page) (items []*item, count 
 		if l == nil {
 			continue
 		}
-		if err := l.skip(ctx, max(p.first()-count, 0)); err != nil {
+		if err := l.skip(ctx, max(p.offset()-count, 0)); err != nil {
 			return nil, 0, err
 		}
 		more, err := l.next(ctx, p.size-len(items))
@@ -93,7 +93,7 @@ type listing struct {
 
 // listing begins to read; it is nil where the filter means no memory of the user.
 func (a *api) listing(user string, f filter) *listing {
-	c := f.root.of(user)
+	c := f.root.clauseFor(user)
 	if c.filter == nil && !c.holds {
 		return nil
 	}

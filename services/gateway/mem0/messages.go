@@ -104,7 +104,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
 		return t, false, err
 	}
-	if t.Text == "" && in.given("tool_calls") {
+	if t.Text == "" && in.has("tool_calls") {
 		return t, false, nil
 	}
 	if err := memory.ValidText(at+".content", t.Text, memory.MaxTextBytes); err != nil {

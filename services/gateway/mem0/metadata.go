@@ -46,7 +46,7 @@ func onlyOperators(in map[string]any) bool {
 func metadataReader(key string) reader {
 	of := func(test func(field string) clause) clause { return test("metadata." + key) }
 	if key == speakerKey { // who said it is shown there, unless the caller gave another
-		of = func(test func(field string) clause) clause { return first("metadata."+key, "speaker", test) }
+		of = func(test func(field string) clause) clause { return firstPresent("metadata."+key, "speaker", test) }
 	}
 	return func(at, operator string, operand any) (test, error) {
 		switch operator {

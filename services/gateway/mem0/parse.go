@@ -16,7 +16,7 @@ type parser struct {
 
 // request reads the filters of a request, and the other selecting fields.
 func (p *parser) request(in fields) (condition, error) {
-	beside, err := p.beside(in)
+	beside, err := p.parseTopLevel(in)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +28,8 @@ func (p *parser) request(in fields) (condition, error) {
 	return allOf{beside, c}, err
 }
 
-// beside reads the selecting fields outside the filters: entities, and the separate fields that clients send.
-func (p *parser) beside(in fields) (all allOf, err error) {
+// parseTopLevel reads the selecting fields outside the filters: entities, and the separate fields that clients send.
+func (p *parser) parseTopLevel(in fields) (all allOf, err error) {
 	categories, err := in.texts("categories")
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (p *parser) beside(in fields) (all allOf, err error) {
 		conditions[name] = in[name]
 	}
 	for _, name := range sortedKeys(conditions) {
-		if !conditions.given(name) {
+		if !conditions.has(name) {
 			continue
 		}
 		c, err := p.field(name, conditions[name], "")
@@ -52,7 +52,7 @@ func (p *parser) beside(in fields) (all allOf, err error) {
 		all = append(all, c)
 	}
 	for _, end := range [][2]string{{"start_date", "gte"}, {"end_date", "lte"}} {
-		if !in.given(end[0]) {
+		if !in.has(end[0]) {
 			continue
 		}
 		p.narrow = true

@@ -28,8 +28,8 @@ type route struct {
 	serve    operation
 }
 
-// at is the route of a pattern such as "GET /v1/memories/{memory_id}/".
-func at(pattern string, serve operation) route {
+// newRoute is the route of a pattern such as "GET /v1/memories/{memory_id}/".
+func newRoute(pattern string, serve operation) route {
 	method, path, _ := strings.Cut(pattern, " ")
 	return route{method, segmentsOf(path), serve}
 }

@@ -9,14 +9,14 @@ func Scopes() map[string][]access.Scope {
 	const memory, entity = "/v1/memories/{memory_id}/", "/entities/{entity_type}/{entity_id}/"
 	const hooks, project = "/api/v1/webhooks/", "/api/v1/orgs/organizations/{org_id}/projects/"
 	var (
-		none, read, recall = of(), of(access.Read), of(access.Recall)
-		erase, change      = of(access.Erase), of(access.Read, access.Erase)
-		report             = of(access.Read, access.Recall)
-		keep, tell         = of(access.Admin), of(access.Admin, access.Read)
+		none, read, recall = scopeList(), scopeList(access.Read), scopeList(access.Recall)
+		erase, change      = scopeList(access.Erase), scopeList(access.Read, access.Erase)
+		report             = scopeList(access.Read, access.Recall)
+		keep, tell         = scopeList(access.Admin), scopeList(access.Admin, access.Read)
 	)
 	return map[string][]access.Scope{
 		"GET /v1/ping/":          none,
-		"POST /v3/memories/add/": of(access.Ingest), "POST /v3/memories/search/": recall, "POST /v3/memories/": read,
+		"POST /v3/memories/add/": scopeList(access.Ingest), "POST /v3/memories/search/": recall, "POST /v3/memories/": read,
 		"GET " + memory: read, "PUT " + memory: change, "DELETE " + memory: change, "GET " + memory + "history/": read,
 		"PUT /v1/batch/": change, "DELETE /v1/batch/": change,
 		"DELETE /v1/memories/": erase, "DELETE /v1" + entity: erase, "DELETE /v2" + entity: erase,
@@ -34,4 +34,4 @@ func Scopes() map[string][]access.Scope {
 	}
 }
 
-func of(scopes ...access.Scope) []access.Scope { return append([]access.Scope{}, scopes...) }
+func scopeList(scopes ...access.Scope) []access.Scope { return append([]access.Scope{}, scopes...) }

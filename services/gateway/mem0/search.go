@@ -57,7 +57,7 @@ func (a *api) searchOf(ctx context.Context, in fields) (s search, err error) {
 	if s.fields, err = in.texts("fields"); err != nil {
 		return s, err
 	}
-	if in.given("reference_date") {
+	if in.has("reference_date") {
 		_, end, err := span("reference_date", in["reference_date"])
 		if err != nil {
 			return s, err
@@ -122,7 +122,7 @@ func (a *api) search(r *http.Request, in fields) (any, error) {
 
 // recall returns the memories found of a user, with scores.
 func (a *api) recall(ctx context.Context, s search, user string) (out answer, err error) {
-	c := s.filter.root.of(user)
+	c := s.filter.root.clauseFor(user)
 	if c.filter == nil && !c.holds {
 		return out, nil
 	}
@@ -142,13 +142,13 @@ func (a *api) recall(ctx context.Context, s search, user string) (out answer, er
 			out.items = append(out.items, m)
 		}
 	}
-	a.keep(ctx, scope, token, noToken, shown)
+	a.recordRecall(ctx, scope, token, noToken, shown)
 	return out, nil
 }
 
-// keep stores the results of a search for later feedback. If it cannot store them, feedback answers that nothing is
+// recordRecall stores the results of a search for later feedback. If it cannot store them, feedback answers that nothing is
 // learned.
-func (a *api) keep(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
+func (a *api) recordRecall(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
 	if err == nil {
 		err = a.State.KeepRecall(ctx, scope, token, shown)
 	}

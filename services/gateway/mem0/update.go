@@ -38,7 +38,7 @@ func (a *api) changeOf(in fields) (c change, err error) {
 	if c.text, err = in.text("text"); err != nil {
 		return c, err
 	}
-	if in.given("text") {
+	if in.has("text") {
 		if err := memory.ValidText("text", c.text, memory.MaxTextBytes); err != nil {
 			return c, err
 		}
@@ -46,11 +46,11 @@ func (a *api) changeOf(in fields) (c change, err error) {
 	if c.metadata, err = metadataIn(in); err != nil {
 		return c, err
 	}
-	if in.given("expiration_date") {
+	if in.has("expiration_date") {
 		return c, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
-	if in.given("timestamp") {
-		c.at, err = a.said(in)
+	if in.has("timestamp") {
+		c.at, err = a.parseTimestamp(in)
 	}
 	return c, err
 }

@@ -55,10 +55,10 @@ func unix(s string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e6)*1e3).UTC(), nil
 }
 
-// said reads the time of the turn. The default is now.
-func (a *api) said(in fields) (time.Time, error) {
+// parseTimestamp reads the time of the turn. The default is now.
+func (a *api) parseTimestamp(in fields) (time.Time, error) {
 	now := a.Now()
-	if !in.given("timestamp") {
+	if !in.has("timestamp") {
 		return now, nil
 	}
 	at, _, err := span("timestamp", in["timestamp"])

@@ -87,13 +87,13 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 			Detail: fmt.Sprintf("%d turns at once exceed the limit of %s, want at most %d", n, a.Quota, a.Limit),
 		}
 	}
-	refused := over(problem.CodeRateLimited, a.Quota, a.RetryAfter)
+	refused := exceeded(problem.CodeRateLimited, a.Quota, a.RetryAfter)
 	refused.Allowance = a
 	return refused
 }
 
-// over is the problem of a call over a limit.
-func over(code, quota string, retryAfter time.Duration) problem.Problem {
+// exceeded is the problem of a call over a limit.
+func exceeded(code, quota string, retryAfter time.Duration) problem.Problem {
 	return problem.Problem{
 		Status: http.StatusTooManyRequests, Code: code, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
 	}

@@ -73,7 +73,7 @@ func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func
 	}
 	if full > 0 {
 		count(ctx, s.limited, p, quotas[full-1])
-		return nil, over(problem.CodeRateLimited, quotas[full-1], streamRetry)
+		return nil, exceeded(problem.CodeRateLimited, quotas[full-1], streamRetry)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func (q *Quota) tokens(ctx context.Context, p access.Principal) error {
 	}
 	count(ctx, q.limited, p, quotaTokens)
 	now := q.now().UTC()
-	return over(problem.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+	return exceeded(problem.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
 }
 
 // memories returns a problem where as many memories of the tenant are stored as may be.
@@ -98,7 +98,7 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 		return nil
 	}
 	count(ctx, q.limited, p, quotaMemories)
-	return over(problem.CodeOverQuota, quotaMemories, retryStored)
+	return exceeded(problem.CodeOverQuota, quotaMemories, retryStored)
 }
 
 // OverItems counts a call that would store more verbatim items than the tenant of ctx may have. It returns the
@@ -107,7 +107,7 @@ func (q *Quota) OverItems(ctx context.Context) error {
 	if p, ok := access.FromContext(ctx); ok {
 		count(ctx, q.limited, p, quotaItems)
 	}
-	return over(problem.CodeOverQuota, quotaItems, retryStored)
+	return exceeded(problem.CodeOverQuota, quotaItems, retryStored)
 }
 
 // stored is how many memories of a tenant are stored. All replicas go by a number for a while.

@@ -144,7 +144,7 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 	}
 	switch {
 	case isFree(s) && token == json.Delim('{'):
-		return c.rest(place)
+		return c.skipObject(place)
 	case s.Type == huma.TypeObject && token == json.Delim('{'):
 		return c.object(s, place)
 	case s.Type == huma.TypeArray && token == json.Delim('['):
@@ -173,24 +173,24 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 		}
 		of, ok := s.Properties[name]
 		if !ok {
-			return invalid(inBody, within(place, shown(name)), "is unknown")
+			return invalid(inBody, joinPath(place, shown(name)), "is unknown")
 		}
 		seen = append(seen, name)
-		if err := c.value(of, within(place, name)); err != nil {
+		if err := c.value(of, joinPath(place, name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range s.Required {
 		if !slices.Contains(seen, name) {
-			return invalid(inBody, within(place, name), "is missing")
+			return invalid(inBody, joinPath(place, name), "is missing")
 		}
 	}
 	_, err := c.tokens.Token() // the end
 	return err
 }
 
-// rest passes over the rest of an object that holds anything.
-func (c *bodyCheck) rest(place string) error {
+// skipObject passes over the rest of an object that holds anything.
+func (c *bodyCheck) skipObject(place string) error {
 	for depth := 1; depth > 0; {
 		token, err := c.tokens.Token()
 		if err != nil {
@@ -227,7 +227,7 @@ func (c *bodyCheck) array(s *huma.Schema, place string) error {
 	return err
 }
 
-func within(place, name string) string {
+func joinPath(place, name string) string {
 	if place == "" {
 		return name
 	}

@@ -117,7 +117,7 @@ func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*
 	huma.Register(a.huma, *op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
-			return nil, a.told(ctx, registered, err)
+			return nil, a.toProblem(ctx, registered, err)
 		}
 		return out, nil
 	})
@@ -171,7 +171,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *hum
 	}
 	switch {
 	case err != nil:
-		a.told(r.Context(), op, err).write(w)
+		a.toProblem(r.Context(), op, err).write(w)
 	case o.keyed:
 		a.Idempotency.Wrap(WriteProblem, next, o.secrets...).ServeHTTP(w, r)
 	default:

@@ -116,8 +116,8 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
 	newProblem(p, location).write(w)
 }
 
-// told turns an error into the client's problem of an operation. It logs the parts that clients do not see.
-func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
+// toProblem turns an error into the client's problem of an operation. It logs the parts that clients do not see.
+func (a *API) toProblem(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := problem.From(err)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // not after the client disconnected
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)

@@ -230,8 +230,8 @@ var storeFields = map[string]struct{ needed, possible []string }{
 	"list_namespaces": {nil, []string{"prefix", "suffix", "max_depth", "limit", "offset"}},
 }
 
-// given returns the fields of an operation, except its name.
-func (o StoreOperation) given() []string {
+// setFields returns the fields of an operation, except its name.
+func (o StoreOperation) setFields() []string {
 	var out []string
 	for name, there := range map[string]bool{
 		"namespace": o.Namespace != nil, "key": o.Key != "", "value": o.Value.RawMessage != nil, "ttl_seconds": o.TTL != nil,
@@ -251,7 +251,7 @@ func (o StoreOperation) changes() bool { return o.Op == "put" || o.Op == "delete
 
 // check holds the fields of an operation against its name.
 func (o StoreOperation) check() error {
-	of, given := storeFields[o.Op], o.given()
+	of, given := storeFields[o.Op], o.setFields()
 	for _, name := range of.needed {
 		if !slices.Contains(given, name) {
 			return problem.Invalid(name, "is missing, which "+o.Op+" needs")

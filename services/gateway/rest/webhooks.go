@@ -222,7 +222,7 @@ func typesOf(names []string) []changeevent.Type {
 	return each(names, func(n string) changeevent.Type { return changeevent.Type(n) })
 }
 
-func told(e webhook.Endpoint, err error) (*oneWebhook, error) {
+func webhookResult(e webhook.Endpoint, err error) (*oneWebhook, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -230,13 +230,13 @@ func told(e webhook.Endpoint, err error) (*oneWebhook, error) {
 }
 
 func (a *API) createWebhook(ctx context.Context, in *createWebhook) (*oneWebhook, error) {
-	return told(a.Webhooks.Create(ctx, webhook.Endpoint{
+	return webhookResult(a.Webhooks.Create(ctx, webhook.Endpoint{
 		Name: string(in.Body.Name), URL: string(in.Body.URL), Types: typesOf(in.Body.Types), User: string(in.Body.User),
 	}))
 }
 
 func (a *API) getWebhook(ctx context.Context, in *webhookRequest) (*oneWebhook, error) {
-	return told(a.Webhooks.Get(ctx, string(in.ID)))
+	return webhookResult(a.Webhooks.Get(ctx, string(in.ID)))
 }
 
 func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*oneWebhook, error) {
@@ -250,7 +250,7 @@ func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*oneWebhook
 	if in.Body.Types != nil {
 		c.Types = new(typesOf(in.Body.Types))
 	}
-	return told(a.Webhooks.Update(ctx, string(in.ID), c))
+	return webhookResult(a.Webhooks.Update(ctx, string(in.ID), c))
 }
 
 func (a *API) deleteWebhook(ctx context.Context, in *webhookRequest) (*nothing, error) {
@@ -258,7 +258,7 @@ func (a *API) deleteWebhook(ctx context.Context, in *webhookRequest) (*nothing, 
 }
 
 func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*oneWebhook, error) {
-	return told(a.Webhooks.Rotate(ctx, string(in.ID)))
+	return webhookResult(a.Webhooks.Rotate(ctx, string(in.ID)))
 }
 
 func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeliveredPage, error) {

@@ -101,7 +101,7 @@ func (h *hub) look(ctx context.Context, started bool, begin func(partition int))
 		return false
 	}
 	for _, p := range partitions {
-		if _, known := h.at(p); !known {
+		if _, known := h.nextOffset(p); !known {
 			first, end, err := h.changes.Bounds(ctx, p)
 			if err != nil {
 				h.failed(ctx, err)
@@ -119,7 +119,7 @@ func (h *hub) look(ctx context.Context, started bool, begin func(partition int))
 	return true
 }
 
-func (h *hub) at(partition int) (int64, bool) {
+func (h *hub) nextOffset(partition int) (int64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next, known := h.next[partition]
@@ -143,25 +143,25 @@ func (h *hub) failed(ctx context.Context, err error) {
 // tail distributes the new records of a partition.
 func (h *hub) tail(ctx context.Context, partition int) {
 	for ctx.Err() == nil {
-		at, _ := h.at(partition)
+		at, _ := h.nextOffset(partition)
 		msgs, next, err := h.changes.Read(ctx, partition, at)
 		switch {
 		case err != nil:
-			if !h.lost(ctx, partition, at) {
+			if !h.skipLost(ctx, partition, at) {
 				h.failed(ctx, err)
 				bus.Pause(ctx, failedPause)
 			}
 		case len(msgs) == 0 && next == at:
 			bus.Pause(ctx, idle)
 		default:
-			h.tell(ctx, partition, msgs, next)
+			h.broadcast(ctx, partition, msgs, next)
 		}
 	}
 }
 
-// lost reports whether the log no longer has an offset. It then continues at the oldest record, and sends the gap
+// skipLost reports whether the log no longer has an offset. It then continues at the oldest record, and sends the gap
 // to clients.
-func (h *hub) lost(ctx context.Context, partition int, at int64) bool {
+func (h *hub) skipLost(ctx context.Context, partition int, at int64) bool {
 	first, end, err := h.changes.Bounds(ctx, partition)
 	if err != nil || at >= first && at <= end {
 		return false
@@ -173,15 +173,15 @@ func (h *hub) lost(ctx context.Context, partition int, at int64) bool {
 	for _, clients := range h.clients {
 		for c := range clients {
 			if c.ofTenant() || c.partition == partition {
-				h.put(c, gap)
+				h.enqueue(c, gap)
 			}
 		}
 	}
 	return true
 }
 
-// tell sends records of a partition to the clients with a matching scope.
-func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next int64) {
+// broadcast sends records of a partition to the clients with a matching scope.
+func (h *hub) broadcast(ctx context.Context, partition int, msgs []bus.Message, next int64) {
 	items := make([]item, 0, len(msgs))
 	for _, m := range msgs {
 		if it, ok := h.itemOf(ctx, m); ok {
@@ -193,7 +193,7 @@ func (h *hub) tell(ctx context.Context, partition int, msgs []bus.Message, next 
 	for _, it := range items {
 		for _, scope := range []memory.Scope{it.scope, {Tenant: it.scope.Tenant}} {
 			for c := range h.clients[scope] {
-				h.put(c, it)
+				h.enqueue(c, it)
 			}
 		}
 	}
@@ -210,8 +210,8 @@ func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
 	return item{partition: m.Partition, offset: m.Offset, scope: e.Scope, frame: frame(string(e.Type), e.Data)}, ok && err == nil
 }
 
-// put never waits. It cuts off a client with a full queue. The caller holds h.mu.
-func (h *hub) put(c *client, it item) {
+// enqueue never waits. It cuts off a client with a full queue. The caller holds h.mu.
+func (h *hub) enqueue(c *client, it item) {
 	select {
 	case c.queue <- it:
 	default:

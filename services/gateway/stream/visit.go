@@ -103,7 +103,7 @@ func (v *visit) run(r *http.Request) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer v.until(ctx, cancel)()
-	err := v.tell(ctx)
+	err := v.stream(ctx)
 	if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {
 		err = cause
 	}
@@ -140,8 +140,8 @@ func (v *visit) until(ctx context.Context, cancel context.CancelCauseFunc) func(
 	return func() { cancel(nil); <-over }
 }
 
-// tell returns the reason for the stream's end, or that the client has gone.
-func (v *visit) tell(ctx context.Context) error {
+// stream returns the reason for the stream's end, or that the client has gone.
+func (v *visit) stream(ctx context.Context) error {
 	opening := []byte("retry: " + fmt.Sprint(v.p.Retry.Milliseconds()) + "\n")
 	opening = append(opening, v.idLine()...)
 	if err := v.write(append(opening, '\n')); err != nil {
@@ -230,7 +230,7 @@ func (v *visit) live(ctx context.Context) error {
 			err = v.beat()
 		case it := <-v.client.queue:
 			if err = v.confirm(ctx); err == nil {
-				err = v.pass(it)
+				err = v.writeEvents(it)
 			}
 		}
 		if err != nil {
@@ -242,8 +242,8 @@ func (v *visit) live(ctx context.Context) error {
 // maxTogether bounds a single write to a client, in bytes.
 const maxTogether = 64 << 10
 
-// pass sends an event, with the events that wait behind it.
-func (v *visit) pass(it item) error {
+// writeEvents sends an event, with the events that wait behind it.
+func (v *visit) writeEvents(it item) error {
 	var out []byte
 	for {
 		if at := v.next[it.partition]; it.scope.Tenant == "" { // a gap

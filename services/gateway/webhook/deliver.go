@@ -94,7 +94,7 @@ type slots struct {
 
 func newSlots() *slots { return &slots{of: map[string]int{}} }
 
-func (s *slots) take(endpoint string) bool {
+func (s *slots) acquire(endpoint string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy >= atOnce || s.of[endpoint] >= perEndpoint {
@@ -162,7 +162,7 @@ func (h *Webhooks) roundOf(ctx context.Context, tenant string, attempts *sync.Wa
 			becomes = webhooks.Done
 		case !to.Active: // it can be replayed
 			becomes, d.Reason, d.DiedAt = webhooks.Dead, "the webhook is switched off", time.Now().UTC()
-		case !h.slots.take(d.Endpoint):
+		case !h.slots.acquire(d.Endpoint):
 			becomes, after = webhooks.Again, slotPause
 		default:
 			attempts.Go(func() {

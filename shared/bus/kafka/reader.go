@@ -111,7 +111,7 @@ func (r *reader) seek(conn *kafkago.Conn) error {
 		_, err := conn.Seek(r.next, kafkago.SeekAbsolute|kafkago.SeekDontCheck)
 		return err
 	}
-	first, err := r.first(conn)
+	first, err := r.oldestOffset(conn)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *reader) seek(conn *kafkago.Conn) error {
 	return err
 }
 
-func (r *reader) first(conn *kafkago.Conn) (int64, error) {
+func (r *reader) oldestOffset(conn *kafkago.Conn) (int64, error) {
 	if r.removed {
 		return conn.ReadFirstOffset()
 	}

@@ -42,14 +42,14 @@ func (e *entry) failed(err error) {
 // send works until the queue is empty.
 func (p *publisher) send(q *queue) {
 	for batch := p.next(q); batch != nil; batch = p.next(q) {
-		p.settle(q.id, batch)
+		p.sendUntilAcknowledged(q.id, batch)
 	}
 }
 
-// settle makes requests until every record of the batch has its result or no caller waits for it. Meanwhile it
+// sendUntilAcknowledged makes requests until every record of the batch has its result or no caller waits for it. Meanwhile it
 // sends no later record of the partition. When a broker refuses a batch, settle sends its records one by one. So
 // only the records at fault are refused.
-func (p *publisher) settle(id bus.Partition, batch []*entry) {
+func (p *publisher) sendUntilAcknowledged(id bus.Partition, batch []*entry) {
 	for ; len(batch) > 0; batch = awaited(batch) {
 		err := p.produce(id, batch)
 		switch {
@@ -61,7 +61,7 @@ func (p *publisher) settle(id bus.Partition, batch []*entry) {
 			return
 		case isRefusal(err):
 			for i := range batch {
-				p.settle(id, batch[i:i+1])
+				p.sendUntilAcknowledged(id, batch[i:i+1])
 			}
 			return
 		}

@@ -186,10 +186,10 @@ func (s statement) covers(older statement) bool {
 	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
 		return true
 	}
-	return !text.IsAboutAnother(s.quote, older.quote) && says(s.stems, older.stems)
+	return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems)
 }
 
-func says(newer, older []string) bool {
+func repeats(newer, older []string) bool {
 	n := 0
 	for _, stem := range older {
 		if slices.Contains(newer, stem) {

@@ -55,8 +55,8 @@ func (n next) Touched(scope memory.Scope) memory.Touch { return memory.Touched(s
 // Parts is how many operations there are.
 func (n next) Parts() int { return len(n.operations) }
 
-// take reads an answer; an error is a fault of package structured.
-func (s *agentSession) take(a answer, version string) (next, error) {
+// readAnswer reads an answer; an error is a fault of package structured.
+func (s *agentSession) readAnswer(a answer, version string) (next, error) {
 	out := next{step: step{Thought: text.Cut(text.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}
 	var err error
 	if a.Action == "search" {
@@ -71,7 +71,7 @@ func (s *agentSession) take(a answer, version string) (next, error) {
 }
 
 func (s *agentSession) queries(a answer) ([]search, error) {
-	left, most := s.left(), min(s.left(), s.bounds.AtOnce)
+	left, most := s.searchesLeft(), min(s.searchesLeft(), s.bounds.AtOnce)
 	switch {
 	case len(a.Operations) > 0 || a.Nothing:
 		return nil, structured.Faultf("action is search, yet there are operations; search first, or finish")

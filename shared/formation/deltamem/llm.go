@@ -57,7 +57,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	var used model.Usage
-	use := func(a answer) (next, error) { return s.take(a, f.Version()) }
+	use := func(a answer) (next, error) { return s.readAnswer(a, f.Version()) }
 	n, err := llm.Ask(model.WithUsage(ctx, &used), f.agent, in.Session.Scope, s.view(), len(s.turns), use)
 	s.trail.Tokens.Input += used.InputTokens()
 	s.trail.Tokens.Output += used.OutputTokens()

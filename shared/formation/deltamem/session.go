@@ -95,8 +95,8 @@ func (t *trail) memory(alias string) (memory.Memory, bool) {
 	return memory.Memory{}, false
 }
 
-// left is how many queries the agent may still make: none in its last step.
-func (s *agentSession) left() int {
+// searchesLeft is how many queries the agent may still make: none in its last step.
+func (s *agentSession) searchesLeft() int {
 	if len(s.trail.Steps) >= s.bounds.Steps-1 {
 		return 0
 	}
@@ -117,7 +117,7 @@ func (s *agentSession) view() view {
 	v := view{
 		Context: llm.ShowContext(s.in.Session.Context, s.turns), Turns: llm.ShowTurns(s.turns),
 		Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
-		Left: s.left(), AtOnce: min(s.left(), s.bounds.AtOnce),
+		Left: s.searchesLeft(), AtOnce: min(s.searchesLeft(), s.bounds.AtOnce),
 	}
 	for i, m := range s.trail.Memories {
 		v.Memories = append(v.Memories, llm.ShowMemory(llm.Alias("m", i), m))

@@ -162,7 +162,7 @@ func (f *Former) parts(said string) []string {
 	var out []string
 	for _, sentence := range whole(f.splitter.Split(said)) {
 		for i, clause := range clauses(sentence) {
-			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems && !stands(clause) || i == 0 && leans(clause)) {
+			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems && !hasSubject(clause) || i == 0 && leans(clause)) {
 				out[n] += " " + clause
 				continue
 			}
@@ -175,8 +175,8 @@ func (f *Former) parts(said string) []string {
 	return out
 }
 
-// stands reports whether a clause has a subject. The length of the clause does not matter.
-func stands(clause string) bool {
+// hasSubject reports whether a clause has a subject. The length of the clause does not matter.
+func hasSubject(clause string) bool {
 	words := text.Words(clause)
 	return len(words) > 1 && subjects[words[0].Lower] && !leaning[words[0].Lower]
 }

@@ -153,9 +153,9 @@ type judged struct {
 
 // relate decides the effect of a person's statement on that person's earlier statements.
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
-	own, does := told(known, c), d.judge(turn)
+	own, does := bySpeaker(known, c), d.judge(turn)
 	for _, m := range own {
-		if within(c.Content, m.Content) && d.saysSame(*entry, m) {
+		if isRunOf(c.Content, m.Content) && d.saysSame(*entry, m) {
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 			return
 		}
@@ -191,14 +191,14 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			linked = append(linked, j)
 			continue
 		}
-		rest, entire := d.rest(j, c, turn)
+		rest, entire := d.remainder(j, c, turn)
 		switch {
 		case entire:
 			op.Targets = append(op.Targets, j.ID)
 		case rest == "" || i > 0:
 			linked = append(linked, j)
 		default:
-			part = &judged{d.leave(j.Memory, rest, c, turn), j.Relation}
+			part = &judged{d.writeRemainder(j.Memory, rest, c, turn), j.Relation}
 		}
 	}
 	slices.SortStableFunc(linked, likeliest)
@@ -225,29 +225,29 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	}
 }
 
-// told are the entries that the speaker of a candidate told, in other turns.
-func told(known []memory.Memory, c formation.Candidate) []memory.Memory {
+// bySpeaker are the entries that the speaker of a candidate told, in other turns.
+func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	return slices.DeleteFunc(slices.Clone(known), func(m memory.Memory) bool {
 		return m.Speaker != "" && m.Speaker != c.Speaker || slices.Contains(m.Sources, c.Sources[0])
 	})
 }
 
-// rest returns the text of an entry without the facts that a statement changes. whole reports that no text worth
+// remainder returns the text of an entry without the facts that a statement changes. whole reports that no text worth
 // keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
-func (d *decider) rest(m judged, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
+func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (remainder string, whole bool) {
 	var gone []bool
 	if list := Facts(m.Content); len(list) > 1 {
 		for i := range list {
 			list[i] = plain(list[i])
 		}
 		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-		gone = d.gone(m, d.judges.Gone(later, list))
+		gone = d.endedFacts(m, d.judges.Gone(later, list))
 	}
-	rest, sure := Without(m.Content, gone)
+	remainder, sure := Without(m.Content, gone)
 	if !sure {
 		return "", false
 	}
-	return rest, rest == "" || !d.keeps(rest, m)
+	return remainder, remainder == "" || !d.keeps(remainder, m)
 }
 
 // keeps decides whether the rest of an entry is worth keeping. A text that stands alone or states a fact is worth
@@ -257,7 +257,7 @@ func (d *decider) keeps(rest string, m judged) bool {
 	for _, p := range d.former.parts(rest) {
 		switch {
 		case isQuestion(p):
-		case stands(p), contentOf(plain(p)) > 0:
+		case hasSubject(p), contentOf(plain(p)) > 0:
 			return true
 		default:
 			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))
@@ -268,8 +268,8 @@ func (d *decider) keeps(rest string, m judged) bool {
 	})
 }
 
-// gone decides which facts of an entry hold no more, by their probabilities.
-func (d *decider) gone(m judged, probabilities []float64) []bool {
+// endedFacts decides which facts of an entry hold no more, by their probabilities.
+func (d *decider) endedFacts(m judged, probabilities []float64) []bool {
 	out := make([]bool, len(probabilities))
 	for i, base := range goneOdds(probabilities) {
 		out[i] = decision.Either(d.former.choose, decision.Retract, base, func() []float64 {
@@ -283,8 +283,8 @@ func (d *decider) gone(m judged, probabilities []float64) []bool {
 	return out
 }
 
-// leave writes the new version of an entry with only the remaining text, in the original words.
-func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
+// writeRemainder writes the new version of an entry with only the remaining text, in the original words.
+func (d *decider) writeRemainder(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
 	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
 	left := m
 	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
@@ -305,7 +305,7 @@ func (d *decider) saysSame(m, of memory.Memory) bool {
 	same := d.judges.Between(stored[0], stored[1])[relation.Same]
 	return decision.Either(d.former.choose, decision.Join, decision.Above(same, surelySame), func() []float64 {
 		whole := 0.0
-		if within(m.Content, of.Content) {
+		if isRunOf(m.Content, of.Content) {
 			whole = 1
 		}
 		return []float64{1, decision.Odds(same) / 5, memory.Cosine(m.Vector, of.Vector), whole}
@@ -320,9 +320,9 @@ func asStored(entries []memory.Memory) []relation.Statement {
 	return out
 }
 
-// within reports whether a statement is a run of words of another. A word between them ("not") may reverse the
+// isRunOf reports whether a statement is a run of words of another. A word between them ("not") may reverse the
 // meaning.
-func within(said, of string) bool {
+func isRunOf(said, of string) bool {
 	words := text.Canonical(plain(said))
 	return words != "" && strings.Contains(" "+text.Canonical(plain(of))+" ", " "+words+" ")
 }

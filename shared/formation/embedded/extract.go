@@ -142,9 +142,9 @@ const (
 	leastApart = 0.62
 )
 
-// apart decides whether two neighbours are separate memories. A part that only asks belongs to the subject of its
+// isSeparate decides whether two neighbours are separate memories. A part that only asks belongs to the subject of its
 // question.
-func (f *Former) apart(q, next quotation) bool {
+func (f *Former) isSeparate(q, next quotation) bool {
 	worth := min(q.worth, next.worth)
 	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, decision.Above(worth, leastApart), func() []float64 {
 		return []float64{1, decision.Odds(worth) / 5, lengthOf(q.words() + next.words())}
@@ -157,7 +157,7 @@ func (f *Former) worthy(quotes []quotation) []quotation {
 	var out []quotation
 	for _, q := range quotes {
 		n := len(out) - 1
-		if n < 0 || q.foreign != out[n].foreign || out[n].words()+q.words() > maxQuoteWords || f.apart(out[n], q) {
+		if n < 0 || q.foreign != out[n].foreign || out[n].words()+q.words() > maxQuoteWords || f.isSeparate(out[n], q) {
 			out = append(out, q)
 			continue
 		}
@@ -195,7 +195,7 @@ func fewer(quotes []quotation, n int) []quotation {
 func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	said, mentions, expressions := annotate(q.said, turn.Time)
 	kind := kindOf(said, mentions)
-	topic, keywords := f.topics.of(q.said)
+	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{
 		Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
 		EventTime: eventTime(q.said, kind, mentions, expressions, turn.Time), Sources: q.sources,

@@ -53,7 +53,7 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 	var own []memory.Memory
 	found := map[string][]formation.Related{} // whose search found an entry: only those can change it
 	for _, r := range of {
-		for _, m := range told(d.known(r.Memories), r.Candidate) {
+		for _, m := range bySpeaker(d.known(r.Memories), r.Candidate) {
 			if found[m.ID] == nil {
 				own = append(own, m)
 			}

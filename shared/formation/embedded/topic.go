@@ -39,7 +39,7 @@ var shippedTopics = sync.OnceValue(func() *topics { return newTopics(wordvector.
 // search words, and the time of the event.
 func About(said string, kind memory.Kind, at time.Time) (topic string, keywords []string, event memory.EventTime) {
 	_, mentions, expressions := annotate(said, at)
-	topic, keywords = shippedTopics().of(said)
+	topic, keywords = shippedTopics().classify(said)
 	return topic, keywords, eventTime(said, kind, mentions, expressions, at)
 }
 
@@ -63,9 +63,9 @@ func newTopics(table *wordvector.Table) *topics {
 	return t
 }
 
-// of returns the domain of a statement and the stems for search. A statement outside all domains has its longest word
+// classify returns the domain of a statement and the stems for search. A statement outside all domains has its longest word
 // as topic.
-func (t *topics) of(said string) (topic string, keywords []string) {
+func (t *topics) classify(said string) (topic string, keywords []string) {
 	sum := make([]float32, t.table.Dimension())
 	words := text.Words(said)
 	for i, w := range words {

@@ -153,11 +153,11 @@ func (l *list) placed(said string) []entry {
 				if place <= len(l.entries) {
 					out = append(out, l.entries[place-1])
 				}
-			} else if at := l.at(strconv.Itoa(place)); at >= 0 {
+			} else if at := l.indexOf(strconv.Itoa(place)); at >= 0 {
 				out = append(out, l.entries[at])
 			}
 		case numbering[word(i-1)] && (behind == "" || settling[behind] || strings.ContainsAny(said[w.End:words[i+1].Start], ".,;:!?")):
-			if at := l.at(strings.ToUpper(w.Lower)); at >= 0 {
+			if at := l.indexOf(strings.ToUpper(w.Lower)); at >= 0 {
 				out = append(out, l.entries[at])
 			}
 		}
@@ -179,7 +179,7 @@ func (l *list) marked(said string) []entry {
 	}
 	var out []entry
 	for _, m := range strings.FieldsFunc(found[1], func(r rune) bool { return r == ' ' || r == ',' || r == '+' || r == '&' }) {
-		if at := l.at(strings.ToUpper(m)); at >= 0 {
+		if at := l.indexOf(strings.ToUpper(m)); at >= 0 {
 			out = append(out, l.entries[at])
 		} else if !and[strings.ToLower(m)] {
 			return nil
@@ -188,8 +188,8 @@ func (l *list) marked(said string) []entry {
 	return out
 }
 
-// at returns the index of the one entry that a number or letter marks, or -1.
-func (l *list) at(mark string) int {
+// indexOf returns the index of the one entry that a number or letter marks, or -1.
+func (l *list) indexOf(mark string) int {
 	found := -1
 	for i, e := range l.entries {
 		if e.mark == mark && mark != "" {

@@ -65,7 +65,7 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 	if err != nil {
 		return nil, err
 	}
-	rest.Turns, rest.Context, rest.Known = held(in.Turns, odd), nil, nil
+	rest.Turns, rest.Context, rest.Known = suspectTurns(in.Turns, odd), nil, nil
 	apart, err := f.Former.Extract(ctx, rest)
 	wrong := slices.ContainsFunc(apart, func(c formation.Candidate) bool { return c.Fault != "" })
 	if wrong || errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
@@ -79,7 +79,7 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 	}
 	at := in.Positions()
 	out = append(out, apart...)
-	slices.SortStableFunc(out, func(a, b formation.Candidate) int { return first(at, a.Sources) - first(at, b.Sources) })
+	slices.SortStableFunc(out, func(a, b formation.Candidate) int { return firstPosition(at, a.Sources) - firstPosition(at, b.Sources) })
 	return out, nil
 }
 
@@ -100,7 +100,7 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 		suspectContents(v.Operations)
 	}
 	if len(rest.Related) < len(in.Related) {
-		apart, err := f.apart(ctx, in, odd)
+		apart, err := f.quarantineBundle(ctx, in, odd)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
@@ -164,16 +164,16 @@ const maxAsked = 16
 
 var errAsks = errors.New("the former requests lookups without end")
 
-// apart decides on text that looks like an attack. The former sees no known entry, so it can name none. Its output
+// quarantineBundle decides on text that looks like an attack. The former sees no known entry, so it can name none. Its output
 // goes into quarantine.
-func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found) ([]memory.Operation, error) {
+func (f former) quarantineBundle(ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found) ([]memory.Operation, error) {
 	b := formation.Bundle{Session: in.Session}
 	for _, r := range in.Related {
 		if suspect(r, odd) {
 			b.Related = append(b.Related, formation.Related{Candidate: r.Candidate})
 		}
 	}
-	b.Session.Turns, b.Session.Context = held(in.Session.Turns, odd), nil
+	b.Session.Turns, b.Session.Context = suspectTurns(in.Session.Turns, odd), nil
 	for range maxAsked {
 		v, err := f.Former.Decide(ctx, b)
 		if errors.Is(err, fault.ErrUnusableAnswer) || len(v.Failed) > 0 {
@@ -283,8 +283,8 @@ func harmless(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Tur
 	return out
 }
 
-// held are the turns that have such clauses, with these alone. A caption stays with the harmless rest.
-func held(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
+// suspectTurns are the turns that have such clauses, with these alone. A caption stays with the harmless rest.
+func suspectTurns(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range turns {
 		if found, ok := odd[t.ID]; ok {
@@ -310,8 +310,8 @@ func some[V any](ids []string, of map[string]V) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { _, ok := of[id]; return ok })
 }
 
-// first is the position of the first source.
-func first(at map[string]int, sources []string) int {
+// firstPosition is the position of the first source.
+func firstPosition(at map[string]int, sources []string) int {
 	least := len(at)
 	for _, id := range sources {
 		if p, ok := at[id]; ok {

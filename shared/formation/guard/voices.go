@@ -85,9 +85,9 @@ func newVoice(t memory.Turn, attacked bool) voice {
 	return out
 }
 
-// own returns the stems of the user's own words in a turn, firm those that are surely theirs.
-func own(v voice) map[string]bool  { return v.own }
-func firm(v voice) map[string]bool { return v.firm }
+// ownStems returns the stems of the user's own words in a turn, firm those that are surely theirs.
+func ownStems(v voice) map[string]bool { return v.own }
+func firm(v voice) map[string]bool     { return v.firm }
 
 // IsOwn reports whether a memory of these turns is surely the users' statement. No assistant made it, and most of it
 // is not passed on.
@@ -173,7 +173,7 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 			none(reasonOthers)
 		case closes && op.New != nil &&
 			(onWhole || v.othersTell(op.Sources, op.New.Content, stood, 0) || v.isAboutAnother(op, contents)):
-			ops[i] = v.beside(op)
+			ops[i] = v.asAddition(op)
 			stopped[turnsOf(op.Sources)] = true
 		}
 	}
@@ -232,9 +232,9 @@ func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
 	return &out
 }
 
-// beside adds an entry that an operation planned as a replacement. The new entry has only the statement's content,
+// asAddition adds an entry that an operation planned as a replacement. The new entry has only the statement's content,
 // without the content of the replaced entries.
-func (v voices) beside(op memory.Operation) memory.Operation {
+func (v voices) asAddition(op memory.Operation) memory.Operation {
 	op.Kind, op.Targets, op.Anew = memory.OpAdd, nil, false
 	if c, ok := v.said[op.New.ID]; ok && op.New.Content != c.Content {
 		m := *op.New
@@ -285,7 +285,7 @@ func (v voices) tellers(sources []string, content, before string, mine func(voic
 		switch {
 		case said(mine):
 			users++
-		case said(own), said(func(t voice) map[string]bool { return t.others }):
+		case said(ownStems), said(func(t voice) map[string]bool { return t.others }):
 			others++
 		}
 	}
@@ -306,7 +306,7 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 // more than the claims about "the user".
 func (v voices) passedOn(sources []string, content string) bool {
 	alone := !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone })
-	if users, others := v.tellers(sources, content, "", own); alone || others > users {
+	if users, others := v.tellers(sources, content, "", ownStems); alone || others > users {
 		return true
 	}
 	users, claimed := 0, 0
@@ -315,7 +315,7 @@ func (v voices) passedOn(sources []string, content string) bool {
 			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
 		}; {
 		case v.speakers[stem]:
-		case said(own):
+		case said(ownStems):
 			users++
 		case said(func(t voice) map[string]bool { return t.claims }):
 			claimed++

@@ -47,7 +47,7 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 	}
 	line := ""
 	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // an ended statement is no trait
-		line = b.trait(*op.New, s.turns[s.said(op)[0]])
+		line = b.trait(*op.New, s.turns[s.sourceTexts(op)[0]])
 	}
 	var old []string
 	for _, id := range op.Targets {
@@ -57,7 +57,7 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 			old = append(old, l)
 		}
 	}
-	b.replace(old, line, s.said(op))
+	b.replace(old, line, s.sourceTexts(op))
 }
 
 // trait returns the line of an entry. It has the sentences in which the speaker states a lasting fact about themself,
@@ -195,7 +195,7 @@ func distinct(lines []string) []string {
 	}
 	var out []string
 	for i, l := range lines {
-		said := slices.ContainsFunc(stems, func(other map[string]bool) bool { return len(other) > len(stems[i]) && within(stems[i], other) })
+		said := slices.ContainsFunc(stems, func(other map[string]bool) bool { return len(other) > len(stems[i]) && isSubset(stems[i], other) })
 		if !said && !slices.Contains(lines[i+1:], l) {
 			out = append(out, l)
 		}
@@ -203,7 +203,7 @@ func distinct(lines []string) []string {
 	return out
 }
 
-func within(a, b map[string]bool) bool {
+func isSubset(a, b map[string]bool) bool {
 	for s := range a {
 		if !b[s] {
 			return false

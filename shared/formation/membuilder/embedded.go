@@ -172,13 +172,13 @@ func (s *sorter) extend(op *memory.Operation, r formation.Related) {
 
 // byAssistant reports whether an assistant said it.
 func (s *sorter) byAssistant(op memory.Operation) bool {
-	sources := s.said(op)
+	sources := s.sourceTexts(op)
 	return len(sources) == 0 || s.turns[sources[0]].Role == memory.RoleAssistant
 }
 
-// said returns the session's turns behind an operation: first the turn with the statement, then the questions that it
+// sourceTexts returns the session's turns behind an operation: first the turn with the statement, then the questions that it
 // answers.
-func (s *sorter) said(op memory.Operation) []string {
+func (s *sorter) sourceTexts(op memory.Operation) []string {
 	if op.New != nil {
 		if r, ok := s.related[op.New.ID]; ok {
 			return r.Candidate.Sources

@@ -119,7 +119,7 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	if err != nil {
 		return memory.Operation{}, err
 	}
-	if id, known := v.says(content); known && a.kind == memory.OpAdd {
+	if id, known := v.findExact(content); known && a.kind == memory.OpAdd {
 		return memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: sources, Reason: reasonKnown}, nil
 	}
 	m := memory.Memory{
@@ -148,8 +148,8 @@ func inherit(m *memory.Memory, targets []memory.Memory) {
 	m.Keywords = llm.Keywords(m.Keywords)
 }
 
-// says returns the memory of the role's own that has this content word for word.
-func (v *view) says(content string) (id string, ok bool) {
+// findExact returns the memory of the role's own that has this content word for word.
+func (v *view) findExact(content string) (id string, ok bool) {
 	for _, shown := range v.Memories {
 		if m, own := v.own[shown.ID]; own && m.Content == content {
 			return m.ID, true

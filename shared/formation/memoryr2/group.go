@@ -23,7 +23,7 @@ func (s *session) group(facts []formation.Related) formation.Bundle {
 	out := s.in
 	out.Related = make([]formation.Related, len(facts))
 	for i, r := range facts {
-		r = keep(r, func(m memory.Memory, _ float64) bool { return !s.closed[m.ID] })
+		r = filterKnown(r, func(m memory.Memory, _ float64) bool { return !s.closed[m.ID] })
 		for _, m := range s.fresh {
 			r.Memories = append(r.Memories, m)
 			r.Similarity = append(r.Similarity, memory.Cosine(r.Candidate.Vector, m.Vector))

@@ -15,7 +15,7 @@ func relate(in formation.Bundle, least float64, overall int) formation.Bundle {
 	who, out := speakersOf(in.Session.Turns), in
 	out.Related = make([]formation.Related, len(in.Related))
 	for i, r := range in.Related {
-		out.Related[i] = who.near(r, in.Session.Turns, least)
+		out.Related[i] = who.ofSameSpeaker(r, in.Session.Turns, least)
 	}
 	shown := map[string]bool{}
 	for rank := range relatedEach {
@@ -26,15 +26,15 @@ func relate(in formation.Bundle, least float64, overall int) formation.Bundle {
 		}
 	}
 	for i, r := range out.Related {
-		out.Related[i] = keep(r, func(m memory.Memory, _ float64) bool { return shown[m.ID] })
+		out.Related[i] = filterKnown(r, func(m memory.Memory, _ float64) bool { return shown[m.ID] })
 	}
 	return out
 }
 
-// near keeps a fact's memories of the same speaker.
-func (s speakers) near(r formation.Related, turns []memory.Turn, least float64) formation.Related {
+// ofSameSpeaker keeps a fact's memories of the same speaker.
+func (s speakers) ofSameSpeaker(r formation.Related, turns []memory.Turn, least float64) formation.Related {
 	subject, named := s.subject(r.Candidate, turns)
-	r = keep(r, func(m memory.Memory, similarity float64) bool {
+	r = filterKnown(r, func(m memory.Memory, similarity float64) bool {
 		return m.Status == memory.StatusActive && similarity >= least && s.owns(m, subject, named)
 	})
 	return nearest(r, relatedEach)
@@ -54,8 +54,8 @@ func nearest(r formation.Related, n int) formation.Related {
 	return out
 }
 
-// keep filters the memories of a fact; one without a similarity counts as far.
-func keep(r formation.Related, want func(memory.Memory, float64) bool) formation.Related {
+// filterKnown filters the memories of a fact; one without a similarity counts as far.
+func filterKnown(r formation.Related, want func(memory.Memory, float64) bool) formation.Related {
 	out := formation.Related{Candidate: r.Candidate}
 	for i, m := range r.Memories {
 		similarity := 0.0

@@ -35,7 +35,7 @@ func (s speakers) subject(c formation.Candidate, turns []memory.Turn) (name stri
 	if c.Speaker != "" {
 		return c.Speaker, true
 	}
-	if all := s.in(c.Content); len(all) > 0 {
+	if all := s.namedIn(c.Content); len(all) > 0 {
 		return all[0], true
 	}
 	if all := s.inSlot(c.Slot); len(all) > 0 {
@@ -54,15 +54,15 @@ func (s speakers) owns(m memory.Memory, subject string, named bool) bool {
 	if m.Speaker != "" {
 		return m.Speaker == subject
 	}
-	of := append(s.in(m.Content), s.inSlot(m.Slot)...)
+	of := append(s.namedIn(m.Content), s.inSlot(m.Slot)...)
 	if len(of) == 0 {
 		return !named
 	}
 	return slices.Contains(of, subject)
 }
 
-// in returns the speakers whom a text names by their first name, in the order of their first mention.
-func (s speakers) in(said string) []string {
+// namedIn returns the speakers whom a text names by their first name, in the order of their first mention.
+func (s speakers) namedIn(said string) []string {
 	var out []string
 	for _, w := range text.Words(said) {
 		for _, name := range s.names {

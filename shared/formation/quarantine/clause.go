@@ -171,8 +171,8 @@ func parts(r rune, said string, at int) bool {
 	return true
 }
 
-// near reports whether a token up to n places before or behind token i has a class.
-func (s *sentence) near(i, before, behind int, of class) bool {
+// isNear reports whether a token up to n places before or behind token i has a class.
+func (s *sentence) isNear(i, before, behind int, of class) bool {
 	for k := max(0, i-before); k <= min(len(s.tokens)-1, i+behind); k++ {
 		if k != i && s.tokens[k].has&of != 0 {
 			return true
@@ -181,8 +181,8 @@ func (s *sentence) near(i, before, behind int, of class) bool {
 	return false
 }
 
-// within reports whether a token from i up to k has a class, without phrases before an order.
-func (s *sentence) within(i, k int, of class) bool {
+// hasWithin reports whether a token from i up to k has a class, without phrases before an order.
+func (s *sentence) hasWithin(i, k int, of class) bool {
 	for j := max(0, i); j < min(k, len(s.tokens)); j++ {
 		if s.tokens[j].has&of != 0 && !s.tokens[j].phrase {
 			return true
@@ -198,7 +198,7 @@ func (s *sentence) act(i int) class {
 	if of := t.begins & acts; of != 0 && s.placed(i) {
 		found = of
 	}
-	if of := t.begins & actsAnywhere; of != 0 && !s.within(0, i, self|subj) {
+	if of := t.begins & actsAnywhere; of != 0 && !s.hasWithin(0, i, self|subj) {
 		found |= of >> anywhereShift
 	}
 	if s.asks && s.all&please == 0 {
@@ -222,21 +222,21 @@ func (s *sentence) placed(i int) bool {
 		case before.has&(lead|ai|ifAI|addr|please|when|always|code) != 0 && before.has&(self|subj) == 0, before.phrase:
 			asked = asked || before.has&please != 0
 		case before.has&conj != 0: // "I log in and delete the entries" tells
-			return asked || !s.tells(j-1)
+			return asked || !s.isStatement(j-1)
 		default:
 			return false
 		}
 	}
 }
 
-// tells reports whether the clause before token i has a subject, and no order.
-func (s *sentence) tells(i int) bool {
+// isStatement reports whether the clause before token i has a subject, and no order.
+func (s *sentence) isStatement(i int) bool {
 	for j := range i {
 		if s.tokens[j].begins&acts != 0 && s.tokens[j].opens {
 			return false
 		}
 	}
-	return s.within(0, i, self|subj)
+	return s.hasWithin(0, i, self|subj)
 }
 
 // start returns where the clause of token i begins in the text.

@@ -116,7 +116,7 @@ const maxSplits = 24
 func attackFrom(m *Model, said string, c Clause) int {
 	s := read(said[c.From:c.To], c.From)
 	for i, splits := leastRest, 0; i < len(s.tokens) && splits < maxSplits; i++ {
-		if t := s.tokens[i]; !t.opens && t.has&conj == 0 || !s.within(0, i, self|own) {
+		if t := s.tokens[i]; !t.opens && t.has&conj == 0 || !s.hasWithin(0, i, self|own) {
 			continue
 		}
 		splits++

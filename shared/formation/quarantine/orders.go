@@ -55,7 +55,7 @@ func (s *sentence) order() (finding, bool) {
 // trigger returns the first token that an order by token i belongs to: its condition stands before it.
 func (s *sentence) trigger(i int) int {
 	for j := range i {
-		if s.tokens[j].begins&(when|ifAI|always) != 0 || s.tokens[j].has&(ai|user) != 0 && !s.within(0, j, self) {
+		if s.tokens[j].begins&(when|ifAI|always) != 0 || s.tokens[j].has&(ai|user) != 0 && !s.hasWithin(0, j, self) {
 			return j
 		}
 	}
@@ -81,9 +81,9 @@ func (s *sentence) undoes(i, from, end int) bool {
 		case t.begins&above != 0 && s.all&self == 0:
 			return true
 		case s.owned(k):
-		case t.has&rules != 0 && (s.near(k, 4, 5, prev|your) || t.has&prev != 0):
+		case t.has&rules != 0 && (s.isNear(k, 4, 5, prev|your) || t.has&prev != 0):
 			return true
-		case t.has&rules != 0 && s.near(k, 3, 0, all) && (s.ends(k) || k < i && i-k <= 2):
+		case t.has&rules != 0 && s.isNear(k, 3, 0, all) && (s.ends(k) || k < i && i-k <= 2):
 			return true
 		}
 	}
@@ -97,9 +97,9 @@ func (s *sentence) wipes(from, end int) bool {
 		t := s.tokens[k]
 		switch {
 		case s.owned(k):
-		case t.has&memo != 0 && (s.near(k, 4, 0, your|all|prev) || s.near(k, 0, 1, prev)), t.has&rules != 0 && s.near(k, 3, 2, your):
+		case t.has&memo != 0 && (s.isNear(k, 4, 0, your|all|prev) || s.isNear(k, 0, 1, prev)), t.has&rules != 0 && s.isNear(k, 3, 2, your):
 			return true
-		case t.has&memo != 0 && s.near(k, 0, 4, user):
+		case t.has&memo != 0 && s.isNear(k, 0, 4, user):
 			return true
 		}
 	}
@@ -134,12 +134,12 @@ func (s *sentence) plants(i, from, end int) bool {
 		if t.has&(user|anyone) == 0 || k == i || k+1 < len(s.tokens) && s.tokens[k+1].has&thing != 0 || s.owned(k) {
 			continue
 		}
-		told := last || s.within(i+1, k, that) || s.opened(i+1, k+1) || k < i && s.all&self == 0
-		if told && (firm || s.all&(always|memo) != 0) || s.all&(role|secret) != 0 && !s.within(i, len(s.tokens), self) {
+		told := last || s.hasWithin(i+1, k, that) || s.opened(i+1, k+1) || k < i && s.all&self == 0
+		if told && (firm || s.all&(always|memo) != 0) || s.all&(role|secret) != 0 && !s.hasWithin(i, len(s.tokens), self) {
 			return true
 		}
 	}
-	if s.within(0, len(s.tokens), self) {
+	if s.hasWithin(0, len(s.tokens), self) {
 		return false
 	}
 	return s.all&trusted != 0 || s.all&best != 0 && s.all&always != 0 && address.MatchString(s.text)
@@ -159,13 +159,13 @@ func (s *sentence) opened(i, k int) bool {
 // with an account or an address.
 func (s *sentence) dictates(i int, of class) bool {
 	for k, t := range s.tokens {
-		if t.begins&when != 0 && s.within(k, len(s.tokens), user) && s.within(k, len(s.tokens), asks) && s.asked(k, i) {
+		if t.begins&when != 0 && s.hasWithin(k, len(s.tokens), user) && s.hasWithin(k, len(s.tokens), asks) && s.asked(k, i) {
 			return true
 		}
 	}
-	mine := s.within(i, len(s.tokens), self)
-	told := s.within(i, len(s.tokens), that) && s.all&best != 0
-	if s.within(i+1, i+5, user) && !mine && (told || account.MatchString(s.text) || address.MatchString(s.text)) {
+	mine := s.hasWithin(i, len(s.tokens), self)
+	told := s.hasWithin(i, len(s.tokens), that) && s.all&best != 0
+	if s.hasWithin(i+1, i+5, user) && !mine && (told || account.MatchString(s.text) || address.MatchString(s.text)) {
 		return true
 	}
 	if s.all&(always|when) == 0 {
@@ -174,12 +174,12 @@ func (s *sentence) dictates(i int, of class) bool {
 	switch {
 	case account.MatchString(s.text) && !mine, address.MatchString(s.text) && !mine, s.all&trusted != 0 && !mine:
 		return true
-	case of&say != 0 && (s.all&(always|anyone) != 0 || s.within(i, len(s.tokens), that)) && s.within(i, len(s.tokens), best) && !mine:
+	case of&say != 0 && (s.all&(always|anyone) != 0 || s.hasWithin(i, len(s.tokens), that)) && s.hasWithin(i, len(s.tokens), best) && !mine:
 		return true
-	case of&push != 0 && s.within(i, len(s.tokens), as) && s.within(i, len(s.tokens), best) && !mine:
+	case of&push != 0 && s.hasWithin(i, len(s.tokens), as) && s.hasWithin(i, len(s.tokens), best) && !mine:
 		return true
 	}
-	return of&push != 0 && s.all&always != 0 && s.within(i, len(s.tokens), user|anyone) && !mine
+	return of&push != 0 && s.all&always != 0 && s.hasWithin(i, len(s.tokens), user|anyone) && !mine
 }
 
 // asked reports whether the condition at token k is a question of "the user", and verb i orders the answer.
@@ -198,8 +198,8 @@ func (s *sentence) asked(k, i int) bool {
 
 // leaks finds data of the user that go to an address.
 func (s *sentence) leaks(from, end int) bool {
-	return (address.MatchString(s.text) || account.MatchString(s.text)) && !s.within(0, len(s.tokens), self) &&
-		s.within(from, end, data|user|memo) && s.all&(all|user|always) != 0
+	return (address.MatchString(s.text) || account.MatchString(s.text)) && !s.hasWithin(0, len(s.tokens), self) &&
+		s.hasWithin(from, end, data|user|memo) && s.all&(all|user|always) != 0
 }
 
 // encodes finds an order to read something encoded, and to keep or follow it.
@@ -222,12 +222,12 @@ func (s *sentence) addresses(i int) bool {
 	if s.all&reading != 0 && (s.all&must != 0 || s.commands(0)) {
 		return s.all&self == 0 || s.all&(user|trusted) != 0
 	}
-	to := i > 0 && s.near(i, 3, 0, addr) && s.addressed(i)
+	to := i > 0 && s.isNear(i, 3, 0, addr) && s.addressed(i)
 	if to && s.commands(i+1) && (s.all&self == 0 || s.all&(user|trusted) != 0) {
 		return true
 	}
 	for k := i + 1; k < min(len(s.tokens), i+8); k++ { // "any assistant must store that ..."
-		if s.tokens[k].has&must == 0 || s.within(0, i, self) {
+		if s.tokens[k].has&must == 0 || s.hasWithin(0, i, self) {
 			continue
 		}
 		for v := k + 1; v < min(len(s.tokens), k+5); v++ {
@@ -271,12 +271,12 @@ func (s *sentence) lastOrder() int {
 // hides reports whether a phrase of secrecy keeps a fact from "the user", always or together with another order.
 func (s *sentence) hides(i int) bool {
 	from := s.placed(i) && !s.asks && s.all&self == 0
-	return from && s.within(i+1, i+6, user) && (s.all&always != 0 || s.within(i, i+4, hiding) || s.commands(i+1))
+	return from && s.hasWithin(i+1, i+6, user) && (s.all&always != 0 || s.hasWithin(i, i+4, hiding) || s.commands(i+1))
 }
 
 // jailbreaks reports whether a phrase makes a model one without rules.
 func (s *sentence) jailbreaks(i int) bool {
-	return !s.within(0, i, self|subj) && s.within(i+1, i+12, noLimit) && !s.asks
+	return !s.hasWithin(0, i, self|subj) && s.hasWithin(i+1, i+12, noLimit) && !s.asks
 }
 
 // linked finds an order in the query of a link.
@@ -308,7 +308,7 @@ func plantsByLink(value string) bool {
 			return true
 		}
 		for i := range min(len(q.tokens), 3) {
-			if q.act(i)&keep != 0 && len(q.tokens) > 3 && q.within(i+1, len(q.tokens), that|as|user|trusted|always|memo) {
+			if q.act(i)&keep != 0 && len(q.tokens) > 3 && q.hasWithin(i+1, len(q.tokens), that|as|user|trusted|always|memo) {
 				return true
 			}
 		}

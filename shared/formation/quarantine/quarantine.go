@@ -95,7 +95,7 @@ type cueSet []string
 
 func words(list string) cueSet { return strings.Fields(list) }
 
-func (c cueSet) in(said string) bool {
+func (c cueSet) matches(said string) bool {
 	return slices.ContainsFunc(c, func(cue string) bool { return strings.Contains(said, cue) })
 }
 
@@ -205,7 +205,7 @@ func Content(said string) (Found, bool) { return inText(said, false) }
 func inText(said string, learned bool) (Found, bool) {
 	plain := lower(said)
 	switch {
-	case operated.in(plain) && operations.MatchString(plain), framed.in(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
+	case operated.matches(plain) && operations.MatchString(plain), framed.matches(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
 		return Found{Reason: Frame, Held: said}, true
 	case strings.Contains(plain, ":") && commands(said):
 		return Found{Reason: Frame, Held: said}, true
@@ -343,7 +343,7 @@ func isEnglish(s sentence) bool { return english(s.text) >= 0 }
 // english returns where an English sentence orders the memory about; -1 where it does not.
 func english(said string) int {
 	s := lower(said)
-	if !cues.in(s) {
+	if !cues.matches(s) {
 		return -1
 	}
 	if at := told.FindStringIndex(s); at != nil {

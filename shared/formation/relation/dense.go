@@ -104,21 +104,21 @@ func hasMark(r *Reading, mark string) bool {
 
 // numbers is whether a has a number that b has, or has not.
 func numbers(a, b *Reading, had bool) bool {
-	return slices.ContainsFunc(a.tokens, func(t token) bool { return t.number && holds(b, t.key) == had })
+	return slices.ContainsFunc(a.tokens, func(t token) bool { return t.number && hasWord(b, t.key) == had })
 }
 
 // names reports whether a capitalised word of a, not at its beginning, occurs in b (had true) or is missing there (had
 // false).
 func names(a, b *Reading, had bool) bool {
 	for _, t := range a.tokens {
-		if t.name && t.content() && holds(b, t.key) == had {
+		if t.name && t.content() && hasWord(b, t.key) == had {
 			return true
 		}
 	}
 	return false
 }
 
-func holds(r *Reading, key uint32) bool {
+func hasWord(r *Reading, key uint32) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool { return !t.mark && t.key == key })
 }
 

@@ -242,7 +242,7 @@ func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 	switch {
 	case !t.content():
 		return t.key
-	case t.possessive != 0 && holds(stored, t.possessive):
+	case t.possessive != 0 && hasWord(stored, t.possessive):
 		return samePossessor
 	case stored.has(t):
 		return sameWord

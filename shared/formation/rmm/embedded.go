@@ -87,7 +87,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	}
 	m := newMerger(f, in)
 	for i, op := range ops {
-		if err := m.settle(ctx, in.Related[i], op); err != nil {
+		if err := m.mergeTopic(ctx, in.Related[i], op); err != nil {
 			return formation.Verdict{}, err
 		}
 	}

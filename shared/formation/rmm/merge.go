@@ -39,8 +39,8 @@ func newMerger(f *Embedded, in formation.Bundle) *merger {
 	return m
 }
 
-// settle makes the operation of one topic.
-func (m *merger) settle(ctx context.Context, r formation.Related, op memory.Operation) error {
+// mergeTopic makes the operation of one topic.
+func (m *merger) mergeTopic(ctx context.Context, r formation.Related, op memory.Operation) error {
 	c := r.Candidate
 	if op.Reason == embedded.ReasonPart {
 		op.Kind, op.Targets = memory.OpMerge, op.New.Links[:1] // a summary is written anew without the part
@@ -167,7 +167,7 @@ func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []m
 	r := formation.Related{Candidate: c}
 	var kept []dated
 	for _, t := range targets {
-		for _, s := range m.former.told(t) {
+		for _, s := range m.former.sentencesOf(t) {
 			part := t
 			part.ID, part.Content = strconv.Itoa(len(kept)), s.said
 			r.Memories, kept = append(r.Memories, part), append(kept, s)
@@ -249,7 +249,7 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 
 // candidate returns the sentences of a topic, with its day.
 func (m *merger) candidate(c formation.Candidate) []dated {
-	return m.former.told(memory.Memory{Content: c.Content, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources)})
+	return m.former.sentencesOf(memory.Memory{Content: c.Content, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources)})
 }
 
 // dated is a sentence of a summary with its day.
@@ -263,8 +263,8 @@ var another = regexp.MustCompile(`" \((\d{4}-\d{2}-\d{2})\): "`)
 // plain returns a summary with line breaks, which end sentences, between the words of different days.
 func plain(content string) string { return another.ReplaceAllString(content, "\n") }
 
-// told are the sentences of an entry.
-func (f *Embedded) told(m memory.Memory) []dated {
+// sentencesOf are the sentences of an entry.
+func (f *Embedded) sentencesOf(m memory.Memory) []dated {
 	var out []dated
 	days := append([][]string{{"", m.ValidFrom.UTC().Format(time.DateOnly)}}, another.FindAllStringSubmatch(m.Content, -1)...)
 	for i, said := range another.Split(m.Content, -1) {

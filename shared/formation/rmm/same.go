@@ -30,7 +30,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}
-		if joined := m.former.join(m.candidate(c), m.former.told(e)); text.CountWords(joined) <= maxSummaryWords {
+		if joined := m.former.join(m.candidate(c), m.former.sentencesOf(e)); text.CountWords(joined) <= maxSummaryWords {
 			best, content, most, ok = e, joined, similarity[i], true
 		}
 	}

@@ -44,7 +44,7 @@ func (g *fairQueue) enter(ctx context.Context, tenant string) (leave func(), err
 	g.admit()
 	g.mu.Unlock()
 
-	leave = func() { g.leave(tenant) }
+	leave = func() { g.remove(tenant) }
 	select {
 	case <-turn:
 		return leave, nil
@@ -98,7 +98,7 @@ func (g *fairQueue) next() *tenantQueue {
 	return best
 }
 
-func (g *fairQueue) leave(tenant string) {
+func (g *fairQueue) remove(tenant string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.tenants[tenant]

@@ -42,7 +42,7 @@ func TestConcurrentCallsLearnTheSameLength(t *testing.T) {
 func TestWhatIsAskedForNobodyWaitsForNobody(t *testing.T) {
 	r := newTokenRate(60)
 	r.use("", 1_000_000)
-	if r.over("") >= 0 || r.wait(t.Context(), "") != nil || len(r.spent) != 0 {
+	if r.excess("") >= 0 || r.wait(t.Context(), "") != nil || len(r.spent) != 0 {
 		t.Error("calls for no tenant share a debt")
 	}
 }

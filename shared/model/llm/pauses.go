@@ -31,8 +31,8 @@ func (p *pauses) begin(model string, d time.Duration) {
 	}
 }
 
-// left is the remaining pause of a model.
-func (p *pauses) left(model string) time.Duration {
+// remaining is the remaining pause of a model.
+func (p *pauses) remaining(model string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := time.Until(p.until[model])
@@ -46,7 +46,7 @@ func (p *pauses) left(model string) time.Duration {
 // wait longer than most, or longer than its patience.
 func (p *pauses) wait(ctx context.Context, model string, most time.Duration) error {
 	for {
-		left := p.left(model)
+		left := p.remaining(model)
 		if left <= 0 {
 			return nil
 		}

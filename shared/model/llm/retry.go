@@ -110,7 +110,7 @@ func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave fun
 			return nil, err
 		}
 		both := func() { leaveCommon(); leave() }
-		if c.rate.over(tenant) < 0 && c.asked.left(model) <= 0 {
+		if c.rate.excess(tenant) < 0 && c.asked.remaining(model) <= 0 {
 			return both, nil
 		}
 		both()

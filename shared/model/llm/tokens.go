@@ -41,13 +41,13 @@ func (t *tokenRate) use(tenant string, tokens int64) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.left(tenant)
+	s := t.outstanding(tenant)
 	s.tokens += float64(tokens)
 	t.spent[tenant] = s
 }
 
-// left is the part of a tenant's tokens that is not worked off yet.
-func (t *tokenRate) left(tenant string) spent {
+// outstanding is the part of a tenant's tokens that is not worked off yet.
+func (t *tokenRate) outstanding(tenant string) spent {
 	s, now := t.spent[tenant], t.now()
 	s.tokens = max(0, s.tokens-t.perSecond*now.Sub(s.at).Seconds())
 	s.at = now
@@ -57,22 +57,22 @@ func (t *tokenRate) left(tenant string) spent {
 	return s
 }
 
-// over returns by how many tokens a tenant exceeds the share of a minute. Less than 0 allows a call. Calls without
+// excess returns by how many tokens a tenant exceeds the share of a minute. Less than 0 allows a call. Calls without
 // a tenant, such as embeddings, add no debt.
-func (t *tokenRate) over(tenant string) float64 {
+func (t *tokenRate) excess(tenant string) float64 {
 	if t.perSecond == 0 || tenant == "" {
 		return -1
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.left(tenant).tokens - t.perSecond*time.Minute.Seconds()
+	return t.outstanding(tenant).tokens - t.perSecond*time.Minute.Seconds()
 }
 
 // wait returns when the tenant has used less than the share of a minute. It checks again after a wait, because
 // other calls may have used more. An impatient caller gets a fault.LaterError.
 func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 	for {
-		over := t.over(tenant)
+		over := t.excess(tenant)
 		if over < 0 {
 			return nil
 		}

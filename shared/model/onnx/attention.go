@@ -50,8 +50,8 @@ func attention(n node, in []tensor) (tensor, error) {
 		}
 		floatmatrix.Multiply(headOf(out, head, heads), scores, headOf(v, head, heads))
 	}
-	n.buffers.leave(turned.Numbers)
-	n.buffers.leave(scores.Numbers)
+	n.buffers.release(turned.Numbers)
+	n.buffers.release(scores.Numbers)
 	return out, nil
 }
 

@@ -40,8 +40,8 @@ func (n node) numbers(size int) []float32 {
 	return out
 }
 
-// take adds one reader of the numbers.
-func (b *buffers) take(numbers []float32) {
+// retain adds one reader of the numbers.
+func (b *buffers) retain(numbers []float32) {
 	if len(numbers) == 0 {
 		return
 	}
@@ -50,8 +50,8 @@ func (b *buffers) take(numbers []float32) {
 	}
 }
 
-// leave removes one reader of the numbers. Without a run's memory it does nothing.
-func (b *buffers) leave(numbers []float32) {
+// release removes one reader of the numbers. Without a run's memory it does nothing.
+func (b *buffers) release(numbers []float32) {
 	if b == nil || len(numbers) == 0 {
 		return
 	}

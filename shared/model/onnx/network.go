@@ -246,9 +246,9 @@ func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err err
 			return nil, 0, err
 		}
 		values[one.outputs[0]] = made
-		b.take(made.floats)
+		b.retain(made.floats)
 		for _, name := range n.last[i] {
-			b.leave(values[name].floats)
+			b.release(values[name].floats)
 		}
 	}
 	out, ok := values[n.output]
@@ -259,7 +259,7 @@ func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err err
 		return nil, 0, fmt.Errorf("output %q has shape %v, want a vector for each of %d tokens", n.output, out.shape, len(ids))
 	}
 	vectors = slices.Clone(out.floats)
-	b.leave(out.floats)
+	b.release(out.floats)
 	n.idle.Put(b)
 	return vectors, out.shape[2], nil
 }

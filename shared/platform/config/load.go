@@ -28,7 +28,7 @@ func Load[T any](environ map[string]string) (T, error) {
 		}
 	}
 	leave := func(v reflect.Value, prefix string) {
-		if !within(v, failed) {
+		if !containsAddress(v, failed) {
 			problems = append(problems, validate(v, prefix)...)
 		}
 	}
@@ -36,9 +36,9 @@ func Load[T any](environ map[string]string) (T, error) {
 	return cfg, invalid(problems)
 }
 
-// within reports whether one of the addresses lies in the struct. Validation of an unreadable value would only
+// containsAddress reports whether one of the addresses lies in the struct. Validation of an unreadable value would only
 // repeat the error.
-func within(v reflect.Value, addresses []uintptr) bool {
+func containsAddress(v reflect.Value, addresses []uintptr) bool {
 	start := v.Addr().Pointer()
 	return slices.ContainsFunc(addresses, func(a uintptr) bool {
 		return a >= start && a < start+v.Type().Size()

@@ -25,7 +25,7 @@ func timeBodies(limit time.Duration, next http.Handler) http.Handler {
 			ReadCloser: r.Body, control: http.NewResponseController(w), deadline: time.Now().Add(limit), shared: r.ProtoMajor > 1,
 		}
 		body.until(body.deadline)
-		defer body.leave()
+		defer body.clearDeadline()
 		r = r.WithContext(r.Context()) // a copy: net/http expects its original body in its own request
 		r.Body = body
 		next.ServeHTTP(w, r)
@@ -61,9 +61,9 @@ func (t *timedBody) Close() error {
 
 func (t *timedBody) arrived() { t.once.Do(func() { t.until(time.Time{}) }) }
 
-// leave removes the body's deadline when its handler has returned. Then net/http controls the connection: it reads
+// clearDeadline removes the body's deadline when its handler has returned. Then net/http controls the connection: it reads
 // the rest shortly, and sets a new deadline for the next request. An HTTP/2 stream ends with its handler.
-func (t *timedBody) leave() {
+func (t *timedBody) clearDeadline() {
 	t.once.Do(func() {
 		if end := time.Now().Add(lingerTimeout); !t.shared && end.Before(t.deadline) {
 			t.until(end)

@@ -146,7 +146,7 @@ func (p *process) stop(ctx context.Context, app *App, tasks *taskGroup) error {
 	closing, cancel := p.stage(ctx)
 	defer cancel()
 	for i := len(app.Close) - 1; i >= 0; i-- {
-		if err := within(closing, app.Close[i].Run); err != nil {
+		if err := runUntil(closing, app.Close[i].Run); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", app.Close[i].Name, err))
 		}
 	}
@@ -157,12 +157,12 @@ func (p *process) stop(ctx context.Context, app *App, tasks *taskGroup) error {
 func (p *process) bounded(ctx context.Context, stage func(context.Context) error) error {
 	ctx, cancel := p.stage(ctx)
 	defer cancel()
-	return within(ctx, stage)
+	return runUntil(ctx, stage)
 }
 
-// within runs a step and abandons it when ctx ends, even if the step ignores ctx: the process ends soon. A step
+// runUntil runs a step and abandons it when ctx ends, even if the step ignores ctx: the process ends soon. A step
 // that begins after the end of ctx still gets a short time.
-func within(ctx context.Context, step func(context.Context) error) error {
+func runUntil(ctx context.Context, step func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- step(ctx) }()
 	select {

@@ -33,7 +33,7 @@ type server struct {
 
 // listen takes the ports and begins to serve.
 func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry) (*server, error) {
-	listener, err := take(ctx, base.Addr, AddrVariable)
+	listener, err := bindPort(ctx, base.Addr, AddrVariable)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 		return out
 	}
 	if base.MetricsAddr != "" {
-		own, err := take(ctx, base.MetricsAddr, MetricsAddrVariable)
+		own, err := bindPort(ctx, base.MetricsAddr, MetricsAddrVariable)
 		if err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
@@ -71,8 +71,8 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 	return s, nil
 }
 
-// take opens a port. The argument variable names its setting.
-func take(ctx context.Context, addr, variable string) (net.Listener, error) {
+// bindPort opens a port. The argument variable names its setting.
+func bindPort(ctx context.Context, addr, variable string) (net.Listener, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {

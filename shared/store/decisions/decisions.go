@@ -135,7 +135,7 @@ func (f *filter) Filter(
 	for n, i := range places {
 		out[i] = made[n]
 	}
-	return out, f.store.keep(ctx, scope, asked, made, recent)
+	return out, f.store.write(ctx, scope, asked, made, recent)
 }
 
 // toRead returns the context for new turns: the given turns, the stored turns, and the turns of the batch with an
@@ -252,8 +252,8 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 	return out, nil
 }
 
-// keep stores decisions on turns, and the turns as the last ones of their sessions.
-func (s *Store) keep(
+// write stores decisions on turns, and the turns as the last ones of their sessions.
+func (s *Store) write(
 	ctx context.Context, scope memory.Scope, turns []memory.Turn, made []memory.SaliencyDecision, recent map[string][]memory.Turn,
 ) error {
 	var decisions, last []any

@@ -80,10 +80,10 @@ func (f Filter) matches(value *content) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(f.conditions, func(c condition) bool { return !c.holds(fields[c.key]) }), nil
+	return !slices.ContainsFunc(f.conditions, func(c condition) bool { return !c.matches(fields[c.key]) }), nil
 }
 
-func (c condition) holds(has any) bool {
+func (c condition) matches(has any) bool {
 	switch c.operator {
 	case opEqual:
 		return equal(has, c.operand)

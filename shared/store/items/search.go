@@ -48,7 +48,7 @@ func (s *Store) Search(ctx context.Context, scope memory.Scope, searches ...Sear
 		if q.reads() {
 			scans = append(scans, &out[i])
 		} else {
-			out[i].matching = first(members, q)
+			out[i].matching = pageOfNames(members, q)
 		}
 	}
 	if len(scans) == 0 {
@@ -72,8 +72,8 @@ func (s *Store) Search(ctx context.Context, scope memory.Scope, searches ...Sear
 // reads reports whether the search needs values, and not only names.
 func (q Search) reads() bool { return len(q.Filter.conditions) > 0 || q.Query != "" }
 
-// first returns the page of a search that needs only names.
-func first(members []string, q Search) []match {
+// pageOfNames returns the page of a search that needs only names.
+func pageOfNames(members []string, q Search) []match {
 	var out []match
 	skip := q.Offset
 	for _, member := range members {
@@ -109,7 +109,7 @@ func (s *Store) scan(ctx context.Context, scope memory.Scope, members []string, 
 		err := s.read(ctx, scope, some, func(item Item, updated string, size int) error {
 			c := &content{value: item.Value}
 			for _, f := range searches {
-				if err := f.hold(item, updated, size, c, s.most); err != nil {
+				if err := f.matchItem(item, updated, size, c, s.most); err != nil {
 					return err
 				}
 			}
@@ -132,8 +132,8 @@ func (f *Found) needs(n Namespace) bool {
 // most is the number of best matches for the page.
 func (f *Found) most() int { return f.search.Offset + f.search.Limit }
 
-// hold compares an item with the search.
-func (f *Found) hold(item Item, updated string, size int, c *content, most int) error {
+// matchItem compares an item with the search.
+func (f *Found) matchItem(item Item, updated string, size int, c *content, most int) error {
 	if !f.needs(item.Namespace) {
 		return nil
 	}

@@ -129,7 +129,7 @@ func hashed(text string) string {
 // Keep queues a record. It returns at once and never fails a model call. A record that cannot be stored is lost,
 // and the loss is logged and counted.
 func (s *Store) Keep(ctx context.Context, r llm.Record) {
-	s.enqueue(ctx, write{"a call of a model", r.Scope, func(ctx context.Context) error { return s.keep(ctx, r) }})
+	s.enqueue(ctx, write{"a call of a model", r.Scope, func(ctx context.Context) error { return s.writeRecord(ctx, r) }})
 }
 
 // Fared queues the outcome of a query: the shown memories, and the memories that the answer cited. byCaller means
@@ -209,7 +209,7 @@ func (s *Store) write(ctx context.Context, w write) (written bool) {
 	return err == nil
 }
 
-func (s *Store) keep(ctx context.Context, r llm.Record) error {
+func (s *Store) writeRecord(ctx context.Context, r llm.Record) error {
 	system := ""
 	if len(r.Messages) > 0 && r.Messages[0].Role == "system" { // is the same in most records
 		system, r.Messages = r.Messages[0].Content, slices.Clone(r.Messages)

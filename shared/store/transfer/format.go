@@ -69,15 +69,15 @@ func ParseHeader(text []byte) (Header, error) {
 	h := l.Header
 	switch {
 	case h == nil:
-		return Header{}, at(1, "header", "is missing, want the first line of an export")
+		return Header{}, lineError(1, "header", "is missing, want the first line of an export")
 	case h.Format != Format:
-		return Header{}, at(1, "header.format", "is %q, want %q", h.Format, Format)
+		return Header{}, lineError(1, "header.format", "is %q, want %q", h.Format, Format)
 	case h.Version != Version:
-		return Header{}, at(1, "header.version", "is %d, want %d: this build reads no other", h.Version, Version)
+		return Header{}, lineError(1, "header.version", "is %d, want %d: this build reads no other", h.Version, Version)
 	case h.Dimension < 1:
-		return Header{}, at(1, "header.dimension", "is %d, want more than 0", h.Dimension)
+		return Header{}, lineError(1, "header.dimension", "is %d, want more than 0", h.Dimension)
 	case h.Counts.Memories < 0 || h.Counts.Turns < 0 || h.Counts.Sessions < 0 || h.Counts.Core < 0 || h.Counts.Core > 1:
-		return Header{}, at(1, "header.counts", "are negative, or of several core blocks")
+		return Header{}, lineError(1, "header.counts", "are negative, or of several core blocks")
 	}
 	return *h, nil
 }
@@ -89,7 +89,7 @@ func ParseRecord(number int, text []byte) (Record, error) {
 		return Record{}, err
 	}
 	if l.Header != nil {
-		return Record{}, at(number, "header", "comes again, want it on line 1 only")
+		return Record{}, lineError(number, "header", "comes again, want it on line 1 only")
 	}
 	r := Record{Line: number, Memory: l.Memory, Turn: l.Turn, Session: l.Session, Core: l.Core}
 	return r, onLine(number, r.check(time.Now()))
@@ -98,7 +98,7 @@ func ParseRecord(number int, text []byte) (Record, error) {
 func parse(number int, text []byte) (line, error) {
 	var l line
 	if len(text) > MaxLine {
-		return l, at(number, "", "has %d bytes, want at most %d", len(text), MaxLine)
+		return l, lineError(number, "", "has %d bytes, want at most %d", len(text), MaxLine)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -106,7 +106,7 @@ func parse(number int, text []byte) (line, error) {
 		return l, syntax(number, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return l, at(number, "", "has something after the object, want one object a line")
+		return l, lineError(number, "", "has something after the object, want one object a line")
 	}
 	set := 0
 	for _, is := range []bool{l.Header != nil, l.Memory != nil, l.Turn != nil, l.Session != nil, l.Core != nil} {
@@ -115,7 +115,7 @@ func parse(number int, text []byte) (line, error) {
 		}
 	}
 	if set != 1 {
-		return l, at(number, "", "has %d of header, memory, turn, session and core, want one", set)
+		return l, lineError(number, "", "has %d of header, memory, turn, session and core, want one", set)
 	}
 	return l, nil
 }
@@ -124,16 +124,16 @@ func parse(number int, text []byte) (line, error) {
 func syntax(number int, err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return at(number, kind.Field, "is a %s, want a %s", kind.Value, kind.Type)
+		return lineError(number, kind.Field, "is a %s, want a %s", kind.Value, kind.Type)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return at(number, "", "ends in the middle, want one whole object")
+		return lineError(number, "", "ends in the middle, want one whole object")
 	}
-	return at(number, "", "cannot be read: %v", err)
+	return lineError(number, "", "cannot be read: %v", err)
 }
 
-// at returns an error about a field of a line.
-func at(number int, field, format string, args ...any) error {
+// lineError returns an error about a field of a line.
+func lineError(number int, field, format string, args ...any) error {
 	place := fmt.Sprintf("line %d", number)
 	if field != "" {
 		place += ": " + field
@@ -146,7 +146,7 @@ func onLine(number int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return at(number, fault.Field(err), "%w", cause(err))
+	return lineError(number, fault.Field(err), "%w", cause(err))
 }
 
 // cause returns a terminal error without its field.

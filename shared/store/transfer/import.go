@@ -84,7 +84,7 @@ func parseAll(lines []byte, first int) ([]Record, error) {
 		}
 		name, id := r.identity()
 		if before, twice := known[name+id]; twice {
-			return nil, at(number, name, "is also the value of line %d", before)
+			return nil, lineError(number, name, "is also the value of line %d", before)
 		}
 		known[name+id] = number
 		records = append(records, r)
@@ -104,7 +104,7 @@ func guard(records []Record) error {
 			}
 		case r.Core != nil:
 			if why := quarantine.Entry(memory.Memory{Content: r.Core.Content}); why != "" {
-				return at(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it", why)
+				return lineError(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it", why)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func counted(h Header, records []Record, soFar bank.Counts) (bank.Counts, error)
 			n, limit, sort = &soFar.Sessions, h.Counts.Sessions, "session"
 		}
 		if *n++; *n > limit {
-			return soFar, at(r.Line, sort, "is number %d of its sort, but the header says that there are %d", *n, limit)
+			return soFar, lineError(r.Line, sort, "is number %d of its sort, but the header says that there are %d", *n, limit)
 		}
 	}
 	return soFar, nil
@@ -153,7 +153,7 @@ func (im Importer) vectors(ctx context.Context, records []Record, dimension int,
 			continue
 		}
 		if n := len(r.Memory.Vector); n != dimension {
-			return at(r.Line, "memory.vector", "has %d dimensions, want %d", n, dimension)
+			return lineError(r.Line, "memory.vector", "has %d dimensions, want %d", n, dimension)
 		}
 		entries, texts = append(entries, r.Memory), append(texts, r.Memory.Content)
 	}

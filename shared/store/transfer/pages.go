@@ -79,13 +79,13 @@ func (p *Pages) Next() (Page, error) {
 // Finish checks that all objects in the header have been imported, because a file may be truncated.
 func (p *Pages) Finish(imported bank.Counts) error {
 	if imported != p.Header.Counts {
-		return at(p.number, "", "is the end, but the header says %s, and only %s came", said(p.Header.Counts), said(imported))
+		return lineError(p.number, "", "is the end, but the header says %s, and only %s came", describeCounts(p.Header.Counts), describeCounts(imported))
 	}
 	return nil
 }
 
-// said returns the numbers as text for users.
-func said(n bank.Counts) string {
+// describeCounts returns the numbers as text for users.
+func describeCounts(n bank.Counts) string {
 	return fmt.Sprintf("%d memories, %d turns, %d sessions, %d core blocks", n.Memories, n.Turns, n.Sessions, n.Core)
 }
 
@@ -101,7 +101,7 @@ func (p *Pages) filled() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, at(p.number, "", "is empty, want one whole object")
+	return nil, lineError(p.number, "", "is empty, want one whole object")
 }
 
 func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
@@ -114,7 +114,7 @@ func (p *Pages) line() ([]byte, error) {
 		text = append(text, part...)
 		switch {
 		case len(text) > MaxLine+1:
-			return nil, at(p.number, "", "has more than %d bytes", MaxLine)
+			return nil, lineError(p.number, "", "has more than %d bytes", MaxLine)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil && !errors.Is(err, io.EOF):

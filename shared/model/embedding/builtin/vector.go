@@ -46,12 +46,12 @@ type sums [Dimension]float64
 func (s *sums) add(hash uint64, weight float64) {
 	hash = mix(hash)
 	weight = float64(weight * (1 / math.Sqrt2))
-	s.put(uint32(hash), weight)
-	s.put(uint32(hash>>32), weight)
+	s.addHalf(uint32(hash), weight)
+	s.addHalf(uint32(hash>>32), weight)
 }
 
-// put uses the low bits for the place and the highest for the sign.
-func (s *sums) put(half uint32, weight float64) {
+// addHalf uses the low bits for the place and the highest for the sign.
+func (s *sums) addHalf(half uint32, weight float64) {
 	if half>>31 == 1 {
 		weight = -weight
 	}

@@ -51,7 +51,7 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	}
 	e := &Encoder{log: log}
 	sum := sha256.New()
-	model, at, err := first(folder, "model.onnx", "onnx/model.onnx")
+	model, at, err := readFirst(folder, "model.onnx", "onnx/model.onnx")
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 		return nil, fault.Terminal("folder", "%s %w", at, err)
 	}
 	sum.Write(model)
-	tokenizer, at, err := first(folder, "tokenizer.json")
+	tokenizer, at, err := readFirst(folder, "tokenizer.json")
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	return e, nil
 }
 
-// first reads the first existing file of a list of names in a folder.
-func first(folder string, names ...string) (data []byte, at string, err error) {
+// readFirst reads the first existing file of a list of names in a folder.
+func readFirst(folder string, names ...string) (data []byte, at string, err error) {
 	for _, name := range names {
 		at = filepath.Join(folder, filepath.FromSlash(name))
 		if data, err = os.ReadFile(at); !errors.Is(err, fs.ErrNotExist) {

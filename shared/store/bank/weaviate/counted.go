@@ -27,7 +27,7 @@ func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListO
 		return bank.CountEach(ctx, b, scope, o)
 	}
 	user := token(scope.User)
-	listed, unlisted := user.of(tokenListed), user.of(tokenUnlisted)
+	listed, unlisted := user.encode(tokenListed), user.encode(tokenUnlisted)
 	n, err := b.count(ctx, scope, b.collections.memory(), append(where, either(has(unlisted), lacks(listed)).where)...)
 	if err != nil {
 		return 0, err

@@ -31,9 +31,9 @@ func narrowed(userID string, f memory.Filter) (where []*pb.Filters, ok bool) {
 	listed := narrow(f, false, user.test)
 	older := narrow(f, false, olderTest)
 	if older.where == nil && !older.none {
-		older.where = unequal(user.of(tokenListed))
+		older.where = unequal(user.encode(tokenListed))
 	}
-	n := either(listed, native{where: equal(propTokens, user.of(tokenUnlisted))}, older)
+	n := either(listed, native{where: equal(propTokens, user.encode(tokenUnlisted))}, older)
 	switch {
 	case n.none:
 		return nil, false
@@ -121,7 +121,7 @@ func unequal(t string) *pb.Filters { return compare(propTokens, pb.Filters_OPERA
 
 // test converts a condition to tokens.
 func (user token) test(c memory.Condition, negated bool) native {
-	there := user.of(tokenThere, c.Field)
+	there := user.encode(tokenThere, c.Field)
 	switch {
 	case c.Exists != nil && *c.Exists != negated:
 		return has(there)
@@ -134,7 +134,7 @@ func (user token) test(c memory.Condition, negated bool) native {
 	case c.Contains != nil:
 		tokens := []string{user.equal(c.Field, c.Contains)}
 		if _, isText := c.Contains.(string); isText {
-			tokens = append(tokens, user.of(tokenWhole, c.Field))
+			tokens = append(tokens, user.encode(tokenWhole, c.Field))
 		}
 		return has(tokens...)
 	}
@@ -183,14 +183,14 @@ func (user token) inRange(field string, r memory.Range, negated bool) native {
 		}
 	}
 	if !negated {
-		return has(user.within(sort, field, low, high)...)
+		return has(user.rangeTokens(sort, field, low, high)...)
 	}
 	outside := []native{lacks(user.prefix(sort, field, 0, 0))}
 	if r.GT != nil || r.GTE != nil {
-		outside = append(outside, has(user.within(sort, field, 0, low)...))
+		outside = append(outside, has(user.rangeTokens(sort, field, 0, low)...))
 	}
 	if r.LT != nil || r.LTE != nil {
-		outside = append(outside, has(user.within(sort, field, high, math.MaxUint32)...))
+		outside = append(outside, has(user.rangeTokens(sort, field, high, math.MaxUint32)...))
 	}
 	return either(outside...)
 }

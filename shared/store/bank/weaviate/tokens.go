@@ -46,7 +46,7 @@ const (
 // token creates the tokens of one user.
 type token string
 
-func (user token) of(parts ...string) string {
+func (user token) encode(parts ...string) string {
 	h := sha256.New()
 	for _, part := range append([]string{string(user)}, parts...) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
@@ -58,19 +58,19 @@ func (user token) of(parts ...string) string {
 func (user token) equal(field string, value any) string {
 	switch v := value.(type) {
 	case string:
-		return user.of(tokenText, field, v)
+		return user.encode(tokenText, field, v)
 	case bool:
-		return user.of(tokenBool, field, strconv.FormatBool(v))
+		return user.encode(tokenBool, field, strconv.FormatBool(v))
 	case float64:
-		return user.of(tokenNumber, field, strconv.FormatFloat(v+0, 'g', -1, 64)) // no negative zero
+		return user.encode(tokenNumber, field, strconv.FormatFloat(v+0, 'g', -1, 64)) // no negative zero
 	}
-	return user.of(tokenThere, field)
+	return user.encode(tokenThere, field)
 }
 
 // prefix returns the token of the first bits of an encoded number, in levels. The token of level 0 means that the
 // field has such a value.
 func (user token) prefix(sort, field string, level int, bits uint64) string {
-	return user.of(sort, field, strconv.Itoa(level), strconv.FormatUint(bits, 16))
+	return user.encode(sort, field, strconv.Itoa(level), strconv.FormatUint(bits, 16))
 }
 
 // encodeNumber encodes a number and keeps the order.
@@ -90,7 +90,7 @@ func seconds(at time.Time) float64 { return float64(at.UnixMicro()) / 1e6 }
 // tokensOf returns the tokens of an entry, sorted.
 func tokensOf(userID string, m memory.Memory) []string {
 	user := token(userID)
-	set := map[string]bool{user.of(tokenListed): true}
+	set := map[string]bool{user.encode(tokenListed): true}
 	number := func(sort, field string, v float64) {
 		bits := encodeNumber(v)
 		for level := range levels + 1 {
@@ -101,7 +101,7 @@ func tokensOf(userID string, m memory.Memory) []string {
 		if len(set) > maxTokens {
 			break
 		}
-		set[user.of(tokenThere, leaf.Field)] = true
+		set[user.encode(tokenThere, leaf.Field)] = true
 		if leaf.Value == nil {
 			continue
 		}
@@ -111,7 +111,7 @@ func tokensOf(userID string, m memory.Memory) []string {
 		switch v := leaf.Value.(type) {
 		case string:
 			if set[user.equal(leaf.Field, v)] = true; !leaf.Item {
-				set[user.of(tokenWhole, leaf.Field)] = true
+				set[user.encode(tokenWhole, leaf.Field)] = true
 			}
 		case float64:
 			set[user.equal(leaf.Field, v)] = true
@@ -121,13 +121,13 @@ func tokensOf(userID string, m memory.Memory) []string {
 		}
 	}
 	if len(set) > maxTokens {
-		return []string{user.of(tokenListed), user.of(tokenUnlisted)}
+		return []string{user.encode(tokenListed), user.encode(tokenUnlisted)}
 	}
 	return slices.Sorted(maps.Keys(set))
 }
 
-// within returns the tokens that cover the encoded numbers from low to high.
-func (user token) within(sort, field string, low, high uint64) []string {
+// rangeTokens returns the tokens that cover the encoded numbers from low to high.
+func (user token) rangeTokens(sort, field string, low, high uint64) []string {
 	var out []string
 	for low <= high {
 		span := 0 // levels that the block at low leaves open

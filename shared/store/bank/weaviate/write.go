@@ -35,7 +35,7 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	if err != nil {
 		return err
 	}
-	if err := b.put(ctx, scope, w.Put); err != nil {
+	if err := b.createEach(ctx, scope, w.Put); err != nil {
 		return err
 	}
 	if err := b.release(ctx, scope, w.Release, targets); err != nil {
@@ -105,10 +105,10 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 	return known, nil
 }
 
-// put creates the entries that do not exist, one by one. The server refuses to create an existing object at the time
+// createEach creates the entries that do not exist, one by one. The server refuses to create an existing object at the time
 // of the write, but a batch would replace it. A delayed old write must not restore an entry that was closed
 // meanwhile.
-func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
+func (b *Bank) createEach(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	key := hashID(scope.User)
 	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
 		props, err := entryProperties(scope, m)
@@ -122,16 +122,16 @@ func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Mem
 		}
 		// "Exists already" has the same status as "is invalid".
 		if refusedWith(err, http.StatusUnprocessableEntity) {
-			return b.settle(ctx, scope, m, err)
+			return b.resolveRefusal(ctx, scope, m, err)
 		}
 		return failed(ctx, "write memory "+m.ID, err)
 	})
 }
 
-// settle determines why an entry was refused. An existing entry is normally complete. If the server was killed during
+// resolveRefusal determines why an entry was refused. An existing entry is normally complete. If the server was killed during
 // the write, the object may exist without its index rows. Any change of the vector makes the server write all rows; a
 // vector of twice the length has the same cosines.
-func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, refused error) error {
+func (b *Bank) resolveRefusal(ctx context.Context, scope memory.Scope, m memory.Memory, refused error) error {
 	what, id := "write memory "+m.ID, objectID(hashID(scope.User), m.ID)
 	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
 	if refusedWith(err, http.StatusNotFound) || err == nil && len(found) != 1 {
@@ -141,7 +141,7 @@ func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, 
 		return failed(ctx, what, err)
 	}
 	kept, _ := found[0].Properties.(map[string]any)
-	led, err := b.led(ctx, scope, id, kept)
+	led, err := b.isIndexed(ctx, scope, id, kept)
 	if err != nil || led {
 		return err
 	}
@@ -157,8 +157,8 @@ func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, 
 	return nil
 }
 
-// led reports whether all index rows of an object's properties lead to it.
-func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
+// isIndexed reports whether all index rows of an object's properties lead to it.
+func (b *Bank) isIndexed(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
 	where := []*pb.Filters{equal(propObjectID, id)}
 	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors, propTokens} {
 		switch value := kept[name].(type) {
@@ -209,7 +209,7 @@ func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.
 // changed reports whether the index has the entry's state, too. The index may lack it if the server was killed during
 // that write. A change to the same value would change no index rows, so the entry first gets the previous state.
 func (b *Bank) changed(ctx context.Context, scope memory.Scope, id string, now, before memory.Status) (bool, error) {
-	led, err := b.led(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)})
+	led, err := b.isIndexed(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)})
 	if err != nil || led {
 		return led, err
 	}

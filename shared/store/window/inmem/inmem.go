@@ -120,7 +120,7 @@ func (w *Window) Recent(_ context.Context, scope memory.Scope, at time.Time) ([]
 	}
 	var out []memory.Turn
 	for _, e := range u.turns {
-		if !e.over(at) {
+		if !e.expired(at) {
 			out = append(out, e.Turn)
 		}
 	}
@@ -203,8 +203,8 @@ func (w *Window) sweep(now time.Time) {
 	}
 }
 
-// over reports whether the turn was kept until before a time, in milliseconds.
-func (e entry) over(at time.Time) bool {
+// expired reports whether the turn was kept until before a time, in milliseconds.
+func (e entry) expired(at time.Time) bool {
 	return !e.until.IsZero() && !at.IsZero() && e.until.UnixMilli() < at.UnixMilli()
 }
 
@@ -230,7 +230,7 @@ func (u *user) add(t memory.Turn, until time.Time) {
 
 func (u *user) trim(l window.Limits) {
 	oldest := u.newest.UnixMilli() - l.Age.Milliseconds()
-	u.turns = slices.DeleteFunc(u.turns, func(e entry) bool { return e.Time.UnixMilli() < oldest || e.over(u.newest) })
+	u.turns = slices.DeleteFunc(u.turns, func(e entry) bool { return e.Time.UnixMilli() < oldest || e.expired(u.newest) })
 	for _, kept := range []bool{false, true} {
 		u.spend(l.Words, kept)
 	}
