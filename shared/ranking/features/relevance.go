@@ -28,8 +28,8 @@ type Relevance struct {
 	model ranking.Weights
 }
 
-// ShippedRelevance is learned on dialogues with an assistant by `mneme-lab train relevance`, with the shipped prior that it rests on. See
-// docs/reranker-model-card.md.
+// ShippedRelevance is learned on dialogues with an assistant by `mneme-lab train relevance`, with the shipped prior
+// that it rests on. See docs/reranker-model-card.md.
 func ShippedRelevance() (Relevance, error) {
 	prior, err := Prior()
 	if err != nil {

@@ -37,8 +37,8 @@ type Support struct {
 	model ranking.Weights
 }
 
-// ShippedSupport is learned on made-up conversations by `mneme-lab train support`, with the shipped prior that it rests on. See
-// docs/reranker-model-card.md.
+// ShippedSupport is learned on made-up conversations by `mneme-lab train support`, with the shipped prior that it
+// rests on. See docs/reranker-model-card.md.
 func ShippedSupport() (Support, error) {
 	prior, err := Prior()
 	if err != nil {
