@@ -35,7 +35,7 @@ const (
 // resolve reads the references of the query, whose own phrase is self, to the messages before it.
 func (q *Query) resolve(self Phrase) {
 	q.Parts, q.Resolved, q.Question = []Part{{self, 1}}, q.Text, self
-	messages := before(q.Text, q.Messages)
+	messages := messagesBefore(q.Text, q.Messages)
 	if len(messages) == 0 {
 		return
 	}
@@ -45,9 +45,9 @@ func (q *Query) resolve(self Phrase) {
 		discount = pointing
 	}
 	discount *= math.Exp(-ownWord * f.own)
-	items := f.pick(messages)
+	items := f.listedItem(messages)
 	for i, m := range slices.Backward(messages) {
-		weight := discount * math.Pow(back, float64(len(messages)-1-i)) * share(m.Role)
+		weight := discount * math.Pow(back, float64(len(messages)-1-i)) * roleWeight(m.Role)
 		if weight < least || items != nil && i == len(messages)-1 { // the query names one item of this list
 			continue
 		}
@@ -75,15 +75,19 @@ func (q *Query) addPart(said string, weight float64) {
 	q.Parts = append(q.Parts, Part{phraseOf(said), float32(weight * diluted)})
 }
 
-// before removes the query itself from the messages, and the messages beyond reach.
-func before(query string, messages []memory.Message) []memory.Message {
-	if n := len(messages); n > 0 && messages[n-1].Role == memory.RoleUser && text.OneLine(messages[n-1].Content) == text.OneLine(query) {
-		messages = messages[:n-1]
+// messagesBefore removes the query itself from the messages, and the messages beyond reach.
+func messagesBefore(query string, messages []memory.Message) []memory.Message {
+	if n := len(messages); n > 0 {
+		last := messages[n-1]
+		if last.Role == memory.RoleUser && text.OneLine(last.Content) == text.OneLine(query) {
+			messages = messages[:n-1]
+		}
 	}
 	return messages[max(0, len(messages)-reach):]
 }
 
-func share(role memory.Role) float64 {
+// roleWeight returns the weight of the messages of a role.
+func roleWeight(role memory.Role) float64 {
 	switch role {
 	case memory.RoleAssistant:
 		return assistants
@@ -128,7 +132,9 @@ func readForm(p Phrase) form {
 			if f.place == 0 {
 				f.place, f.among = placeAt(p, i)
 			}
-			f.she, f.he, f.they = f.she || female[lower] == pronoun, f.he || male[lower] == pronoun, f.they || plural[lower]
+			f.she = f.she || female[lower] == pronoun
+			f.he = f.he || male[lower] == pronoun
+			f.they = f.they || plural[lower]
 		}
 		switch {
 		case text.IsFiller(p.Text, p.Words, i), vague[lower]:

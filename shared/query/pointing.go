@@ -14,7 +14,8 @@ import (
 var (
 	// pointers name nothing and refer to an earlier name. An opener refers to it as the first word of a query.
 	// Askers turn a query into a question.
-	pointers = text.WordSet(`she her hers he him his they them their theirs it its this that these those there one ones other others another
+	pointers = text.WordSet(`she her hers he him his they them their theirs it its this that these those there one
+		ones other others another
 		else same also too either neither both instead again more first second third fourth fifth last latter former next`)
 	openers = text.WordSet("and but or so then")
 	askers  = text.WordSet("who whom whose what which when where why how")
@@ -22,9 +23,12 @@ var (
 	vague = text.WordSet(
 		`idea ideas suggestion suggestions option options thing things something anything someone anyone one ones other others
 		another else more same again also instead first second third fourth fifth last latter former next number
-		ok okay yes yeah yep no nope nah sure please thanks thank right alright fine good great nice best better well hm hmm ah oh
-		possible alternative alternatives kind kinds sort sorts way really maybe perhaps think know tell say give show let want need like
-		mean work works problem wrong happen suit suits idea go come get got make made take find sound sounds any about would`,
+		ok okay yes yeah yep no nope nah sure please thanks thank right alright fine good great nice best better well
+		hm hmm ah oh
+		possible alternative alternatives kind kinds sort sorts way really maybe perhaps think know tell say give show
+		let want need like
+		mean work works problem wrong happen suit suits idea go come get got make made take find sound sounds any
+		about would`,
 	)
 	plural = text.WordSet("they them their theirs these those both")
 )
@@ -46,7 +50,8 @@ var (
 		`man boy guy bloke father dad papa daddy brother son husband boyfriend uncle nephew grandfather grandpa grandad
 		fiancé fiance groom king`,
 	)
-	either = kinds("", `friend colleague boss roommate flatmate neighbour neighbor cousin partner parent child kid baby teacher doctor coach
+	either = kinds("", `friend colleague boss roommate flatmate neighbour neighbor cousin partner parent child kid
+		baby teacher doctor coach
 		parents children kids twins friends colleagues neighbours neighbors grandparents`)
 )
 
@@ -113,15 +118,18 @@ var joints = regexp.MustCompile(`(?i)\s*,\s*(?:or|and)\s+|\s*[,;]\s*|\s+or\s+`)
 
 // places maps words to positions in a list: from 1, or from the end for numbers below 0.
 var places = map[string]int{
-	"first": 1, "1st": 1, "former": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
+	"first": 1, "1st": 1, "former": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4,
+	"fifth": 5, "5th": 5,
 	"last": -1, "latter": -1,
 }
 
-var numbers = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
+var numbers = map[string]int{
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5,
+}
 
-// pick returns the item of the assistant's last message that the query names by its position. It returns nil where
+// listedItem returns the item of the assistant's last message that the query names by its position. It returns nil where
 // the query names no position, or the message has no such list.
-func (f form) pick(messages []memory.Message) []string {
+func (f form) listedItem(messages []memory.Message) []string {
 	last, place := messages[len(messages)-1], f.place
 	if place == 0 || last.Role != memory.RoleAssistant || f.among != "" && !text.StemSet(last.Content)[f.among] {
 		return nil
@@ -138,7 +146,8 @@ func (f form) pick(messages []memory.Message) []string {
 
 // times are words that give a position word the meaning of a time or an order, as in "last week" and "the first
 // time".
-var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month quarter year summer autumn
+var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month
+	quarter year summer autumn
 fall winter spring season`)
 
 // placeAt returns the list position that word i of a query names, or 0. It also returns the stem of the noun after

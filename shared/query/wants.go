@@ -62,14 +62,16 @@ var (
 	// advising words ask for advice, and not for a fact.
 	advising = text.WordSet("should can could would might may shall")
 	// offering words ask for options to choose from.
-	offering = text.WordSet("you you'd some any good best better great recommend recommended suggest ideas options ways tips")
+	offering = text.WordSet(`you you'd some any good best better great recommend recommended suggest ideas options ways
+		tips`)
 )
 
 // asksAboutSpeaker reports whether "I" or "my" follows the verb of a question.
 func asksAboutSpeaker(words []text.Word) bool {
 	for i := 1; i < len(words); i++ {
 		before := words[i-1].Lower
-		if (words[i].Lower == "i" || words[i].Lower == "my") && (auxiliaries[before] || i == 1 && strings.HasSuffix(before, "'s")) {
+		asks := auxiliaries[before] || i == 1 && strings.HasSuffix(before, "'s")
+		if asks && (words[i].Lower == "i" || words[i].Lower == "my") {
 			return true
 		}
 	}
@@ -136,7 +138,9 @@ func hasOwnVerb(words []text.Word) bool {
 		return false
 	}
 	first := text.English.Plain(words[0].Lower)
-	return slices.ContainsFunc(text.OwnVerbLanguages(words[1:]), func(l text.Language) bool { return l.IsQuestionWord(first) })
+	return slices.ContainsFunc(text.OwnVerbLanguages(words[1:]), func(l text.Language) bool {
+		return l.IsQuestionWord(first)
+	})
 }
 
 // needsSeveral reports whether a question asks for all of a kind, or for a common property of two: "what books has she

@@ -23,14 +23,17 @@ var (
 	// fillers may stand between the question word and the time: "what was the exact date".
 	fillers = text.WordSet("is was were are will be the her his their my our your its exact precise")
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
-	auxiliaries = text.WordSet(`is was were are am be did do does has have had will would can could shall should may might must
+	auxiliaries = text.WordSet(`is was were are am be did do does has have had will would can could shall should
+		may might must
 isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
 	// measures may come in between, or be the whole rest. placings come with their object: "when in May did she".
 	measures = text.WordSet("exactly precisely roughly approximately again please")
 	placings = text.WordSet("in on about around")
 	// wondering words lead up to a question within another: "do you know when she left".
-	wondering = text.WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
-wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
+	wondering = text.WordSet(`know knows remember remembers recall recalls tell tells told say says said mention
+		mentions mentioned wonder wonders
+wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see
+hear heard ask asks asked
 asking since until till by from`)
 	// telling words are the asking words with a hearer: "tell her when", but not "know her when".
 	telling = text.WordSet("tell tells told remind ask asks asked asking")
@@ -42,7 +45,8 @@ asking since until till by from`)
 	// ownForms begin sentences about the speaker's knowledge.
 	ownForms = text.WordSet("i we i've we've i'll we'll")
 	// pasts are past verbs, in addition to verbs that end in -ed.
-	pasts = text.WordSet(`was were had did went got left came began took met made found bought knew said told saw gave heard felt became kept
+	pasts = text.WordSet(`was were had did went got left came began took met made found bought knew said told saw
+		gave heard felt became kept
 ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold spent sent built quit`)
 )
 
@@ -86,7 +90,8 @@ func (c clause) asksWhen() bool {
 	for i, w := range c.words {
 		switch {
 		case isWhen(w):
-			if c.opensWhen(i) || c.endsInWhen(i) || (!other || c.besideQuestion(i)) && c.wondersWhen(i) || !other && c.isBareWhen(i) {
+			wonders := (!other || c.besideQuestion(i)) && c.wondersWhen(i)
+			if wonders || c.opensWhen(i) || c.endsInWhen(i) || !other && c.isBareWhen(i) {
 				return true
 			}
 		case askedTimes[w.Lower]:
@@ -193,8 +198,8 @@ func (c clause) isBareWhen(at int) bool {
 	return true
 }
 
-// lead returns the word that leads up to word at, -1 where none does.
-func (c clause) lead(at int, leads map[string]bool) int {
+// leadingWord returns the word that leads up to word at, -1 where none does.
+func (c clause) leadingWord(at int, leads map[string]bool) int {
 	if at == 0 || strings.ContainsAny(c.between(at), ",") {
 		return -1
 	}
@@ -211,19 +216,19 @@ func (c clause) lead(at int, leads map[string]bool) int {
 	return k
 }
 
-// own reports whether the leading word k is about the speaker's own knowledge. Such a sentence asks nothing.
-func (c clause) own(k int) bool {
+// isOwn reports whether the leading word k is about the speaker's own knowledge. Such a sentence asks nothing.
+func (c clause) isOwn(k int) bool {
 	switch c.words[k].Lower {
-	case "asking", "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by", "from",
-		"need", "needs", "want", "wants", "like":
+	case "asking", "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till",
+		"by", "from", "need", "needs", "want", "wants", "like":
 		return false
 	}
 	return ownForms[c.words[0].Lower] && (k == 0 || c.words[k-1].Lower != "to")
 }
 
 func (c clause) knowsOneself(at int) bool {
-	k := c.lead(at, wondering)
-	return k >= 0 && c.own(k)
+	k := c.leadingWord(at, wondering)
+	return k >= 0 && c.isOwn(k)
 }
 
 // wondersWhen reports whether the words before "when" lead up to a question.
@@ -231,8 +236,8 @@ func (c clause) wondersWhen(at int) bool {
 	if c.besideQuestion(at) {
 		at -= 2
 	}
-	k := c.lead(at, wondering)
-	return k >= 0 && !c.own(k) && !(telling[c.words[k].Lower] && c.isErrand(at))
+	k := c.leadingWord(at, wondering)
+	return k >= 0 && !c.isOwn(k) && !(telling[c.words[k].Lower] && c.isErrand(at))
 }
 
 // isErrand reports whether "when" names the moment of an errand: "remind me when I get home to buy milk". Then a
@@ -275,7 +280,7 @@ func (c clause) asksTime(at int) bool {
 		return false
 	}
 	if from < 0 {
-		return dated && !c.tells(at)
+		return dated && !c.hasVerbAfter(at)
 	}
 	if from == at-1 {
 		return false // no article: not one that the two of them know of
@@ -288,11 +293,11 @@ func (c clause) asksTime(at int) bool {
 	if about := c.words[from].Lower; about == "about" || about == "of" {
 		return false
 	}
-	k := c.lead(from+1, wondering)
+	k := c.leadingWord(from+1, wondering)
 	if k < 0 {
-		k = c.lead(from+1, begging)
+		k = c.leadingWord(from+1, begging)
 	}
-	return k >= 0 && !c.own(k)
+	return k >= 0 && !c.isOwn(k)
 }
 
 // isSpecified reports whether the next words specify the time: "the year of her birth", "the year she was born".
@@ -301,11 +306,15 @@ func (c clause) isSpecified(at int) bool {
 		return false
 	}
 	next := c.words[at+1]
-	return next.Lower == "of" || next.Lower == "that" || next.Lower == "when" || next.Capital || text.IsSubjectPronoun(next.Lower)
+	switch next.Lower {
+	case "of", "that", "when":
+		return true
+	}
+	return next.Capital || text.IsSubjectPronoun(next.Lower)
 }
 
-// tells reports whether a verb follows: "the date of her exam was moved".
-func (c clause) tells(at int) bool {
+// hasVerbAfter reports whether a verb follows: "the date of her exam was moved".
+func (c clause) hasVerbAfter(at int) bool {
 	for i := at + 1; i < len(c.words); i++ {
 		if c.auxiliary(i) {
 			return true
@@ -320,7 +329,9 @@ func (c clause) tells(at int) bool {
 func (c clause) isCompound(at int, opens bool) bool {
 	const longest = 2
 	for i := at + 1; i <= at+longest && i < len(c.words); i++ {
-		if w := c.words[i]; w.Capital || w.Number || text.IsStopWord(w.Lower) || text.IsTimeWord(w) || strings.ContainsAny(c.between(i), ",:") {
+		w := c.words[i]
+		if w.Capital || w.Number || text.IsStopWord(w.Lower) || text.IsTimeWord(w) ||
+			strings.ContainsAny(c.between(i), ",:") {
 			return false
 		}
 		switch {

@@ -113,7 +113,8 @@ func withYears(question string, dates []text.DateMention) []text.DateMention {
 			continue
 		}
 		if n, err := strconv.Atoi(question[at[0]:at[1]]); err == nil {
-			out = append(out, text.DateMention{Start: at[0], End: at[1], Unit: text.Year, Time: time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)})
+			first := time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)
+			out = append(out, text.DateMention{Start: at[0], End: at[1], Unit: text.Year, Time: first})
 		}
 	}
 	slices.SortFunc(out, func(a, b text.DateMention) int { return a.Start - b.Start })

@@ -71,8 +71,8 @@ type Dated struct {
 // time is the event's time.
 const surelyEvent = 0.7
 
-// Read reads a question at a time. dates are the times that it names (text.Dates). A question about a past time, and not surely about an event, means the past. A
-// question in words outside the model means the past only in that case.
+// Read reads a question at a time. dates are the times that it names (text.Dates). A question about a past time, and
+// not surely about an event, means the past. A question in words outside the model means the past only in that case.
 func (m *Model) Read(question string, dates []text.DateMention, now time.Time) Reading {
 	q := Analyse(question, dates, now)
 	r := Reading{Probabilities: m.Intents.Probabilities(q.Features)}
