@@ -46,7 +46,8 @@ func Marked(text string) (plain string, marked bool) {
 	return plain, true
 }
 
-// Turns are the ids of the turns behind a citation: the sources of memory [number]. It is nil where the profile has no such citation.
+// Turns are the ids of the turns behind a citation: the sources of memory [number]. It is nil where the profile has
+// no such citation.
 func (p Profile) Turns(number int) []string {
 	if number < 1 || number > len(p.Cited) {
 		return nil

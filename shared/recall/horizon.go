@@ -48,7 +48,9 @@ func Within(h query.Horizon, found []bank.Scored) []bank.Scored {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !wasValid(h, s.Memory) })
+	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool {
+		return drop[s.Memory.ID] || !wasValid(h, s.Memory)
+	})
 }
 
 // covers reports whether all of some turns are among others.

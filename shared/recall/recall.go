@@ -16,9 +16,9 @@ type Evidence struct {
 	Query query.Query
 	// Filter is the filter of the query's memories. Every memory here matches it, or stands behind a match.
 	Filter memory.Filter
-	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better one come directly after
-	// it. Each may carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among
-	// them only where the question is about the past.
+	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better
+	// one come directly after it. Each may carry the dialogue that it was made from in Value, as lines "speaker:
+	// text". Memories that no longer hold are among them only where the question is about the past.
 	Memories []memory.Memory
 	// Support is the log odds that the found memories answer this query, and not the same query about another
 	// person. It is less than 0 if that is less likely than not. It is 0 if it is not known.

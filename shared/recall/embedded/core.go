@@ -28,7 +28,7 @@ func (w *writer) addStanding() {
 		if countWords(text)+1 > left {
 			continue
 		}
-		l := w.put(u, place, text)
+		l := w.addLine(u, place, text)
 		if l == nil {
 			continue
 		}

@@ -42,8 +42,8 @@ func questionOf(q query.Query) question {
 
 // index is the searchable side of a memory: the stems of all that it carries.
 func index(m memory.Memory) map[string]bool {
-	said := m.Speaker + " " + m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
-	return text.StemSet(said)
+	fields := []string{m.Speaker, m.Content, m.Topic, strings.Map(slotSeparator, m.Slot), strings.Join(m.Keywords, " ")}
+	return text.StemSet(strings.Join(fields, " "))
 }
 
 func slotSeparator(r rune) rune {

@@ -85,7 +85,8 @@ func (a *asked) readForeign(parts []query.Part, known map[string]bool) {
 // coverForeign is cover for a question in a language without word vectors. It compares words by spelling instead of
 // meaning.
 func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) (tells, has float64) {
-	said := recall.Plain(strings.Join(append([]string{m.Speaker, m.Content, m.Value, m.Topic, m.Slot}, m.Keywords...), "\n"))
+	fields := append([]string{m.Speaker, m.Content, m.Value, m.Topic, m.Slot}, m.Keywords...)
+	said := recall.Plain(strings.Join(fields, "\n"))
 	have := text.Detect(said, a.language).SearchTerms(said)
 	spell := func(term string) blas32.Vector {
 		v := make([]float32, table.Dimension())

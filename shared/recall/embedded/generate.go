@@ -56,7 +56,9 @@ func NewGenerator() *Generator {
 // found memories are about something else (Best). Or they rather answer the question about another person (Support,
 // or the words of the lines if that is not known). The question then has the wrong person, or a false premise. A
 // request of the only user gets the first memories of the ranker, which it must respect.
-func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
+func (g *Generator) Answer(
+	ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile,
+) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
 	}

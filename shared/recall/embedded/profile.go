@@ -91,7 +91,9 @@ func (w *writer) number() {
 		}
 	}
 	slices.SortStableFunc(numbered, func(a, b *line) int {
-		return cmp.Or(cmp.Compare(min(a.place, 1), min(b.place, 1)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place))
+		return cmp.Or(
+			cmp.Compare(min(a.place, 1), min(b.place, 1)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place),
+		)
 	})
 	cited := make([]memory.Memory, len(numbered))
 	for i, l := range numbered {
@@ -155,15 +157,17 @@ func sectionOf(kind memory.Kind) string {
 	return SectionConstraints
 }
 
-// put adds a memory of a turn with this text if it fits, and returns its line.
-func (w *writer) put(u *unit, place int, text string) *line {
+// addLine adds a memory of a turn with this text if it fits, and returns its line.
+func (w *writer) addLine(u *unit, place int, text string) *line {
 	m := u.members[place]
-	l := &line{section: sectionOf(m.Kind), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime}
+	l := &line{
+		section: sectionOf(m.Kind), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
+	}
 	n := countWords(l.whole())
 	if n > w.left {
 		return nil
 	}
-	if lead := w.lead(m); lead != nil && lead.section != SectionCore { // which comes first as it is
+	if lead := w.lineBefore(m); lead != nil && lead.section != SectionCore {
 		l.section, l.event = lead.section, lead.event
 	}
 	w.left -= n
@@ -172,9 +176,9 @@ func (w *writer) put(u *unit, place int, text string) *line {
 	return l
 }
 
-// lead returns the line of a linked memory that must come first. The other memory then follows it, in the same
+// lineBefore returns the line of a linked memory that must come first. The other memory then follows it, in the same
 // section.
-func (w *writer) lead(m memory.Memory) *line {
+func (w *writer) lineBefore(m memory.Memory) *line {
 	i := slices.IndexFunc(w.lines, func(l *line) bool {
 		if l.number == 0 {
 			return false
@@ -193,11 +197,11 @@ func (w *writer) addHead(u *unit) {
 	m := u.members[0]
 	if u.rank >= wholeRanks {
 		u.shown = w.abridge(recall.Plain(m.Content))
-		u.head = w.put(u, 0, dressed(m, u.shown))
+		u.head = w.addLine(u, 0, dressed(m, u.shown))
 		return
 	}
 	u.shown = recall.Plain(m.Content)
-	if u.head = w.put(u, 0, dressed(m, u.shown)); u.head != nil {
+	if u.head = w.addLine(u, 0, dressed(m, u.shown)); u.head != nil {
 		w.addSiblings(u)
 	}
 }
@@ -210,7 +214,7 @@ func (w *writer) cut(u *unit) {
 	if room < 1 || len(words) <= room {
 		return
 	}
-	w.put(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
+	w.addLine(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
 }
 
 // addDetail shows the rest of a turn after its best memory.
@@ -232,7 +236,7 @@ func (w *writer) addDetail(u *unit) {
 func (w *writer) addSiblings(u *unit) {
 	for i, m := range u.members[1:] {
 		text := recall.Plain(m.Content)
-		if !u.stated[m.ID] && w.put(u, i+1, dressed(m, text)) != nil {
+		if !u.stated[m.ID] && w.addLine(u, i+1, dressed(m, text)) != nil {
 			u.stated[m.ID] = true
 		}
 	}

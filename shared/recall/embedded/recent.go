@@ -62,7 +62,11 @@ func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 		return "", false
 	}
 	age := w.evidence.Query.Now.Sub(t.Time)
-	if why == justSaid && (age < 0 || age > veryRecent) || why == helpful && w.question.weight(stems, one) < 1 || w.covered(t, stems) {
+	shown := age >= 0 && age <= veryRecent
+	if why == helpful {
+		shown = w.question.weight(stems, one) >= 1
+	}
+	if !shown || w.covered(t, stems) {
 		return "", false
 	}
 	return t.Time.UTC().Format(time.DateOnly) + ": " + recall.Name(t.Speaker) + ": " + recall.Raw(w.shorten(said)), true

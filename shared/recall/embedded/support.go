@@ -35,7 +35,8 @@ type asked struct {
 func askedOf(q query.Query, when bool, known map[string]bool, usual text.Language) asked {
 	self := q.Parts[0].Phrase
 	a := asked{
-		language: q.Language(usual), blank: len(self.Words) == 0, fact: q.Wants.Has(query.Fact), user: q.Wants.Has(query.AboutUser),
+		language: q.Language(usual), blank: len(self.Words) == 0,
+		fact: q.Wants.Has(query.Fact), user: q.Wants.Has(query.AboutUser),
 	}
 	if a.language != text.English {
 		a.readForeign(q.Parts, known)
@@ -48,7 +49,8 @@ func askedOf(q query.Query, when bool, known map[string]bool, usual text.Languag
 			stem := text.Stem(lower)
 			weight := float64(p.Weight)
 			switch {
-			case text.IsFiller(p.Text, p.Words, k), known[lower] && w.Capital, when && query.IsTimeNoun(lower), i > 0 && seen[stem]:
+			case text.IsFiller(p.Text, p.Words, k), known[lower] && w.Capital,
+				when && query.IsTimeNoun(lower), i > 0 && seen[stem]:
 				continue
 			case text.NamesUser(p.Words, k): // every memory is of the user
 				continue
@@ -171,7 +173,10 @@ func (a asked) another(m memory.Memory) (s text.Subject, ok bool) {
 // is about another person, or may be another person's words. Without a speaker, a name may be the user's.
 func (a asked) leavesOut(m memory.Memory) bool {
 	s, ok := a.another(m)
-	return ok && (m.Speaker != "" || s.Relation != "" || s.IsUnnamed()) || a.user && text.Unsure(m.Content, m.Speaker) != ""
+	if ok && (m.Speaker != "" || s.Relation != "" || s.IsUnnamed()) {
+		return true
+	}
+	return a.user && text.Unsure(m.Content, m.Speaker) != ""
 }
 
 // cover returns the share of the question in a memory, 0 to 1, by the weights of the words. A word counts 1 if the

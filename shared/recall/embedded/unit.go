@@ -22,7 +22,8 @@ type unit struct {
 	stated map[string]bool
 }
 
-// unitsOf groups memories that follow each other and were made from the same turns. A memory that is there already is passed over.
+// unitsOf groups memories that follow each other and were made from the same turns. A memory that is there already is
+// passed over.
 func unitsOf(memories []memory.Memory) []unit {
 	var out []unit
 	seen := map[string]bool{}

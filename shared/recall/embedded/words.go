@@ -7,8 +7,10 @@ import (
 )
 
 // weakWords are in many questions and carry little content.
-var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many
-	name long get go going went like do does did make made one time new use feel think want try recent recently last first`)
+var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types
+	thing things much many
+	name long get go going went like do does did make made one time new use feel think want try recent recently
+	last first`)
 
 // otherWords maps the stem of a word in questions to stems of words in statements.
 var otherWords = stemTable(map[string]string{

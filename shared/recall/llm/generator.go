@@ -72,15 +72,19 @@ type shownSection struct {
 // Answer calls the model once, and not at all for an empty profile. It drops citations that the profile lacks.
 // Without a remaining citation, it abstains. An answer that neither cites nor abstains, or does both, is repaired
 // or is an error. A model that is not reachable or too slow is an error.
-func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
+func (g *Generator) Answer(
+	ctx context.Context, scope memory.Scope, e recall.Evidence, p recall.Profile,
+) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
 	}
 	if len(p.Sections) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	q := question{Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now), Profile: []shownSection{},
-		Turns: turnsBehind(e, p)}
+	q := question{
+		Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now),
+		Profile: []shownSection{}, Turns: turnsBehind(e, p),
+	}
 	for _, s := range p.Sections {
 		lines := make([]string, len(s.Lines))
 		for i, l := range s.Lines {

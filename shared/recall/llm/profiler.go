@@ -169,7 +169,8 @@ func standing(e recall.Evidence, others []line, budget int) []line {
 
 func show(e recall.Evidence) evidence {
 	out := evidence{
-		Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now), Memories: []shownMemory{}, Recent: []shownTurn{},
+		Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now),
+		Memories: []shownMemory{}, Recent: []shownTurn{},
 	}
 	if len(e.Core.Lines) == 0 {
 		out.Core = e.Core.Content // the others are among the memories
@@ -185,7 +186,9 @@ func show(e recall.Evidence) evidence {
 		})
 	}
 	for _, t := range e.Window {
-		out.Recent = append(out.Recent, shownTurn{Time: model.ShowTime(t.Time), Speaker: t.Speaker, Text: t.Text, Picture: t.Caption})
+		out.Recent = append(out.Recent, shownTurn{
+			Time: model.ShowTime(t.Time), Speaker: t.Speaker, Text: t.Text, Picture: t.Caption,
+		})
 	}
 	return out
 }
