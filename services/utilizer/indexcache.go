@@ -63,7 +63,7 @@ type IndexCache struct {
 type cachedIndex struct {
 	index *features.Index // nil: the user is too large
 	// outdated has the turns with a memory that no longer holds.
-	outdated map[string]told
+	outdated map[string]statements
 	// core is the core block with its source memories. It changes with them, and its changes are announced, too.
 	core         memory.Core
 	coreMemories []memory.Memory

@@ -78,7 +78,10 @@ func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string
 	prior.Places = spread(f, prior.Scores)
 	ctx, cancel := context.WithTimeout(ctx, r.RankTimeout)
 	defer cancel()
-	ask := Ask{User: q.User, RecallID: recallID, FeatureSet: r.Prior.FeatureSet, Untraced: q.Diagnosed, Query: query, Candidates: numbers}
+	ask := Ask{
+		User: q.User, RecallID: recallID, FeatureSet: r.Prior.FeatureSet, Untraced: q.Diagnosed, Query: query,
+		Candidates: numbers,
+	}
 	ranked, err := r.Ranker.Rank(ctx, ask, q.Memories)
 	if err != nil {
 		return prior, err

@@ -15,12 +15,12 @@ import (
 // splitter is created once: that takes some milliseconds, and most users never need it.
 var splitter = sync.OnceValue(text.NewSplitter)
 
-// told has the memories from a turn: the valid ones, and those that no longer hold.
-type told struct{ holds, closed []string }
+// statements are the contents of the memories from a turn.
+type statements struct{ valid, outdated []string }
 
 // outdated returns the turns with a memory that no longer holds.
-func outdated(memories []memory.Memory) map[string]told {
-	out := map[string]told{}
+func outdated(memories []memory.Memory) map[string]statements {
+	out := map[string]statements{}
 	each := func(active bool, add func(turn, content string)) {
 		for _, m := range memories {
 			for _, id := range m.Sources {
@@ -30,20 +30,20 @@ func outdated(memories []memory.Memory) map[string]told {
 			}
 		}
 	}
-	each(false, func(turn, content string) { out[turn] = told{closed: append(out[turn].closed, content)} })
+	each(false, func(turn, content string) { out[turn] = statements{outdated: append(out[turn].outdated, content)} })
 	each(true, func(turn, content string) {
 		if t, ok := out[turn]; ok {
-			t.holds = append(t.holds, content)
+			t.valid = append(t.valid, content)
 			out[turn] = t
 		}
 	})
 	return out
 }
 
-// leaveOut removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
+// dropOutdated removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
 // carry no validity, so such sentences would look valid. If these memories are unreadable, it shows no raw words
 // behind memories.
-func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, places []int) error {
+func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
 	for _, i := range places {
 		c := f.candidates[i]
@@ -51,13 +51,16 @@ func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, p
 			ids = append(ids, c.Memory.Sources...)
 		}
 	}
-	of, err := r.outdatedOf(ctx, scope, f.from, ids)
-	f.turns = turnsThatHold(f.turns, of)
+	byTurn, err := r.outdatedOf(ctx, scope, f.from, ids)
+	f.turns = withoutOutdated(f.turns, byTurn)
 	for _, i := range places {
 		c := &f.candidates[i]
-		if c.Turns, c.Memory.Value = turnsThatHold(c.Turns, of), valueThatHolds(c.Memory, of); err != nil {
+		if err != nil {
 			c.Turns, c.Memory.Value = nil, ""
+			continue
 		}
+		c.Turns = withoutOutdated(c.Turns, byTurn)
+		c.Memory.Value = validDialogue(c.Memory, byTurn)
 	}
 	return err
 }
@@ -66,7 +69,9 @@ func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, p
 var errManyClosed = errors.New("the turns have too many outdated memories")
 
 // outdatedOf finds the turns among these with a memory that no longer holds. It uses the index, or else the bank.
-func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cachedIndex, turns []string) (map[string]told, error) {
+func (r *Recaller) outdatedOf(
+	ctx context.Context, scope memory.Scope, from *cachedIndex, turns []string,
+) (map[string]statements, error) {
 	if from != nil {
 		return from.outdated, nil
 	}
@@ -75,7 +80,8 @@ func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cac
 	}
 	slices.Sort(turns)
 	o := bank.ListOptions{
-		Statuses: []memory.Status{memory.StatusSuperseded, memory.StatusRetracted}, Sources: slices.Compact(turns), Limit: bank.MaxLimit,
+		Statuses: []memory.Status{memory.StatusSuperseded, memory.StatusRetracted},
+		Sources:  slices.Compact(turns), Limit: bank.MaxLimit,
 	}
 	closed, err := r.Bank.List(ctx, scope, o)
 	if err != nil || len(closed.Memories) == 0 {
@@ -100,15 +106,15 @@ func idsOf(turns []memory.Turn) []string {
 	return out
 }
 
-// turnsThatHold returns turns without sentences that no longer hold. It drops turns that have no other sentence.
-func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
-	if len(of) == 0 {
+// withoutOutdated returns turns without sentences that no longer hold. It drops turns that have no other sentence.
+func withoutOutdated(turns []memory.Turn, byTurn map[string]statements) []memory.Turn {
+	if len(byTurn) == 0 {
 		return turns
 	}
 	var out []memory.Turn
 	for _, t := range turns {
-		if about, ok := of[t.ID]; ok {
-			if t.Text = about.holding(t.Speaker, t.Text); t.Text == "" {
+		if about, ok := byTurn[t.ID]; ok {
+			if t.Text = about.removeOutdated(t.Speaker, t.Text); t.Text == "" {
 				continue
 			}
 		}
@@ -117,29 +123,30 @@ func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
 	return out
 }
 
-// valueThatHolds returns the dialogue in a memory without sentences that no longer hold.
-func valueThatHolds(m memory.Memory, of map[string]told) string {
-	var about told
+// validDialogue returns the dialogue in a memory without sentences that no longer hold.
+func validDialogue(m memory.Memory, byTurn map[string]statements) string {
+	var about statements
 	for _, id := range m.Sources {
-		about.holds, about.closed = append(about.holds, of[id].holds...), append(about.closed, of[id].closed...)
+		about.valid = append(about.valid, byTurn[id].valid...)
+		about.outdated = append(about.outdated, byTurn[id].outdated...)
 	}
-	if m.Value == "" || len(about.closed) == 0 {
+	if m.Value == "" || len(about.outdated) == 0 {
 		return m.Value
 	}
-	about.holds = append(about.holds, m.Content)
+	about.valid = append(about.valid, m.Content)
 	var out []string
 	for line := range strings.Lines(m.Value) {
 		speaker, said, _ := strings.Cut(line, ": ")
-		if said = about.holding(speaker, said); said != "" {
+		if said = about.removeOutdated(speaker, said); said != "" {
 			out = append(out, speaker+": "+said)
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// holding returns the text of a speaker without the sentences of memories that no longer hold. It removes quoted and
+// removeOutdated returns the text of a speaker without the sentences of memories that no longer hold. It removes quoted and
 // summarized sentences. It keeps a sentence that a valid memory has as well.
-func (t told) holding(speaker, said string) string {
+func (t statements) removeOutdated(speaker, said string) string {
 	names := text.StemSet(speaker)
 	stems := func(s string) map[string]bool {
 		out := text.StemSet(s)
@@ -154,7 +161,7 @@ func (t told) holding(speaker, said string) string {
 		tells[i] = stems(s)
 	}
 	drop := make([]bool, len(sentences))
-	for _, content := range t.closed {
+	for _, content := range t.outdated {
 		closed := stems(content)
 		quoted, nearest, most := false, -1, 0
 		for i, s := range tells {
@@ -170,7 +177,7 @@ func (t told) holding(speaker, said string) string {
 			drop[nearest] = true
 		}
 	}
-	for _, content := range t.holds {
+	for _, content := range t.valid {
 		holds := stems(content)
 		for i, s := range tells {
 			drop[i] = drop[i] && shared(holds, s) < len(s)

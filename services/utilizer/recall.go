@@ -148,7 +148,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		places = recall.InOrder(q.asked.Horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
 	}
 	if q.asked.Horizon.Intent != intent.Past {
-		if err := r.leaveOut(ctx, scope, &found, places); found.turnsErr == nil {
+		if err := r.dropOutdated(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)
 		}
 	}
@@ -236,7 +236,9 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 }
 
 // answer writes an answer with the tenant's policy, if the budget allows it and the model gives one.
-func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, out *Result) (recall.Answer, tenant.Policy, error) {
+func (r *Recaller) answer(
+	ctx context.Context, t tenant.Tenant, scope memory.Scope, out *Result,
+) (recall.Answer, tenant.Policy, error) {
 	_, generator, err := r.Policies(t.Policy)
 	if err != nil {
 		return recall.Answer{}, t.Policy, fmt.Errorf("choose generator: %w", err)

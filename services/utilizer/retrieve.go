@@ -57,7 +57,8 @@ type found struct {
 func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, out *Result) (found, error) {
 	f, h := found{}, q.asked.Horizon
 	var windowErr, coreErr error
-	known := r.Indexes.get(scope) // before the search, which starts an index load: the reads of a first recall depend on no race
+	// The search starts an index load. A read before it depends on no race.
+	known := r.Indexes.get(scope)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if f.vector, err = r.embed(gctx, q.asked.Resolved); err != nil {
@@ -103,7 +104,9 @@ func (f *found) filterCore(filter memory.Filter) {
 	if filter.IsZero() {
 		return
 	}
-	f.coreMemories = slices.DeleteFunc(slices.Clone(f.coreMemories), func(m memory.Memory) bool { return !filter.Match(m) })
+	f.coreMemories = slices.DeleteFunc(slices.Clone(f.coreMemories), func(m memory.Memory) bool {
+		return !filter.Match(m)
+	})
 	f.core = f.core.Only(func(l memory.CoreLine) bool {
 		return slices.ContainsFunc(f.coreMemories, func(m memory.Memory) bool { return m.ID == l.Memories[0] })
 	})

@@ -150,7 +150,8 @@ func (s *diagnosisServer) findings(
 // runOf converts the result of the query for the diagnosis.
 func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diagnosis.Recall {
 	run := diagnosis.Recall{
-		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
+		Query: req.GetQuery(), Filter: result.Evidence.Filter,
+		Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
 		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
 		Past: result.Evidence.Query.Horizon.Intent == intent.Past,
