@@ -75,8 +75,8 @@ func (p Prior) validate() error {
 	return nil
 }
 
-// DecodePrior reads a prior for features that the caller knows: featureSet and names, in their order. Others are terminal errors
-// (ErrFeatureSet) that name them.
+// DecodePrior reads a prior for features that the caller knows: featureSet and names, in their order. Others are
+// terminal errors (ErrFeatureSet) that name them.
 func DecodePrior(b []byte, featureSet string, names []string) (Prior, error) {
 	file, err := readPrior(b)
 	if err != nil {

@@ -85,8 +85,8 @@ const (
 	triedTraceFormat = 2
 )
 
-// EncodeTrace writes a trace: some 140 bytes a candidate with 20 features and a vector. Vectors are rounded as EncodeVector does, all
-// else is exact. A trace that is not valid is a terminal error.
+// EncodeTrace writes a trace: some 140 bytes a candidate with 20 features and a vector. Vectors are rounded as
+// EncodeVector does, all else is exact. A trace that is not valid is a terminal error.
 func EncodeTrace(t Trace) ([]byte, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("encode trace: %w", err)

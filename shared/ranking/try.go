@@ -19,7 +19,8 @@ type Tried struct {
 	Propensity float32
 }
 
-// evenly is the share of the draws in which every candidate without a place is as likely as any other. It bounds Tried.weight.
+// evenly is the share of the draws in which every candidate without a place is as likely as any other. It bounds
+// Tried.weight.
 const evenly = 0.5
 
 // Try gives the last place of an order to one of the candidates without a place, and returns its probability. Where

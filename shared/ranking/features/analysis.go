@@ -202,7 +202,10 @@ func (x *Index) measure() int {
 }
 
 func textBytes(m memory.Memory) int {
-	n := len(m.ID) + len(m.Content) + len(m.Speaker) + len(m.Value) + len(m.Topic) + len(m.Slot) + len(m.OperationID) + len(m.TraceID)
+	n := 0
+	for _, s := range [...]string{m.ID, m.Content, m.Speaker, m.Value, m.Topic, m.Slot, m.OperationID, m.TraceID} {
+		n += len(s)
+	}
 	for _, list := range [...][]string{m.Keywords, m.Sources, m.Predecessors} {
 		for _, s := range list {
 			n += 16 + len(s)

@@ -16,8 +16,8 @@ type scored struct {
 	score float64
 }
 
-// Candidates returns the k units that the weights put first, best first, each as a candidate. Equal scores are settled by id. Weights
-// are in the order of Names; the cosine counts as it does for package ranking.
+// Candidates returns the k units that the weights put first, best first, each as a candidate. Equal scores are
+// settled by id. Weights are in the order of Names; the cosine counts as it does for package ranking.
 func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	a := x.analyseQuery(q)
 	rows, cosines := x.features(q, a)

@@ -93,7 +93,8 @@ type Candidate struct {
 	Memory memory.Memory
 	// Features are in the order of Names.
 	Features []float32
-	// Group is the same, above 0, for candidates of one session where the query needs several things; 0 where it needs one.
+	// Group is the same, above 0, for candidates of one session where the query needs several things; 0 where it
+	// needs one.
 	Group uint32
 	// Cosine of the embeddings of query and memory; 0 where one is not known.
 	Cosine float32

@@ -147,7 +147,9 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 		}
 		u.inverse = append(u.inverse, inverse(m.Vector))
 	}
-	slices.SortFunc(u.turns, func(a, b memory.Turn) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(u.turns, func(a, b memory.Turn) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
+	})
 	n := 0
 	for _, t := range u.turns {
 		n += text.CountWords(t.Text)

@@ -6,7 +6,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Parameters of BM25. Entries are short and much alike in length; sessions are texts as of a textbook, dialogue is between the two.
+// Parameters of BM25. Entries are short and much alike in length; sessions are texts as of a textbook, dialogue is
+// between the two.
 var (
 	entryBM25    = text.BM25{K1: 0.9, B: 0.4}
 	dialogueBM25 = text.BM25{K1: 1.2, B: 0.5}

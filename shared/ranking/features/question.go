@@ -39,7 +39,8 @@ type asked struct {
 	when, amount, name, several bool
 }
 
-// mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. Every word costs time.
+// mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. Every word costs
+// time.
 const mostWords, mostTalk = 64, 16
 
 // analyseQuery looks up an understood query in the index.
@@ -188,7 +189,9 @@ func (x *Index) namesSpeaker(p query.Phrase) bool {
 
 // namedWithin reports whether a text without spaces between words has the name.
 func (s speaker) namedWithin(said string) bool {
-	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(said, name) })
+	return slices.ContainsFunc(s.names, func(name string) bool {
+		return text.IsUnspaced(name) && strings.Contains(said, name)
+	})
 }
 
 // lookup returns the number of a key, or -1 for an unknown key.
