@@ -22,8 +22,8 @@ type Block struct {
 	Text string
 }
 
-// Blocks takes a message apart into prose, fenced code and quoted lines, in order and without empty ones. A fence that is not closed
-// goes to the end.
+// Blocks takes a message apart into prose, fenced code and quoted lines, in order and without empty ones. A fence
+// that is not closed goes to the end.
 func Blocks(message string) []Block {
 	var out []Block
 	var lines []string

@@ -2,8 +2,8 @@ package text
 
 import "math"
 
-// BM25 scores how well a document answers a word, from counts alone. K1 says how much repetitions count, B how much length is held
-// against a document.
+// BM25 scores how well a document answers a word, from counts alone. K1 says how much repetitions count, B how much
+// length is held against a document.
 type BM25 struct{ K1, B float64 }
 
 // Weight returns the score of a document for a word with this count. length is the document's length relative to

@@ -167,7 +167,8 @@ func (d dater) presentClause(i int) bool {
 	return false
 }
 
-// ends reports whether a sentence ends behind word i. A point behind a number or a short word may be of an abbreviation.
+// ends reports whether a sentence ends behind word i. A point behind a number or a short word may be of an
+// abbreviation.
 func (d dater) ends(i int) bool {
 	const short = 3
 	gap := d.text[d.words[i].End:d.words[i+1].Start]

@@ -46,7 +46,8 @@ func (d *dater) others() []DateMention {
 	return nil
 }
 
-// countPolish counts the words with letters that are Polish alone; there is no list of its stop words. A name may have them in any text.
+// countPolish counts the words with letters that are Polish alone; there is no list of its stop words. A name may
+// have them in any text.
 func countPolish(words []Word) (n int) {
 	for _, w := range words {
 		if !w.Capital && strings.ContainsAny(w.Lower, "ąćęłńśźż") {
@@ -73,7 +74,8 @@ var (
 var (
 	streets = WordSet(`calle avenida av
 plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
-strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei улица улице улицу ул площадь площади проспект`)
+strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei улица улице улицу ул площадь
+площади проспект`)
 	spans = WordSet("hace há ha faz")
 )
 
@@ -203,7 +205,8 @@ func withoutLast(s string) string {
 	return s[:len(s)-size]
 }
 
-// spacedDates asks the library about the words around those that it knows for words of time, the longest expression first.
+// spacedDates asks the library about the words around those that it knows for words of time, the longest expression
+// first.
 func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 	c := calendars[code]
 	lower := make([]string, len(words))

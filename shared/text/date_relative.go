@@ -81,7 +81,8 @@ func (d dater) ago(i int) (DateMention, int) {
 	return mention(unit, d.stepUnit(unit, -count)), n + 2
 }
 
-// ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often where nothing says that it is to come.
+// ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often where nothing says that
+// it is to come.
 func (d dater) ahead(i int) (DateMention, int) {
 	if d.at(i) != "in" || !d.toCome(i) || !d.adjacent(i) {
 		return DateMention{}, 0

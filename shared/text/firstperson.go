@@ -82,7 +82,9 @@ func NamesUser(words []Word, i int) bool {
 }
 
 var (
-	userNouns = WordSet(`nutzer nutzerin nutzers benutzer benutzerin benutzers usuario usuaria utente usuário usuária utilisateur utilisatrice
-		l'utilisateur l'utilisatrice l'utente gebruiker användaren kullanıcı użytkownik użytkownika пользователь пользователя пользователю`)
+	userNouns = WordSet(`nutzer nutzerin nutzers benutzer benutzerin benutzers usuario usuaria utente usuário
+		usuária utilisateur utilisatrice
+		l'utilisateur l'utilisatrice l'utente gebruiker användaren kullanıcı użytkownik użytkownika пользователь
+		пользователя пользователю`)
 	unspacedUsers = []string{"用户", "用戶", "ユーザー", "사용자", "ผู้ใช้"}
 )

@@ -23,7 +23,8 @@ var askingWords = map[string]struct{ when, others string }{
 	"no": {"nar", "hva hvem hvor hvorfor hvordan hvilken hvilket hvilke"},
 	"pt": {"quando", "que quem onde aonde como qual quais quanto quanta quantos quantas porque"},
 	"ro": {"cand", "ce cine cui unde cum care cat cata cati cate"},
-	"ru": {"когда", `что кто кого кому кем чем чего где куда откуда как какои какая какое какие какую каким какого почему зачем
+	"ru": {"когда", `что кто кого кому кем чем чего где куда откуда как какои какая какое какие какую каким какого
+		почему зачем
 		сколько чеи`},
 	"sv": {"nar", "vad vem vilka vilken vilket var vart varfor hur"},
 	"tr": {"ne zaman", "ne kim kime kimin nerede nereye nereden neden nicin nasil kac hangi"},

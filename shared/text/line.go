@@ -22,9 +22,8 @@ func Cut(s string, n int) string {
 	return s[:n]
 }
 
-// Printable takes control characters, invisible marks, marks of direction and invalid bytes out of a text. The joiner of emoji stays, and
-// the
-// non-joiner within words of other scripts, which spells them.
+// Printable takes control characters, invisible marks, marks of direction and invalid bytes out of a text. The joiner
+// of emoji stays, and the non-joiner within words of other scripts, which spells them.
 func Printable(s string) string {
 	var last rune
 	return strings.Map(func(r rune) rune {

@@ -101,8 +101,8 @@ func (l Language) inner() string {
 	return "-'"
 }
 
-// foldAccents takes accents off, because queries are often typed without; ASCII is the fast path. Marks that make another sound of a
-// letter stay.
+// foldAccents takes accents off, because queries are often typed without; ASCII is the fast path. Marks that make
+// another sound of a letter stay.
 func foldAccents(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
 		return text

@@ -20,7 +20,8 @@ during before after above below to from up down in out on off over under again f
 so too very just also only own same there here now though although yet since per via
 i'm i've i'd i'll im ive we're we've we'd we'll you're you've you'd you'll he's he'd he'll she's she'd she'll
 it's it'd it'll they're they've they'd they'll that's that'll there's here's what's who's where's how's when's let's
-isn't aren't wasn't weren't haven't hasn't hadn't don't doesn't didn't can't couldn't won't wouldn't shan't shouldn't mustn't mightn't
+isn't aren't wasn't weren't haven't hasn't hadn't don't doesn't didn't can't couldn't won't wouldn't shan't
+shouldn't mustn't mightn't
 don doesn didn s t d ll m re ve y'all
 `)
 

@@ -45,8 +45,8 @@ func unspaced(r rune) bool { return scriptOf(r) != spaced }
 // spaces.
 func IsUnspaced(word string) bool { return strings.ContainsFunc(word, unspaced) }
 
-// particles are stop words of Chinese and Japanese: pronouns, question words, particles and endings of verbs. Longer ones come first.
-// Particles of a single syllable are in many words, and so are not among them.
+// particles are stop words of Chinese and Japanese: pronouns, question words, particles and endings of verbs. Longer
+// ones come first. Particles of a single syllable are in many words, and so are not among them.
 var particles = regexp.MustCompile(`什么时候|为什么|怎么样|什么样|什么|哪里|哪儿|哪个|哪些|怎么|多少|我们|你们|他们|她们|自己|这个|那个|一个|因为|所以|但是|` +
 	`的|了|吗|呢|吧|是|在|和|着|` +
 	`していますか|していました|していました|しています|している|しましたか|しました|しますか|します|ていますか|でいますか|ていました|でいました|ています|` +
@@ -54,8 +54,8 @@ var particles = regexp.MustCompile(`什么时候|为什么|怎么样|什么样|�
 	`どのくらい|どうして|どんな|いくら|いくつ|から|まで|さん|どこ|どう|どの|どれ|だれ|いつ|なぜ|なに|これ|それ|あれ|この|その|あの|こと|もの|ため|よう|` +
 	`する|した|して|を`)
 
-// runs are the stretches of a word that are of such a script, or that are not, without particles. Within a word, Japanese changes its
-// script only from Chinese characters to hiragana.
+// runs are the stretches of a word that are of such a script, or that are not, without particles. Within a word,
+// Japanese changes its script only from Chinese characters to hiragana.
 func runs(word string) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		start, was := 0, spaced
