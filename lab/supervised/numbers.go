@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// The bounds of a feature's scale are those of ranking.Weights.
+// A feature's scale has the bounds of ranking.Weights.
 const (
 	minScale = 1e-6
 	maxScale = 1e6

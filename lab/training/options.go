@@ -25,7 +25,7 @@ type option struct {
 	value reflect.Value
 }
 
-// optionsOf lists the options of a struct, those of embedded structs in their places.
+// optionsOf lists the options of a struct, with the options of embedded structs in their places.
 func optionsOf(options any) (out []option) {
 	s := reflect.ValueOf(options).Elem()
 	for _, f := range reflect.VisibleFields(s.Type()) {

@@ -28,7 +28,7 @@ func TestTheHorizonOfAQuery(t *testing.T) {
 		"Does he not smoke any more?":                                      {},
 		"Where did Ana live in 2022?":                                      {Intent: intent.Past, At: day(2023, 1, 1).Add(-1)},
 		"Where did Ana work in March 2024?":                                {Intent: intent.Past, At: day(2024, 4, 1).Add(-1)},
-		"Did Ana meet Eva yesterday?":                                      {Intent: intent.Event}, // it happened: what is known of it now answers
+		"Did Ana meet Eva yesterday?":                                      {Intent: intent.Event}, // it happened: today's knowledge of it answers
 		"Where did Ana live on 3 May 2023 and in 2020?":                    {Intent: intent.Past, At: day(2023, 5, 4).Add(-1)},
 		"Is the trip in 2025 still on?":                                    {},
 		"What was Ana's address a few years ago?":                          {Intent: intent.Past},

@@ -51,7 +51,7 @@ type Query struct {
 	Wants Wants
 	// Category are the words for the kind of thing that is asked for: "music" in "what kind of music".
 	Category []string
-	// own counts the words of the text by language, and asked those of the question.
+	// own counts the words of the text by language, and asked counts the question's.
 	own, asked text.Tally
 	// when is whether the question asks for a time in English.
 	when bool

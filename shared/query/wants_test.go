@@ -86,7 +86,7 @@ func TestAQuestionForATimeInManyLanguages(t *testing.T) {
 	}
 }
 
-// The form of a bare follow-up is that of the question before it.
+// A bare follow-up has the form of the question before it.
 func TestAFollowUpIsReadWithTheQuestionBeforeIt(t *testing.T) {
 	q := understand("And Ana?", []memory.Message{user("Which town did Tom live in in 2021?"), assistant("In Braga.")})
 	if !q.Wants.Has(query.Name) || len(q.Dates) != 0 || q.Horizon.Intent != intent.Past {

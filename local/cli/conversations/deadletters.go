@@ -29,7 +29,7 @@ type deadLetters struct {
 // turnKey names a turn, or the end of a session if turn is empty.
 type turnKey struct{ user, session, turn string }
 
-// watchDeadLetters starts a watch at the end of the dead-letter topic.
+// watchDeadLetters starts a watch at the end of the dead letter topic.
 func watchDeadLetters(ctx context.Context, s *console.Session) (*deadLetters, error) {
 	busClient, err := openBus(ctx, s)
 	if err != nil {

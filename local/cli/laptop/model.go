@@ -53,7 +53,7 @@ type endpoint struct {
 	models []string // empty if unknown
 }
 
-// endpoints returns the endpoints with models: those of the environment, then servers on this machine. It asks the
+// endpoints returns the endpoints with models: first from the environment, then servers on this machine. It asks the
 // servers for a list of their models, and sends nothing to an endpoint of the environment.
 func endpoints(ctx context.Context, environ func(string) string, local []modelServer) []endpoint {
 	var out []endpoint

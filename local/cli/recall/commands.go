@@ -1,4 +1,4 @@
-// Package recall holds the commands that recall memories, and explain what a recall has not found.
+// Package recall holds the commands that recall memories, and explain a missing memory.
 package recall
 
 import (

@@ -45,7 +45,7 @@ func (s *sentence) readings() []string {
 	return s.otherwise
 }
 
-// sentences divides a text. A mark ends a sentence before white space or the end; a mark of a script without spaces
+// sentences divides a text. A mark ends a sentence before white space or the end. A mark of a script without spaces
 // always does.
 func sentences(s string) []sentence {
 	var out []sentence

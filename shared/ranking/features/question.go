@@ -49,7 +49,7 @@ func (x *Index) analyseQuery(q Query) asked {
 	parts[0].Phrase = parts[0].First(mostWords)
 	in := q.Language(x.languages[0])
 	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(q.Query, parts[0].Phrase, in)}
-	a.spelled = slices.Clip(a.spelled) // the query's own come behind those of the index
+	a.spelled = slices.Clip(a.spelled) // the query's spellings follow the index's
 	a.when = q.AsksWhen(x.languages[0])
 	a.amount, a.name = q.Wants.Has(query.Amount), q.Wants.Has(query.Name)
 	a.request = x.users == 1 && !x.namesSpeaker(q.Question)
@@ -202,7 +202,7 @@ func lookup(numbers map[string]int32, key string) int32 {
 	return -1
 }
 
-// named returns the speaker in a phrase, or -1 for none or several. "I" is the user who asks, if there is one.
+// named returns the speaker in a phrase, or -1 for none or several. "I" is the user of the query, if there is one.
 func (x *Index) named(p query.Phrase, in text.Language) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && in.SaysI(p.Text, p.Words)
