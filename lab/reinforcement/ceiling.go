@@ -38,7 +38,7 @@ func Ceilings(ctx context.Context, o CeilingOptions) ([]Arm, error) {
 		arm, seed := arms[i/o.Seeds], i%o.Seeds
 		trials[i] = map[string]float64{}
 		for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
-			people, err := o.heldOut(seed, split)
+			people, err := o.held(seed, split)
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 		R1: v.quality, R2: o.MemoryQuality(v.entries),
 		R3: o.UtilizationAndFilter(v.utilization, p.gating(d.formed, session, session+1)),
 	}
-	return worth{reward: stages.Total(), has: true}, nil
+	return worth{reward: stages.R1 + stages.R2 + stages.R3, has: true}, nil
 }
 
 // verdict is a judge's result for a draw: mean quality of its answers (Eq. 1) and mean utilization of their profiles.
