@@ -121,7 +121,7 @@ func dieForGood(t *testing.T, dir string, up *running) {
 	_, last, _ := strings.Cut(up.log.String(), "Restart 5 of at most 5")
 	_, last, _ = strings.Cut(last, "\n")
 	want := "mneme: temporal is down again after 5 restarts in 10 minutes (exit status 1); its log is " +
-		filepath.Join(dir, servers.NameTemporal, "temporal.log") + ". Nothing acknowledged is lost: mend the cause, then run `mneme up` again\n"
+		filepath.Join(dir, servers.NameTemporal, "temporal.log") + ". No acknowledged data is lost: fix the cause, then run `mneme up` again\n"
 	if last != want {
 		t.Errorf("mneme up ends with\n%s\nwant\n%s", last, want)
 	}

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -137,7 +140,14 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
+	observer, err := consolidation.NewObserver(tracenoop.NewTracerProvider().Tracer(""), metricnoop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.SetWorkerOptions(worker.Options{
+		DeadlockDetectionTimeout: time.Minute,                               // a busy machine is no deadlock
+		Interceptors:             []interceptor.WorkerInterceptor{observer}, // long activities report heartbeats
+	})
 	s := &steps{failExtract: map[string][]error{}}
 	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
 	for name, f := range map[string]any{
