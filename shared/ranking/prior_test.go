@@ -53,7 +53,7 @@ func TestPriorsRefuse(t *testing.T) {
 		"a weight too large":   {strings.Replace(good, `"weight": 0.5`, `"weight": 1e99`, 1), set, featureNames, "", "1e99"},
 		"a feature of no size": {strings.Replace(good, `"scale": 2`, `"scale": 0`, 1), set, featureNames, "feature_scale", "0"},
 		"maps of two sizes":    {strings.Replace(good, "-0.3", "-0.3, 1", 1), set, featureNames, "am", "2"},
-		"no JSON":              {"prior", set, featureNames, "", "no prior"},
+		"no JSON":              {"prior", set, featureNames, "", "not a prior"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ranking.DecodePrior([]byte(tt.json), tt.set, tt.names)
