@@ -45,7 +45,8 @@ func chat(ctx context.Context, in io.Reader, out io.Writer) error {
 	for fmt.Fprint(out, "you> "); lines.Scan() && strings.TrimSpace(lines.Text()) != ""; fmt.Fprint(out, "you> ") {
 		recall := &mnemev1.RecallRequest{UserId: user, Query: lines.Text()}
 		for _, m := range messages[max(0, len(messages)-20):] {
-			recall.Messages = append(recall.Messages, &mnemev1.Message{Role: m.Role, Content: strings.ToValidUTF8(m.Content[:min(len(m.Content), 4096)], "")})
+			recall.Messages = append(recall.Messages, &mnemev1.Message{Role: m.Role,
+				Content: strings.ToValidUTF8(m.Content[:min(len(m.Content), 4096)], "")})
 		}
 		recalled, err := mneme.Utilizer.Recall(ctx, connect.NewRequest(recall))
 		if err != nil {

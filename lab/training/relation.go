@@ -33,7 +33,7 @@ type RelationOptions struct {
 	Strangers int `json:"strangers" range:"[0,100]"`
 	// Lives is the number of made-up people that the training adds to the corpus.
 	Lives int `json:"lives" range:"[0,1000]"`
-	Most  int `json:"most,omitempty" flag:"most" range:"[0,]" use:"pairs, banks, dialogues and made-up people at most, for a trial; 0 is no bound"`
+	Most  int `json:"most,omitempty" flag:"most" range:"[0,]" use:"pairs, banks, dialogues and people at most, for a trial; 0: no bound"`
 	falseChanges
 }
 

@@ -473,7 +473,8 @@ func TestNothingIsKeptOfAnUnknownUser(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, %q", name, code, out, errOut)
 		}
 	}
-	if _, out, _ := run(t, "recall", "--query", "?", "--user", "ana", "--url", serve(t, fake{}), "--key", key); strings.Contains(out, "is kept") {
+	if _, out, _ := run(t, "recall", "--query", "?", "--user", "ana", "--url", serve(t, fake{}), "--key",
+		key); strings.Contains(out, "is kept") {
 		t.Errorf("a known user: %q", out)
 	}
 }

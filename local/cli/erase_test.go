@@ -169,7 +169,8 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	if code != command.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	for _, want := range []string{"the timeout of 1s is over", "it waits for " + waited, "mneme erase --user ana --erasure x1", "mneme erasures"} {
+	for _, want := range []string{"the timeout of 1s is over", "it waits for " + waited, "mneme erase --user ana --erasure x1",
+		"mneme erasures"} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("%q is missing in %q", want, errOut)
 		}

@@ -76,7 +76,8 @@ func writeFile(t *testing.T, path, content string) {
 // The build leaves out parts of Temporal that need minutes to compile and that no local run uses.
 func TestBuildLeavesOutClouds(t *testing.T) {
 	seen := t.TempDir()
-	fakeGo(t, modules(t)+`if [ "$1" = build ]; then for a in "$@"; do case "$a" in */go.mod) cp -r "$(dirname "$a")/." "`+seen+`";; esac; done; fi
+	fakeGo(t, modules(t)+`if [ "$1" = build ]; then
+for a in "$@"; do case "$a" in */go.mod) cp -r "$(dirname "$a")/." "`+seen+`";; esac; done; fi
 `+writeOutput("binary"))
 	if _, err := servers.Binary(testContext(t), nil, servers.NameTemporal); err != nil {
 		t.Fatal(err)

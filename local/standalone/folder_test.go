@@ -335,7 +335,8 @@ func TestThePolicyOfAFolderIsChangedOnRequest(t *testing.T) {
 	}
 	key := ensure(t, dir, "embedded")
 	path := filepath.Join(dir, tenantsFile)
-	write(t, path, "# mine\n"+read(t, path)+"    - id: other\n      policy: embedded\n      api_keys: [\""+tenant.HashKey("mneme_other_key_of_thirty_two_bytes")+"\"]\n")
+	write(t, path, "# mine\n"+read(t, path)+"    - id: other\n      policy: embedded\n      api_keys: [\""+
+		tenant.HashKey("mneme_other_key_of_thirty_two_bytes")+"\"]\n")
 	for range 2 {
 		if err := changePolicy(dir, "llm"); err != nil {
 			t.Fatal(err)

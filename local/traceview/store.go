@@ -12,7 +12,8 @@ import (
 // DefaultSpans is the number of spans for a laptop.
 const DefaultSpans = 20_000
 
-// Store keeps recent traces in memory, and saves them if Open made it. A full store removes the trace with the oldest last span. It is safe for
+// Store keeps recent traces in memory, and saves them if Open made it. A full store removes the trace with the oldest last span.
+// It is safe for
 // concurrent use.
 type Store struct {
 	limit int       // in spans

@@ -28,7 +28,7 @@ func TestTheHorizonOfAQuery(t *testing.T) {
 		"Does he not smoke any more?":                                      {},
 		"Where did Ana live in 2022?":                                      {Intent: intent.Past, At: day(2023, 1, 1).Add(-1)},
 		"Where did Ana work in March 2024?":                                {Intent: intent.Past, At: day(2024, 4, 1).Add(-1)},
-		"Did Ana meet Eva yesterday?":                                      {Intent: intent.Event}, // it happened: today's knowledge of it answers
+		"Did Ana meet Eva yesterday?":                                      {Intent: intent.Event}, // today's knowledge answers
 		"Where did Ana live on 3 May 2023 and in 2020?":                    {Intent: intent.Past, At: day(2023, 5, 4).Add(-1)},
 		"Is the trip in 2025 still on?":                                    {},
 		"What was Ana's address a few years ago?":                          {Intent: intent.Past},
@@ -55,7 +55,8 @@ func TestTheHorizonOfAQuery(t *testing.T) {
 		}
 	}
 	asOf := day(2021, 1, 1)
-	if got := query.Understand(query.Input{Text: "Where does Ana live?", AsOf: asOf, Now: now}).Horizon; got != (query.Horizon{Intent: intent.Past, At: asOf, Exact: true}) {
+	if got := query.Understand(query.Input{Text: "Where does Ana live?", AsOf: asOf,
+		Now: now}).Horizon; got != (query.Horizon{Intent: intent.Past, At: asOf, Exact: true}) {
 		t.Errorf("as of a time: %+v", got)
 	}
 }

@@ -39,7 +39,8 @@ var (
 	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
 		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
 	// reporting words open a statement that the speaker has learned.
-	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true, "seems like": true, "seems that": true}
+	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true,
+		"seems like": true, "seems that": true}
 	// personVerbs are verbs of persons, and rarely of things.
 	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
 		likes like hates

@@ -56,7 +56,8 @@ var (
 )
 
 // spokenReport opens reported speech as people talk: "he goes, like, ...", "my sister's all like, ...".
-const spokenReport = `|[^\pL\pN]*(?i:(?:the|a|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}-]+){1,3}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they)` +
+const spokenReport = `|[^\pL\pN]*(?i:(?:the|a|this|that|my|our|his|her|their|some)` +
+	`(?: [\p{L}\p{M}-]+){1,3}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they)` +
 	`(?i: goes| went|(?:['’]s| is| was|['’]re| are| were)(?: all| just| totally)* like)(?i:[,:]? like)?[,:]`
 
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.

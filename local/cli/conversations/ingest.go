@@ -38,7 +38,8 @@ func (c commands) ingest() *cobra.Command {
 		Long: "ingest publishes the conversations of a file as session events. The file has JSON lines, one turn on each\n" +
 			"line:\n" +
 			"\n" +
-			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user","text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n" +
+			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user","text":"I live in Porto.",` +
+			`"time":"2026-03-01T10:00:00Z"}` + "\n" +
 			"\n" +
 			"These fields are optional: turn_id, speaker, role, caption, metadata, agent_id, app_id and run_id. A turn_id\n" +
 			"is unique among all turns of a user. By default it is derived from session, time, speaker and text. A role\n" +
@@ -99,7 +100,8 @@ func (c commands) printIngested(result ingested, wait bool) error {
 }
 
 // Feed publishes sessions with progress bars. With wait, it also waits for their memories.
-func Feed(ctx context.Context, c *console.Console, s *console.Session, sessions []dataset.Session, wait bool, timeout time.Duration) (Published, error) {
+func Feed(ctx context.Context, c *console.Console, s *console.Session, sessions []dataset.Session, wait bool,
+	timeout time.Duration) (Published, error) {
 	total := 0
 	for _, one := range sessions {
 		total += len(one.Turns)

@@ -62,7 +62,8 @@ func Publish(ctx context.Context, s *console.Session, sessions []dataset.Session
 
 func openBus(ctx context.Context, s *console.Session) (*wiring.BusClient, error) {
 	if len(s.Brokers) == 0 || s.Tenant == "" {
-		return nil, command.Usage(errors.New("publishing needs --brokers (or " + console.EnvBrokers + ") and --tenant (or " + console.EnvTenant + ")"))
+		return nil, command.Usage(errors.New("publishing needs --brokers (or " + console.EnvBrokers +
+			") and --tenant (or " + console.EnvTenant + ")"))
 	}
 	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.Telemetry)
 	if err != nil {

@@ -252,7 +252,8 @@ func (c commands) printErased(user string, proof Proof) error {
 		t.AppendRow([]any{n.GetStore(), n.GetCount(), left[n.GetStore()]})
 	}
 	t.Render()
-	fmt.Fprintf(c.Out, "erasure %s was proved at %s. No service reads these topics for the user again, and their records expire by retention:\n",
+	fmt.Fprintf(c.Out, "erasure %s was proved at %s. No service reads these topics for the user again, "+
+		"and their records expire by retention:\n",
 		proof.ID, proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339))
 	for _, topic := range proof.After.GetTransport() {
 		what := "ids only"

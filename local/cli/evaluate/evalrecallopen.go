@@ -113,7 +113,8 @@ func (m *measured) openJudge() (*recall.Judge, error) {
 }
 
 func (m *measured) openModel(endpoint llm.Config) (*llm.Client, error) {
-	client, err := llm.NewClient(endpoint, llm.Deps{Logger: m.Telemetry.Log, MeterProvider: m.Telemetry.Meter, TracerProvider: m.Telemetry.Tracer})
+	client, err := llm.NewClient(endpoint, llm.Deps{Logger: m.Telemetry.Log, MeterProvider: m.Telemetry.Meter,
+		TracerProvider: m.Telemetry.Tracer})
 	if err == nil {
 		m.frees = append(m.frees, func(context.Context) error { client.Close(); return nil })
 	}

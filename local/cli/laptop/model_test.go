@@ -40,7 +40,8 @@ func variables(all map[string]string) func(string) string {
 func TestModelsAreFoundByAListingOnly(t *testing.T) {
 	configured, local := hostModels(t, 200, listing), hostModels(t, 200, listing)
 	strangers := []modelServer{{"Ollama", local.URL + "/v1"}}
-	for _, other := range []*modelHost{hostModels(t, 200, "<html>"), hostModels(t, 404, listing), hostModels(t, 302, listing), hostModels(t, 200, `{"data":[]}`)} {
+	for _, other := range []*modelHost{hostModels(t, 200, "<html>"), hostModels(t, 404, listing), hostModels(t, 302, listing),
+		hostModels(t, 200, `{"data":[]}`)} {
 		strangers = append(strangers, modelServer{"llama.cpp", other.URL})
 	}
 	closed := httptest.NewServer(nil)
@@ -56,7 +57,8 @@ func TestModelsAreFoundByAListingOnly(t *testing.T) {
 	if len(local.requests) != 1 {
 		t.Fatalf("the local server got %d requests, want one", len(local.requests))
 	}
-	if r := local.requests[0]; r.Method != http.MethodGet || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "" || r.ContentLength > 0 {
+	if r := local.requests[0]; r.Method != http.MethodGet || r.URL.Path != "/v1/models" ||
+		r.Header.Get("Authorization") != "" || r.ContentLength > 0 {
 		t.Errorf("the local server got %s %s, %v", r.Method, r.URL, r.Header)
 	}
 	const want = "Ollama on this machine serves llama3.2:3b. To form memories with it: bin/mneme up --model llama3.2:3b"

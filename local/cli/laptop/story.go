@@ -241,7 +241,8 @@ func versionRows(versions []*mnemev1.Memory) []string {
 		if v.GetValidTo() != nil {
 			to = v.GetValidTo().AsTime().Format(time.DateOnly)
 		}
-		rows = append(rows, fmt.Sprintf("v%d, %s to %-10s  %s (%s)", v.GetVersion(), from, to, v.GetContent(), memories.StatusName(v.GetStatus())))
+		rows = append(rows, fmt.Sprintf("v%d, %s to %-10s  %s (%s)", v.GetVersion(), from, to, v.GetContent(),
+			memories.StatusName(v.GetStatus())))
 	}
 	return rows
 }

@@ -90,7 +90,9 @@ func (talkative) GetErasure(context.Context, *connect.Request[mnemev1.GetErasure
 	}), nil
 }
 
-func (k talkative) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
+func (k talkative) ScanUser(
+	context.Context, *connect.Request[mnemev1.ScanUserRequest],
+) (*connect.Response[mnemev1.ScanUserResponse], error) {
 	out := &mnemev1.ScanUserResponse{}
 	for n := range 40 {
 		count := &mnemev1.StoreCount{Store: fmt.Sprint("a store with a long name ", n), Count: 3}

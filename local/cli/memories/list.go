@@ -52,7 +52,8 @@ func (c commands) memories() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	cmd.Flags().BoolVar(&active, "active", false, "only active memories")
-	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only memories in quarantine, with the reason: recall hides them as suspected attacks")
+	cmd.Flags().BoolVar(&quarantined, "quarantined", false,
+		"only memories in quarantine, with the reason: recall hides them as suspected attacks")
 	FilterFlag(cmd, &chosen)
 	command.Require(cmd, "user")
 	return cmd

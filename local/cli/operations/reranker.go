@@ -13,7 +13,8 @@ import (
 )
 
 func (c commands) reranker() *cobra.Command {
-	return command.Group("reranker", "Show and roll back the ranking weights that a tenant has learned", "", c.rerankerVersions(), c.rerankerRollback())
+	return command.Group("reranker", "Show and roll back the ranking weights that a tenant has learned", "",
+		c.rerankerVersions(), c.rerankerRollback())
 }
 
 func (c commands) rerankerVersions() *cobra.Command {

@@ -139,7 +139,8 @@ func PrintRecall(c *console.Console, r *mnemev1.RecallResponse, traces string) {
 			explored = ", shown to explore"
 		}
 		fmt.Fprintf(c.Out, "  [%d] %s %s %s, v%d, %s%s\n",
-			cited.GetIndex(), m.GetId(), memories.KindName(m.GetKind()), memories.EventTime(m), m.GetVersion(), memories.StatusName(m.GetStatus()), explored)
+			cited.GetIndex(), m.GetId(), memories.KindName(m.GetKind()), memories.EventTime(m), m.GetVersion(),
+			memories.StatusName(m.GetStatus()), explored)
 	}
 	fmt.Fprintf(c.Out, "%.1f ms", r.GetLatencyMs())
 	if traces != "" {

@@ -186,7 +186,8 @@ func mark(is bool) string {
 func advice(s diagnosis.Stage) string {
 	switch s {
 	case diagnosis.NotIngested:
-		return "Check that the turn was published, look for it among the dead letters (mneme replay --list), or wait until its session is consolidated."
+		return "Check that the turn was published, look for it among the dead letters (mneme replay --list), " +
+			"or wait until its session is consolidated."
 	case diagnosis.DroppedByFilter:
 		return "Lower the threshold of the filter, or train the filter on similar turns (mneme-lab train filter)."
 	case diagnosis.NotExtracted:
@@ -194,7 +195,8 @@ func advice(s diagnosis.Stage) string {
 	case diagnosis.LostInUpdate:
 		return "The memory no longer holds. Ask with --as-of, or ask about the past, to see what held before."
 	case diagnosis.NotRetrieved:
-		return "Retrieve more candidates (--candidates). For a user without an index, change the weight of words against vectors (MNEME_RECALL_ALPHA)."
+		return "Retrieve more candidates (--candidates). For a user without an index, " +
+			"change the weight of words against vectors (MNEME_RECALL_ALPHA)."
 	case diagnosis.CutByReranker:
 		return "Show more memories (--memories), and report the citations of answers, so that the reranker learns."
 	case diagnosis.LeftOutOfProfile:

@@ -34,7 +34,8 @@ func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.name, "name", "", "name of the tenant, for people")
 	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("strategy that forms memories: %s", command.Names(tenant.Strategies())))
 	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("policy: %s, or embedded@VERSION for a trained policy", command.Names(tenant.Policies())))
-	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("mode of the filter: %s (default: the mode of the strategy)", command.Names(memory.SaliencyModes())))
+	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("mode of the filter: %s (default: the mode of the strategy)",
+		command.Names(memory.SaliencyModes())))
 	f.StringVar(&w.explore, "explore", "", "exploration in recalls: on, off, or a share from 0 to 1")
 }
 

@@ -60,7 +60,8 @@ func TestLimitsThatCannotBeToldAreSaidSo(t *testing.T) {
 		status int
 	}{
 		"served all the same": {nil, http.StatusOK},
-		"refused":             {problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable}, http.StatusServiceUnavailable},
+		"refused": {problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable},
+			http.StatusServiceUnavailable},
 	} {
 		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
 		r.Header.Set("Authorization", "Bearer good")

@@ -15,7 +15,9 @@ import (
 // other name at the gateway.
 func checkOrigin(r *http.Request, allowed []string) error {
 	for _, origin := range r.Header.Values("Origin") {
-		if !isOwnOrigin(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
+		if !isOwnOrigin(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool {
+			return a == "*" || strings.EqualFold(a, origin)
+		}) {
 			return problem.Problem{
 				Status: http.StatusForbidden, Code: problem.CodeForbidden, Field: "Origin",
 				Detail: "is not allowed: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",

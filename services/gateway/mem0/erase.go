@@ -61,7 +61,8 @@ func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
 		}
 	}
 	if len(names) != 1 {
-		return "", problem.Invalid(userField, "must be set alone, or agent_id, app_id or run_id in its place: a call erases one entity as a whole")
+		return "", problem.Invalid(userField,
+			"must be set alone, or agent_id, app_id or run_id in its place: a call erases one entity as a whole")
 	}
 	user := names.owner("") // not the user of the key: an erasure needs a named user
 	return user, a.mayErase(ctx, user)

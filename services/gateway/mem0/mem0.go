@@ -62,7 +62,8 @@ func (a *api) routes() []route {
 	return []route{
 		newRoute("GET /v1/ping/", a.ping),
 		newRoute("POST /v3/memories/add/", a.add), newRoute("POST /v3/memories/search/", a.search), newRoute("POST /v3/memories/", a.list),
-		newRoute("GET "+memory, a.get), newRoute("PUT "+memory, a.update), newRoute("DELETE "+memory, a.remove), newRoute("GET "+memory+"history/", a.history),
+		newRoute("GET "+memory, a.get), newRoute("PUT "+memory, a.update), newRoute("DELETE "+memory, a.remove),
+		newRoute("GET "+memory+"history/", a.history),
 		newRoute("PUT /v1/batch/", a.updateAll), newRoute("DELETE /v1/batch/", a.removeAll),
 		newRoute("DELETE /v1/memories/", a.eraseAll), newRoute("DELETE /v1"+entity, a.eraseEntity), newRoute("DELETE /v2"+entity, a.eraseEntity),
 		newRoute("GET /v1/entities/", a.entities), newRoute("GET /v2"+entity+"profile/", a.profile), newRoute("POST /v1/summary/", a.summary),
@@ -73,8 +74,10 @@ func (a *api) routes() []route {
 		newRoute("PUT "+hooks+"{webhook_id}/", a.updateWebhook), newRoute("DELETE "+hooks+"{webhook_id}/", a.deleteWebhook),
 		newRoute("GET "+project+"{project_id}/", a.project), newRoute("PATCH "+project+"{project_id}/", unsupported(noInstructions)),
 		newRoute("DELETE "+project+"{project_id}/", unsupported(noProjects)), newRoute("POST "+project, unsupported(noProjects)),
-		newRoute("GET "+project+"{project_id}/members/", unsupported(noMembers)), newRoute("POST "+project+"{project_id}/members/", unsupported(noMembers)),
-		newRoute("PUT "+project+"{project_id}/members/", unsupported(noMembers)), newRoute("DELETE "+project+"{project_id}/members/", unsupported(noMembers)),
+		newRoute("GET "+project+"{project_id}/members/", unsupported(noMembers)),
+		newRoute("POST "+project+"{project_id}/members/", unsupported(noMembers)),
+		newRoute("PUT "+project+"{project_id}/members/", unsupported(noMembers)),
+		newRoute("DELETE "+project+"{project_id}/members/", unsupported(noMembers)),
 		newRoute("POST /v2/profiles/jobs/", unsupported(noJobs)), newRoute("GET /v2/profiles/jobs/{job_id}/", unsupported(noJobs)),
 		newRoute("GET /v2/profiles/settings/", unsupported(noJobs)), newRoute("POST /v2/profiles/settings/", unsupported(noJobs)),
 	}

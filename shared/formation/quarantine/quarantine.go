@@ -205,7 +205,8 @@ func Content(said string) (Found, bool) { return inText(said, false) }
 func inText(said string, learned bool) (Found, bool) {
 	plain := lower(said)
 	switch {
-	case operated.matches(plain) && operations.MatchString(plain), framed.matches(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
+	case operated.matches(plain) && operations.MatchString(plain), framed.matches(plain) && frames.MatchString(plain) &&
+		loaded.MatchString(plain):
 		return Found{Reason: Frame, Held: said}, true
 	case strings.Contains(plain, ":") && commands(said):
 		return Found{Reason: Frame, Held: said}, true

@@ -58,7 +58,8 @@ func TestParseRefusesWhatCannotDecide(t *testing.T) {
 }
 
 func TestNewFilterRefusesWhatIsNoModel(t *testing.T) {
-	if _, err := saliency.NewFilter(&saliency.Model{Header: classifier.Header{Version: "x"}, Threshold: 0.5}); !errors.Is(err, classifier.ErrModel) {
+	_, err := saliency.NewFilter(&saliency.Model{Header: classifier.Header{Version: "x"}, Threshold: 0.5})
+	if !errors.Is(err, classifier.ErrModel) {
 		t.Errorf("got %v, want ErrModel", err)
 	}
 }

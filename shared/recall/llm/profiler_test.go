@@ -232,7 +232,8 @@ func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
 func TestACoreBlockAloneIsEvidence(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleUtilizer, step(t, profileOf(section("core", line("Ana is a nurse.")))))
-	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: asked("x"), Core: memory.Core{Content: "Ana is a nurse."}})
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: asked("x"),
+		Core: memory.Core{Content: "Ana is a nurse."}})
 	if err != nil || len(got.Sections) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
