@@ -39,7 +39,7 @@ func chat(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	user, session := cmp.Or(os.Getenv("CHAT_USER"), "ines"), fmt.Sprint("chat-", time.Now().Unix())
+	user, session := cmp.Or(os.Getenv("CHAT_USER"), "ines"), fmt.Sprint("chat-", time.Now().UnixNano())
 	var messages []message
 	lines := bufio.NewScanner(in)
 	for fmt.Fprint(out, "you> "); lines.Scan() && strings.TrimSpace(lines.Text()) != ""; fmt.Fprint(out, "you> ") {

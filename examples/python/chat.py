@@ -1,7 +1,7 @@
 """A chat loop with a memory, in Python's standard library. See README.md in the folder above."""
 import json, os, time, urllib.parse, urllib.request
 
-USER, SESSION = os.environ.get("CHAT_USER", "ines"), f"chat-{time.time():.0f}"
+USER, SESSION = os.environ.get("CHAT_USER", "ines"), f"chat-{time.time_ns()}"
 MEMORY = f"{os.environ['MNEME_URL']}/v1/tenants/self/users/{urllib.parse.quote(USER, safe='')}"
 KEY = os.environ["MNEME_API_KEY"]
 MODEL_URL = os.environ.get("MODEL_URL")  # for example http://127.0.0.1:8000/v1
