@@ -1,9 +1,9 @@
 package training
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -131,7 +131,7 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 	if len(choose) == 0 {
 		return crossencoder.Choice{}, fault.Terminal("statements", "are none to choose on, want some")
 	}
-	if err := cmp.Or(check(o), o.falseChanges.check()); err != nil {
+	if err := errors.Join(check(o), o.falseChanges.check()); err != nil {
 		return crossencoder.Choice{}, err
 	}
 	record, err := json.Marshal(JudgeRecord{Options: o, Chosen: len(choose), Digest: DigestOf(choose)})

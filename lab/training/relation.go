@@ -1,8 +1,8 @@
 package training
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -110,7 +110,7 @@ func DigestOf(statements []corpus.Among) string {
 // logistic regression over the relation to each stored statement, or to no one. Temperature and thresholds are chosen
 // on other statements. The same options and statements give the same model. Options out of range are terminal errors.
 func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model, RelationRecord, error) {
-	if err := cmp.Or(check(o), o.falseChanges.check()); err != nil {
+	if err := errors.Join(check(o), o.falseChanges.check()); err != nil {
 		return nil, RelationRecord{}, err
 	}
 	if len(train) == 0 || len(choose) == 0 {

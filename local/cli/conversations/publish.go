@@ -21,6 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
+// FormationPoll is the pause between two questions whether a session is formed.
 const FormationPoll = 50 * time.Millisecond
 
 // Published is the result of publishing sessions.
