@@ -13,8 +13,10 @@ type Wants []string
 
 // The kinds of answer.
 const (
-	// Amount is a number. Name is the name of a person, a place or a thing.
-	Amount, Name = "amount", "name"
+	// Amount is a number.
+	Amount = "amount"
+	// Name is the name of a person, a place or a thing.
+	Name = "name"
 	// Several is an answer of more than one part.
 	Several = "several"
 	// Interrogative questions begin with a question word, so they ask for no action.
