@@ -144,9 +144,9 @@ func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 
 // Starter signals workflows through a client of Open.
 func (w Workflows) Starter(c client.Client) consolidation.Starter {
-	return consolidation.Starter{Client: c, Tuning: consolidation.Tuning{
+	return consolidation.NewStarter(c, consolidation.Tuning{
 		MaxTurns: w.MaxTurns, BatchTurns: w.BatchTurns, Idle: w.Idle, Linger: w.Linger, MalformedAttempts: w.MalformedAttempts,
-	}}
+	})
 }
 
 // Inside configures the authentication between services.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/maypok86/otter/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -21,6 +22,17 @@ type Starter struct {
 	Client client.Client
 	// Tuning applies to runs that this starter begins.
 	Tuning Tuning
+	// reached has the workflows that Signal has reached. Nil means that any workflow may run.
+	reached *otter.Cache[string, struct{}]
+}
+
+// maxReached is the maximum number of workflows that a starter remembers.
+const maxReached = 20_000
+
+// NewStarter makes a starter that begins the run of a user whom it has not reached before it signals. Without a run, a
+// signal fails, and costs one more call.
+func NewStarter(c client.Client, t Tuning) Starter {
+	return Starter{Client: c, Tuning: t, reached: otter.Must(&otter.Options[string, struct{}]{MaximumSize: maxReached})}
 }
 
 func startOptions(scope memory.Scope) client.StartWorkflowOptions {
@@ -41,19 +53,47 @@ const startAttempts = 5
 // the database, and no erasure finds them.
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
-	in := Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
+	id, in := WorkflowID(p.Scope), Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
+	if s.isNew(id) {
+		if err := s.begin(ctx, p); err != nil {
+			return err
+		}
+	}
 	for attempt := 1; ; attempt++ {
-		err := s.Client.SignalWorkflow(ctx, WorkflowID(p.Scope), "", SignalEvents, in)
+		err := s.Client.SignalWorkflow(ctx, id, "", SignalEvents, in)
 		var absent *serviceerror.NotFound
 		switch {
 		case err == nil:
+			s.remember(id)
 			return nil
 		case !errors.As(err, &absent) || attempt > startAttempts:
 			return fmt.Errorf("signal consolidation: %w", err)
 		}
-		if _, err := s.Client.ExecuteWorkflow(ctx, startOptions(p.Scope), WorkflowName, p); err != nil {
-			return fmt.Errorf("start consolidation: %w", err)
+		if err := s.begin(ctx, p); err != nil {
+			return err
 		}
+	}
+}
+
+// begin starts the user's workflow. It does nothing if the workflow runs.
+func (s Starter) begin(ctx context.Context, p Params) error {
+	if _, err := s.Client.ExecuteWorkflow(ctx, startOptions(p.Scope), WorkflowName, p); err != nil {
+		return fmt.Errorf("start consolidation: %w", err)
+	}
+	return nil
+}
+
+func (s Starter) isNew(id string) bool {
+	if s.reached == nil {
+		return false
+	}
+	_, reached := s.reached.GetIfPresent(id)
+	return !reached
+}
+
+func (s Starter) remember(id string) {
+	if s.reached != nil {
+		s.reached.Set(id, struct{}{})
 	}
 }
 

@@ -98,6 +98,30 @@ func TestARunBeginsWithoutEvents(t *testing.T) {
 	}
 }
 
+func TestTheRunOfANewUserBeginsBeforeTheSignal(t *testing.T) {
+	var c server
+	s := consolidation.NewStarter(&c, consolidation.Tuning{})
+	signal := func() {
+		t.Helper()
+		if err := s.Signal(t.Context(), params(), []consolidation.Event{turn("s1", 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal()
+	if len(c.begun) != 1 || c.signals != 1 {
+		t.Errorf("a new user costs %d starts and %d signals", len(c.begun), c.signals)
+	}
+	signal()
+	if len(c.begun) != 1 || c.signals != 2 {
+		t.Errorf("a known user costs another start: %d starts and %d signals", len(c.begun), c.signals)
+	}
+	c.absent = 3 // the run has ended
+	signal()
+	if len(c.begun) != 2 || c.signals != 4 {
+		t.Errorf("an ended run costs %d starts and %d signals", len(c.begun), c.signals)
+	}
+}
+
 func TestHowARequestEnds(t *testing.T) {
 	in, edit := consolidation.Retraction{ID: "r1", MemoryID: "m1"}, consolidation.Edit{ID: "e1", MemoryID: "m1"}
 	ends := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
