@@ -287,7 +287,7 @@ $(TOOLS)/staticcheck:
 $(TOOLS)/revive:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(REVIVE)
 $(TOOLS)/vale:
-	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(VALE)
+	GOWORK=off CGO_ENABLED=1 GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(VALE)
 $(TOOLS)/workflowcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
 $(TOOLS)/gotestsum:
