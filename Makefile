@@ -166,7 +166,7 @@ licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences o
 	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
-	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
+	@n=$$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES); echo "$(BIN)/THIRD_PARTY_LICENSES: $$n libraries"; [ "$$n" -gt 1 ] || { echo "go-licenses found no library"; exit 1; }
 
 # The modules of a binary. A replaced module has the name of its replacement.
 MODULES = $(GO) version -m $(BIN)/$$b | awk '$$1 == "dep" {if (m) print m; m = $$2 "@" $$3} $$1 == "=>" {m = $$2 "@" $$3} END {print m}'
@@ -308,7 +308,8 @@ $(TOOLS)/crane:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(CRANE)
 $(TOOLS)/cyclonedx-gomod:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(CYCLONEDX)
+# go-licenses finds no library if its own build trims paths.
 $(TOOLS)/go-licenses: deploy/embedded/tools/go.mod
-	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
+	cd deploy/embedded/tools && GOWORK=off GOFLAGS= $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
 $(TOOLS)/helm-unittest: deploy/embedded/tools/go.mod
 	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
