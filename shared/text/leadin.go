@@ -16,7 +16,7 @@ var (
 	exercise = regexp.MustCompile(`(?i)^[^?\n]{0,60}` +
 		`(?:grammatical|correct|natural|idiomatic|spelled|spelt|translat|übersetz|tradu)[^?\n]{0,40}\?[\s\pZ]`)
 	// forwarded heads a forwarded mail in some languages.
-	forwarded = regexp.MustCompile(`^[\s\pZ]*(?i:fwd?|wg|tr|rv|enc|i)[\s\pZ]?:[\s\pZ]`)
+	forwarded = regexp.MustCompile(`^[\s\pZ]*(?:(?i:fwd?)|WG|TR|RV|ENC)[\s\pZ]?:[\s\pZ]`)
 	// greets matches a line that only greets somebody, as letters begin.
 	greets = regexp.MustCompile(`^[\s\pZ]*(?i:dear|dearest|my dear|to whom|hi|hello|hey|hallo|liebe|lieber|liebes|hola` +
 		`|querid[oa]s?|estimad[oa]s?|bonjour|salut|chère?s?` +
@@ -100,10 +100,11 @@ func namesOwner(w Word) bool {
 		w.Lower == "from" || w.Lower == "by" || w.Lower == "of" || w.Lower == "for"
 }
 
-// isForward reports whether a text begins as a forwarded mail. letterFrom returns where a letter begins within a text:
-// at a line that only greets. It is -1 without a letter. A first line that greets informally greets the assistant.
+// isForward reports whether a text begins as a forwarded mail.
 func isForward(s string) bool { return forwarded.MatchString(Cut(s, mostLeadIn)) }
 
+// letterFrom returns the start of a letter within a text: a line that only greets. It is -1 without a letter, or if the
+// speaker signs it. An informal greeting in the first line greets the assistant.
 func (p *parted) letterFrom(s string) int {
 	if last := strings.TrimSpace(s); isSpeaker(lowerWords(last[strings.LastIndexByte(last, '\n')+1:]), p.speaker) {
 		return -1 // the speaker signs it
