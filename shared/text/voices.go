@@ -14,6 +14,8 @@ var (
 	// passedBlock is a fence of code, or the rest of a mail from its header on.
 	passedBlock = regexp.MustCompile("(?s)```.*?(?:```|$)" +
 		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)` + `(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
+	// inlineData is an object or a list of objects in JSON within a line.
+	inlineData = regexp.MustCompile(`\[?\{[\s\pZ]*"[^{}\n]*"[\s\pZ]*:[^{}\n]*\}(?:[\s\pZ]*,?[\s\pZ]*\{[^{}\n]*\})*\]?`)
 	// given is the text after the colon of a request to work on it.
 	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
 		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)(?:[^\pL\pM\pN.!?:\n][^.!?:\n]*)?:[\s\pZ](.+)$`)
@@ -172,6 +174,11 @@ func part(s, speaker string) *parted {
 	if strings.Contains(s, "\n") || strings.Contains(s, "```") {
 		for _, at := range passedBlock.FindAllStringIndex(s[:end], -1) {
 			p.pass(at[0], at[1], passedOn, '\n')
+		}
+	}
+	if strings.Contains(s, "{") {
+		for _, at := range inlineData.FindAllStringIndex(s[:end], -1) {
+			p.pass(at[0], at[1], passedOn, ' ')
 		}
 	}
 	if from, own := workedOn(s[:end]); own {

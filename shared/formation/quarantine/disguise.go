@@ -1,6 +1,7 @@
 package quarantine
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"html"
@@ -30,9 +31,16 @@ var (
 	gaps    = regexp.MustCompile(`(\pL) (\pL)`)
 	// spaced matches three or more words in spaced letters.
 	spaced = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL(?: \pL)+[ /|]{2,}){2,}\pL(?: \pL)+(?:$|[^\pL\pN])`)
-	// encodedWord is text in base64 or in hexadecimal digits, which blanks may part.
+	// encodedWord is text in base32, base64 or hexadecimal digits, which blanks may part.
 	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_=-]{20,}`)
+	// numbers are the codes of characters, in bits or in decimal digits.
+	numbers = regexp.MustCompile(`(?:[01]{8}[ ,]*){8,}|(?:\b\d{2,3}\b[ ,]+){7,}\d{2,3}\b`)
 )
+
+// smallCapitals are the small capitals of Unicode with their letters. Unicode takes them for no form of a letter.
+var smallCapitals = strings.NewReplacer("ᴀ", "a", "ʙ", "b", "ᴄ", "c", "ᴅ", "d", "ᴇ", "e", "ꜰ", "f", "ɢ", "g", "ʜ", "h", "ɪ", "i",
+	"ᴊ", "j", "ᴋ", "k", "ʟ", "l", "ᴍ", "m", "ɴ", "n", "ᴏ", "o", "ᴘ", "p", "ꞯ", "q", "ʀ", "r", "ꜱ", "s", "ᴛ", "t", "ᴜ", "u",
+	"ᴠ", "v", "ᴡ", "w", "ʏ", "y", "ᴢ", "z")
 
 // latin are the letters that Unicode's table of confusables takes for letters of ASCII, by themselves.
 var latin = sync.OnceValue(func() map[string]rune {
@@ -64,6 +72,7 @@ func fold(word string) string {
 		return strings.ToLower(word)
 	}
 	mixed := false
+	word = smallCapitals.Replace(word)
 	word = strings.Map(func(r rune) rune {
 		if isInvisible(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r) {
 			return -1
@@ -98,7 +107,7 @@ func lower(s string) string {
 			return -1
 		}
 		return r
-	}, norm.NFKC.String(s))
+	}, norm.NFKC.String(smallCapitals.Replace(s)))
 	words := strings.SplitAfter(strings.ToLower(s), " ")
 	for i, w := range words {
 		if !isPlain(w) && strings.ContainsFunc(w, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }) {
@@ -159,6 +168,7 @@ func readings(said string) []string {
 			for _, key := range slices.Sorted(maps.Keys(values)) {
 				for _, v := range values[key] {
 					all = append(all, strings.ReplaceAll(key+": "+v, "_", " "))
+					all = append(all, decoded(v)...)
 				}
 			}
 		}
@@ -189,13 +199,36 @@ func decoded(said string) []string {
 		w = strings.ReplaceAll(w, " ", "")
 		for _, decode := range []func(string) ([]byte, error){
 			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
+			base32.StdEncoding.DecodeString,
 		} {
 			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
 				out = append(out, string(raw))
 			}
 		}
 	}
+	for _, found := range numbers.FindAllString(said, 4) {
+		if text, ok := spellCodes(found); ok {
+			out = append(out, text)
+		}
+	}
 	return out
+}
+
+// spellCodes returns the text that the codes of ASCII characters stand for.
+func spellCodes(codes string) (string, bool) {
+	var b strings.Builder
+	for _, code := range strings.FieldsFunc(codes, func(r rune) bool { return r == ' ' || r == ',' }) {
+		base := 10
+		if len(code) == 8 {
+			base = 2
+		}
+		n, err := strconv.ParseUint(code, base, 7)
+		if err != nil || n < ' ' {
+			return "", false
+		}
+		b.WriteByte(byte(n))
+	}
+	return b.String(), true
 }
 
 // leastDecoded is how many words behind an encoding are a message.
