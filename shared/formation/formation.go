@@ -94,6 +94,8 @@ func (s Session) Positions() map[string]int {
 type Candidate struct {
 	// Kind is the kind of the statement.
 	Kind memory.Kind `json:"kind"`
+	// Tier is the tier of the entry that the candidate becomes.
+	Tier memory.Tier `json:"tier,omitempty"`
 	// Content is as in memory.Memory: a statement in the third person, or the words of Speaker.
 	Content string `json:"content"`
 	// Speaker is as in memory.Memory.

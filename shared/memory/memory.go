@@ -70,6 +70,20 @@ func Kinds() []Kind {
 	return []Kind{KindFact, KindPreference, KindEpisodic, KindSemantic, KindProcedural}
 }
 
+// Tier separates the entries that a reader would write down from the rest of the talk.
+type Tier string
+
+// The tiers of an entry. Stores treat both the same. Lists and counts for clients show memories by default.
+const (
+	// TierMemory marks a memory. It is the zero value, because entries of earlier versions have no tier.
+	TierMemory Tier = ""
+	// TierTalk marks a part of a turn that is only searchable.
+	TierTalk Tier = "talk"
+)
+
+// Valid reports whether the tier is one of the above.
+func (t Tier) Valid() bool { return t == TierMemory || t == TierTalk }
+
 // Status says whether a memory holds.
 type Status string
 
@@ -118,6 +132,8 @@ type Memory struct {
 	ID string `json:"id"`
 	// Kind is the subject of the entry.
 	Kind Kind `json:"kind"`
+	// Tier is the tier of the entry. A new version has the tier of its operation's new entry.
+	Tier Tier `json:"tier,omitempty"`
 	// Content is a statement that is complete by itself. A model writes it in the third person. A quotation is in
 	// the words of Speaker.
 	Content string `json:"content"`

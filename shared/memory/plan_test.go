@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -293,4 +295,19 @@ func closedIDs(w memory.Write) []string {
 		out = append(out, c.ID)
 	}
 	return out
+}
+
+func TestANewVersionHasTheTierOfItsOperation(t *testing.T) {
+	talk, old := fresh("n1"), stored("m1", 1)
+	talk.Tier, old.Tier = memory.TierTalk, memory.TierTalk
+	w := plan(t, []memory.Operation{op(memory.OpAdd, talk), op(memory.OpUpdate, fresh("n2"), "m1")}, old)
+	if w.Put[0].Tier != memory.TierTalk || w.Put[1].Tier != memory.TierMemory {
+		t.Errorf("got the tiers %q and %q, want talk and memory", w.Put[0].Tier, w.Put[1].Tier)
+	}
+	if written, err := json.Marshal(w.Put[1]); err != nil || strings.Contains(string(written), "tier") {
+		t.Errorf("got %s, %v, want no tier in the JSON of a memory", written, err)
+	}
+	if memory.Tier("memories").Valid() || !memory.TierTalk.Valid() || !memory.TierMemory.Valid() {
+		t.Error("want talk and memory as the only valid tiers")
+	}
 }
