@@ -14,13 +14,12 @@ import (
 // Attributes of the spans of Traced. Turns are counted, never shown.
 const (
 	attrTenant = attribute.Key("mneme.tenant.id")
-	attrUser   = attribute.Key("mneme.user.id")
 	attrTurns  = attribute.Key("gen_ai.memory.turn.count")
 )
 
 // Traced returns w with one span per call, "memory.window.<op>" with op one of append, keep, recent, retire, erase,
-// reinstate, count and ping. A span has the scope and the number of turns written or read. A failed call sets its
-// status.
+// reinstate, count and ping. A span has the tenant and the number of turns written or read. It has no id of a
+// user, because an erasure does not reach a collector's traces. A failed call sets its status.
 func Traced(w Window, tracer trace.Tracer) Window {
 	return &traced{next: w, tracer: tracer}
 }
@@ -78,8 +77,7 @@ func (t *traced) Count(ctx context.Context, scope memory.Scope) (counts Counts, 
 }
 
 func (t *traced) start(ctx context.Context, op string, scope memory.Scope) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, "memory.window."+op, trace.WithAttributes(
-		attrTenant.String(scope.Tenant), attrUser.String(scope.User)))
+	return t.tracer.Start(ctx, "memory.window."+op, trace.WithAttributes(attrTenant.String(scope.Tenant)))
 }
 
 // finish ends a span. Errors of stores contain commands and addresses, not turns, so the span may record their text.
