@@ -244,6 +244,10 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, command.ExitOK, ""},
 		{"an unknown command", []string{"remember"}, command.ExitUsage, `"remember"`},
 		{"a misspelt command", []string{"recal"}, command.ExitUsage, `no command "recal"; did you mean "recall"?`},
+		{"a misspelt command with flags", []string{"recal", "--user", "x"}, command.ExitUsage, `no command "recal"; did you mean "recall"?`},
+		{"a misspelt command after a flag", []string{"--json", "recal", "--user", "x"}, command.ExitUsage, `did you mean "recall"?`},
+		{"an unknown flag of no command", []string{"--user", "x"}, command.ExitUsage, "unknown flag: --user"},
+		{"an unknown command of a group with flags", []string{"keys", "lst", "--user", "x"}, command.ExitUsage, `no command "lst"; did you mean "list"?`},
 		{"an address of others", []string{"up", "--listen", "0.0.0.0:8400"}, command.ExitUsage, "want a loopback address"},
 		{"an address without a port", []string{"up", "--listen", "127.0.0.1"}, command.ExitUsage, "want host:port"},
 		{"an unknown flag", []string{"recall", "--colour"}, command.ExitUsage, "--colour"},
@@ -507,12 +511,14 @@ func TestDeleteSaysWhatStays(t *testing.T) {
 func TestUnknownVariablesAreWarnedOfOnce(t *testing.T) {
 	t.Setenv("MNEME_API_KYE", "hunter2")
 	t.Setenv("MNEME_NO_SUCH_THING", "hunter2")
+	t.Setenv("MNEME_TRAINER_KEY", "of the laboratory's mneme-lab trainer")
+	t.Setenv("MNEME_TRAINER_URL", "http://127.0.0.1:8420")
 	_, _, errOut := run(t, "memories", "--user", "ana", "--url", serve(t, fake{}), "--key", key)
 	for _, want := range []string{
 		"mneme: warning: the variable MNEME_API_KYE is not a setting of Mneme; did you mean MNEME_API_KEY?\n",
 		"mneme: warning: the variable MNEME_NO_SUCH_THING is not a setting of Mneme\n",
 	} {
-		if strings.Count(errOut, want) != 1 || strings.Contains(errOut, "hunter2") {
+		if strings.Count(errOut, want) != 1 || strings.Contains(errOut, "hunter2") || strings.Contains(errOut, "TRAINER") {
 			t.Errorf("%q lacks %q", errOut, want)
 		}
 	}

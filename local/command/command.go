@@ -42,33 +42,41 @@ func Unreachable(err error) error { return UnreachableError{err} }
 
 // NewRoot returns the root command of a command line.
 func NewRoot(name, short, long string) *cobra.Command {
-	var root *cobra.Command
-	root = &cobra.Command{
+	root := &cobra.Command{
 		Use: name, Short: short,
 		Long:          long + "\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
 		Version:       runner.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return Usage(unknownCommand(root, name, given[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          commandsOnly,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// Flags after a misspelt command are unknown, but the mistake is the command.
+		if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 {
+			err = unknownCommand(cmd, given[0])
+		}
+		return Usage(err)
+	})
 	return root
 }
 
-// unknownCommand names the command that was probably meant.
-func unknownCommand(root *cobra.Command, name, given string) error {
-	root.SuggestionsMinimumDistance = 2
-	if near := root.SuggestionsFor(given); len(near) > 0 {
+// commandsOnly refuses the arguments of a command that only has subcommands.
+func commandsOnly(cmd *cobra.Command, given []string) error {
+	if len(given) > 0 {
+		return Usage(unknownCommand(cmd, given[0]))
+	}
+	return nil
+}
+
+// unknownCommand names the subcommand with a similar name.
+func unknownCommand(cmd *cobra.Command, given string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(given); len(near) > 0 {
 		return fmt.Errorf("no command %q; did you mean %q?", given, near[0])
 	}
-	return fmt.Errorf("no command %q: see %s --help", given, name)
+	return fmt.Errorf("no command %q: see %s --help", given, cmd.CommandPath())
 }
 
 // Execute runs a command line. Results go to out, everything else to errOut; hint says what to do next after an error, or nothing.
@@ -111,12 +119,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
-		Args: func(cmd *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				return Usage(fmt.Errorf("no command %q: see %s --help", given[0], cmd.CommandPath()))
-			}
-			return nil
-		},
+		Args: commandsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(commands...)
