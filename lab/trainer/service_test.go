@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/lab/trainer"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
@@ -32,6 +33,17 @@ func TestFieldsThatThereAreNoneOfAreRefused(t *testing.T) {
 				t.Errorf("%s of %s has status %d, want %d", body, kind, resp.StatusCode, want)
 			}
 		}
+	}
+}
+
+// Programs of the product share an environment with the trainer, and must not warn about its settings.
+func TestTheProductKnowsTheTrainersSettings(t *testing.T) {
+	environ := map[string]string{}
+	for _, row := range trainer.Service.Settings() {
+		environ[row.Name] = "x"
+	}
+	if unknown := config.Unrecognized(environ, nil); len(environ) == 0 || len(unknown) > 0 {
+		t.Errorf("of %d settings the product does not know %v: add them to laboratory in local/configdoc", len(environ), unknown)
 	}
 }
 

@@ -79,9 +79,13 @@ func everywhere(row config.Row, services []runner.Service) bool {
 	return true
 }
 
+// laboratory has the settings of the trainer, and of its client, in the laboratory. The laboratory is a module that no
+// other package imports. A test of the trainer compares the list with its settings.
+var laboratory = []string{"MNEME_TRAINER_KEY", "MNEME_TRAINER_URL"}
+
 // allNames returns the contents of shared/platform/config/settings.txt.
 func allNames() string {
-	all := append([]string{servers.CacheEnv}, console.Variables()...)
+	all := slices.Concat([]string{servers.CacheEnv}, console.Variables(), laboratory)
 	rows := slices.Concat(config.Describe[wiring.Migration](), config.Describe[command.JudgeSettings]())
 	for _, s := range standalone.AllServices() {
 		rows = append(rows, s.Settings()...)
