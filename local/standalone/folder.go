@@ -32,7 +32,7 @@ const (
 )
 
 // ErrInUse says that a standalone already runs on the data folder.
-var ErrInUse = errors.New("the data folder is in use by a running standalone")
+var ErrInUse = errors.New("the data folder is in use by another running Mneme")
 
 // ErrNoModel says that the local tenant needs a model and no setting names one.
 var ErrNoModel = errors.New("policy llm needs a model")
@@ -40,8 +40,8 @@ var ErrNoModel = errors.New("policy llm needs a model")
 // ErrOtherTenant says that the data folder's tenant has another strategy or policy than requested.
 var ErrOtherTenant = errors.New("the data folder has another tenant already")
 
-// ErrNotRunning says that the data folder holds no addresses of a standalone.
-var ErrNotRunning = errors.New("no standalone runs on this data folder")
+// ErrNotRunning says that the data folder holds no addresses of a local Mneme.
+var ErrNotRunning = errors.New("no local Mneme runs on this data folder")
 
 // Connection holds the addresses and the key for clients of a Mneme.
 type Connection struct {
