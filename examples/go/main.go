@@ -28,8 +28,18 @@ type message struct {
 }
 
 func main() {
-	if err := chat(context.Background(), os.Stdin, os.Stdout); err != nil {
-		log.Fatal(err)
+	log.SetFlags(0)
+	for _, name := range []string{"MNEME_URL", "MNEME_API_KEY"} {
+		if os.Getenv(name) == "" {
+			log.Fatalf("chat: set %s, as examples/README.md shows", name)
+		}
+	}
+	err := chat(context.Background(), os.Stdin, os.Stdout)
+	if connect.CodeOf(err) == connect.CodeUnauthenticated {
+		err = fmt.Errorf("%w: check MNEME_API_KEY", err)
+	}
+	if err != nil {
+		log.Fatal("chat: ", err)
 	}
 }
 

@@ -4,16 +4,25 @@ import { createInterface } from "node:readline";
 type Message = { role: "user" | "assistant"; content: string };
 
 const { MNEME_URL, MNEME_API_KEY = "", MODEL_URL, MODEL, MODEL_KEY = "", CHAT_USER = "ines" } = process.env;
+const missing = ["MNEME_URL", "MNEME_API_KEY"].filter((name) => !process.env[name]);
+if (missing.length > 0) fail(`set ${missing.join(" and ")}, as examples/README.md shows`);
 const memory = `${MNEME_URL}/v1/tenants/self/users/${encodeURIComponent(CHAT_USER)}`;
 const session = `chat-${Date.now()}`;
+
+// fail ends the program with one line.
+function fail(message: string): never {
+  console.error(`chat.ts: ${message}`);
+  process.exit(1);
+}
 
 async function post(url: string, key: string, body: unknown, headers: Record<string, string> = {}): Promise<any> {
   const response = await fetch(url, {
     method: "POST",
     headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
+  }).catch((error) => fail(`${url} does not answer: ${error.cause?.message ?? error.message}`));
+  const hint = response.status === 401 ? ": check MNEME_API_KEY, or MODEL_KEY for a model" : "";
+  if (!response.ok) fail(`${url} answers ${response.status} ${response.statusText}${hint}`);
   return response.json();
 }
 

@@ -39,9 +39,9 @@ func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}})
 }
 
-// TestTheChatLoopsOfTheExamples talks to each chat loop twice. The model of the second chat reads a note about the
-// first.
-func TestTheChatLoopsOfTheExamples(t *testing.T) {
+// chatLoops builds the chat loops of the examples, and returns their commands by language.
+func chatLoops(t *testing.T) map[string][]string {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -52,11 +52,51 @@ func TestTheChatLoopsOfTheExamples(t *testing.T) {
 	copied := filepath.Join(node, "chat.ts")
 	within(t, runWithin, root, nil, "cp", "examples/typescript/chat.ts", copied)
 	within(t, runWithin, node, nil, "node_modules/.bin/tsc")
-	stack := start(t)
-	for language, command := range map[string][]string{
+	return map[string][]string{
 		"python": {"python3", filepath.Join(root, "examples/python/chat.py")}, "go": {program},
 		"typescript": {filepath.Join(node, "node_modules/.bin/tsx"), copied},
-	} {
+	}
+}
+
+// TestTheChatLoopsExplainAMistakeInOneLine runs each chat loop with a wrong environment.
+func TestTheChatLoopsExplainAMistakeInOneLine(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"code":"unauthenticated","message":"the API key is not known"}`))
+	}))
+	defer refusing.Close()
+	for language, command := range chatLoops(t) {
+		for name, c := range map[string]struct {
+			environ []string
+			says    string
+		}{
+			"no variables":    {[]string{"MNEME_URL=", "MNEME_API_KEY="}, "set MNEME_URL"},
+			"no key":          {[]string{"MNEME_URL=" + refusing.URL, "MNEME_API_KEY="}, "set MNEME_API_KEY"},
+			"a wrong key":     {[]string{"MNEME_URL=" + refusing.URL, "MNEME_API_KEY=mneme_wrong"}, "check MNEME_API_KEY"},
+			"a wrong address": {[]string{"MNEME_URL=http://127.0.0.1:1", "MNEME_API_KEY=mneme_wrong"}, "127.0.0.1:1"},
+		} {
+			t.Run(language+": "+name, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), runWithin)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // of this file
+				var complaint strings.Builder
+				cmd.Env, cmd.Stdin, cmd.Stderr = append(cmd.Environ(), c.environ...), strings.NewReader("Hello.\n\n"), &complaint
+				err := cmd.Run()
+				if said := complaint.String(); err == nil || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.says) {
+					t.Errorf("%v, says %q, want one line with %q", err, said, c.says)
+				}
+			})
+		}
+	}
+}
+
+// TestTheChatLoopsOfTheExamples talks to each chat loop twice. The model of the second chat reads a note about the
+// first.
+func TestTheChatLoopsOfTheExamples(t *testing.T) {
+	commands := chatLoops(t)
+	stack := start(t)
+	for language, command := range commands {
 		t.Run(language, func(t *testing.T) {
 			model := &parrot{}
 			server := httptest.NewServer(model)
