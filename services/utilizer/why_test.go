@@ -228,6 +228,10 @@ func TestWhyNamesTheStageOfAText(t *testing.T) {
 			if err != nil || len(got.GetFindings()) != 1 || got.GetFindings()[0].GetStage() != c.want || got.GetFindings()[0].GetTurnId() != c.turn {
 				t.Errorf("got %v, %v, want %v in %q", got.GetFindings(), err, c.want, c.turn)
 			}
+			if reason := got.GetFindings()[0].GetReason(); c.want == mnemev1.Stage_STAGE_NOT_INGESTED &&
+				!strings.Contains(reason, "The filter may have dropped a turn that tells it. Texts of dropped turns are not kept") {
+				t.Errorf("the reason %q does not say that the filter may have dropped the text", reason)
+			}
 		})
 	}
 }

@@ -146,6 +146,10 @@ func (e Evidence) reason(f Finding) string {
 		if e.Pending {
 			return "the turn waits in working memory and has not been consolidated yet"
 		}
+		if e.TurnID == "" {
+			return "no kept turn and no memory tells it. The filter may have dropped a turn that tells it. " +
+				"Texts of dropped turns are not kept, so expect the id of the turn instead"
+		}
 		return "no turn that tells it was consolidated, waits in working memory or is known as dropped"
 	case DroppedByFilter:
 		d := e.Dropped
