@@ -38,6 +38,7 @@ type data struct {
 	pending  bool // the erasure has not begun, or is not known
 	ended    bool // the erasure was ended from outside
 	left     uint64
+	nothing  bool // nothing is kept of the user
 	imported []byte
 	cut      bool
 	refusal  error
@@ -85,13 +86,14 @@ func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserReques
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := uint64(42)
-	if d.erased {
+	if d.erased || d.nothing {
 		n = d.left
 	}
 	return connect.NewResponse(&mnemev1.ScanUserResponse{
 		Counts: []*mnemev1.StoreCount{{Store: "memories", Count: n}, {Store: "dead letters"}},
 		Transport: []*mnemev1.TransportTopic{
-			{Topic: "mneme.session-events", Texts: true, RetentionMs: 3_600_000}, {Topic: "mneme.feedback", RetentionMs: -1}, {Topic: "other"},
+			{Topic: "mneme.session-events", Texts: true, RetentionMs: 7 * 86_400_000},
+			{Topic: "mneme.salient-turns", Texts: true, RetentionMs: 3_600_000}, {Topic: "mneme.feedback", RetentionMs: -1}, {Topic: "other"},
 		},
 	}), nil
 }
@@ -144,7 +146,7 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	if code != command.ExitOK || !d.erased || d.asked < 2 {
 		t.Fatalf("exit code %d, %s", code, errOut)
 	}
-	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 1h0m0s", "ids only, kept for ever", "x1"} {
+	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 7 days", "texts, kept up to 1 hour", "ids only, kept for ever", "x1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -158,6 +160,19 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || got.Before.Counts[0].Count != "42" ||
 		got.After.Counts[0].Count != "0" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
+	}
+}
+
+func TestEraseOfAUserWithoutDataTakesOneLine(t *testing.T) {
+	d := &data{nothing: true}
+	code, out, _ := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
+	if want := "nothing is kept of user ana; erasure x1 was proved at 1970-01-01T00:00:00Z\n"; code != command.ExitOK || out != want {
+		t.Errorf("exit code %d, %q, want %q", code, out, want)
+	}
+	// The scan before the wait for an earlier erasure may find nothing any more, but topics may keep texts.
+	code, out, _ = run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
+	if code != command.ExitOK || !strings.Contains(out, "mneme.session-events") {
+		t.Errorf("exit code %d, %q lacks the topics", code, out)
 	}
 }
 

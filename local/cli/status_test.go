@@ -45,3 +45,38 @@ func TestStatusNamesThePartsThatAreNotReady(t *testing.T) {
 		}
 	}
 }
+
+// status says that a model does not answer, and what that means. The exit code stays 0.
+func TestStatusSaysThatTheModelDoesNotAnswer(t *testing.T) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "" {
+			t.Errorf("the model gets a request of %s with the headers %v", r.URL, r.Header)
+		}
+		w.WriteHeader(http.StatusUnauthorized) // it answers
+	}))
+	defer model.Close()
+	const says = "! The model at http://127.0.0.1:1/v1 does not answer. Turns are accepted and wait, recall uses the stored memories"
+	for _, c := range []struct {
+		model, row, says string
+		lines            int
+	}{
+		{"", "", "", 0}, {model.URL + "/v1", "ready", "", 0}, {"http://127.0.0.1:1/v1", "not reachable", says, 1},
+	} {
+		dir := t.TempDir()
+		content, err := json.Marshal(standalone.Connection{Tenant: "local", Model: c.model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errOut := run(t, "status", "--data", dir)
+		if code != command.ExitOK || !strings.Contains(out, c.row) || !strings.HasPrefix(errOut, c.says) ||
+			strings.Count(errOut, "\n") != c.lines || strings.Contains(out, "model") != (c.model != "") {
+			t.Errorf("with the model %q: exit code %d, %q, %s", c.model, code, errOut, out)
+		}
+		if c.lines == 1 && !strings.Contains(errOut, "status checks it again") {
+			t.Errorf("%q does not say how to try again", errOut)
+		}
+	}
+}

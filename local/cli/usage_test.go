@@ -20,6 +20,10 @@ func serveUsage(t *testing.T) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		day := r.URL.Query().Get("day")
 		w.Header().Set("Content-Type", "application/json")
+		if strings.HasPrefix(day, "2025-") { // a year without calls
+			fmt.Fprintf(w, `{"day":%q,"counts":{"requests":0,"memories":7}}`, day)
+			return
+		}
 		fmt.Fprintf(w, `{"day":%q,"counts":{"requests":1%s,"memories":7}}`, day, day[len(day)-2:])
 	}))
 	t.Cleanup(srv.Close)
@@ -33,6 +37,14 @@ func TestUsageOfARangeOfDays(t *testing.T) {
 		if !strings.Contains(out, want) || strings.Contains(out, "TENANT") || strings.Contains(out, "21") {
 			t.Errorf("there is no %q in %s%s", want, out, errOut)
 		}
+	}
+	const header = "calls of the gateway; turns from Kafka and commands of mneme on a local Mneme count only as model tokens\n"
+	if !strings.HasPrefix(out, header) {
+		t.Errorf("the first line does not say that the counts are those of the gateway: %s", out)
+	}
+	_, out, _ = run(t, append(at, "--from", "2025-11-29", "--to", "2025-11-30")...)
+	if out != header+"no calls from 2025-11-29 to 2025-11-30 (UTC)\n" {
+		t.Errorf("days without calls are %s", out)
 	}
 	_, out, _ = run(t, append(at, "--from", "2026-11-29", "--to", "2026-11-30", "--json")...)
 	var got struct {

@@ -67,6 +67,9 @@ func TestWhyNamesTheMemoryThatReplacedAnother(t *testing.T) {
 	if want := "memory " + farID + " was replaced by memory " + newID + " from turn t9: lives in Lisbon [2J\n"; strings.Count(out, want) != 1 {
 		t.Errorf("%q lacks %q", out, want)
 	}
+	if want := "lost in an update: memory " + newID + " is newer: lives in Lisbon [2J\n"; !strings.HasPrefix(out, want) {
+		t.Errorf("the headline of %q is not %q", out, want)
+	}
 }
 
 func TestWhyWithoutAnythingExpectedShowsTheCandidates(t *testing.T) {

@@ -23,25 +23,35 @@ const (
 
 // Table is a table that fits the width of its output. It hides columns without values.
 type Table struct {
+	// Rows names the rows in the line of a table without any, such as "memories".
+	Rows string
+
 	out    io.Writer
 	header table.Row
 	rows   []table.Row
 }
 
 // NewTable makes a table. The header names every column.
-func NewTable(out io.Writer, header ...any) *Table { return &Table{out: out, header: header} }
+func NewTable(out io.Writer, header ...any) *Table {
+	return &Table{Rows: "rows", out: out, header: header}
+}
 
 // AppendRow adds a row.
 func (t *Table) AppendRow(row table.Row) { t.rows = append(t.rows, row) }
 
-// Render prints the table. It breaks lines between words first, and inside words if the table is still too wide.
+// Render prints the table, or one line if it has no rows. It breaks lines between words first, and inside words if the
+// table is still too wide.
 func (t *Table) Render() {
+	if len(t.rows) == 0 {
+		fmt.Fprintln(t.out, "no "+t.Rows)
+		return
+	}
 	w := table.NewWriter()
 	w.SetOutputMirror(t.out)
 	w.SetStyle(table.StyleLight)
 	var columns []column
 	for i := range t.header {
-		if c := t.measure(i); !c.empty || len(t.rows) == 0 {
+		if c := t.measure(i); !c.empty {
 			columns = append(columns, c)
 		}
 	}

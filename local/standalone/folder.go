@@ -60,6 +60,8 @@ type Connection struct {
 	APIKey string `json:"api_key,omitempty"`
 	// Traces is the address of the trace viewer and OTLP endpoint; empty if none runs.
 	Traces string `json:"traces,omitempty"`
+	// Model is the base URL of the model that forms memories, without credentials; empty without a model.
+	Model string `json:"model,omitempty"`
 	// Parts are the servers and services, with the addresses where they say whether they are ready.
 	Parts []Part `json:"parts,omitempty"`
 }

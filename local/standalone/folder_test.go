@@ -19,6 +19,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func TestTheConnectionNamesTheModelWithoutCredentials(t *testing.T) {
+	for _, c := range []struct{ model, at, want string }{
+		{"llama3", "http://ana:secret@127.0.0.1:8000/v1?key=secret", "http://127.0.0.1:8000/v1"}, {"llama3", "", ""},
+		{"", "http://127.0.0.1:8000/v1", ""},
+	} {
+		if got := modelURL(map[string]string{"MNEME_LLM_MODEL": c.model, "MNEME_LLM_BASE_URL": c.at}); got != c.want {
+			t.Errorf("of %+v the URL is %q", c, got)
+		}
+	}
+}
+
 // authenticate returns a service's result for a key, with the folder's tenants file.
 func authenticate(t *testing.T, dir, key string) tenant.Tenant {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -199,6 +200,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Gateway = "http://" + s.services.addr(gateway.Service.Name())
 	s.Connection.Utilizer = "http://" + s.services.addr("utilizer")
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
+	s.Connection.Model = modelURL(s.environ())
 	s.Connection.Parts = []Part{
 		{"weaviate", "http://" + s.dependencies.weaviate.HTTP() + "/v1/.well-known/ready"}, {"temporal", s.dependencies.temporal.Addr()},
 		{"kafka", s.dependencies.broker.Addr()}, {"redis", s.dependencies.redis.Addr()},
@@ -226,6 +228,16 @@ func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Conne
 	c := s.Connection
 	c.Reranker, c.Utilizer = "http://"+g.addr(reranker.Service.Name()), "http://"+g.addr(utilizer.Service.Name())
 	return c, g.stop, nil
+}
+
+// modelURL returns the base URL of the services' model, without credentials. It is empty without a model.
+func modelURL(environ map[string]string) string {
+	at, err := url.Parse(environ["MNEME_LLM_BASE_URL"])
+	if err != nil || environ["MNEME_LLM_MODEL"] == "" {
+		return ""
+	}
+	at.User, at.RawQuery = nil, ""
+	return at.String()
 }
 
 // environ returns the settings of every service.

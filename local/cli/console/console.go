@@ -40,8 +40,12 @@ func (c *Console) Flags(root *cobra.Command) {
 	}
 }
 
-// Table makes a table that renders to the output.
-func (c *Console) Table(header ...any) *command.Table { return command.NewTable(c.Out, header...) }
+// Table makes a table that renders to the output. The name of its rows is for a table without any.
+func (c *Console) Table(rows string, header ...any) *command.Table {
+	t := command.NewTable(c.Out, header...)
+	t.Rows = rows
+	return t
+}
 
 // texts are the flags that are sent as text. Flags that name files may have any bytes.
 var texts = []string{"user", "query", "expect", "expect-text", "tenant", "prefix", "handler"}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/cli/console"
+	"github.com/mneme-memory/mneme/local/cli/memories"
 	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
@@ -72,7 +73,7 @@ func (c commands) runErase(ctx context.Context, user, begun string, yes bool, in
 	if err != nil {
 		return err
 	}
-	if err := c.printErased(user, proof); err != nil {
+	if err := c.printErased(user, proof, begun != ""); err != nil {
 		return err
 	}
 	if proof.TotalAfter() > 0 {
@@ -236,25 +237,30 @@ func awaitNothing(ctx context.Context, s *console.Session, user string) (*mnemev
 	return last, nil
 }
 
-func (c commands) printErased(user string, proof Proof) error {
+// printErased prints the proof. A new erasure of a user without data takes one line. An earlier one may have found data.
+func (c commands) printErased(user string, proof Proof, earlier bool) error {
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{
 			"user": user, "erasure_id": proof.ID, "erasure": console.JSON(proof.Proved), "before": console.JSON(proof.Before),
 			"after": console.JSON(proof.After),
 		})
 	}
+	doneAt := proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339)
+	if !earlier && proof.TotalBefore() == 0 && proof.TotalAfter() == 0 {
+		fmt.Fprintf(c.Out, "%s; erasure %s was proved at %s\n", memories.UnknownUser(user), proof.ID, doneAt)
+		return nil
+	}
 	left := map[string]uint64{}
 	for _, n := range proof.After.GetCounts() {
 		left[n.GetStore()] = n.GetCount()
 	}
-	t := c.Table("store", "before", "after")
+	t := c.Table("stores", "store", "before", "after")
 	for _, n := range proof.Before.GetCounts() {
 		t.AppendRow([]any{n.GetStore(), n.GetCount(), left[n.GetStore()]})
 	}
 	t.Render()
 	fmt.Fprintf(c.Out, "erasure %s was proved at %s. No service reads these topics for the user again, "+
-		"and their records expire by retention:\n",
-		proof.ID, proof.Proved.GetDoneAt().AsTime().Format(time.RFC3339))
+		"and their records expire by retention:\n", proof.ID, doneAt)
 	for _, topic := range proof.After.GetTransport() {
 		what := "ids only"
 		if topic.GetTexts() {
@@ -273,6 +279,23 @@ func kept(ms int64) string {
 	case ms < 0:
 		return "for ever: set retention.ms"
 	default:
-		return "up to " + (time.Duration(ms) * time.Millisecond).String()
+		return "up to " + inWords(time.Duration(ms)*time.Millisecond)
 	}
+}
+
+// inWords writes whole days or hours as such, and any other duration as Go does.
+func inWords(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		span time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}} {
+		switch n := d / unit.span; {
+		case d%unit.span != 0 || n == 0:
+		case n == 1:
+			return "1 " + unit.name
+		default:
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return d.String()
 }

@@ -38,7 +38,7 @@ func (c commands) printErasures(list *mnemev1.ListErasuresResponse, now time.Tim
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{"erasures": console.JSONs(list.GetErasures()), "more": list.GetMore()})
 	}
-	t := c.Table("user", "erasure", "runs for", "rounds", "waits for")
+	t := c.Table("running erasures", "user", "erasure", "runs for", "rounds", "waits for")
 	for _, e := range list.GetErasures() {
 		t.AppendRow([]any{
 			command.Printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second), e.GetRounds(),

@@ -135,7 +135,7 @@ func (c commands) runCheckModel(ctx context.Context, a checkModelArgs) error {
 }
 
 func (c commands) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.Table("role", "model", "output form", "window", "valid at first", "repaired, unusable", "right",
+	t := c.Table("roles", "role", "model", "output form", "window", "valid at first", "repaired, unusable", "right",
 		"p50, p95 ms", "tokens in, out", "cost")
 	for _, r := range report.Roles {
 		t.AppendRow(table.Row{

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func (c commands) status() *cobra.Command {
 		Use:   "status",
 		Short: "Show the servers and services of the local Mneme, and whether they are ready",
 		Long: "status asks each server and service of the Mneme that runs on the data folder whether it is ready.\n" +
-			"The exit code is 1 if one is not ready.",
+			"The exit code is 1 if one is not ready. A model that does not answer does not change it.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runStatus(cmd.Context()) },
 	}
@@ -61,25 +62,51 @@ func (c commands) runStatus(ctx context.Context) error {
 		}
 		parts = append(parts, part{Name: p.Name, Address: p.Address, State: state})
 	}
+	modelState := modelState(ctx, conn.Model)
+	if conn.Model != "" {
+		parts = append(parts, part{Name: "model", Address: conn.Model, State: modelState})
+	}
 	if c.JSON {
 		if err := command.WriteJSON(c.Out, parts); err != nil {
 			return err
 		}
 	} else {
-		t := c.Table("part", "address", "state")
+		t := c.Table("parts", "part", "address", "state")
 		for _, p := range parts {
 			t.AppendRow([]any{p.Name, p.Address, p.State})
 		}
 		t.Render()
 	}
+	c.warnOfModel(conn.Model, modelState)
 	if down > 0 {
-		return fmt.Errorf("%d of %d parts are not ready; the logs are in the folder %q", down, len(parts), c.Dir)
+		return fmt.Errorf("%d of %d parts are not ready; the logs are in the folder %q", down, len(conn.Parts), c.Dir)
 	}
 	return nil
 }
 
+// modelState asks the endpoint of a model for any HTTP answer. The request has no key. An empty URL is ready.
+func modelState(ctx context.Context, base string) string {
+	if base == "" {
+		return ready
+	}
+	if state := probe(ctx, strings.TrimRight(base, "/")+"/models"); state == notReachable {
+		return state
+	}
+	return ready
+}
+
+// warnOfModel prints one line if the model does not answer: the effect, and how to try again.
+func (c commands) warnOfModel(base, state string) {
+	if base == "" || state == ready {
+		return
+	}
+	fmt.Fprintf(c.Err, "! The model at %s does not answer. Turns are accepted and wait, recall uses the stored memories, but policy llm "+
+		"forms no new ones. Start the model, and they are formed; bin/mneme%s status checks it again.\n", command.Printable(base), dataFlag(c.Dir))
+}
+
 const (
 	ready        = "ready"
+	notReachable = "not reachable"
 	probeTimeout = 2 * time.Second
 )
 
@@ -91,14 +118,14 @@ func probe(ctx context.Context, address string) string {
 	if err != nil || req.URL.Host == "" {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
-			return "not reachable"
+			return notReachable
 		}
 		_ = conn.Close()
 		return ready
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "not reachable"
+		return notReachable
 	}
 	_ = res.Body.Close()
 	http.DefaultClient.CloseIdleConnections()

@@ -126,6 +126,7 @@ func (c commands) runUp(ctx context.Context, o standalone.Options) (err error) {
 		}
 		fmt.Fprintln(c.Out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
 	}
+	c.warnOfModel(stack.Connection.Model, modelState(ctx, stack.Connection.Model))
 	return stack.Wait(ctx)
 }
 

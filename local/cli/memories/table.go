@@ -14,7 +14,7 @@ import (
 
 // PrintMemories prints entries as a table.
 func PrintMemories(c *console.Console, ms []*mnemev1.Memory) {
-	t := c.Table("memory and id", "kind", "status", "speaker and day", "event time", "source turns")
+	t := c.Table("memories", "memory and id", "kind", "status", "speaker and day", "event time", "source turns")
 	for _, m := range ms {
 		t.AppendRow(table.Row{
 			WithID(m.GetContent(), m.GetId()), KindName(m.GetKind()), fmt.Sprintf("%s, version %d", state(m), m.GetVersion()),
@@ -32,7 +32,7 @@ func WithID(content, id string) string {
 
 // PrintTurns prints turns as a table.
 func PrintTurns(c *console.Console, turns []*mnemev1.Turn) {
-	t := c.Table("time (UTC)", "speaker", "turn", "turn id")
+	t := c.Table("turns", "time (UTC)", "speaker", "turn", "turn id")
 	for _, turn := range turns {
 		t.AppendRow(table.Row{
 			turn.GetTime().AsTime().Format("2006-01-02 15:04"), command.Printable(turn.GetSpeaker()),

@@ -99,7 +99,7 @@ func (c commands) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, sou
 		return command.WriteJSON(c.Out, map[string]any{"dead_letters": listed})
 	}
 	slices.SortStableFunc(listed, func(a, b listedDeadLetter) int { return a.Time.Compare(b.Time) })
-	t := c.Table("time (UTC)", "handler", "topic", "record key", "reason")
+	t := c.Table("dead letters", "time (UTC)", "handler", "topic", "record key", "reason")
 	for _, l := range listed {
 		t.AppendRow([]any{l.Time.UTC().Format(time.DateTime), l.Handler, l.Topic, l.Key, l.Reason})
 	}

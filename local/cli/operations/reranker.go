@@ -78,7 +78,7 @@ func (c commands) rerankerRollback() *cobra.Command {
 
 // printWeights prints versions and features as tables.
 func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
-	t := c.Table("version", "created", "learned from", "distance", "state")
+	t := c.Table("versions", "version", "created", "learned from", "distance", "state")
 	for i, v := range l.GetVersions() {
 		made, what := "", ""
 		if v.GetTime() != nil {
@@ -100,7 +100,7 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 	}
 	t.Render()
 	fmt.Fprintf(c.Out, "features %s:\n", command.Printable(l.GetFeatureSet()))
-	f := c.Table("feature", "weight", "start weight")
+	f := c.Table("features", "feature", "weight", "start weight")
 	for _, w := range l.GetFeatures() {
 		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
 	}

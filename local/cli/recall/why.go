@@ -117,7 +117,7 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID, replaced map[string]*mn
 		fmt.Fprintln(c.Out, "nothing is expected: name turns with --expect or words with --expect-text")
 	} else {
 		stage := diagnosis.Stage(w.GetStage())
-		fmt.Fprintf(c.Out, "%s\n  %s\n", stage, advice(stage))
+		fmt.Fprintf(c.Out, "%s%s\n  %s\n", stage, newer(w, replaced), advice(stage))
 	}
 	expected := map[string]bool{}
 	for _, f := range w.GetFindings() {
@@ -140,9 +140,22 @@ func (c commands) printWhy(w *mnemev1.WhyResponse, byID, replaced map[string]*mn
 	fmt.Fprintf(c.Out, "answer: %s\n", command.Printable(w.GetAnswer().GetAnswer()))
 }
 
+// newer names the memory that replaced an expected one, for the headline. It is empty without a replacement at the
+// headline's stage.
+func newer(w *mnemev1.WhyResponse, replaced map[string]*mnemev1.Memory) string {
+	for _, f := range w.GetFindings() {
+		for _, id := range f.GetMemoryIds() {
+			if m := replaced[id]; m != nil && f.GetStage() == w.GetStage() {
+				return fmt.Sprintf(": memory %s is newer: %s", m.GetId(), command.Printable(m.GetContent()))
+			}
+		}
+	}
+	return ""
+}
+
 // printCandidates prints the search's candidates in their order.
 func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
-	t := c.Table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory and id")
+	t := c.Table("candidates", "retrieved", "ranked", "score", "shown", "explored", "expected", "memory and id")
 	for _, v := range candidates {
 		ranked, score := "", ""
 		if v.GetRanked() > 0 {

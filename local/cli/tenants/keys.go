@@ -185,7 +185,7 @@ func (c commands) printKeys(tenantID string, all []access.Key) error {
 		}
 		return command.WriteJSON(c.Out, map[string]any{"tenant": tenantID, "keys": shown})
 	}
-	t := c.Table("id", "name", "user", "scopes", "created", "expires", "last used")
+	t := c.Table("keys", "id", "name", "user", "scopes", "created", "expires", "last used")
 	for _, k := range all {
 		expires := localTime(k.ExpiresAt, "never")
 		if k.Expired(time.Now()) {

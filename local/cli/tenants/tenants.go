@@ -196,7 +196,7 @@ func (c commands) printTenants(o *operator, made []tenant.Tenant) error {
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{"tenants": shown})
 	}
-	t := c.Table("id", "name", "strategy", "policy", "saliency", "explore", "source", "state")
+	t := c.Table("tenants", "id", "name", "strategy", "policy", "saliency", "explore", "source", "state")
 	for _, s := range shown {
 		state := "active"
 		if s.Suspended {

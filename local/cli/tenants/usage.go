@@ -33,6 +33,7 @@ func (c commands) usage() *cobra.Command {
 		Use:   "usage [--from DAY] [--to DAY] [--all-tenants]",
 		Short: "Show the counts of requests, turns, recalls, answers and tokens by day",
 		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs the scope admin.\n" +
+			"The counts are those of the gateway. Turns from Kafka and commands of mneme on a local Mneme count only as tokens.\n" +
 			"With --all-tenants it prints the counts of every tenant. This is for operators: it reads Redis, not the gateway.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -105,7 +106,7 @@ func (c commands) printOwnUsage(ctx context.Context, days []string) error {
 		}
 		report = append(report, usageOfDay{Day: day, Counts: counts})
 	}
-	return c.printUsage(report)
+	return c.printUsage(report, days)
 }
 
 // printAllUsage prints the counts of every tenant with usage, from Redis.
@@ -134,24 +135,48 @@ func (c commands) printAllUsage(ctx context.Context, o *operator, days []string)
 			}
 		}
 	}
-	return c.printUsage(report)
+	return c.printUsage(report, days)
 }
 
-// printUsage prints one row for each day of a tenant, and the sums of several rows.
-func (c commands) printUsage(report []usageOfDay) error {
+// storedCounts are the counts of stored objects, and not of calls.
+var storedCounts = []string{"memories", "items"}
+
+// anyCall reports whether a report counts more than stored objects.
+func anyCall(report []usageOfDay) bool {
+	for _, r := range report {
+		for name, n := range r.Counts {
+			if n > 0 && !slices.Contains(storedCounts, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// usageHeader explains small counts to a user whose turns do not come by the gateway.
+const usageHeader = "calls of the gateway; turns from Kafka and commands of mneme on a local Mneme count only as model tokens"
+
+// printUsage prints one row for each day of a tenant, and the sums of several rows. It prints one line for days
+// without a call.
+func (c commands) printUsage(report []usageOfDay, days []string) error {
 	total := map[string]int64{}
 	for _, r := range report {
 		for name, n := range r.Counts {
 			total[name] += n
 		}
 	}
-	for _, stored := range []string{"memories", "items"} { // the sum of stored objects over days has no meaning
+	for _, stored := range storedCounts { // the sum of stored objects over days has no meaning
 		if len(report) > 1 {
 			delete(total, stored)
 		}
 	}
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{"days": report, "total": total})
+	}
+	fmt.Fprintln(c.Out, usageHeader)
+	if !anyCall(report) {
+		fmt.Fprintf(c.Out, "no calls from %s to %s (UTC)\n", days[0], days[len(days)-1])
+		return nil
 	}
 	names := map[string]bool{}
 	for _, r := range report {
@@ -164,7 +189,7 @@ func (c commands) printUsage(report []usageOfDay) error {
 	for _, name := range columns {
 		header = append(header, command.Printable(name))
 	}
-	t := c.Table(header...)
+	t := c.Table("calls", header...)
 	row := func(tenant, day string, counts map[string]int64) {
 		out := table.Row{command.Printable(tenant), day}
 		for _, name := range columns {
