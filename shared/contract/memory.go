@@ -53,6 +53,26 @@ func TierFrom(t mnemev1.Tier) (tier memory.Tier, ok bool) {
 	return tier, tiers[tier] == t
 }
 
+// TierChoices are the values of a parameter that chooses the tiers of a list. The first is the default.
+func TierChoices() []string { return []string{"memory", "talk", "all"} }
+
+// TiersOf returns the tiers of a choice, for ListMemoriesRequest. They are memories for an empty choice.
+func TiersOf(choice string) []mnemev1.Tier {
+	switch choice {
+	case "talk":
+		return []mnemev1.Tier{mnemev1.Tier_TIER_TALK}
+	case "all":
+		return []mnemev1.Tier{mnemev1.Tier_TIER_MEMORY, mnemev1.Tier_TIER_TALK}
+	}
+	return []mnemev1.Tier{mnemev1.Tier_TIER_MEMORY}
+}
+
+// TierName returns the tier of talk in a view of a client. It is empty for a memory.
+func TierName(m *mnemev1.Memory) string {
+	tier, _ := TierFrom(m.GetTier())
+	return string(tier)
+}
+
 // KindFrom converts a kind. An unspecified or unknown kind gives "".
 func KindFrom(k mnemev1.Kind) memory.Kind { return keyOf(kinds, k) }
 

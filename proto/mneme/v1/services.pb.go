@@ -32,7 +32,7 @@ const (
 	TurnState_TURN_STATE_PENDING TurnState = 1
 	// The saliency filter dropped it.
 	TurnState_TURN_STATE_DROPPED TurnState = 2
-	// It is stored as dialogue, and no memory was made of it.
+	// It is stored as dialogue or talk, and no memory was made of it.
 	TurnState_TURN_STATE_KEPT TurnState = 3
 	// Memories were made of it.
 	TurnState_TURN_STATE_REMEMBERED TurnState = 4
@@ -1943,7 +1943,9 @@ type TurnStatus struct {
 	// The memories made of it, in every state.
 	MemoryIds []string `protobuf:"bytes,3,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
 	// The filter's decision, if known.
-	Saliency      *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
+	Saliency *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
+	// The talk made of it, in every state. A turn with talk alone has the state TURN_STATE_KEPT.
+	TalkIds       []string `protobuf:"bytes,5,rep,name=talk_ids,json=talkIds,proto3" json:"talk_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2002,6 +2004,13 @@ func (x *TurnStatus) GetMemoryIds() []string {
 func (x *TurnStatus) GetSaliency() *SaliencyDecision {
 	if x != nil {
 		return x.Saliency
+	}
+	return nil
+}
+
+func (x *TurnStatus) GetTalkIds() []string {
+	if x != nil {
+		return x.TalkIds
 	}
 	return nil
 }
@@ -4564,14 +4573,15 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\x12\"\n" +
 	"\x04turn\x18\x03 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\"@\n" +
 	"\x14UpdateMemoryResponse\x12(\n" +
-	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\xa7\x01\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\xc2\x01\n" +
 	"\n" +
 	"TurnStatus\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12)\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x13.mneme.v1.TurnStateR\x05state\x12\x1d\n" +
 	"\n" +
 	"memory_ids\x18\x03 \x03(\tR\tmemoryIds\x126\n" +
-	"\bsaliency\x18\x04 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bsaliency\"E\n" +
+	"\bsaliency\x18\x04 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bsaliency\x12\x19\n" +
+	"\btalk_ids\x18\x05 \x03(\tR\atalkIds\"E\n" +
 	"\x0fGetTurnsRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x19\n" +
 	"\bturn_ids\x18\x02 \x03(\tR\aturnIds\">\n" +
