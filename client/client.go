@@ -208,12 +208,14 @@ type TurnStatus struct {
 	// Status is one of these values:
 	//   - "accepted": the turn is being processed
 	//   - "remembered": a memory rests on the turn
-	//   - "kept": the turn is stored as dialogue, without a memory
+	//   - "kept": the turn is stored as dialogue or talk, without a memory
 	//   - "dropped": the turn is not worth remembering
 	//   - "dead_letter": the turn can never be processed
 	Status string `json:"status"`
 	// MemoryIDs are the memories formed from the turn.
 	MemoryIDs []string `json:"memory_ids"`
+	// TalkIDs are the entries of the turn that are only searchable.
+	TalkIDs []string `json:"talk_ids"`
 }
 
 // TurnStatus returns the state of a turn. The error is a *Problem of status 404 for an unknown turn.

@@ -274,6 +274,7 @@ func TestExitCodes(t *testing.T) {
 		{"a tenant that is no text", at(good, key, "memories", "--user", "ana", "--tenant", "\xff"), command.ExitUsage,
 			"--tenant is not valid UTF-8"},
 		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), command.ExitUsage, "--prefix is not valid UTF-8"},
+		{"an unknown tier", at(good, key, "memories", "--user", "ana", "--tier", "memories"), command.ExitUsage, "--tier is"},
 		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"), command.ExitUsage,
 			"--active and --quarantined"},
 		{"an id that is missing", []string{"history", "--user", "ana"}, command.ExitUsage, "1 arg"},

@@ -36,7 +36,7 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 	for i, c := range changes {
 		e := contract.MemoryChange{
 			Envelope:  contract.Envelope{EventID: c.OperationID, Scope: scope},
-			Operation: c.Kind, MemoryID: c.MemoryID, ClosedIDs: c.Closed, Time: at,
+			Operation: c.Kind, MemoryID: c.MemoryID, ClosedIDs: c.Closed, Tier: c.Tier, Time: at,
 		}
 		value, err := e.Encode()
 		if err != nil {

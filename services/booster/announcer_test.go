@@ -58,7 +58,7 @@ func TestChangesAreAnnouncedInOrderUnderTheUsersKey(t *testing.T) {
 	changes := []memory.Change{
 		{OperationID: "op1", Kind: memory.OpAdd, MemoryID: "m1"},
 		{OperationID: "op2", Kind: memory.OpUpdate, MemoryID: "m2", Closed: []string{"m0"}},
-		{OperationID: "op3", Kind: memory.OpDelete, MemoryID: "m1", Closed: []string{"m1"}},
+		{OperationID: "op3", Kind: memory.OpDelete, MemoryID: "m1", Closed: []string{"m1"}, Tier: memory.TierTalk},
 	}
 	if err := announcing(t, out).Announce(t.Context(), scope, changes, at); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestChangesAreAnnouncedInOrderUnderTheUsersKey(t *testing.T) {
 		}
 		want := contract.MemoryChange{
 			Envelope:  contract.Envelope{EventID: changes[i].OperationID, Scope: scope},
-			Operation: changes[i].Kind, MemoryID: changes[i].MemoryID, ClosedIDs: changes[i].Closed, Time: at,
+			Operation: changes[i].Kind, MemoryID: changes[i].MemoryID, ClosedIDs: changes[i].Closed, Tier: changes[i].Tier, Time: at,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("record %d is %+v, want %+v", i, got, want)

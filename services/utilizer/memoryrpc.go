@@ -72,6 +72,9 @@ func (s *memoryServer) ListMemories(
 		}
 		o.Statuses = append(o.Statuses, status)
 	}
+	if o.Tiers, err = tiersOf(req.Msg.GetTiers()); err != nil {
+		return nil, rpcerror.From(err)
+	}
 	page, err := s.bank.List(ctx, scope, o)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "list memories", err)
@@ -85,6 +88,22 @@ func (s *memoryServer) ListMemories(
 		out.Total = uint64(n) //nolint:gosec // a count
 	}
 	return connect.NewResponse(out), nil
+}
+
+// tiersOf reads the tiers of a request. An empty list means memories.
+func tiersOf(asked []mnemev1.Tier) ([]memory.Tier, error) {
+	if len(asked) == 0 {
+		return []memory.Tier{memory.TierMemory}, nil
+	}
+	out := make([]memory.Tier, len(asked))
+	for i, p := range asked {
+		tier, ok := contract.TierFrom(p)
+		if !ok {
+			return nil, fault.Terminal("tiers", "has %d, want a tier of entries", p)
+		}
+		out[i] = tier
+	}
+	return out, nil
 }
 
 // CountMemories implements the RPC.

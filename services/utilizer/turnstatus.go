@@ -53,14 +53,18 @@ func (s *memoryServer) GetTurns(
 func turnStatus(t diagnosis.Turn, made []memory.Memory) *mnemev1.TurnStatus {
 	out := &mnemev1.TurnStatus{TurnId: t.ID, State: mnemev1.TurnState_TURN_STATE_PENDING}
 	for _, m := range made {
-		if slices.Contains(m.Sources, t.ID) {
+		switch {
+		case !slices.Contains(m.Sources, t.ID):
+		case m.Tier == memory.TierTalk:
+			out.TalkIds = append(out.TalkIds, m.ID)
+		default:
 			out.MemoryIds = append(out.MemoryIds, m.ID)
 		}
 	}
 	switch {
 	case len(out.MemoryIds) > 0:
 		out.State = mnemev1.TurnState_TURN_STATE_REMEMBERED
-	case t.Kept:
+	case t.Kept, len(out.TalkIds) > 0:
 		out.State = mnemev1.TurnState_TURN_STATE_KEPT
 	case t.Dropped != nil:
 		out.State = mnemev1.TurnState_TURN_STATE_DROPPED

@@ -74,15 +74,15 @@ type data struct {
 	Time      time.Time `json:"time"`
 }
 
-// Of decodes a record of contract.TopicMemoryChanges. The result ok is false for a change without an event. Of
-// returns a terminal error for a record that is not a change.
+// Of decodes a record of contract.TopicMemoryChanges. The result ok is false for a change without an event,
+// such as a change of talk alone. Of returns a terminal error for a record that is not a change.
 func Of(key, value []byte) (e Event, ok bool, err error) {
 	c, err := contract.DecodeMemoryChange(key, value)
 	if err != nil {
 		return Event{}, false, err
 	}
 	e = Event{Type: typeOf(c.Operation), Scope: c.Scope, ID: c.EventID, Time: c.Time.UTC()}
-	if e.Type == "" {
+	if e.Type == "" || c.Tier == memory.TierTalk {
 		return Event{}, false, nil
 	}
 	if c.ClosedIDs == nil {

@@ -42,6 +42,13 @@ func TestWhatIsToldOfAChange(t *testing.T) {
 			t.Errorf("%s: data %s, %v", op, e.Data, err)
 		}
 		told = append(told, e.Type)
+		c.Tier = memory.TierTalk
+		if value, err = c.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := changeevent.Of(c.Key(), value); ok || err != nil {
+			t.Errorf("%s of talk: an event is %t, %v, want none", op, ok, err)
+		}
 	}
 	for _, want := range changeevent.Types() {
 		if !slices.Contains(told, want) {

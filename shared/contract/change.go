@@ -19,6 +19,8 @@ type MemoryChange struct {
 	MemoryID string
 	// ClosedIDs are the entries closed.
 	ClosedIDs []string
+	// Tier is TierTalk if all entries of the change are talk.
+	Tier memory.Tier
 	// Time is the time of the write.
 	Time time.Time
 }
@@ -34,7 +36,7 @@ func DecodeMemoryChange(key, value []byte) (MemoryChange, error) {
 	}
 	c := MemoryChange{
 		Envelope: envelope(&p), Operation: operationFrom(p.GetOperation()),
-		MemoryID: p.GetMemoryId(), ClosedIDs: p.GetClosedIds(), Time: p.GetTime().AsTime(),
+		MemoryID: p.GetMemoryId(), ClosedIDs: p.GetClosedIds(), Tier: keyOf(tiers, p.GetTier()), Time: p.GetTime().AsTime(),
 	}
 	return c, checkEnvelope(c.Envelope, key)
 }
@@ -43,7 +45,7 @@ func DecodeMemoryChange(key, value []byte) (MemoryChange, error) {
 func (c MemoryChange) Encode() ([]byte, error) {
 	return proto.Marshal(&mnemev1.MemoryChange{
 		SchemaVersion: SchemaVersion, EventId: c.EventID, TenantId: c.Scope.Tenant, UserId: c.Scope.User,
-		Operation: operationTo(c.Operation), MemoryId: c.MemoryID, ClosedIds: c.ClosedIDs, Time: stamp(c.Time),
+		Operation: operationTo(c.Operation), MemoryId: c.MemoryID, ClosedIds: c.ClosedIDs, Tier: tiers[c.Tier], Time: stamp(c.Time),
 	})
 }
 

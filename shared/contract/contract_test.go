@@ -233,13 +233,13 @@ func TestFeedbackRefusals(t *testing.T) {
 
 func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope}, Operation: memory.OpMerge, MemoryID: "m",
-		ClosedIDs: []string{"a", "b"}, Time: now}
+		ClosedIDs: []string{"a", "b"}, Tier: memory.TierTalk, Time: now}
 	value, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	gotChange, err := contract.DecodeMemoryChange(c.Key(), value)
-	if err != nil || gotChange.Operation != memory.OpMerge || len(gotChange.ClosedIDs) != 2 {
+	if err != nil || gotChange.Operation != memory.OpMerge || len(gotChange.ClosedIDs) != 2 || gotChange.Tier != c.Tier {
 		t.Fatalf("change %+v, error %v", gotChange, err)
 	}
 	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"},
@@ -253,6 +253,20 @@ func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 		gotFeedback, err := contract.DecodeFeedback(f.Key(), value, now)
 		if err != nil || !reflect.DeepEqual(gotFeedback, f) {
 			t.Fatalf("feedback %+v, error %v, want %+v", gotFeedback, err, f)
+		}
+	}
+}
+
+func TestTiersRoundTrip(t *testing.T) {
+	for _, tier := range []memory.Tier{memory.TierMemory, memory.TierTalk} {
+		p := contract.MemoryToProto(memory.Memory{Tier: tier})
+		if got, ok := contract.TierFrom(p.GetTier()); !ok || got != tier || p.GetTier() == mnemev1.Tier_TIER_UNSPECIFIED {
+			t.Errorf("got %q and %t of %s, want %q", got, ok, p.GetTier(), tier)
+		}
+	}
+	for _, p := range []mnemev1.Tier{mnemev1.Tier_TIER_UNSPECIFIED, 99} {
+		if _, ok := contract.TierFrom(p); ok {
+			t.Errorf("%s is a tier, want none", p)
 		}
 	}
 }

@@ -15,6 +15,9 @@ var (
 		memory.StatusActive: mnemev1.Status_STATUS_ACTIVE, memory.StatusSuperseded: mnemev1.Status_STATUS_SUPERSEDED,
 		memory.StatusRetracted: mnemev1.Status_STATUS_RETRACTED, memory.StatusQuarantined: mnemev1.Status_STATUS_QUARANTINED,
 	}
+	tiers = map[memory.Tier]mnemev1.Tier{
+		memory.TierMemory: mnemev1.Tier_TIER_MEMORY, memory.TierTalk: mnemev1.Tier_TIER_TALK,
+	}
 	operations = map[memory.OpKind]mnemev1.Operation{
 		memory.OpAdd: mnemev1.Operation_OPERATION_ADD, memory.OpUpdate: mnemev1.Operation_OPERATION_UPDATE,
 		memory.OpMerge: mnemev1.Operation_OPERATION_MERGE, memory.OpDelete: mnemev1.Operation_OPERATION_DELETE,
@@ -44,13 +47,39 @@ func operationTo(o memory.OpKind) mnemev1.Operation   { return operations[o] }
 // StatusFrom converts a status. The unspecified status gives "".
 func StatusFrom(s mnemev1.Status) memory.Status { return keyOf(statuses, s) }
 
+// TierFrom converts a tier. The result ok is false for a value that is no tier.
+func TierFrom(t mnemev1.Tier) (tier memory.Tier, ok bool) {
+	tier = keyOf(tiers, t)
+	return tier, tiers[tier] == t
+}
+
+// TierChoices are the values of a parameter that chooses the tiers of a list. The first is the default.
+func TierChoices() []string { return []string{"memory", "talk", "all"} }
+
+// TiersOf returns the tiers of a choice, for ListMemoriesRequest. They are memories for an empty choice.
+func TiersOf(choice string) []mnemev1.Tier {
+	switch choice {
+	case "talk":
+		return []mnemev1.Tier{mnemev1.Tier_TIER_TALK}
+	case "all":
+		return []mnemev1.Tier{mnemev1.Tier_TIER_MEMORY, mnemev1.Tier_TIER_TALK}
+	}
+	return []mnemev1.Tier{mnemev1.Tier_TIER_MEMORY}
+}
+
+// TierName returns the tier of talk in a view of a client. It is empty for a memory.
+func TierName(m *mnemev1.Memory) string {
+	tier, _ := TierFrom(m.GetTier())
+	return string(tier)
+}
+
 // KindFrom converts a kind. An unspecified or unknown kind gives "".
 func KindFrom(k mnemev1.Kind) memory.Kind { return keyOf(kinds, k) }
 
 // MemoryToProto converts an entry.
 func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 	p := &mnemev1.Memory{
-		Id: m.ID, Kind: kinds[m.Kind], Content: m.Content, Speaker: m.Speaker, Value: m.Value, Topic: m.Topic, Keywords: m.Keywords,
+		Id: m.ID, Kind: kinds[m.Kind], Tier: tiers[m.Tier], Content: m.Content, Speaker: m.Speaker, Value: m.Value, Topic: m.Topic, Keywords: m.Keywords,
 		RecordedAt: stamp(m.RecordedAt), ValidFrom: stamp(m.ValidFrom), ValidTo: stamp(m.ValidTo),
 		Status: statuses[m.Status], Version: uint32(max(m.Version, 0)), //nolint:gosec // versions are small and not negative
 		PredecessorIds: m.Predecessors, LinkedIds: m.Links, SourceTurnIds: m.Sources, SessionId: m.SessionID,

@@ -20,8 +20,8 @@ type Evidence struct {
 	Kept bool
 	// Pending says that the turn waits in working memory for consolidation.
 	Pending bool
-	// Memories are the memories made from the turn, in every state. For an expected text they are the memories that
-	// contain it.
+	// Memories are the entries made from the turn, in every state and tier. For an expected text they are the entries
+	// that contain it.
 	Memories []Memory
 	// Silent counts the memories made from the turn without the expected text. It is used only for an expected
 	// text.
@@ -40,10 +40,12 @@ type Evidence struct {
 	Verdict Verdict
 }
 
-// Memory describes how far a memory came in a recall.
+// Memory describes how far an entry came in a recall.
 type Memory struct {
-	// ID is the id of the memory.
+	// ID is the id of the entry.
 	ID string
+	// Tier is the tier of the entry.
+	Tier memory.Tier
 	// Status says whether the memory holds.
 	Status memory.Status
 	// Retrieved is its rank in retrieval, from 1. It is 0 for a memory that was not retrieved.
@@ -92,6 +94,9 @@ func Diagnose(e Evidence) Finding {
 	}
 	f.Stage = e.stage(f)
 	f.Reason = e.reason(f)
+	if f.Stage != Answered && e.talkAlone() {
+		f.Reason += "; it is kept as talk, and no memory was made of it"
+	}
 	return f
 }
 
@@ -140,6 +145,19 @@ func (e Evidence) count(is func(Memory) bool) int {
 	return n
 }
 
+// talkAlone reports whether all entries of the evidence are talk.
+func (e Evidence) talkAlone() bool {
+	return len(e.Memories) > 0 && !e.has(func(m Memory) bool { return m.Tier != memory.TierTalk })
+}
+
+// noun names the entries of the evidence.
+func (e Evidence) noun() string {
+	if e.talkAlone() {
+		return "pieces of talk"
+	}
+	return "memories"
+}
+
 func (e Evidence) reason(f Finding) string {
 	switch f.Stage {
 	case NotIngested:
@@ -162,16 +180,16 @@ func (e Evidence) reason(f Finding) string {
 	case LostInUpdate:
 		in := func(s memory.Status) int { return e.count(func(m Memory) bool { return m.Status == s }) }
 		if n := in(memory.StatusQuarantined); n > 0 {
-			return fmt.Sprintf("of the memories that tell it (%d) %d are quarantined, and none is active", len(e.Memories), n)
+			return fmt.Sprintf("of the %s that tell it (%d) %d are quarantined, and none is active", e.noun(), len(e.Memories), n)
 		}
-		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted",
-			len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
+		return fmt.Sprintf("the %s that tell it (%d) no longer hold: %d superseded, %d retracted",
+			e.noun(), len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
 	case NotRetrieved:
 		if n := e.count(func(m Memory) bool { return m.Unmatched }); n > 0 {
-			return fmt.Sprintf("of the memories that tell it (%d) the recall's filter leaves out %d, and none is among the %d candidates",
-				len(e.Memories), n, e.Candidates)
+			return fmt.Sprintf("of the %s that tell it (%d) the recall's filter leaves out %d, and none is among the %d candidates",
+				e.noun(), len(e.Memories), n, e.Candidates)
 		}
-		return fmt.Sprintf("none of the memories that tell it (%d) is among the %d candidates", len(e.Memories), e.Candidates)
+		return fmt.Sprintf("none of the %s that tell it (%d) is among the %d candidates", e.noun(), len(e.Memories), e.Candidates)
 	case CutByReranker:
 		return fmt.Sprintf("retrieved at place %d of %d, and not among the %d that were ranked first", f.Retrieved, e.Candidates, e.Places)
 	case LeftOutOfProfile:

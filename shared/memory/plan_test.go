@@ -131,7 +131,7 @@ func TestPlanQuarantineAndRelease(t *testing.T) {
 	if !reflect.DeepEqual(w, memory.Write{Release: want}) {
 		t.Errorf("a release gives %+v, want %+v", w, want)
 	}
-	if got := memory.Changes(ana, []memory.Operation{releasing}); len(got) != 1 || got[0].MemoryID != "m1" || len(got[0].Closed) != 0 {
+	if got := memory.Changes(ana, []memory.Operation{releasing}, nil); len(got) != 1 || got[0].MemoryID != "m1" || len(got[0].Closed) != 0 {
 		t.Errorf("a release is announced as %+v", got)
 	}
 	w = plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, held)
@@ -309,5 +309,22 @@ func TestANewVersionHasTheTierOfItsOperation(t *testing.T) {
 	}
 	if memory.Tier("memories").Valid() || !memory.TierTalk.Valid() || !memory.TierMemory.Valid() {
 		t.Error("want talk and memory as the only valid tiers")
+	}
+}
+
+func TestAChangeIsTalkIfAllItsEntriesAre(t *testing.T) {
+	talk, said := fresh("n1"), stored("m1", 1)
+	talk.Tier, said.Tier = memory.TierTalk, memory.TierTalk
+	later := fresh("n2")
+	later.Tier = memory.TierTalk
+	ops := []memory.Operation{
+		op(memory.OpAdd, talk), op(memory.OpUpdate, later, "n1"), op(memory.OpDelete, nil, "m1"), op(memory.OpAdd, fresh("n3")),
+		op(memory.OpMerge, fresh("n4"), "n2"), op(memory.OpDelete, nil, "m2"), op(memory.OpRelease, nil, "m1"),
+	}
+	want := []memory.Tier{memory.TierTalk, memory.TierTalk, memory.TierTalk, "", "", "", memory.TierTalk}
+	for i, c := range memory.Changes(ana, ops, []memory.Memory{said, stored("m2", 1)}) {
+		if c.Tier != want[i] {
+			t.Errorf("operation %d, %s: got the tier %q, want %q", i, c.Kind, c.Tier, want[i])
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // Client holds the public RPCs with one API key.
@@ -134,7 +135,7 @@ func (s *System) Memories(tb testing.TB, tenant, user string) []*mnemev1.Memory 
 	var out []*mnemev1.Memory
 	for token := ""; ; {
 		res, err := s.Client(tenant).
-			ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, PageToken: token}))
+			ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, PageToken: token, Tiers: contract.TiersOf("all")}))
 		if err != nil {
 			tb.Fatalf("list memories of %q: %v", user, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -30,7 +31,7 @@ func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.
 		users[s.User] = true
 	}
 	for user := range users {
-		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000}))
+		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, Tiers: contract.TiersOf("all")}))
 		if err != nil {
 			return nil, fmt.Errorf("list memories: %w", err)
 		}

@@ -226,7 +226,7 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 			write.Retire = append(write.Retire, id)
 		}
 	}
-	changes := append(memory.Changes(scope, v.Operations), memory.CoreChanges(scope, write.Core, v.Core)...)
+	changes := append(memory.Changes(scope, v.Operations, in.Neighbourhood.Pool), memory.CoreChanges(scope, write.Core, v.Core)...)
 	return Decided{Write: write, Changes: changes, Passing: v.Passing, Failed: v.Failed}, nil
 }
 

@@ -45,7 +45,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	if err := a.Window.Retire(ctx, in.Scope, m.Sources); err != nil {
 		return classify(fmt.Errorf("retire from window: %w", err))
 	}
-	changes := memory.Changes(in.Scope, []memory.Operation{op})
+	changes := memory.Changes(in.Scope, []memory.Operation{op}, []memory.Memory{m})
 	cut, err := a.cutCore(ctx, in, m)
 	if err != nil {
 		return classify(fmt.Errorf("cut core block: %w", err))
@@ -83,7 +83,7 @@ func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memo
 	if err != nil {
 		return fmt.Errorf("keep core block: %w", err)
 	}
-	changes := append(memory.Changes(in.Scope, []memory.Operation{op}), kept...)
+	changes := append(memory.Changes(in.Scope, []memory.Operation{op}, []memory.Memory{m}), kept...)
 	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
 		return fmt.Errorf("announce changes: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -16,14 +17,14 @@ import (
 )
 
 func (c commands) memories() *cobra.Command {
-	var user, chosen string
+	var user, chosen, tier string
 	var active, quarantined bool
 	cmd := &cobra.Command{
-		Use:   "memories --user USER [--active | --quarantined] [--filter JSON]",
+		Use:   "memories --user USER [--active | --quarantined] [--tier TIER] [--filter JSON]",
 		Short: "List the memories, core block and working window of a user",
 		Long: "memories lists the memories of a user with their speakers, the days of their source turns and the times of\n" +
-			"the described events. Then it prints the core block and the working window. With --quarantined or --filter\n" +
-			"it lists only memories:\n" +
+			"the described events. Then it prints the core block and the working window. With --quarantined, --tier or\n" +
+			"--filter it lists only memories:\n" +
 			"\n" +
 			`  mneme memories --user ana --filter '{"field":"metadata.project","equals":"x"}'`,
 		Args: command.Args(cobra.NoArgs),
@@ -31,7 +32,10 @@ func (c commands) memories() *cobra.Command {
 			if active && quarantined {
 				return command.Usage(errors.New("--active and --quarantined exclude each other: " + cmd.UseLine()))
 			}
-			req := &mnemev1.ListMemoriesRequest{UserId: user}
+			if !slices.Contains(contract.TierChoices(), tier) {
+				return command.Usage(fmt.Errorf("--tier is %q, want one of %q", tier, contract.TierChoices()))
+			}
+			req := &mnemev1.ListMemoriesRequest{UserId: user, Tiers: contract.TiersOf(tier)}
 			switch {
 			case quarantined:
 				req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}
@@ -47,13 +51,15 @@ func (c commands) memories() *cobra.Command {
 				return err
 			}
 			defer s.Close(cmd.Context())
-			return c.showMemories(cmd.Context(), s, req, quarantined || req.Filter != nil)
+			return c.showMemories(cmd.Context(), s, req, quarantined || cmd.Flags().Changed("tier") || req.Filter != nil)
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	cmd.Flags().BoolVar(&active, "active", false, "only active memories")
 	cmd.Flags().BoolVar(&quarantined, "quarantined", false,
 		"only memories in quarantine, with the reason: recall hides them as suspected attacks")
+	cmd.Flags().StringVar(&tier, "tier", contract.TierChoices()[0],
+		"memory: statements worth writing down; talk: parts of turns that are only searchable; all: both")
 	FilterFlag(cmd, &chosen)
 	command.Require(cmd, "user")
 	return cmd
@@ -137,7 +143,7 @@ func All(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesReque
 // IsUnknown reports whether a user has no memories, no turns in working memory and no core block. It is false for a
 // key that may not list them.
 func IsUnknown(ctx context.Context, s *console.Session, user string) (bool, error) {
-	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1}))
+	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1, Tiers: contract.TiersOf("all")}))
 	if connect.CodeOf(err) == connect.CodePermissionDenied {
 		return false, nil
 	}

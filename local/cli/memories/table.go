@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/local/cli/console"
 	"github.com/mneme-memory/mneme/local/command"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // PrintMemories prints entries as a table.
@@ -50,8 +51,11 @@ func StatusName(s mnemev1.Status) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
 }
 
-// state is an entry's state, with the reason of a quarantine.
+// state is an entry's state, with the reason of a quarantine and the tier of talk.
 func state(m *mnemev1.Memory) string {
+	if tier := contract.TierName(m); tier != "" {
+		return tier + ", " + StatusName(m.GetStatus())
+	}
 	if m.GetStatus() == mnemev1.Status_STATUS_QUARANTINED {
 		return "quarantined: " + command.Printable(m.GetQuarantine())
 	}

@@ -811,7 +811,9 @@ type MemoryChange struct {
 	// The entries that the operation closed (superseded or retracted).
 	ClosedIds []string `protobuf:"bytes,7,rep,name=closed_ids,json=closedIds,proto3" json:"closed_ids,omitempty"`
 	// The time of the write to the bank.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
+	// TIER_TALK if all entries of the change are talk. Streams and webhooks omit such a change.
+	Tier          Tier `protobuf:"varint,9,opt,name=tier,proto3,enum=mneme.v1.Tier" json:"tier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +902,13 @@ func (x *MemoryChange) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *MemoryChange) GetTier() Tier {
+	if x != nil {
+		return x.Tier
+	}
+	return Tier_TIER_UNSPECIFIED
 }
 
 // Feedback is published on `mneme.feedback`. It lists the shown memories that an answer cited.
@@ -1288,7 +1297,7 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\asalient\x18\x05 \x01(\bH\x00R\asalient\x88\x01\x01\x12*\n" +
 	"\x04mode\x18\x06 \x01(\x0e2\x16.mneme.v1.SaliencyModeR\x04modeB\n" +
 	"\n" +
-	"\b_salient\"\xa5\x02\n" +
+	"\b_salient\"\xc9\x02\n" +
 	"\fMemoryChange\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -1298,7 +1307,8 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\tmemory_id\x18\x06 \x01(\tR\bmemoryId\x12\x1d\n" +
 	"\n" +
 	"closed_ids\x18\a \x03(\tR\tclosedIds\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xbb\x02\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\"\n" +
+	"\x04tier\x18\t \x01(\x0e2\x0e.mneme.v1.TierR\x04tier\"\xbb\x02\n" +
 	"\bFeedback\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -1371,6 +1381,7 @@ var file_mneme_v1_events_proto_goTypes = []any{
 	(*Turn)(nil),                  // 14: mneme.v1.Turn
 	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 	(Operation)(0),                // 16: mneme.v1.Operation
+	(Tier)(0),                     // 17: mneme.v1.Tier
 }
 var file_mneme_v1_events_proto_depIdxs = []int32{
 	13, // 0: mneme.v1.SessionEvent.idle_after:type_name -> google.protobuf.Duration
@@ -1393,15 +1404,16 @@ var file_mneme_v1_events_proto_depIdxs = []int32{
 	0,  // 17: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
 	16, // 18: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
 	15, // 19: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	15, // 20: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	1,  // 21: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
-	12, // 22: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	15, // 23: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 20: mneme.v1.MemoryChange.tier:type_name -> mneme.v1.Tier
+	15, // 21: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	1,  // 22: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
+	12, // 23: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	15, // 24: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }

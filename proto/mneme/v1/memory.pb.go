@@ -202,6 +202,59 @@ func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
+// Tier separates memories from the rest of the talk.
+type Tier int32
+
+const (
+	// Unspecified.
+	Tier_TIER_UNSPECIFIED Tier = 0
+	// A memory: a reader would write it down.
+	Tier_TIER_MEMORY Tier = 1
+	// Talk: a part of a turn that is only searchable. It is not a memory in lists, counts and events.
+	Tier_TIER_TALK Tier = 2
+)
+
+// Enum value maps for Tier.
+var (
+	Tier_name = map[int32]string{
+		0: "TIER_UNSPECIFIED",
+		1: "TIER_MEMORY",
+		2: "TIER_TALK",
+	}
+	Tier_value = map[string]int32{
+		"TIER_UNSPECIFIED": 0,
+		"TIER_MEMORY":      1,
+		"TIER_TALK":        2,
+	}
+)
+
+func (x Tier) Enum() *Tier {
+	p := new(Tier)
+	*p = x
+	return p
+}
+
+func (x Tier) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Tier) Descriptor() protoreflect.EnumDescriptor {
+	return file_mneme_v1_memory_proto_enumTypes[3].Descriptor()
+}
+
+func (Tier) Type() protoreflect.EnumType {
+	return &file_mneme_v1_memory_proto_enumTypes[3]
+}
+
+func (x Tier) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Tier.Descriptor instead.
+func (Tier) EnumDescriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{3}
+}
+
 // Operation is the effect of a decision on the bank.
 type Operation int32
 
@@ -271,11 +324,11 @@ func (x Operation) String() string {
 }
 
 func (Operation) Descriptor() protoreflect.EnumDescriptor {
-	return file_mneme_v1_memory_proto_enumTypes[3].Descriptor()
+	return file_mneme_v1_memory_proto_enumTypes[4].Descriptor()
 }
 
 func (Operation) Type() protoreflect.EnumType {
-	return &file_mneme_v1_memory_proto_enumTypes[3]
+	return &file_mneme_v1_memory_proto_enumTypes[4]
 }
 
 func (x Operation) Number() protoreflect.EnumNumber {
@@ -284,7 +337,7 @@ func (x Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Operation.Descriptor instead.
 func (Operation) EnumDescriptor() ([]byte, []int) {
-	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{3}
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
 // Precision is how exactly a time is known.
@@ -328,11 +381,11 @@ func (x Precision) String() string {
 }
 
 func (Precision) Descriptor() protoreflect.EnumDescriptor {
-	return file_mneme_v1_memory_proto_enumTypes[4].Descriptor()
+	return file_mneme_v1_memory_proto_enumTypes[5].Descriptor()
 }
 
 func (Precision) Type() protoreflect.EnumType {
-	return &file_mneme_v1_memory_proto_enumTypes[4]
+	return &file_mneme_v1_memory_proto_enumTypes[5]
 }
 
 func (x Precision) Number() protoreflect.EnumNumber {
@@ -341,7 +394,7 @@ func (x Precision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Precision.Descriptor instead.
 func (Precision) EnumDescriptor() ([]byte, []int) {
-	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{4}
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{5}
 }
 
 // Turn is one utterance of a session.
@@ -770,7 +823,9 @@ type Memory struct {
 	// The run of the turns, or empty.
 	RunId string `protobuf:"bytes,26,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Another identifier of the entry, from UpdateMemory on it or on an earlier version, or empty.
-	AliasOf       string `protobuf:"bytes,27,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
+	AliasOf string `protobuf:"bytes,27,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
+	// The tier of the entry. A recall may show both tiers.
+	Tier          Tier `protobuf:"varint,28,opt,name=tier,proto3,enum=mneme.v1.Tier" json:"tier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -992,6 +1047,13 @@ func (x *Memory) GetAliasOf() string {
 		return x.AliasOf
 	}
 	return ""
+}
+
+func (x *Memory) GetTier() Tier {
+	if x != nil {
+		return x.Tier
+	}
+	return Tier_TIER_UNSPECIFIED
 }
 
 // Filter chooses memories.
@@ -1422,7 +1484,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
 	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\x12(\n" +
-	"\x05lines\x18\a \x03(\v2\x12.mneme.v1.CoreLineR\x05lines\"\xa8\a\n" +
+	"\x05lines\x18\a \x03(\v2\x12.mneme.v1.CoreLineR\x05lines\"\xcc\a\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -1458,7 +1520,8 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\bagent_id\x18\x18 \x01(\tR\aagentId\x12\x15\n" +
 	"\x06app_id\x18\x19 \x01(\tR\x05appId\x12\x15\n" +
 	"\x06run_id\x18\x1a \x01(\tR\x05runId\x12\x19\n" +
-	"\balias_of\x18\x1b \x01(\tR\aaliasOf\"\xb9\x01\n" +
+	"\balias_of\x18\x1b \x01(\tR\aaliasOf\x12\"\n" +
+	"\x04tier\x18\x1c \x01(\x0e2\x0e.mneme.v1.TierR\x04tier\"\xb9\x01\n" +
 	"\x06Filter\x12%\n" +
 	"\x03and\x18\x01 \x01(\v2\x11.mneme.v1.FiltersH\x00R\x03and\x12#\n" +
 	"\x02or\x18\x02 \x01(\v2\x11.mneme.v1.FiltersH\x00R\x02or\x12$\n" +
@@ -1496,7 +1559,11 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\rSTATUS_ACTIVE\x10\x01\x12\x15\n" +
 	"\x11STATUS_SUPERSEDED\x10\x02\x12\x14\n" +
 	"\x10STATUS_RETRACTED\x10\x03\x12\x16\n" +
-	"\x12STATUS_QUARANTINED\x10\x04*\xfe\x01\n" +
+	"\x12STATUS_QUARANTINED\x10\x04*<\n" +
+	"\x04Tier\x12\x14\n" +
+	"\x10TIER_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vTIER_MEMORY\x10\x01\x12\r\n" +
+	"\tTIER_TALK\x10\x02*\xfe\x01\n" +
 	"\tOperation\x12\x19\n" +
 	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rOPERATION_ADD\x10\x01\x12\x14\n" +
@@ -1528,62 +1595,64 @@ func file_mneme_v1_memory_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_memory_proto_rawDescData
 }
 
-var file_mneme_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_mneme_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_mneme_v1_memory_proto_goTypes = []any{
 	(Role)(0),                     // 0: mneme.v1.Role
 	(Kind)(0),                     // 1: mneme.v1.Kind
 	(Status)(0),                   // 2: mneme.v1.Status
-	(Operation)(0),                // 3: mneme.v1.Operation
-	(Precision)(0),                // 4: mneme.v1.Precision
-	(*Turn)(nil),                  // 5: mneme.v1.Turn
-	(*EventTime)(nil),             // 6: mneme.v1.EventTime
-	(*CoreLine)(nil),              // 7: mneme.v1.CoreLine
-	(*CoreBlock)(nil),             // 8: mneme.v1.CoreBlock
-	(*Memory)(nil),                // 9: mneme.v1.Memory
-	(*Filter)(nil),                // 10: mneme.v1.Filter
-	(*Filters)(nil),               // 11: mneme.v1.Filters
-	(*Condition)(nil),             // 12: mneme.v1.Condition
-	(*Range)(nil),                 // 13: mneme.v1.Range
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
-	(*structpb.Value)(nil),        // 16: google.protobuf.Value
-	(*structpb.ListValue)(nil),    // 17: google.protobuf.ListValue
+	(Tier)(0),                     // 3: mneme.v1.Tier
+	(Operation)(0),                // 4: mneme.v1.Operation
+	(Precision)(0),                // 5: mneme.v1.Precision
+	(*Turn)(nil),                  // 6: mneme.v1.Turn
+	(*EventTime)(nil),             // 7: mneme.v1.EventTime
+	(*CoreLine)(nil),              // 8: mneme.v1.CoreLine
+	(*CoreBlock)(nil),             // 9: mneme.v1.CoreBlock
+	(*Memory)(nil),                // 10: mneme.v1.Memory
+	(*Filter)(nil),                // 11: mneme.v1.Filter
+	(*Filters)(nil),               // 12: mneme.v1.Filters
+	(*Condition)(nil),             // 13: mneme.v1.Condition
+	(*Range)(nil),                 // 14: mneme.v1.Range
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
+	(*structpb.Value)(nil),        // 17: google.protobuf.Value
+	(*structpb.ListValue)(nil),    // 18: google.protobuf.ListValue
 }
 var file_mneme_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: mneme.v1.Turn.role:type_name -> mneme.v1.Role
-	14, // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
-	15, // 2: mneme.v1.Turn.metadata:type_name -> google.protobuf.Struct
-	14, // 3: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
-	4,  // 4: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
-	14, // 5: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
-	14, // 6: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
-	7,  // 7: mneme.v1.CoreBlock.lines:type_name -> mneme.v1.CoreLine
+	15, // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
+	16, // 2: mneme.v1.Turn.metadata:type_name -> google.protobuf.Struct
+	15, // 3: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
+	5,  // 4: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
+	15, // 5: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
+	15, // 6: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: mneme.v1.CoreBlock.lines:type_name -> mneme.v1.CoreLine
 	1,  // 8: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
-	6,  // 9: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
-	14, // 10: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
-	14, // 11: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
-	14, // 12: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
+	7,  // 9: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
+	15, // 10: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
+	15, // 11: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
+	15, // 12: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
 	2,  // 13: mneme.v1.Memory.status:type_name -> mneme.v1.Status
-	15, // 14: mneme.v1.Memory.metadata:type_name -> google.protobuf.Struct
-	11, // 15: mneme.v1.Filter.and:type_name -> mneme.v1.Filters
-	11, // 16: mneme.v1.Filter.or:type_name -> mneme.v1.Filters
-	10, // 17: mneme.v1.Filter.not:type_name -> mneme.v1.Filter
-	12, // 18: mneme.v1.Filter.condition:type_name -> mneme.v1.Condition
-	10, // 19: mneme.v1.Filters.filters:type_name -> mneme.v1.Filter
-	16, // 20: mneme.v1.Condition.equals:type_name -> google.protobuf.Value
-	17, // 21: mneme.v1.Condition.in:type_name -> google.protobuf.ListValue
-	13, // 22: mneme.v1.Condition.range:type_name -> mneme.v1.Range
-	16, // 23: mneme.v1.Condition.contains:type_name -> google.protobuf.Value
-	16, // 24: mneme.v1.Range.gt:type_name -> google.protobuf.Value
-	16, // 25: mneme.v1.Range.gte:type_name -> google.protobuf.Value
-	16, // 26: mneme.v1.Range.lt:type_name -> google.protobuf.Value
-	16, // 27: mneme.v1.Range.lte:type_name -> google.protobuf.Value
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	16, // 14: mneme.v1.Memory.metadata:type_name -> google.protobuf.Struct
+	3,  // 15: mneme.v1.Memory.tier:type_name -> mneme.v1.Tier
+	12, // 16: mneme.v1.Filter.and:type_name -> mneme.v1.Filters
+	12, // 17: mneme.v1.Filter.or:type_name -> mneme.v1.Filters
+	11, // 18: mneme.v1.Filter.not:type_name -> mneme.v1.Filter
+	13, // 19: mneme.v1.Filter.condition:type_name -> mneme.v1.Condition
+	11, // 20: mneme.v1.Filters.filters:type_name -> mneme.v1.Filter
+	17, // 21: mneme.v1.Condition.equals:type_name -> google.protobuf.Value
+	18, // 22: mneme.v1.Condition.in:type_name -> google.protobuf.ListValue
+	14, // 23: mneme.v1.Condition.range:type_name -> mneme.v1.Range
+	17, // 24: mneme.v1.Condition.contains:type_name -> google.protobuf.Value
+	17, // 25: mneme.v1.Range.gt:type_name -> google.protobuf.Value
+	17, // 26: mneme.v1.Range.gte:type_name -> google.protobuf.Value
+	17, // 27: mneme.v1.Range.lt:type_name -> google.protobuf.Value
+	17, // 28: mneme.v1.Range.lte:type_name -> google.protobuf.Value
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_memory_proto_init() }
@@ -1609,7 +1678,7 @@ func file_mneme_v1_memory_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_memory_proto_rawDesc), len(file_mneme_v1_memory_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

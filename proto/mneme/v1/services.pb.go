@@ -32,7 +32,7 @@ const (
 	TurnState_TURN_STATE_PENDING TurnState = 1
 	// The saliency filter dropped it.
 	TurnState_TURN_STATE_DROPPED TurnState = 2
-	// It is stored as dialogue, and no memory was made of it.
+	// It is stored as dialogue or talk, and no memory was made of it.
 	TurnState_TURN_STATE_KEPT TurnState = 3
 	// Memories were made of it.
 	TurnState_TURN_STATE_REMEMBERED TurnState = 4
@@ -1131,7 +1131,9 @@ type ListMemoriesRequest struct {
 	// Matching entries only.
 	Filter *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Asks for ListMemoriesResponse.total.
-	WithTotal     bool `protobuf:"varint,6,opt,name=with_total,json=withTotal,proto3" json:"with_total,omitempty"`
+	WithTotal bool `protobuf:"varint,6,opt,name=with_total,json=withTotal,proto3" json:"with_total,omitempty"`
+	// Entries of these tiers only. An empty list means memories.
+	Tiers         []Tier `protobuf:"varint,7,rep,packed,name=tiers,proto3,enum=mneme.v1.Tier" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1208,6 +1210,13 @@ func (x *ListMemoriesRequest) GetWithTotal() bool {
 	return false
 }
 
+func (x *ListMemoriesRequest) GetTiers() []Tier {
+	if x != nil {
+		return x.Tiers
+	}
+	return nil
+}
+
 // ListMemoriesResponse is a page of entries.
 type ListMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1215,7 +1224,7 @@ type ListMemoriesResponse struct {
 	Memories []*Memory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// Token of the next page. It is empty on the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// How many entries have the states and match the filter, on all pages. It is 0 unless requested.
+	// How many entries have the states and tiers and match the filter, on all pages. It is 0 unless requested.
 	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1934,7 +1943,9 @@ type TurnStatus struct {
 	// The memories made of it, in every state.
 	MemoryIds []string `protobuf:"bytes,3,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
 	// The filter's decision, if known.
-	Saliency      *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
+	Saliency *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
+	// The talk made of it, in every state. A turn with talk alone has the state TURN_STATE_KEPT.
+	TalkIds       []string `protobuf:"bytes,5,rep,name=talk_ids,json=talkIds,proto3" json:"talk_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1993,6 +2004,13 @@ func (x *TurnStatus) GetMemoryIds() []string {
 func (x *TurnStatus) GetSaliency() *SaliencyDecision {
 	if x != nil {
 		return x.Saliency
+	}
+	return nil
+}
+
+func (x *TurnStatus) GetTalkIds() []string {
+	if x != nil {
+		return x.TalkIds
 	}
 	return nil
 }
@@ -4505,7 +4523,7 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x17ReportCitationsResponse\"\x16\n" +
 	"\x14CountMemoriesRequest\"3\n" +
 	"\x15CountMemoriesResponse\x12\x1a\n" +
-	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\xe1\x01\n" +
+	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\x87\x02\n" +
 	"\x13ListMemoriesRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\bstatuses\x18\x02 \x03(\x0e2\x10.mneme.v1.StatusR\bstatuses\x12\x1b\n" +
@@ -4514,7 +4532,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12(\n" +
 	"\x06filter\x18\x05 \x01(\v2\x10.mneme.v1.FilterR\x06filter\x12\x1d\n" +
 	"\n" +
-	"with_total\x18\x06 \x01(\bR\twithTotal\"\x82\x01\n" +
+	"with_total\x18\x06 \x01(\bR\twithTotal\x12$\n" +
+	"\x05tiers\x18\a \x03(\x0e2\x0e.mneme.v1.TierR\x05tiers\"\x82\x01\n" +
 	"\x14ListMemoriesResponse\x12,\n" +
 	"\bmemories\x18\x01 \x03(\v2\x10.mneme.v1.MemoryR\bmemories\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
@@ -4554,14 +4573,15 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\x12\"\n" +
 	"\x04turn\x18\x03 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\"@\n" +
 	"\x14UpdateMemoryResponse\x12(\n" +
-	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\xa7\x01\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\xc2\x01\n" +
 	"\n" +
 	"TurnStatus\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12)\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x13.mneme.v1.TurnStateR\x05state\x12\x1d\n" +
 	"\n" +
 	"memory_ids\x18\x03 \x03(\tR\tmemoryIds\x126\n" +
-	"\bsaliency\x18\x04 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bsaliency\"E\n" +
+	"\bsaliency\x18\x04 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bsaliency\x12\x19\n" +
+	"\btalk_ids\x18\x05 \x03(\tR\atalkIds\"E\n" +
 	"\x0fGetTurnsRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x19\n" +
 	"\bturn_ids\x18\x02 \x03(\tR\aturnIds\">\n" +
@@ -4883,10 +4903,11 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*Filter)(nil),                   // 71: mneme.v1.Filter
 	(*Memory)(nil),                   // 72: mneme.v1.Memory
 	(Status)(0),                      // 73: mneme.v1.Status
-	(*Turn)(nil),                     // 74: mneme.v1.Turn
-	(Kind)(0),                        // 75: mneme.v1.Kind
-	(*SaliencyDecision)(nil),         // 76: mneme.v1.SaliencyDecision
-	(*CoreBlock)(nil),                // 77: mneme.v1.CoreBlock
+	(Tier)(0),                        // 74: mneme.v1.Tier
+	(*Turn)(nil),                     // 75: mneme.v1.Turn
+	(Kind)(0),                        // 76: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 77: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 78: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
 	70, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
@@ -4900,104 +4921,105 @@ var file_mneme_v1_services_proto_depIdxs = []int32{
 	11, // 8: mneme.v1.AnswerResponse.cost:type_name -> mneme.v1.AnswerCost
 	73, // 9: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
 	71, // 10: mneme.v1.ListMemoriesRequest.filter:type_name -> mneme.v1.Filter
-	72, // 11: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	72, // 12: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	74, // 13: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	72, // 14: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	72, // 15: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	72, // 16: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	74, // 17: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
-	75, // 18: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
-	72, // 19: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
-	74, // 20: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
-	72, // 21: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
-	0,  // 22: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
-	76, // 23: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
-	30, // 24: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
-	74, // 25: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	1,  // 26: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	70, // 27: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	37, // 28: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	39, // 29: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	70, // 30: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	41, // 31: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	44, // 32: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	41, // 33: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	2,  // 34: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	70, // 35: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	51, // 36: mneme.v1.GetErasureResponse.remaining:type_name -> mneme.v1.StoreRemainder
-	70, // 37: mneme.v1.GetErasureResponse.started_at:type_name -> google.protobuf.Timestamp
-	70, // 38: mneme.v1.StoreRemainder.since:type_name -> google.protobuf.Timestamp
-	54, // 39: mneme.v1.ListErasuresResponse.erasures:type_name -> mneme.v1.RunningErasure
-	70, // 40: mneme.v1.RunningErasure.started_at:type_name -> google.protobuf.Timestamp
-	51, // 41: mneme.v1.RunningErasure.remaining:type_name -> mneme.v1.StoreRemainder
-	56, // 42: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	57, // 43: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	61, // 44: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	61, // 45: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	77, // 46: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 47: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	3,  // 48: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	3,  // 49: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	67, // 50: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	68, // 51: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	10, // 52: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	77, // 53: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 54: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	9,  // 55: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	12, // 56: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	16, // 57: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	18, // 58: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	20, // 59: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	22, // 60: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	24, // 61: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	26, // 62: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
-	28, // 63: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
-	31, // 64: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
-	33, // 65: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	35, // 66: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	14, // 67: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
-	64, // 68: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	47, // 69: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	49, // 70: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	52, // 71: mneme.v1.UserDataService.ListErasures:input_type -> mneme.v1.ListErasuresRequest
-	55, // 72: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	59, // 73: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	62, // 74: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	38, // 75: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	42, // 76: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	45, // 77: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	66, // 78: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	8,  // 79: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	10, // 80: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	13, // 81: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	17, // 82: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	19, // 83: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	21, // 84: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	23, // 85: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	25, // 86: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	27, // 87: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
-	29, // 88: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
-	32, // 89: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
-	34, // 90: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	36, // 91: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	15, // 92: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
-	65, // 93: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	48, // 94: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	50, // 95: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	53, // 96: mneme.v1.UserDataService.ListErasures:output_type -> mneme.v1.ListErasuresResponse
-	58, // 97: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	60, // 98: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	63, // 99: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	40, // 100: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	43, // 101: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	46, // 102: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	69, // 103: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	79, // [79:104] is the sub-list for method output_type
-	54, // [54:79] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	74, // 11: mneme.v1.ListMemoriesRequest.tiers:type_name -> mneme.v1.Tier
+	72, // 12: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	72, // 13: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	75, // 14: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	72, // 15: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	72, // 16: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	72, // 17: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	75, // 18: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	76, // 19: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	72, // 20: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	75, // 21: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	72, // 22: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	0,  // 23: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
+	77, // 24: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	30, // 25: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
+	75, // 26: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	1,  // 27: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	70, // 28: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	37, // 29: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	39, // 30: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	70, // 31: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	41, // 32: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	44, // 33: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	41, // 34: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	2,  // 35: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	70, // 36: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	51, // 37: mneme.v1.GetErasureResponse.remaining:type_name -> mneme.v1.StoreRemainder
+	70, // 38: mneme.v1.GetErasureResponse.started_at:type_name -> google.protobuf.Timestamp
+	70, // 39: mneme.v1.StoreRemainder.since:type_name -> google.protobuf.Timestamp
+	54, // 40: mneme.v1.ListErasuresResponse.erasures:type_name -> mneme.v1.RunningErasure
+	70, // 41: mneme.v1.RunningErasure.started_at:type_name -> google.protobuf.Timestamp
+	51, // 42: mneme.v1.RunningErasure.remaining:type_name -> mneme.v1.StoreRemainder
+	56, // 43: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	57, // 44: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	61, // 45: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	61, // 46: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	78, // 47: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 48: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	3,  // 49: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	3,  // 50: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	67, // 51: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	68, // 52: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	10, // 53: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	78, // 54: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 55: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	9,  // 56: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	12, // 57: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	16, // 58: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	18, // 59: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	20, // 60: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	22, // 61: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	24, // 62: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	26, // 63: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	28, // 64: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	31, // 65: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	33, // 66: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	35, // 67: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	14, // 68: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
+	64, // 69: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	47, // 70: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	49, // 71: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	52, // 72: mneme.v1.UserDataService.ListErasures:input_type -> mneme.v1.ListErasuresRequest
+	55, // 73: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	59, // 74: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	62, // 75: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	38, // 76: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	42, // 77: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	45, // 78: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	66, // 79: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 80: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 81: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	13, // 82: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	17, // 83: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	19, // 84: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	21, // 85: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	23, // 86: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	25, // 87: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	27, // 88: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	29, // 89: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	32, // 90: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	34, // 91: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	36, // 92: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	15, // 93: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
+	65, // 94: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	48, // 95: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	50, // 96: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	53, // 97: mneme.v1.UserDataService.ListErasures:output_type -> mneme.v1.ListErasuresResponse
+	58, // 98: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	60, // 99: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	63, // 100: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	40, // 101: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	43, // 102: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	46, // 103: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	69, // 104: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	80, // [80:105] is the sub-list for method output_type
+	55, // [55:80] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }

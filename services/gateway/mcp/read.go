@@ -12,6 +12,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -31,6 +32,7 @@ func statusNames() []string { return slices.Sorted(maps.Keys(statuses())) }
 type listInput struct {
 	UserID    string          `json:"user_id"`
 	Statuses  []string        `json:"statuses"`
+	Tier      string          `json:"tier"`
 	PageSize  *int            `json:"page_size"`
 	PageToken string          `json:"page_token"`
 	Filter    json.RawMessage `json:"filter"`
@@ -45,6 +47,11 @@ func (in listInput) check() error {
 	}
 	for i, name := range in.Statuses {
 		if err := oneOf(fmt.Sprintf("statuses[%d]", i), name, statusNames()...); err != nil {
+			return err
+		}
+	}
+	if in.Tier != "" {
+		if err := oneOf("tier", in.Tier, contract.TierChoices()...); err != nil {
 			return err
 		}
 	}
@@ -107,6 +114,8 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 		input: object(userID(),
 			list("statuses", "Memories of these states only; without it the valid ones (active).", len(statuses()),
 				schema{"type": "string", "enum": statusNames()}),
+			word("tier", "memory: what a reader would write down; talk: parts of turns that are only searchable; all: both. Default: memory.",
+				contract.TierChoices()...),
 			number("page_size", "Number of memories in a page.", 1, maxPage, defaultPage),
 			text("page_token", "The next_page_token of the previous page. Omit it for the first page.", maxTokenBytes), filterProperty()),
 	}, s.list)
@@ -131,7 +140,7 @@ func (s *server) list(ctx context.Context, in listInput) (out listOutput, _ stri
 	if err != nil {
 		return out, "", err
 	}
-	req := &mnemev1.ListMemoriesRequest{UserId: user, PageToken: in.PageToken}
+	req := &mnemev1.ListMemoriesRequest{UserId: user, PageToken: in.PageToken, Tiers: contract.TiersOf(in.Tier)}
 	if req.Filter, err = filterOf(in.Filter); err != nil {
 		return out, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // good are arguments that each tool takes, for a key for all users.
@@ -234,13 +235,14 @@ func TestListsShowWhatHoldsUnlessTold(t *testing.T) {
 	s := g.session(t, keyOfAll)
 	call(t, s, "get_memories", object{"user_id": "ines"})
 	req := last[mnemev1.ListMemoriesRequest](t, g.behind)
-	if !slices.Equal(req.GetStatuses(), []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}) {
+	if !slices.Equal(req.GetStatuses(), []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}) ||
+		!slices.Equal(req.GetTiers(), contract.TiersOf("memory")) {
 		t.Errorf("asked %v", req)
 	}
 	res := call(t, s, "get_memories",
-		object{"user_id": "ines", "statuses": []string{"superseded", "quarantined"}, "page_size": 7, "page_token": "x"})
+		object{"user_id": "ines", "statuses": []string{"superseded", "quarantined"}, "tier": "all", "page_size": 7, "page_token": "x"})
 	req = last[mnemev1.ListMemoriesRequest](t, g.behind)
-	if len(req.GetStatuses()) != 2 || req.GetPageSize() != 7 || req.GetPageToken() != "x" {
+	if len(req.GetStatuses()) != 2 || !slices.Equal(req.GetTiers(), contract.TiersOf("all")) || req.GetPageSize() != 7 || req.GetPageToken() != "x" {
 		t.Errorf("asked %v", req)
 	}
 	if out := structure[struct {

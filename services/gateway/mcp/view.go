@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // memoryView is an entry as clients see it. Times are in UTC, after RFC 3339.
@@ -15,6 +16,7 @@ type memoryView struct {
 	ID      string `json:"id"`
 	Content string `json:"content"`
 	Speaker string `json:"speaker,omitempty" jsonschema:"who said the content, where it is a quotation"`
+	Tier    string `json:"tier,omitempty" jsonschema:"talk for a part of a turn that is only searchable; absent for a memory"`
 	Kind    string `json:"kind" jsonschema:"fact, preference, episodic, semantic or procedural"`
 	Topic   string `json:"topic,omitempty"`
 	Status  string `json:"status" jsonschema:"active: it holds; superseded: a newer one holds; retracted; quarantined: not recalled"`
@@ -34,7 +36,7 @@ type memoryView struct {
 
 func viewOf(m *mnemev1.Memory) memoryView {
 	return memoryView{
-		ID: m.GetId(), Content: m.GetContent(), Speaker: m.GetSpeaker(), Kind: nameOf(m.GetKind(), "KIND_"), Topic: m.GetTopic(),
+		ID: m.GetId(), Content: m.GetContent(), Speaker: m.GetSpeaker(), Tier: contract.TierName(m), Kind: nameOf(m.GetKind(), "KIND_"), Topic: m.GetTopic(),
 		Status: nameOf(m.GetStatus(), "STATUS_"), Happened: happened(m.GetEventTime()), SaidAt: stamp(m.GetValidFrom()),
 		HeldUntil: stamp(m.GetValidTo()), RecordedAt: stamp(m.GetRecordedAt()), Version: m.GetVersion(),
 		Predecessors: m.GetPredecessorIds(), Linked: m.GetLinkedIds(), Turns: m.GetSourceTurnIds(), Session: m.GetSessionId(),

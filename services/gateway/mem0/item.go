@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // defaultSession is the session of turns without a run_id.
@@ -21,6 +22,8 @@ const defaultSession = "mem0"
 type item struct {
 	ID     string `json:"id"`
 	Memory string `json:"memory"`
+	// Tier is "talk" for a part of a turn that is only searchable. It is absent for a memory.
+	Tier string `json:"tier,omitempty"`
 	// Hash is the same for the same text.
 	Hash    string  `json:"hash"`
 	UserID  *string `json:"user_id"`
@@ -54,7 +57,7 @@ const (
 func itemOf(user string, m *mnemev1.Memory) *item {
 	sum := sha256.Sum256([]byte(m.GetContent()))
 	out := &item{
-		ID: m.GetId(), VersionID: m.GetId(), Version: m.GetVersion(), Memory: m.GetContent(),
+		ID: m.GetId(), VersionID: m.GetId(), Version: m.GetVersion(), Memory: m.GetContent(), Tier: contract.TierName(m),
 		Hash: hex.EncodeToString(sum[:16]), Metadata: map[string]any{}, Categories: categoriesOf(m),
 		created: createdAt(m), UpdatedAt: stamp(timeOf(m.GetRecordedAt())),
 		AgentID: optional(m.GetAgentId()), AppID: optional(m.GetAppId()), RunID: optional(m.GetRunId()),

@@ -21,6 +21,7 @@ const verbatimSession = "verbatim"
 type listMemories struct {
 	User   userID     `path:"user"`
 	Status []string   `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only. Repeat the parameter for several states. Default: all states."`
+	Tier   string     `query:"tier" enum:"memory,talk,all" default:"memory" doc:"memory: what a reader would write down. talk: parts of turns that are only searchable. all: both tiers."`
 	Limit  int        `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of memories."`
 	Cursor cursor     `query:"cursor"`
 	Filter filterText `query:"filter"`
@@ -116,7 +117,7 @@ func (a *API) memories() {
 	matched := []conditionalScope{{If: "with `If-Match`", Scope: access.Read}}
 	register(a, operation{
 		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		summary: "List memories", description: "Lists a user's memories, oldest first.",
+		summary: "List memories", description: "Lists a user's memories, oldest first. Talk, the parts of turns that are only searchable, is left out unless `tier` requests it.",
 	}, a.listMemories)
 	register(a, operation{
 		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true, status: http.StatusCreated,
@@ -160,7 +161,7 @@ func (a *API) memories() {
 }
 
 func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
-	which := append([]string{string(in.User), string(in.Filter)}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
+	which := append([]string{string(in.User), string(in.Filter), in.Tier}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
 	all := listOf(ctx, "memories", which...)
 	token, err := all.place(in.Cursor)
 	if err != nil {
@@ -171,7 +172,7 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 		return nil, err
 	}
 	size := uint32(in.Limit) //nolint:gosec // checked
-	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token), Filter: filter}
+	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token), Filter: filter, Tiers: contract.TiersOf(in.Tier)}
 	for _, s := range in.Status {
 		req.Statuses = append(req.Statuses, mnemev1.Status(mnemev1.Status_value["STATUS_"+strings.ToUpper(s)]))
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
@@ -28,6 +30,17 @@ func TestMemoriesAreListedInPages(t *testing.T) {
 	if asked := g.behind.asked.(*mnemev1.ListMemoriesRequest); asked.GetPageSize() != 100 || asked.GetUserId() != "ines" {
 		t.Errorf("asked for %v", asked)
 	}
+	g.behind.memories[0].Tier = mnemev1.Tier_TIER_TALK
+	for query, want := range map[string][]mnemev1.Tier{
+		"": contract.TiersOf("memory"), "?tier=memory": contract.TiersOf("memory"), "?tier=talk": contract.TiersOf("talk"),
+		"?tier=all": contract.TiersOf("all"),
+	} {
+		g.call(http.MethodGet, ines+"/memories"+query, "").expect(t, 200, map[string]any{"memories.0.tier": "talk", "memories.1.tier": nil})
+		if asked := g.behind.asked.(*mnemev1.ListMemoriesRequest); !slices.Equal(asked.GetTiers(), want) {
+			t.Errorf("%q: asked for %v, want %v", query, asked.GetTiers(), want)
+		}
+	}
+	g.call(http.MethodGet, ines+"/memories?tier=memories", "").expect(t, 400, map[string]any{"errors.0.field": "tier", "errors.0.location": "query"})
 }
 
 func TestACursorIsOfTheListThatItWasMadeFor(t *testing.T) {

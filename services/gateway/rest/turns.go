@@ -151,8 +151,9 @@ type turnRequest struct {
 // TurnStatus is the status of a turn.
 type TurnStatus struct {
 	ID         string      `json:"id"`
-	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: waits for processing. remembered: became memories. kept: stored as dialogue, without a memory. dropped: not worth remembering. dead_letter: cannot be processed."`
+	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: waits for processing. remembered: became memories. kept: stored as dialogue or talk, without a memory. dropped: not worth remembering. dead_letter: cannot be processed."`
 	MemoryIDs  []string    `json:"memory_ids,omitempty" nullable:"false" doc:"The memories from this turn, in every state."`
+	TalkIDs    []string    `json:"talk_ids,omitempty" nullable:"false" doc:"The talk from this turn, in every state. Talk is only searchable."`
 	Saliency   *Saliency   `json:"saliency,omitempty" doc:"The saliency score."`
 	DeadLetter *DeadLetter `json:"dead_letter,omitempty" doc:"The reason of the failure."`
 }
@@ -331,7 +332,7 @@ func (a *API) getTurn(ctx context.Context, in *turnRequest) (*turnStatus, error)
 	}
 	out := &turnStatus{TurnStatus{ID: id}}
 	for _, t := range res.Msg.GetTurns() {
-		out.Body.MemoryIDs, out.Body.Status = t.GetMemoryIds(), word(t.GetState(), "TURN_STATE_")
+		out.Body.MemoryIDs, out.Body.TalkIDs, out.Body.Status = t.GetMemoryIds(), t.GetTalkIds(), word(t.GetState(), "TURN_STATE_")
 		if s := t.GetSaliency(); s != nil {
 			out.Body.Saliency = &Saliency{s.GetScore(), s.GetThreshold(), s.GetPolicyVersion(), timeOf(s.GetDecidedAt())}
 		}

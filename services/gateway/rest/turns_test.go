@@ -276,7 +276,7 @@ func TestWhatBecameOfATurn(t *testing.T) {
 		TurnId: "r", State: mnemev1.TurnState_TURN_STATE_REMEMBERED, MemoryIds: []string{first},
 		Saliency: &mnemev1.SaliencyDecision{Score: 0.9, Threshold: 0.5, DecidedAt: timestamppb.New(now)},
 	}
-	g.behind.states["k"] = &mnemev1.TurnStatus{TurnId: "k", State: mnemev1.TurnState_TURN_STATE_KEPT}
+	g.behind.states["k"] = &mnemev1.TurnStatus{TurnId: "k", State: mnemev1.TurnState_TURN_STATE_KEPT, TalkIds: []string{second}}
 	g.behind.states["d"] = &mnemev1.TurnStatus{
 		TurnId: "d", State: mnemev1.TurnState_TURN_STATE_DROPPED,
 		Saliency: &mnemev1.SaliencyDecision{Score: 0.1, Threshold: 0.5, PolicyVersion: "f/1"},
@@ -285,7 +285,7 @@ func TestWhatBecameOfATurn(t *testing.T) {
 	status("r").expect(t, 200, map[string]any{
 		"status": "remembered", "memory_ids.0": first, "saliency.score": 0.9, "saliency.decided_at": now,
 	})
-	status("k").expect(t, 200, map[string]any{"status": "kept", "saliency": nil})
+	status("k").expect(t, 200, map[string]any{"status": "kept", "talk_ids.0": second, "saliency": nil})
 	status("d").expect(t, 200, map[string]any{
 		"status": "dropped", "saliency.score": 0.1, "saliency.threshold": 0.5, "saliency.policy_version": "f/1",
 	})

@@ -7,11 +7,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 )
 
 // Memory is an entry of a user's memory.
 type Memory struct {
 	ID            string     `json:"id" format:"uuid"`
+	Tier          string     `json:"tier,omitempty" doc:"talk for a part of a turn that is only searchable; absent for a memory."`
 	Kind          string     `json:"kind" doc:"fact, preference, episodic, semantic or procedural."`
 	Content       string     `json:"content" doc:"The statement, in the third person, or in the speaker's words if speaker is set."`
 	Speaker       string     `json:"speaker,omitempty" doc:"The speaker of a quotation."`
@@ -46,7 +48,7 @@ type EventTime struct {
 
 func memoryOf(m *mnemev1.Memory) Memory {
 	out := Memory{
-		ID: m.GetId(), Kind: word(m.GetKind(), "KIND_"), Content: m.GetContent(), Speaker: m.GetSpeaker(), Value: m.GetValue(),
+		ID: m.GetId(), Tier: contract.TierName(m), Kind: word(m.GetKind(), "KIND_"), Content: m.GetContent(), Speaker: m.GetSpeaker(), Value: m.GetValue(),
 		Topic: m.GetTopic(), Keywords: m.GetKeywords(), RecordedAt: timeOf(m.GetRecordedAt()), ValidFrom: timeOf(m.GetValidFrom()),
 		ValidTo: timeOf(m.GetValidTo()), Status: word(m.GetStatus(), "STATUS_"), Version: m.GetVersion(), Predecessors: m.GetPredecessorIds(),
 		Sources: m.GetSourceTurnIds(), SessionID: m.GetSessionId(), Strategy: m.GetStrategy(), PolicyVersion: m.GetPolicyVersion(),

@@ -64,8 +64,8 @@ type Bank interface {
 	// CountListed returns the number of entries that List returns on all pages together. A store counts them in its
 	// index. It reads entries only if the index cannot count the matches exactly. Limit and Token have no effect.
 	CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error)
-	// CountMemories returns the number of open entries of a tenant, for all users. It excludes earlier versions and
-	// retracted entries. Concurrent writes may or may not count. It is for operators, as Owner is.
+	// CountMemories returns the number of open memories of a tenant, for all users. It excludes talk, earlier versions
+	// and retracted entries. Concurrent writes may or may not count. It is for operators, as Owner is.
 	CountMemories(ctx context.Context, tenant string) (int, error)
 }
 
@@ -73,6 +73,8 @@ type Bank interface {
 type ListOptions struct {
 	// Statuses are the requested states. An empty list means all.
 	Statuses []memory.Status
+	// Tiers are the requested tiers. An empty list means all.
+	Tiers []memory.Tier
 	// Sources selects entries made of any of these turns. An empty list means all.
 	Sources []string
 	// Filter selects entries that match it. The zero filter matches all.
@@ -109,7 +111,7 @@ type SessionPage struct {
 
 // Counts has the numbers of stored objects of a user.
 type Counts struct {
-	// Memories is the number of entries of every state.
+	// Memories is the number of entries of every state and tier.
 	Memories int `json:"memories"`
 	// Turns is the number of stored turns.
 	Turns int `json:"turns"`

@@ -123,6 +123,7 @@ func TestCheckedRefuses(t *testing.T) {
 		{"page_size", listErr(bank.ListOptions{Limit: -1})},
 		{"page_size", listErr(bank.ListOptions{Limit: bank.MaxLimit + 1})},
 		{"page_token", listErr(bank.ListOptions{Token: "?"})},
+		{"tier", listErr(bank.ListOptions{Tiers: []memory.Tier{"memories"}})},
 		{"status", listErr(bank.ListOptions{Statuses: []memory.Status{""}})},
 		{"query.k", queryErr(bank.Query{K: bank.MaxK + 1})},
 		{"query.alpha", queryErr(bank.Query{Alpha: nan})},

@@ -41,6 +41,9 @@ func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 	if err := checkStatuses(o.Statuses); err != nil {
 		return o, PageToken{}, err
 	}
+	if err := checkTiers(o.Tiers); err != nil {
+		return o, PageToken{}, err
+	}
 	if err := o.Filter.Validate(); err != nil {
 		return o, PageToken{}, err
 	}
@@ -170,6 +173,9 @@ func checkEntry(m memory.Memory, dimension int) error {
 	if err := m.Attributes.Validate("write.put."); err != nil {
 		return err
 	}
+	if err := checkTiers([]memory.Tier{m.Tier}); err != nil {
+		return err
+	}
 	return checkStatuses([]memory.Status{m.Status})
 }
 
@@ -190,6 +196,15 @@ func checkStatuses(statuses []memory.Status) error {
 	for _, s := range statuses {
 		if !slices.Contains(known, s) {
 			return fault.Terminal("status", "is %q, want active, superseded, retracted or quarantined", s)
+		}
+	}
+	return nil
+}
+
+func checkTiers(tiers []memory.Tier) error {
+	for _, t := range tiers {
+		if !t.Valid() {
+			return fault.Terminal("tier", "is %q, want talk, or empty for a memory", t)
 		}
 	}
 	return nil

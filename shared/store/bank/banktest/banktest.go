@@ -76,6 +76,12 @@ func closing(m memory.Memory, status memory.Status, at time.Time) memory.Closing
 	return memory.Closing{ID: m.ID, Status: status, ValidTo: at, OperationID: "closing"}
 }
 
+// talk returns the entry as talk.
+func talk(m memory.Memory) memory.Memory {
+	m.Tier = memory.TierTalk
+	return m
+}
+
 func put(entries ...memory.Memory) memory.Write { return memory.Write{Put: entries} }
 
 func write(t *testing.T, b bank.Bank, scope memory.Scope, w memory.Write) {

@@ -35,6 +35,8 @@ func testCountMemories(t *testing.T, b bank.Bank) {
 	count(zoe.Tenant, mine.Memories+2) // it is kept, and may be released
 	write(t, b, abe, memory.Write{Close: []memory.Closing{closing(two, memory.StatusRetracted, epoch)}})
 	count(zoe.Tenant, mine.Memories+1)
+	write(t, b, abe, put(talk(entry(abe, 4, "well, you know"))))
+	count(zoe.Tenant, mine.Memories+1)
 	erase(t, b, abe)
 	ben := memory.Scope{Tenant: zoe.Tenant, User: "ben"}
 	fill(t, b, ben)

@@ -23,6 +23,7 @@ func readCases() []testCase {
 		{"pages are ordered and complete", testPages},
 		{"pages of entries recorded at one time", testPagesSameTime},
 		{"pages by state", testPagesByStatus}, {"pages by source", testPagesBySource},
+		{"pages by tier", testPagesByTier},
 		{"pages are stable under writes", testPagesStable},
 		{"malformed tokens and limits are terminal", testBadPages},
 		{"a cancelled call says so", testCancelled},
@@ -165,6 +166,49 @@ func testPagesByStatus(t *testing.T, b bank.Bank) {
 	}
 	if got := listAll(t, b, scope, bank.ListOptions{Statuses: states[:2], Limit: 7}); len(got) != 20 {
 		t.Errorf("two states: got %d entries, want 20", len(got))
+	}
+}
+
+func testPagesByTier(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	of := map[memory.Tier][]string{}
+	for n := range 20 {
+		m := entry(scope, n, content(n))
+		if n%3 == 0 {
+			m = talk(m)
+		}
+		of[m.Tier] = append(of[m.Tier], m.ID)
+		write(t, b, scope, put(m))
+	}
+	for tier, want := range of {
+		got := listAll(t, b, scope, bank.ListOptions{Tiers: []memory.Tier{tier}, Limit: 3})
+		wantIDs(t, fmt.Sprintf("tier %q", tier), ids(got), want)
+		for _, m := range got {
+			if m.Tier != tier {
+				t.Errorf("entry %s has the tier %q, want %q", m.ID, m.Tier, tier)
+			}
+		}
+	}
+	for _, tiers := range [][]memory.Tier{nil, {memory.TierMemory, memory.TierTalk}} {
+		if got := listAll(t, b, scope, bank.ListOptions{Tiers: tiers}); len(got) != 20 {
+			t.Errorf("tiers %q: got %d entries, want 20", tiers, len(got))
+		}
+	}
+	found := search(t, b, scope, bank.Query{Text: content(3), K: bank.MaxK})
+	if !slices.Contains(foundIDs(found), of[memory.TierTalk][1]) {
+		t.Error("talk is not found by its text")
+	}
+	chosen := bank.ListOptions{
+		Tiers: []memory.Tier{memory.TierTalk}, Statuses: []memory.Status{memory.StatusRetracted}, Filter: parse(t, `{"field":"kind","equals":"fact"}`),
+	}
+	wantIDs(t, "retracted talk", ids(listAll(t, b, scope, chosen)), nil)
+	last := of[memory.TierTalk][6]
+	write(t, b, scope, memory.Write{Close: []memory.Closing{{ID: last, Status: memory.StatusRetracted, ValidTo: epoch, OperationID: "op"}}})
+	wantIDs(t, "retracted talk", ids(listAll(t, b, scope, chosen)), []string{last})
+	bad := entry(scope, 30, content(30))
+	bad.Tier = "memories"
+	if err := b.Write(t.Context(), scope, put(bad)); !fault.IsTerminal(err) {
+		t.Errorf("an unknown tier: got %v, want a terminal error", err)
 	}
 }
 

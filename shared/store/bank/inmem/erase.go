@@ -40,7 +40,7 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	for scope, u := range b.users {
 		if scope.Tenant == tenant {
 			for _, m := range u.entries {
-				if m.Status.Open() {
+				if m.Status.Open() && m.Tier == memory.TierMemory {
 					n++
 				}
 			}

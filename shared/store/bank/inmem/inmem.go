@@ -156,7 +156,9 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	made := func(m memory.Memory) bool {
 		return len(o.Sources) == 0 || slices.ContainsFunc(m.Sources, func(id string) bool { return slices.Contains(o.Sources, id) })
 	}
-	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !token.Before(m) || !made(m) })
+	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool {
+		return !token.Before(m) || !made(m) || len(o.Tiers) > 0 && !slices.Contains(o.Tiers, m.Tier)
+	})
 	slices.SortFunc(entries, bank.ByRecorded)
 	if !o.WithVectors {
 		entries = withoutVectors(entries)

@@ -19,7 +19,7 @@ func (b *Bank) CountListed(ctx context.Context, scope memory.Scope, o bank.ListO
 	if err != nil {
 		return 0, err
 	}
-	where := slices.Concat(inStatus(o.Statuses), madeOf(o.Sources))
+	where := slices.Concat(inStatus(o.Statuses), inTier(o.Tiers), madeOf(o.Sources))
 	if o.Filter.IsZero() {
 		return b.count(ctx, scope, b.collections.memory(), where...)
 	}

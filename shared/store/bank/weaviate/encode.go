@@ -64,6 +64,7 @@ func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	p.list(propSources, hashIDs(m.Sources))
 	p.list(propTokens, tokensOf(scope.User, m))
 	p.text(propStatus, string(m.Status))
+	p.text(propTier, string(m.Tier))
 	p.time(propValidTo, m.ValidTo)
 	return p, nil
 }

@@ -111,6 +111,7 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		"terms",
 		"recordedAt",
 		"status",
+		"tier",
 		"sources",
 		"releasedBy",
 		"tokens",
@@ -151,8 +152,44 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Errorf("Dropped: got %+v, %v", dropped, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
-	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 7.0 {
-		t.Errorf("meta: got %+v, %v, want schema version 7", got, err)
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 8.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 8", got, err)
+	}
+}
+
+// TestOpenAddsTheTier opens a bank with an entry of a schema without tiers. The entry is a memory.
+func TestOpenAddsTheTier(t *testing.T) {
+	cfg, old, admin := newConfig(), newConfig(), newAdmin(t)
+	if err := openBank(t, cfg).Write(t.Context(), ana, memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}); err != nil {
+		t.Fatal(err)
+	}
+	copyClasses(t, admin, cfg.Prefix, old.Prefix, "tier")
+	written, err := admin.Data().ObjectsGetter().WithClassName(cfg.Prefix + "Memory").WithTenant(ana.Tenant).WithVector().Do(t.Context())
+	if err != nil || len(written) != 1 {
+		t.Fatalf("got %d objects, %v", len(written), err)
+	}
+	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Memory").WithTenant(ana.Tenant).WithID(written[0].ID.String()).
+		WithProperties(written[0].Properties).WithVector(written[0].Vector).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := openBank(t, old)
+	talk := entry("b", "well, you know")
+	talk.Tier = memory.TierTalk
+	if err := b.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{talk}}); err != nil {
+		t.Fatal(err)
+	}
+	for tier, id := range map[memory.Tier]string{memory.TierMemory: "a", memory.TierTalk: "b"} {
+		o := bank.ListOptions{Tiers: []memory.Tier{tier}}
+		page, err := b.List(t.Context(), ana, o)
+		if err != nil || len(page.Memories) != 1 || page.Memories[0].ID != id {
+			t.Errorf("tier %q: got %+v, %v, want %s", tier, page.Memories, err, id)
+		}
+		if n, err := b.CountListed(t.Context(), ana, o); err != nil || n != 1 {
+			t.Errorf("tier %q: got %d, %v, want 1", tier, n, err)
+		}
+	}
+	if n, err := b.CountMemories(t.Context(), ana.Tenant); err != nil || n != 1 {
+		t.Errorf("got %d memories, %v, want 1", n, err)
 	}
 }
 

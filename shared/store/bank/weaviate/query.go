@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weaviate/weaviate-go-client/v4/weaviate/filters"
 	"github.com/weaviate/weaviate-go-client/v4/weaviate/graphql"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
@@ -128,8 +127,8 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	if err := memory.ValidTenant(tenant); err != nil {
 		return 0, err
 	}
-	open := filters.Where().WithPath([]string{propStatus}).WithOperator(filters.ContainsAny).
-		WithValueText(string(memory.StatusActive), string(memory.StatusQuarantined))
+	open := inGraphQL(joined(pb.Filters_OPERATOR_AND, slices.Concat(
+		inStatus([]memory.Status{memory.StatusActive, memory.StatusQuarantined}), inTier([]memory.Tier{memory.TierMemory}))))
 	return b.aggregate(ctx, tenant, b.collections.memory(), func(q *graphql.AggregateBuilder) { q.WithWhere(open) })
 }
 
@@ -261,6 +260,19 @@ func inStatus(statuses []memory.Status) []*pb.Filters {
 		values[i] = string(s)
 	}
 	return []*pb.Filters{anyOf(propStatus, values)}
+}
+
+// inTier filters by tiers. Without tiers, or with both, there is no filter. A memory has no value of the property, as
+// the entries of earlier schemas.
+func inTier(tiers []memory.Tier) []*pb.Filters {
+	talk, memories := slices.Contains(tiers, memory.TierTalk), slices.Contains(tiers, memory.TierMemory)
+	switch {
+	case talk == memories:
+		return nil
+	case talk:
+		return []*pb.Filters{equal(propTier, string(memory.TierTalk))}
+	}
+	return []*pb.Filters{compare(propTier, pb.Filters_OPERATOR_NOT_EQUAL, string(memory.TierTalk))}
 }
 
 // madeOf filters by the source turns of entries. Without turns there is no filter.

@@ -63,7 +63,7 @@ func (b *Bank) firstMatching(
 	if !ok {
 		return nil, nil
 	}
-	where = slices.Concat(inStatus(o.Statuses), madeOf(o.Sources), where)
+	where = slices.Concat(inStatus(o.Statuses), inTier(o.Tiers), madeOf(o.Sources), where)
 	want := o.Limit + 1
 	for count := want; ; count = min(4*count, maxResults/4) {
 		entries, err := b.firstAfter(ctx, scope, where, place, count)

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only adds properties and collections, so that a replica of
 // the previous version works on the new schema.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // collections names the collections of one bank.
 type collections struct {
@@ -32,6 +32,7 @@ const (
 	propTerms        = "terms"
 	propRecordedAt   = "recordedAt"
 	propStatus       = "status"
+	propTier         = "tier"
 	propValidTo      = "validTo"
 	propClosedBy     = "closedBy"
 	propReleasedBy   = "releasedBy"
@@ -51,7 +52,7 @@ func (c collections) classes() []*models.Class {
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
 		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources), exactList(propTokens),
-		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"),
+		exact(propStatus), exact(propTier), stored(propValidTo, "date"), stored(propClosedBy, "text"),
 		stored(propReleasedBy, "text"))
 	// Flat index: a search compares all vectors of the filtered user exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"

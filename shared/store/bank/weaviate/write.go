@@ -160,7 +160,7 @@ func (b *Bank) resolveRefusal(ctx context.Context, scope memory.Scope, m memory.
 // isIndexed reports whether all index rows of an object's properties lead to it.
 func (b *Bank) isIndexed(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
 	where := []*pb.Filters{equal(propObjectID, id)}
-	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors, propTokens} {
+	for _, name := range []string{propEntryID, propStatus, propTier, propSources, propPredecessors, propTokens} {
 		switch value := kept[name].(type) {
 		case string:
 			where = append(where, equal(name, value))
