@@ -61,7 +61,7 @@ func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 			return fmt.Errorf("append to window: %w", err)
 		}
 	}
-	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
+	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy), TalkDays: t.TalkDays}
 	for _, chunk := range chunks(taken.events) {
 		if err := in.Signal(ctx, p, chunk); err != nil {
 			return err

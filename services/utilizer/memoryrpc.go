@@ -228,7 +228,7 @@ func (s *memoryServer) write(
 	}
 	waiting, cancel := context.WithTimeout(ctx, retractWait)
 	defer cancel()
-	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
+	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy), TalkDays: t.TalkDays}
 	err = ask(waiting, p, uuid.NewString())
 	switch {
 	case errors.Is(err, consolidation.ErrPending):

@@ -40,11 +40,11 @@ func TestCheck(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	_, err = tenant.Check(tenant.Tenant{ID: "A", Strategy: "s", Policy: "p", Saliency: "x", Explore: "e"})
+	_, err = tenant.Check(tenant.Tenant{ID: "A", Strategy: "s", Policy: "p", Saliency: "x", Explore: "e", TalkDays: -1})
 	if !fault.IsTerminal(err) || fault.Field(err) != "id" {
 		t.Errorf("got %v", err)
 	}
-	for _, field := range []string{"id: ", "strategy: ", "policy: ", "saliency: ", "explore: "} {
+	for _, field := range []string{"id: ", "strategy: ", "policy: ", "saliency: ", "explore: ", "talk_days: "} {
 		if err == nil || !strings.Contains("\n"+err.Error(), "\n"+field) {
 			t.Errorf("%v does not name %s", err, field)
 		}

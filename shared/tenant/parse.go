@@ -25,6 +25,8 @@ type fileEntry struct {
 	// Saliency is the strategy's mode when omitted.
 	Saliency memory.SaliencyMode `yaml:"saliency"`
 	Explore  Exploration         `yaml:"explore"`
+	// TalkDays is 0 when omitted.
+	TalkDays int `yaml:"talk_days"`
 	// Suspended is false when omitted.
 	Suspended bool `yaml:"suspended"`
 	// APIKeys is decoded by hand. The library's errors show values, and an unhashed key must not appear in a log.
@@ -71,7 +73,8 @@ func decode(r io.Reader) ([]Entry, error) {
 		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
 		problems = append(problems, err)
 		t := Tenant{
-			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, Suspended: e.Suspended,
+			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, TalkDays: e.TalkDays,
+			Suspended: e.Suspended,
 		}
 		entries[i] = Entry{Tenant: t, APIKeys: keys}
 	}

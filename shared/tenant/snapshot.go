@@ -138,6 +138,9 @@ func complete(t Tenant, fail failure) Tenant {
 	if _, ok := t.Explore.number(); !ok && t.Explore != "" && t.Explore != ExplorationOn && t.Explore != ExplorationOff {
 		fail("explore", "is %q, want %s, %s or a share from 0 to 1", string(t.Explore), ExplorationOn, ExplorationOff)
 	}
+	if t.TalkDays < 0 || t.TalkDays > MaxTalkDays {
+		fail("talk_days", "is %d, want 1 to %d days, or 0 for ever", t.TalkDays, MaxTalkDays)
+	}
 	return t
 }
 

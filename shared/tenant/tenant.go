@@ -120,6 +120,9 @@ func Strategies() []Strategy {
 // Policies returns the policies that a tenant may have. The first is the default.
 func Policies() []Policy { return []Policy{PolicyEmbedded, PolicyLLM} }
 
+// MaxTalkDays is the longest retention of talk.
+const MaxTalkDays = 36500
+
 // Tenant is a customer of the service.
 type Tenant struct {
 	// ID is an id that memory.ValidTenant accepts.
@@ -134,6 +137,8 @@ type Tenant struct {
 	Saliency memory.SaliencyMode
 	// Explore is how often recall explores.
 	Explore Exploration
+	// TalkDays is how many days the bank keeps talk, by the time of its turn. 0 keeps it for ever.
+	TalkDays int
 	// Suspended refuses every call of the tenant. Turns accepted before still form memories.
 	Suspended bool
 }

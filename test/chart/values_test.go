@@ -221,6 +221,8 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 		"explore number": of("explore", 0.05), "explore text": of("explore", "0.25"), "explore off": of("explore", "off"),
 		"explore much": of("explore", 2), "explore brief": of("explore", ".05"), "explore exponent": of("explore", "5e-2"),
 		"explore point": of("explore", "1."), "explore less": of("explore", "-0.5"), "explore word": of("explore", "often"),
+		"talk days": of("talk_days", 90), "talk for ever": of("talk_days", 0), "talk less": of("talk_days", -1),
+		"talk long": of("talk_days", 36501), "talk half": of("talk_days", 0.5),
 		"nothing":  {map[string]any{"id": "acme", "strategy": nil, "policy": nil, "saliency": nil, "explore": nil, "api_keys": nil}},
 		"id signs": {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}}, "id short": {map[string]any{"id": "a"}},
 		"id long": {map[string]any{"id": strings.Repeat("a", 64)}}, "id twice": {map[string]any{"id": "acme"}, map[string]any{"id": "acme"}},

@@ -60,6 +60,8 @@ type Params struct {
 	// Strategy and Policy choose the former, see Formers.
 	Strategy string `json:"strategy"`
 	Policy   string `json:"policy"`
+	// TalkDays is the retention of talk, see tenant.Tenant.
+	TalkDays int    `json:"talk_days,omitempty"`
 	Tuning   Tuning `json:"tuning"`
 	// State is carried over by continue-as-new. It is zero at the start.
 	State State `json:"state,omitzero"`
@@ -89,6 +91,8 @@ type Signal struct {
 	// Empty values change nothing.
 	Strategy string `json:"strategy,omitempty"`
 	Policy   string `json:"policy,omitempty"`
+	// TalkDays is the current retention of talk. It counts only with a Strategy.
+	TalkDays int `json:"talk_days,omitempty"`
 }
 
 // Event is a turn, the end of a session, or a request to erase the user's data.
@@ -313,6 +317,14 @@ type EraseInput struct {
 	// RunStartedAt is the start time of the activity's run.
 	RunStartedAt time.Time `json:"run_started_at"`
 	Now          time.Time `json:"now"`
+}
+
+// ExpireTalkInput is the argument of ExpireTalk.
+type ExpireTalkInput struct {
+	Scope memory.Scope `json:"scope"`
+	// Before is the end of the expired time. Talk with an earlier ValidFrom is removed.
+	Before time.Time `json:"before"`
+	Now    time.Time `json:"now"`
 }
 
 // DeadLetterInput is the argument of DeadLetter.

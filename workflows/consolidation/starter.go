@@ -53,7 +53,7 @@ const startAttempts = 5
 // the database, and no erasure finds them.
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
-	id, in := WorkflowID(p.Scope), Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
+	id, in := WorkflowID(p.Scope), Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy, TalkDays: p.TalkDays}
 	if s.isNew(id) {
 		if err := s.begin(ctx, p); err != nil {
 			return err

@@ -73,6 +73,7 @@ func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Work
 		w.RegisterActivity(a.Relate)
 		w.RegisterActivity(a.Search)
 		w.RegisterActivity(a.Apply)
+		w.RegisterActivity(a.ExpireTalk)
 		w.RegisterActivity(a.Retract)
 		w.RegisterActivity(a.DeadLetter)
 		w.RegisterActivity(a.Erase)

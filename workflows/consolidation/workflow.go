@@ -80,7 +80,7 @@ func (r *run) drain(ctx workflow.Context) (some bool) {
 		some = true
 		r.received++
 		if s.Strategy != "" {
-			r.params.Strategy, r.params.Policy = s.Strategy, s.Policy
+			r.params.Strategy, r.params.Policy, r.params.TalkDays = s.Strategy, s.Policy, s.TalkDays
 		}
 		r.state.add(timed(ctx, s.Events), workflow.Now(ctx))
 	}
@@ -115,7 +115,9 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // the loop sees the end
+	ctx = withTraceParent(ctx, session.TraceParent)
+	_ = r.state.consolidate(activities{ctx}, r.params, session, closes) // the loop sees the end
+	r.expireTalk(ctx)
 	return true
 }
 

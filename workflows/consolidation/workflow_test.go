@@ -36,6 +36,7 @@ type steps struct {
 	applied     []consolidation.ApplyInput
 	deadLetters []consolidation.DeadLetterInput
 	retract     []string
+	expired     []consolidation.ExpireTalkInput
 	edits       []consolidation.EditInput
 	// failExtract has the errors of Extract by session, one per call. alwaysFail has errors for every call.
 	failExtract map[string][]error
@@ -110,6 +111,13 @@ func (s *steps) Retract(_ context.Context, in consolidation.RetractInput) error 
 	return s.failRetract
 }
 
+func (s *steps) ExpireTalk(_ context.Context, in consolidation.ExpireTalkInput) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expired = append(s.expired, in)
+	return nil
+}
+
 func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidation.Decided, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +160,7 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
 	for name, f := range map[string]any{
 		"Extract": s.Extract, "Relate": s.Relate, "Decide": s.Decide, "Apply": s.Apply, "DeadLetter": s.DeadLetter, "Retract": s.Retract,
-		"Edit": s.Edit,
+		"Edit": s.Edit, "ExpireTalk": s.ExpireTalk,
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

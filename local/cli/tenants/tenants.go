@@ -28,7 +28,10 @@ func (c commands) tenants() *cobra.Command {
 }
 
 // tenantFlags are a tenant's settings as flags.
-type tenantFlags struct{ name, strategy, policy, saliency, explore string }
+type tenantFlags struct {
+	name, strategy, policy, saliency, explore string
+	talkDays                                  int
+}
 
 func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.name, "name", "", "name of the tenant, for people")
@@ -37,6 +40,7 @@ func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("mode of the filter: %s (default: the mode of the strategy)",
 		command.Names(memory.SaliencyModes())))
 	f.StringVar(&w.explore, "explore", "", "exploration in recalls: on, off, or a share from 0 to 1")
+	f.IntVar(&w.talkDays, "talk-days", 0, "days that the bank keeps talk, the parts of turns that are only searchable; 0 for ever")
 }
 
 // change returns the settings whose flags are set.
@@ -46,6 +50,7 @@ func (w *tenantFlags) change(f *pflag.FlagSet) (c keys.TenantChange, given bool)
 	for name, take := range map[string]func(){
 		"name": func() { c.Name = &w.name }, "strategy": func() { c.Strategy = &strategy }, "policy": func() { c.Policy = &policy },
 		"saliency": func() { c.Saliency = &saliency }, "explore": func() { c.Explore = &explore },
+		"talk-days": func() { c.TalkDays = &w.talkDays },
 	} {
 		if f.Changed(name) {
 			take()
@@ -65,7 +70,7 @@ func (c commands) tenantsCreate(redis *[]string) *cobra.Command {
 			return c.withDirectory(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				t, err := o.CreateTenant(ctx, tenant.Tenant{
 					ID: given[0], Name: w.name, Strategy: tenant.Strategy(w.strategy), Policy: tenant.Policy(w.policy),
-					Saliency: memory.SaliencyMode(w.saliency), Explore: tenant.Exploration(w.explore),
+					Saliency: memory.SaliencyMode(w.saliency), Explore: tenant.Exploration(w.explore), TalkDays: w.talkDays,
 				})
 				return c.printTenant(t, err, "is created")
 			})
@@ -137,6 +142,7 @@ type shownTenant struct {
 	Policy    tenant.Policy       `json:"policy"`
 	Saliency  memory.SaliencyMode `json:"saliency"`
 	Explore   tenant.Exploration  `json:"explore"`
+	TalkDays  int                 `json:"talk_days"`
 	Suspended bool                `json:"suspended"`
 }
 

@@ -33,6 +33,7 @@ type TenantChange struct {
 	Policy    *tenant.Policy
 	Saliency  *memory.SaliencyMode
 	Explore   *tenant.Exploration
+	TalkDays  *int
 	Suspended *bool
 }
 
@@ -69,6 +70,7 @@ func (o *Operator) ChangeTenant(ctx context.Context, id string, c TenantChange) 
 		set(&t.Policy, c.Policy)
 		set(&t.Saliency, c.Saliency)
 		set(&t.Explore, c.Explore)
+		set(&t.TalkDays, c.TalkDays)
 		set(&t.Suspended, c.Suspended)
 		_, err := check(*t)
 		return err

@@ -5,6 +5,7 @@ package bank
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -55,6 +56,9 @@ type Bank interface {
 	Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error)
 	// EraseDropped removes the user's decisions on dropped turns and nothing else. It is idempotent.
 	EraseDropped(ctx context.Context, scope memory.Scope) error
+	// EraseTalk removes the user's talk with a ValidFrom before a time, in every state. It is idempotent. When it
+	// returns nil, no read sees any of it. Other entries may still name the removed ones.
+	EraseTalk(ctx context.Context, scope memory.Scope, before time.Time) error
 	// Erase removes all data of the user: entries of every state, turns, session records, every version of the core
 	// block and the decisions on dropped turns. It is idempotent. When it returns nil, no read sees any of it. After
 	// an error, part of it may be left.

@@ -3,6 +3,7 @@ package bank
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -133,6 +134,10 @@ func (t traced) Dropped(ctx context.Context, scope memory.Scope, turnIDs []strin
 
 func (t traced) EraseDropped(ctx context.Context, scope memory.Scope) error {
 	return t.run(ctx, "erase_dropped", func(ctx context.Context) error { return t.next.EraseDropped(ctx, scope) })
+}
+
+func (t traced) EraseTalk(ctx context.Context, scope memory.Scope, before time.Time) error {
+	return t.run(ctx, "erase_talk", func(ctx context.Context) error { return t.next.EraseTalk(ctx, scope, before) })
 }
 
 func (t traced) Erase(ctx context.Context, scope memory.Scope) error {

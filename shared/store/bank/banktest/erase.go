@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -17,6 +18,7 @@ func eraseCases() []testCase {
 		{"erase leaves other users and tenants alone", eraseLeavesOthers},
 		{"erase of nobody is no error", eraseNobody},
 		{"an erased user starts anew", eraseStartsAnew},
+		{"old talk alone is erased", eraseOldTalk},
 		{"count and erase go beyond a page", eraseMany},
 		{"turns and sessions are listed in pages, each once", listedInPages},
 		{"list gives vectors when asked", listVectors},
@@ -37,6 +39,38 @@ func life(t *testing.T, b bank.Bank, scope memory.Scope) (old, now memory.Memory
 	write(t, b, scope, memory.Write{Put: []memory.Memory{now}, Close: []memory.Closing{closing(old, memory.StatusSuperseded, epoch)}})
 	writeDropped(t, b, scope, droppedTurn("dropped", 0.25))
 	return old, now
+}
+
+func eraseOldTalk(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	other := memory.Scope{Tenant: scope.Tenant, User: "ben"}
+	if err := b.EraseTalk(t.Context(), scope, epoch); err != nil {
+		t.Errorf("of nobody: %v", err)
+	}
+	at := func(s memory.Scope, n int, validFrom time.Time) memory.Memory {
+		m := entry(s, n, content(n))
+		m.ValidFrom = validFrom
+		return m
+	}
+	old := epoch.Add(-time.Nanosecond)
+	closed := talk(at(scope, 2, old))
+	closed.Status = memory.StatusSuperseded
+	write(t, b, scope, put(at(scope, 0, old), talk(at(scope, 1, old)), closed, talk(at(scope, 3, epoch))))
+	his := talk(at(other, 1, old))
+	write(t, b, other, put(his))
+	for range 2 {
+		if err := b.EraseTalk(t.Context(), scope, epoch); err != nil {
+			t.Fatalf("EraseTalk: %v", err)
+		}
+		want := []string{entry(scope, 0, "").ID, entry(scope, 3, "").ID}
+		wantIDs(t, "left", ids(listAll(t, b, scope, bank.ListOptions{})), want)
+		for _, s := range search(t, b, scope, bank.Query{Text: content(1), K: bank.MaxK, Statuses: memory.Recallable()}) {
+			if !slices.Contains(want, s.Memory.ID) {
+				t.Errorf("the search finds %s, which is erased", s.Memory.ID)
+			}
+		}
+	}
+	wantIDs(t, "of another user", ids(listAll(t, b, other, bank.ListOptions{})), []string{his.ID})
 }
 
 func turnOf(id string) memory.Turn {

@@ -221,6 +221,7 @@ func everyMethod(t *testing.T, b bank.Bank, scope memory.Scope) map[string]error
 	_, _, out["session"] = b.Session(ctx, scope, "session")
 	_, out["dropped"] = b.Dropped(ctx, scope, nil)
 	out["write dropped"], out["erase dropped"] = b.WriteDropped(ctx, scope, nil), b.EraseDropped(ctx, scope)
+	out["erase talk"] = b.EraseTalk(ctx, scope, epoch)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -18,6 +19,24 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.users, scope)
+	return nil
+}
+
+// EraseTalk implements bank.Bank.
+func (b *Bank) EraseTalk(ctx context.Context, scope memory.Scope, before time.Time) error {
+	if err := check(ctx, scope); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if u := b.users[scope]; u != nil {
+		for id, m := range u.entries {
+			if m.Tier == memory.TierTalk && m.ValidFrom.Before(before) {
+				delete(u.entries, id)
+				delete(u.terms, id)
+			}
+		}
+	}
 	return nil
 }
 

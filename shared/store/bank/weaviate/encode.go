@@ -65,6 +65,9 @@ func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	p.list(propTokens, tokensOf(scope.User, m))
 	p.text(propStatus, string(m.Status))
 	p.text(propTier, string(m.Tier))
+	if m.Tier == memory.TierTalk { // its retention needs the time
+		p.time(propValidFrom, m.ValidFrom)
+	}
 	p.time(propValidTo, m.ValidTo)
 	return p, nil
 }

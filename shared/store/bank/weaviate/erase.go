@@ -3,6 +3,7 @@ package weaviate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
@@ -28,15 +29,24 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
-// eraseFrom removes a user's objects from a collection. The server deletes at most maxResults objects at a time, so
+// EraseTalk implements bank.Bank.
+func (b *Bank) EraseTalk(ctx context.Context, scope memory.Scope, before time.Time) error {
+	if err := bank.CheckScope(scope); err != nil {
+		return err
+	}
+	older := compare(propValidFrom, pb.Filters_OPERATOR_LESS_THAN, before.UTC().Format(time.RFC3339Nano))
+	return b.eraseFrom(ctx, scope, b.collections.memory(), append(inTier([]memory.Tier{memory.TierTalk}), older)...)
+}
+
+// eraseFrom removes a user's objects that match filters from a collection. The server deletes at most maxResults objects at a time, so
 // it repeats until none is left.
-func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string) error {
+func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string, where ...*pb.Filters) error {
 	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
 	if err != nil {
 		return failed(ctx, "look up tenant of "+collection, err)
 	}
 	for left := !absent; left; {
-		if left, err = b.eraseSome(ctx, scope, collection); err != nil {
+		if left, err = b.eraseSome(ctx, scope, collection, where); err != nil {
 			return err
 		}
 	}
@@ -44,9 +54,10 @@ func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection str
 }
 
 // eraseSome deletes as many of a user's objects as one request allows, and reports whether there may be more.
-func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string) (more bool, err error) {
+func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string, where []*pb.Filters) (more bool, err error) {
+	mine := append([]*pb.Filters{equal(propUser, hashID(scope.User))}, where...)
 	reply, err := b.search.BatchDelete(ctx, &pb.BatchDeleteRequest{
-		Collection: collection, Tenant: &scope.Tenant, Filters: equal(propUser, hashID(scope.User)),
+		Collection: collection, Tenant: &scope.Tenant, Filters: joined(pb.Filters_OPERATOR_AND, mine),
 	})
 	if err != nil {
 		return false, failed(ctx, "erase from "+collection, err)

@@ -112,6 +112,7 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		"recordedAt",
 		"status",
 		"tier",
+		"validFrom",
 		"sources",
 		"releasedBy",
 		"tokens",
@@ -163,7 +164,7 @@ func TestOpenAddsTheTier(t *testing.T) {
 	if err := openBank(t, cfg).Write(t.Context(), ana, memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}); err != nil {
 		t.Fatal(err)
 	}
-	copyClasses(t, admin, cfg.Prefix, old.Prefix, "tier")
+	copyClasses(t, admin, cfg.Prefix, old.Prefix, "tier", "validFrom")
 	written, err := admin.Data().ObjectsGetter().WithClassName(cfg.Prefix + "Memory").WithTenant(ana.Tenant).WithVector().Do(t.Context())
 	if err != nil || len(written) != 1 {
 		t.Fatalf("got %d objects, %v", len(written), err)

@@ -33,6 +33,7 @@ const (
 	propRecordedAt   = "recordedAt"
 	propStatus       = "status"
 	propTier         = "tier"
+	propValidFrom    = "validFrom"
 	propValidTo      = "validTo"
 	propClosedBy     = "closedBy"
 	propReleasedBy   = "releasedBy"
@@ -52,7 +53,7 @@ func (c collections) classes() []*models.Class {
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
 		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources), exactList(propTokens),
-		exact(propStatus), exact(propTier), stored(propValidTo, "date"), stored(propClosedBy, "text"),
+		exact(propStatus), exact(propTier), ranged(propValidFrom), stored(propValidTo, "date"), stored(propClosedBy, "text"),
 		stored(propReleasedBy, "text"))
 	// Flat index: a search compares all vectors of the filtered user exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"

@@ -20,12 +20,14 @@ type tenantBody struct {
 	Policy    tenant.Policy       `json:"policy,omitempty"`
 	Saliency  memory.SaliencyMode `json:"saliency,omitempty"`
 	Explore   tenant.Exploration  `json:"explore,omitempty"`
+	TalkDays  int                 `json:"talk_days,omitempty"`
 	Suspended bool                `json:"suspended,omitempty"`
 }
 
 func encodeTenant(t tenant.Tenant) ([]byte, error) {
 	body, err := json.Marshal(tenantBody{
-		Name: t.Name, Strategy: t.Strategy, Policy: t.Policy, Saliency: t.Saliency, Explore: t.Explore, Suspended: t.Suspended,
+		Name: t.Name, Strategy: t.Strategy, Policy: t.Policy, Saliency: t.Saliency, Explore: t.Explore, TalkDays: t.TalkDays,
+		Suspended: t.Suspended,
 	})
 	if err != nil {
 		return nil, fault.Terminal("", "encode tenant: %w", err)
@@ -41,7 +43,8 @@ func decodeTenant(id, body string) (tenant.Tenant, error) {
 		return tenant.Tenant{}, fmt.Errorf("decode tenant %q: %w", id, err)
 	}
 	return tenant.Tenant{
-		ID: id, Name: b.Name, Strategy: b.Strategy, Policy: b.Policy, Saliency: b.Saliency, Explore: b.Explore, Suspended: b.Suspended,
+		ID: id, Name: b.Name, Strategy: b.Strategy, Policy: b.Policy, Saliency: b.Saliency, Explore: b.Explore, TalkDays: b.TalkDays,
+		Suspended: b.Suspended,
 	}, nil
 }
 
