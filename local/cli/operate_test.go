@@ -133,7 +133,7 @@ func TestOperatorsMakeAndChangeTenants(t *testing.T) {
 	out, _ = must(t, at("tenants", "resume", "acme", "--json")...)
 	var resumed map[string]any
 	err = json.Unmarshal([]byte(out), &resumed)
-	if err != nil || resumed["suspended"] != false || resumed["id"] != "acme" || len(resumed) != 7 {
+	if err != nil || resumed["suspended"] != false || resumed["id"] != "acme" || len(resumed) != 8 {
 		t.Errorf("%v: got %s", err, out)
 	}
 	out, _ = must(t, at("tenants", "list", "--json")...)
