@@ -146,7 +146,8 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	if code != command.ExitOK || !d.erased || d.asked < 2 {
 		t.Fatalf("exit code %d, %s", code, errOut)
 	}
-	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 7 days", "texts, kept up to 1 hour", "ids only, kept for ever", "x1"} {
+	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 7 days", "texts, kept up to 1 hour",
+		"ids only, kept for ever", "x1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -100,8 +100,9 @@ func (c commands) warnOfModel(base, state string) {
 	if base == "" || state == ready {
 		return
 	}
-	fmt.Fprintf(c.Err, "! The model at %s does not answer. Turns are accepted and wait, recall uses the stored memories, but policy llm "+
-		"forms no new ones. Start the model, and they are formed; bin/mneme%s status checks it again.\n", command.Printable(base), dataFlag(c.Dir))
+	fmt.Fprintf(c.Err, "! The model at %s does not answer. Turns are accepted and wait, recall uses the stored memories, "+
+		"but policy llm forms no new ones. Start the model, and they are formed; bin/mneme%s status checks it again.\n",
+		command.Printable(base), dataFlag(c.Dir))
 }
 
 const (
