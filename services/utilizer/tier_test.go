@@ -22,7 +22,8 @@ func talking(t *testing.T, r *fixture) string {
 		t.Fatal(err)
 	}
 	m := memory.Memory{
-		ID: memory.DeriveID(ana, []string{"hum"}, 0), Kind: memory.KindEpisodic, Tier: memory.TierTalk, Content: text, Status: memory.StatusActive,
+		ID: memory.DeriveID(ana, []string{"hum"}, 0), Kind: memory.KindEpisodic, Tier: memory.TierTalk, Content: text,
+		Status:  memory.StatusActive,
 		Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"hum"}, SessionID: "s1", Vector: vectors[0],
 	}
 	turn := memory.Turn{ID: "hum", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: now}
@@ -67,7 +68,8 @@ func TestListsAndCountsLeaveTalkOutByDefault(t *testing.T) {
 		}
 	}
 	bad := &mnemev1.ListMemoriesRequest{UserId: "ana", Tiers: []mnemev1.Tier{mnemev1.Tier_TIER_UNSPECIFIED}}
-	if _, err := c.ListMemories(t.Context(), ask(bad)); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "tiers") {
+	if _, err := c.ListMemories(t.Context(), ask(bad)); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		!strings.Contains(err.Error(), "tiers") {
 		t.Errorf("an unknown tier: got %v, want an error about tiers", err)
 	}
 }
@@ -90,7 +92,8 @@ func TestTalkIsRecalledAndExplainedAsTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := turns.Msg.GetTurns()[0]
-	if turn.GetState() != mnemev1.TurnState_TURN_STATE_KEPT || len(turn.GetMemoryIds()) != 0 || !slices.Equal(turn.GetTalkIds(), []string{id}) {
+	if turn.GetState() != mnemev1.TurnState_TURN_STATE_KEPT || len(turn.GetMemoryIds()) != 0 ||
+		!slices.Equal(turn.GetTalkIds(), []string{id}) {
 		t.Errorf("got %v, want a kept turn with talk alone", turn)
 	}
 	why, err := r.why(t, acmeKey, &mnemev1.WhyRequest{

@@ -79,7 +79,8 @@ func KindFrom(k mnemev1.Kind) memory.Kind { return keyOf(kinds, k) }
 // MemoryToProto converts an entry.
 func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 	p := &mnemev1.Memory{
-		Id: m.ID, Kind: kinds[m.Kind], Tier: tiers[m.Tier], Content: m.Content, Speaker: m.Speaker, Value: m.Value, Topic: m.Topic, Keywords: m.Keywords,
+		Id: m.ID, Kind: kinds[m.Kind], Tier: tiers[m.Tier], Content: m.Content, Speaker: m.Speaker, Value: m.Value,
+		Topic: m.Topic, Keywords: m.Keywords,
 		RecordedAt: stamp(m.RecordedAt), ValidFrom: stamp(m.ValidFrom), ValidTo: stamp(m.ValidTo),
 		Status: statuses[m.Status], Version: uint32(max(m.Version, 0)), //nolint:gosec // versions are small and not negative
 		PredecessorIds: m.Predecessors, LinkedIds: m.Links, SourceTurnIds: m.Sources, SessionId: m.SessionID,

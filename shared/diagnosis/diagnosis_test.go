@@ -60,7 +60,8 @@ func TestEveryStageIsNamed(t *testing.T) {
 			"the pieces of talk that tell it (1) no longer hold"},
 		"talk and a memory": {made(diagnosis.Memory{Status: active}, diagnosis.Memory{Status: active, Tier: memory.TierTalk}),
 			diagnosis.NotRetrieved, "none of the memories that tell it (2) is among the 20 candidates"},
-		"talk alone, cited": {made(diagnosis.Memory{Status: active, Tier: memory.TierTalk, Cited: true}), diagnosis.Answered, "the answer uses it"},
+		"talk alone, cited": {made(diagnosis.Memory{Status: active, Tier: memory.TierTalk, Cited: true}), diagnosis.Answered,
+			"the answer uses it"},
 		"quarantined": {made(diagnosis.Memory{Status: memory.StatusQuarantined}, diagnosis.Memory{Status: superseded}),
 			diagnosis.LostInUpdate, "of the memories that tell it (2) 1 are quarantined"},
 		"quarantined, asked for the past": {with(made(diagnosis.Memory{Status: memory.StatusQuarantined}), func(e *diagnosis.Evidence) {

@@ -135,7 +135,8 @@ func (s *System) Memories(tb testing.TB, tenant, user string) []*mnemev1.Memory 
 	var out []*mnemev1.Memory
 	for token := ""; ; {
 		res, err := s.Client(tenant).
-			ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, PageToken: token, Tiers: contract.TiersOf("all")}))
+			ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, PageToken: token,
+				Tiers: contract.TiersOf("all")}))
 		if err != nil {
 			tb.Fatalf("list memories of %q: %v", user, err)
 		}

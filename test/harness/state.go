@@ -31,7 +31,8 @@ func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.
 		users[s.User] = true
 	}
 	for user := range users {
-		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, Tiers: contract.TiersOf("all")}))
+		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000,
+			Tiers: contract.TiersOf("all")}))
 		if err != nil {
 			return nil, fmt.Errorf("list memories: %w", err)
 		}

@@ -71,7 +71,8 @@ func TestExpiredTalkLeavesTheBank(t *testing.T) {
 		t.Errorf("the memory: %v", err)
 	}
 	changes := s.announced.changes
-	if len(changes) != 2 || changes[0].OperationID != changes[1].OperationID || changes[0].Tier != memory.TierTalk || changes[0].OperationID == "" {
+	if len(changes) != 2 || changes[0].OperationID != changes[1].OperationID || changes[0].Tier != memory.TierTalk ||
+		changes[0].OperationID == "" {
 		t.Errorf("announced %+v, want one change of talk, repeated with its id", changes)
 	}
 }

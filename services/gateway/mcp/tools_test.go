@@ -242,7 +242,8 @@ func TestListsShowWhatHoldsUnlessTold(t *testing.T) {
 	res := call(t, s, "get_memories",
 		object{"user_id": "ines", "statuses": []string{"superseded", "quarantined"}, "tier": "all", "page_size": 7, "page_token": "x"})
 	req = last[mnemev1.ListMemoriesRequest](t, g.behind)
-	if len(req.GetStatuses()) != 2 || !slices.Equal(req.GetTiers(), contract.TiersOf("all")) || req.GetPageSize() != 7 || req.GetPageToken() != "x" {
+	if len(req.GetStatuses()) != 2 || !slices.Equal(req.GetTiers(), contract.TiersOf("all")) || req.GetPageSize() != 7 ||
+		req.GetPageToken() != "x" {
 		t.Errorf("asked %v", req)
 	}
 	if out := structure[struct {

@@ -117,7 +117,9 @@ func (a *API) memories() {
 	matched := []conditionalScope{{If: "with `If-Match`", Scope: access.Read}}
 	register(a, operation{
 		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		summary: "List memories", description: "Lists a user's memories, oldest first. Talk, the parts of turns that are only searchable, is left out unless `tier` requests it.",
+		summary: "List memories",
+		description: "Lists a user's memories, oldest first. " +
+			"Talk, the parts of turns that are only searchable, is left out unless `tier` requests it.",
 	}, a.listMemories)
 	register(a, operation{
 		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true, status: http.StatusCreated,
@@ -172,7 +174,8 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 		return nil, err
 	}
 	size := uint32(in.Limit) //nolint:gosec // checked
-	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token), Filter: filter, Tiers: contract.TiersOf(in.Tier)}
+	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token), Filter: filter,
+		Tiers: contract.TiersOf(in.Tier)}
 	for _, s := range in.Status {
 		req.Statuses = append(req.Statuses, mnemev1.Status(mnemev1.Status_value["STATUS_"+strings.ToUpper(s)]))
 	}

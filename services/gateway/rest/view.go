@@ -48,7 +48,8 @@ type EventTime struct {
 
 func memoryOf(m *mnemev1.Memory) Memory {
 	out := Memory{
-		ID: m.GetId(), Tier: contract.TierName(m), Kind: word(m.GetKind(), "KIND_"), Content: m.GetContent(), Speaker: m.GetSpeaker(), Value: m.GetValue(),
+		ID: m.GetId(), Tier: contract.TierName(m), Kind: word(m.GetKind(), "KIND_"), Content: m.GetContent(),
+		Speaker: m.GetSpeaker(), Value: m.GetValue(),
 		Topic: m.GetTopic(), Keywords: m.GetKeywords(), RecordedAt: timeOf(m.GetRecordedAt()), ValidFrom: timeOf(m.GetValidFrom()),
 		ValidTo: timeOf(m.GetValidTo()), Status: word(m.GetStatus(), "STATUS_"), Version: m.GetVersion(), Predecessors: m.GetPredecessorIds(),
 		Sources: m.GetSourceTurnIds(), SessionID: m.GetSessionId(), Strategy: m.GetStrategy(), PolicyVersion: m.GetPolicyVersion(),

@@ -199,7 +199,8 @@ func testPagesByTier(t *testing.T, b bank.Bank) {
 		t.Error("talk is not found by its text")
 	}
 	chosen := bank.ListOptions{
-		Tiers: []memory.Tier{memory.TierTalk}, Statuses: []memory.Status{memory.StatusRetracted}, Filter: parse(t, `{"field":"kind","equals":"fact"}`),
+		Tiers: []memory.Tier{memory.TierTalk}, Statuses: []memory.Status{memory.StatusRetracted}, Filter: parse(t,
+			`{"field":"kind","equals":"fact"}`),
 	}
 	wantIDs(t, "retracted talk", ids(listAll(t, b, scope, chosen)), nil)
 	last := of[memory.TierTalk][6]

@@ -59,7 +59,8 @@ var noon = time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
 // everything returns a tenant with every field set.
 func everything(id string) tenant.Tenant {
 	return tenant.Tenant{
-		ID: id, Name: "Añe \"Ltd\" <&>\n", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff, Explore: "0.25", TalkDays: 90,
+		ID: id, Name: "Añe \"Ltd\" <&>\n", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff,
+		Explore: "0.25", TalkDays: 90,
 		Suspended: true,
 	}
 }
