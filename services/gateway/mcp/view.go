@@ -36,8 +36,8 @@ type memoryView struct {
 
 func viewOf(m *mnemev1.Memory) memoryView {
 	return memoryView{
-		ID: m.GetId(), Content: m.GetContent(), Speaker: m.GetSpeaker(), Tier: contract.TierName(m), Kind: nameOf(m.GetKind(),
-			"KIND_"), Topic: m.GetTopic(),
+		ID: m.GetId(), Content: m.GetContent(), Speaker: m.GetSpeaker(), Tier: contract.TierName(m),
+		Kind: nameOf(m.GetKind(), "KIND_"), Topic: m.GetTopic(),
 		Status: nameOf(m.GetStatus(), "STATUS_"), Happened: happened(m.GetEventTime()), SaidAt: stamp(m.GetValidFrom()),
 		HeldUntil: stamp(m.GetValidTo()), RecordedAt: stamp(m.GetRecordedAt()), Version: m.GetVersion(),
 		Predecessors: m.GetPredecessorIds(), Linked: m.GetLinkedIds(), Turns: m.GetSourceTurnIds(), Session: m.GetSessionId(),
