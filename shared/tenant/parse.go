@@ -25,8 +25,8 @@ type fileEntry struct {
 	// Saliency is the strategy's mode when omitted.
 	Saliency memory.SaliencyMode `yaml:"saliency"`
 	Explore  Exploration         `yaml:"explore"`
-	// TalkDays is 0 when omitted.
-	TalkDays int `yaml:"talk_days"`
+	// TalkDays is 0 when omitted. As an int, the library would cut 0.5 to 0, which keeps talk for ever.
+	TalkDays float64 `yaml:"talk_days"`
 	// Suspended is false when omitted.
 	Suspended bool `yaml:"suspended"`
 	// APIKeys is decoded by hand. The library's errors show values, and an unhashed key must not appear in a log.
@@ -72,8 +72,12 @@ func decode(r io.Reader) ([]Entry, error) {
 	for i, e := range f.Tenants {
 		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
 		problems = append(problems, err)
+		days := int(e.TalkDays)
+		if float64(days) != e.TalkDays {
+			problems = append(problems, fmt.Errorf("tenants[%d].talk_days: is %g, want a whole number of days", i, e.TalkDays))
+		}
 		t := Tenant{
-			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, TalkDays: e.TalkDays,
+			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, TalkDays: days,
 			Suspended: e.Suspended,
 		}
 		entries[i] = Entry{Tenant: t, APIKeys: keys}
