@@ -112,6 +112,7 @@ type Turn struct {
 	Speaker string `json:"speaker,omitempty"`
 	// Role is "user" or "assistant".
 	Role string `json:"role"`
+	// Text has at most 512 KiB. Mneme keeps the first and the last part of a text of more than 32 KiB.
 	Text string `json:"text"`
 	// Caption describes an attached picture.
 	Caption string `json:"caption,omitempty"`
@@ -125,6 +126,15 @@ type Turn struct {
 	AgentID string `json:"agent_id,omitempty"`
 	AppID   string `json:"app_id,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
+}
+
+// Added is a turn that the gateway accepted.
+type Added struct {
+	// Place is the turn's place in the request, from 0. ID is its id.
+	Place int
+	ID    string
+	// ShortenedBy is the number of bytes that the gateway left out of a long text; 0 for a complete text.
+	ShortenedBy int
 }
 
 // LeftOutError says that the gateway accepted some turns of a request and left out the others. It stores no data of
@@ -152,11 +162,10 @@ func (e *LeftOutError) Error() string {
 	return "mneme: left out, while the other turns were accepted: " + strings.Join(out, "; ")
 }
 
-// AddTurns sends turns of a session in order, 200 at most, and returns the ids of the accepted turns. When it
-// returns, all in-sync replicas of the bus have acknowledged them. A repeated turn with the same id has no effect. If
+// AddTurns sends turns of a session in order, 200 at most, and returns the accepted turns. When it returns, all in-sync replicas of the bus have acknowledged them. A repeated turn with the same id has no effect. If
 // the gateway cannot accept the turns now, AddTurns retries a few times within ctx. The error is a *LeftOutError if
 // the gateway accepted only some turns, and a *Problem if it refused all.
-func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Turn) (ids []string, err error) {
+func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Turn) (added []Added, err error) {
 	body, err := json.Marshal(map[string]any{"turns": turns})
 	if err != nil {
 		return nil, fmt.Errorf("mneme: encode turns: %w", err)
@@ -164,8 +173,9 @@ func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Tur
 	var out struct {
 		Turns   []struct{ ID string }
 		Results []struct {
-			TurnID  string `json:"turn_id"`
-			Problem *struct{ Code, Field, Detail string }
+			TurnID      string `json:"turn_id"`
+			ShortenedBy int    `json:"shortened_by"`
+			Problem     *struct{ Code, Field, Detail string }
 		}
 	}
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
@@ -173,21 +183,21 @@ func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Tur
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range out.Turns {
-		ids = append(ids, t.ID)
+	for i, t := range out.Turns {
+		added = append(added, Added{Place: i, ID: t.ID})
 	}
 	var left LeftOutError
 	for i, r := range out.Results {
 		if p := r.Problem; p != nil {
 			left.Turns = append(left.Turns, LeftOut{i, r.TurnID, p.Code, p.Field, p.Detail})
 		} else {
-			ids = append(ids, r.TurnID)
+			added = append(added, Added{Place: i, ID: r.TurnID, ShortenedBy: r.ShortenedBy})
 		}
 	}
 	if len(left.Turns) > 0 {
-		return ids, &left
+		return added, &left
 	}
-	return ids, nil
+	return added, nil
 }
 
 // CloseSession marks a session as ended, so that its memories are formed now. lastTurn is the id of its last turn, or

@@ -69,9 +69,9 @@ func says(status int, body string, headers ...string) func(http.ResponseWriter) 
 
 func TestTurnsArePutInOnceHoweverOftenTheyAreSent(t *testing.T) {
 	c, asked := open(t, says(503, `{"code":"unavailable","detail":"x"}`, "Retry-After", "1"), says(202, `{"turns":[{"id":"t1"}]}`))
-	ids, err := c.AddTurns(t.Context(), "ines/..", "..", []client.Turn{{Role: "user", Text: "I live in Porto."}})
-	if err != nil || len(ids) != 1 || ids[0] != "t1" {
-		t.Fatal(ids, err)
+	added, err := c.AddTurns(t.Context(), "ines/..", "..", []client.Turn{{Role: "user", Text: "I live in Porto."}})
+	if err != nil || len(added) != 1 || added[0] != (client.Added{ID: "t1"}) {
+		t.Fatal(added, err)
 	}
 	if len(*asked) != 2 || (*asked)[0] != (*asked)[1] {
 		t.Fatalf("asked %q", *asked)
@@ -107,11 +107,11 @@ func TestWhatTheGatewayRefuses(t *testing.T) {
 
 func TestTurnsThatAreLeftOutAreNamed(t *testing.T) {
 	c, asked := open(t, says(207, `{"results":[{"turn_id":"t1","status":"accepted","status_url":"/x"},{"turn_id":"t2","status":"left_out",
-		"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty"}},{"turn_id":"t3","status":"accepted","status_url":"/x"}]}`))
-	ids, err := c.AddTurns(t.Context(), "ines", "s", []client.Turn{{Role: "user", Text: "a"}, {Role: "user"}, {Role: "user", Text: "b"}})
+		"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty"}},{"turn_id":"t3","status":"accepted","status_url":"/x","shortened_by":7}]}`))
+	added, err := c.AddTurns(t.Context(), "ines", "s", []client.Turn{{Role: "user", Text: "a"}, {Role: "user"}, {Role: "user", Text: "b"}})
 	var left *client.LeftOutError
-	if !errors.As(err, &left) || len(ids) != 2 || ids[0] != "t1" || ids[1] != "t3" || len(*asked) != 1 {
-		t.Fatal(ids, err)
+	if !errors.As(err, &left) || len(added) != 2 || added[0].ID != "t1" || added[1] != (client.Added{Place: 2, ID: "t3", ShortenedBy: 7}) || len(*asked) != 1 {
+		t.Fatal(added, err)
 	}
 	want := client.LeftOut{Place: 1, ID: "t2", Code: "invalid", Field: "turns[1].text", Detail: "is empty"}
 	if len(left.Turns) != 1 || left.Turns[0] != want || !strings.Contains(err.Error(), "turn 1 (t2): turns[1].text: is empty") {

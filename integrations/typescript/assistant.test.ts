@@ -8,11 +8,11 @@ import { answer } from "./assistant.ts";
 import { warningOfLeftOut } from "./leftout.ts";
 
 const warned: string[] = [];
-const leaving = { left_out: [{ message: 1, field: "messages[1].content", detail: "is 40000 bytes long, want at most 32768", code: "invalid" }] };
+const leaving = { left_out: [{ message: 1, field: "messages[1].content", detail: "is 600000 bytes long, want at most 524288", code: "invalid" }] };
 const warning = warningOfLeftOut(async () => Response.json(leaving), (text) => warned.push(text));
 assert.deepEqual(await (await warning("http://mneme.example/v3/memories/add/")).json(), leaving, "the answer is still there");
 await warning("http://mneme.example/v3/memories/search/");
-assert.deepEqual(warned, ["Mneme left out message 1: messages[1].content: is 40000 bytes long, want at most 32768"]);
+assert.deepEqual(warned, ["Mneme left out message 1: messages[1].content: is 600000 bytes long, want at most 524288"]);
 
 const formedWithin = 120_000;
 const asked: string[] = [];

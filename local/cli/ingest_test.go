@@ -68,7 +68,7 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	const late = "2999-01-01T00:00:00Z"
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	talk := line("good", "I live in Porto.", atNoon) + line("good", "I live in Porto.", atNoon) + line("bad", "I swim.", late) +
-		line("mixed", "I have a dog.", atNoon) + line("mixed", "I have a cat.", late) +
+		line("mixed", strings.Repeat("I have a dog. ", 20_000), atNoon) + line("mixed", "I have a cat.", late) +
 		`{"user_id":"ana","session_id":"ended","text":"I run.","time":"` + atNoon + `"}` + "\n" +
 		`{"user_id":"ana","session_id":"ended","closed":true,"time":"` + late + `"}` + "\n"
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
@@ -79,13 +79,13 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 	var got struct {
-		Users, Sessions, Turns int
-		Refused                []string
+		Users, Sessions, Turns, Shortened int
+		Refused                           []string
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if got.Users != 1 || got.Sessions != 3 || got.Turns != 3 || len(got.Refused) != 3 {
+	if got.Users != 1 || got.Sessions != 3 || got.Turns != 3 || got.Shortened != 1 || len(got.Refused) != 3 {
 		t.Errorf("ingested %+v, want three turns of three sessions, and two turns and the end of a session refused", got)
 	}
 	if want := []string{"good", "mixed", "ended"}; !slices.Equal(f.asked, want) {

@@ -75,7 +75,7 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.answer == http.StatusMultiStatus {
 		w.WriteHeader(g.answer)
 		_, _ = w.Write([]byte(`{"results":[{"turn_id":"t0","status":"accepted","status_url":"/x"},{"turn_id":"t1","status":"left_out",` +
-			`"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty, want 1 to 32768 bytes"}}]}`))
+			`"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty, want 1 to 524288 bytes"}}]}`))
 		return
 	}
 	if g.answer != 0 {
@@ -226,7 +226,7 @@ func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *te
 	got := converse(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=" + key},
 		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},`+
 			`"clientInfo":{"name":"x","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 5<<20),
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 9<<20),
 		call("r", "recall", `{"query":"home"}`), call("g", "get_memory", `{"memory_id":"`+memID+`"}`), call("a", "add_memory", `{"text":"x"}`),
 		`{"jsonrpc":"2.0","id":"u","method":"tools/burn","params":{}}`)
 	for id, want := range map[string]string{
@@ -274,7 +274,7 @@ func TestMessagesThatTheGatewayLeavesOutAreNamed(t *testing.T) {
 	text, isError := callTool(t, s, "add_memory", map[string]any{"run_id": "r", "messages": []any{
 		map[string]any{"role": "user", "content": "I live in Porto."}, map[string]any{"role": "user", "content": " "},
 	}})
-	want := `"left_out":[{"detail":"is empty, want 1 to 32768 bytes","field":"messages[1].content","message":1}]`
+	want := `"left_out":[{"detail":"is empty, want 1 to 524288 bytes","field":"messages[1].content","message":1}]`
 	if isError || !strings.Contains(text, want) {
 		t.Errorf("%t %s", isError, text)
 	}

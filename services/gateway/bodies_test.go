@@ -103,7 +103,7 @@ func TestRPCClientsThatCompressAreToldSo(t *testing.T) {
 		if err := export(protocol, connect.WithSendGzip()); connect.CodeOf(err) != connect.CodeUnimplemented {
 			t.Errorf("%s, a compressed stream: %v", name, err)
 		}
-		if err := call(strings.Repeat("q", 5<<20), protocol); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		if err := call(strings.Repeat("q", 9<<20), protocol); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("%s, too large: %v", name, err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 		if name == "REST, no body" {
 			continue
 		}
-		body := io.MultiReader(strings.NewReader(`{"query":"`), bytes.NewReader(bytes.Repeat([]byte("x"), 5<<20)), strings.NewReader(`"}`))
+		body := io.MultiReader(strings.NewReader(`{"query":"`), bytes.NewReader(bytes.Repeat([]byte("x"), 9<<20)), strings.NewReader(`"}`))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, body)
 		if err != nil {
 			t.Fatal(err)

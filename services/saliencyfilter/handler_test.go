@@ -208,6 +208,18 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 }
 
 // A dropped turn keeps its text, because the former reads it with the other turns of its session.
+// Producers other than the gateway publish long turns unchanged.
+func TestALongTurnGoesOnShortened(t *testing.T) {
+	r := newFixture(t)
+	long := turn(ana, 1, strings.Repeat("x", memory.MaxTurnBytes))
+	if err := r.gate.Handle(t.Context(), []bus.Message{message(t, long)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.out.read(t); len(got) != 1 || len(got[0].Turn.Text) > memory.MaxTextBytes {
+		t.Errorf("%d events", len(got))
+	}
+}
+
 func TestADroppedTurnGoesOnAsContext(t *testing.T) {
 	r := newFixture(t)
 	e := turn(ana, 1, dull)

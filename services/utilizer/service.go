@@ -83,7 +83,7 @@ func (c Config) Validate() error {
 }
 
 // maxMessage is the maximum size of a decompressed request in bytes.
-const maxMessage = 4 << 20
+const maxMessage = 8 << 20
 
 const name = "utilizer"
 

@@ -68,7 +68,7 @@ func TestSessionEventRefusals(t *testing.T) {
 		"unknown role":        {turn(func(t *mnemev1.Turn) { t.Role = 99 }), "turn.role"},
 		"empty text":          {turn(func(t *mnemev1.Turn) { t.Text = "" }), "turn.text"},
 		"blank text":          {turn(func(t *mnemev1.Turn) { t.Text = " \n\t" }), "turn.text"},
-		"1 MiB of text":       {turn(func(t *mnemev1.Turn) { t.Text = strings.Repeat("a", 1<<20) }), "turn.text"},
+		"a text too long":     {turn(func(t *mnemev1.Turn) { t.Text = strings.Repeat("a", 512<<10+1) }), "turn.text"},
 		"NUL in text":         {turn(func(t *mnemev1.Turn) { t.Text = "a\x00b" }), "turn.text"},
 		"long caption":        {turn(func(t *mnemev1.Turn) { t.Caption = strings.Repeat("c", 5000) }), "turn.caption"},
 		"no time":             {turn(func(t *mnemev1.Turn) { t.Time = nil }), "turn.time"},
@@ -336,4 +336,24 @@ func FuzzDecode(f *testing.F) {
 
 func envelope() contract.Envelope {
 	return contract.Envelope{EventID: "e1", Scope: memory.Scope{Tenant: "acme", User: "ana"}, SessionID: "s1"}
+}
+
+func TestALongTurnIsShortened(t *testing.T) {
+	e := valid()
+	e.GetTurn().Text = strings.Repeat("a", memory.MaxTurnBytes)
+	got, err := contract.DecodeSessionEvent([]byte(key), encode(t, e), now)
+	if err != nil || len(got.Turn.Text) > memory.MaxTextBytes || got.LeftOut < memory.MaxTurnBytes-memory.MaxTextBytes {
+		t.Fatalf("%v, %d bytes, %d left out", err, len(got.Turn.Text), got.LeftOut)
+	}
+	value, err := got.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := contract.DecodeSessionEvent([]byte(key), value, now)
+	if err != nil || again.LeftOut != 0 || !again.Turn.SameAs(*got.Turn) {
+		t.Errorf("%v, the shortened turn changes: %d left out", err, again.LeftOut)
+	}
+	if _, err := contract.TurnFrom(e.GetTurn(), "s1", now); fault.Field(err) != "turn.text" {
+		t.Errorf("the words of a memory are shortened: %v", err)
+	}
 }

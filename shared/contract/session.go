@@ -16,6 +16,8 @@ type SessionEvent struct {
 	Envelope
 	// Turn is the utterance.
 	Turn *memory.Turn
+	// LeftOut counts the bytes that DecodeSessionEvent left out of the turn's text. Encode ignores it.
+	LeftOut int
 	// ClosedAt is the end of the session.
 	ClosedAt time.Time
 	// ErasedAt is the time of the request to erase the user.
@@ -26,7 +28,8 @@ type SessionEvent struct {
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
 // terminal and name the field. It checks the speaker of a turn, and the ids of the turn and its attributes, as new ones
-// (memory.ValidNewID). The end of a session and an erasure may have any id that an older version accepted.
+// (memory.ValidNewID). The end of a session and an erasure may have any id that an older version accepted. It shortens
+// the text of a long turn (memory.Shorten), so that no later stage and no store gets more than MaxTextBytes.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
@@ -47,10 +50,11 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 	case *mnemev1.SessionEvent_Turn:
 		var t memory.Turn
 		if err = checkNewIDs(e.Envelope); err == nil {
-			t, err = newTurnFrom(ev.Turn, e.SessionID, now)
+			t, err = newTurnFrom(ev.Turn, e.SessionID, memory.MaxTurnBytes, now)
 		}
 		if err == nil {
 			err = checkNoAlias(t)
+			t.Text, e.LeftOut = memory.Shorten(t.Text)
 		}
 		e.Turn = &t
 	case *mnemev1.SessionEvent_SessionClosed:
@@ -98,18 +102,18 @@ func envelope(p identified) Envelope {
 	return e
 }
 
-// TurnFrom converts and checks an incoming turn, as DecodeSessionEvent does. Its errors are terminal and name the
-// field.
+// TurnFrom converts and checks the source turn of a memory in the caller's own words, as DecodeSessionEvent does. It
+// never shortens the text: a text over MaxTextBytes is an error. Its errors are terminal and name the field.
 func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	if p == nil {
 		return memory.Turn{}, fault.Terminal("turn", "is missing, want the source turn")
 	}
-	return newTurnFrom(p, sessionID, now)
+	return newTurnFrom(p, sessionID, memory.MaxTextBytes, now)
 }
 
 // newTurnFrom is turnFrom for an incoming turn.
-func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
-	t, err := turnFrom(p, sessionID, now)
+func newTurnFrom(p *mnemev1.Turn, sessionID string, maxText int, now time.Time) (memory.Turn, error) {
+	t, err := turnFrom(p, sessionID, maxText, now)
 	if err != nil {
 		return t, err
 	}
@@ -124,7 +128,7 @@ func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn,
 
 // saidTurn converts and checks a turn of an event. Such a turn has no alias of a memory.
 func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
-	t, err := turnFrom(p, sessionID, now)
+	t, err := turnFrom(p, sessionID, memory.MaxTextBytes, now)
 	if err != nil {
 		return t, err
 	}
@@ -142,8 +146,8 @@ func checkNoAlias(t memory.Turn) error {
 	return nil
 }
 
-// turnFrom converts a turn and checks all but its attributes.
-func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
+// turnFrom converts a turn and checks all but its attributes. maxText limits the text, in bytes.
+func turnFrom(p *mnemev1.Turn, sessionID string, maxText int, now time.Time) (memory.Turn, error) {
 	t := memory.Turn{
 		ID: p.GetTurnId(), SessionID: sessionID, Speaker: p.GetSpeaker(),
 		Text: p.GetText(), Caption: p.GetCaption(), Role: roleFrom(p.GetRole()), Attributes: attributesFrom(p),
@@ -157,7 +161,7 @@ func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 	if t.Role == "" {
 		return t, fault.Terminal("turn.role", "is %d, want ROLE_USER or ROLE_ASSISTANT", p.GetRole())
 	}
-	if err := memory.ValidText("turn.text", t.Text, memory.MaxTextBytes); err != nil {
+	if err := memory.ValidText("turn.text", t.Text, maxText); err != nil {
 		return t, err
 	}
 	if t.Caption != "" {

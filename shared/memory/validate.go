@@ -14,9 +14,12 @@ import (
 
 // Limits of the inputs, in bytes. They are part of the contracts in proto/.
 const (
-	MaxTenantBytes  = 63
-	MaxUserBytes    = 256
-	MaxIDBytes      = 128
+	MaxTenantBytes = 63
+	MaxUserBytes   = 256
+	MaxIDBytes     = 128
+	// MaxTurnBytes limits the text of an incoming turn.
+	MaxTurnBytes = 512 << 10
+	// MaxTextBytes limits a stored text. Shorten limits the text of a turn to it.
 	MaxTextBytes    = 32 << 10
 	MaxCaptionBytes = 4 << 10
 	MaxValueBytes   = 2 << 10

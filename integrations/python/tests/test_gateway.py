@@ -18,7 +18,7 @@ Answer = tuple[int, dict[str, str]]
 
 LEFT_OUT = (
     b'{"results": [{"turn_id": "t1", "status": "accepted", "status_url": "/x"}, {"turn_id": "t2", "status": "left_out",'
-    b' "problem": {"code": "invalid", "field": "turns[1].text", "detail": "is empty, want 1 to 32768 bytes"}}]}'
+    b' "problem": {"code": "invalid", "field": "turns[1].text", "detail": "is empty, want 1 to 524288 bytes"}}]}'
 )
 
 
@@ -99,9 +99,9 @@ async def test_nobody_listens() -> None:
 
 
 def test_a_long_text_is_cut_between_words() -> None:
-    text = "Ærø " * 20_000
+    text = "Ærø " * 200_000
     parts = parts_of(text)
-    assert all(len(part.encode()) <= 32 << 10 and part.endswith("ø") for part in parts)
+    assert all(len(part.encode()) <= 512 << 10 and part.endswith("ø") for part in parts)
     assert " ".join(parts) == text.strip()
-    assert [len(part) for part in parts_of("x" * 70_000)] == [32 << 10, 32 << 10, 70_000 - (64 << 10)]
+    assert [len(part) for part in parts_of("x" * 1_100_000)] == [512 << 10, 512 << 10, 1_100_000 - (1 << 20)]
     assert parts_of(" \n ") == []

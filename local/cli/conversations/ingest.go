@@ -18,10 +18,12 @@ import (
 // ingested is the result of ingest.
 type ingested struct {
 	// Users, Sessions and Turns count the data that the service accepts. They exclude refused data.
-	Users    int  `json:"users"`
-	Sessions int  `json:"sessions"`
-	Turns    int  `json:"turns"`
-	Formed   bool `json:"formed"`
+	Users    int `json:"users"`
+	Sessions int `json:"sessions"`
+	Turns    int `json:"turns"`
+	// Shortened counts the turns among them whose text was shortened.
+	Shortened int  `json:"shortened"`
+	Formed    bool `json:"formed"`
 	// Refused names each event that became a dead letter, with the reason.
 	Refused []string `json:"refused"`
 	// DeadLetters names each turn that became a dead letter although the service accepted it. Turns excludes them.
@@ -44,7 +46,8 @@ func (c commands) ingest() *cobra.Command {
 			"These fields are optional: turn_id, speaker, role, caption, metadata, agent_id, app_id and run_id. A turn_id\n" +
 			"is unique among all turns of a user. By default it is derived from session, time, speaker and text. A role\n" +
 			"is user, assistant or tool. A caption describes an image. Memories keep metadata (a JSON object), agent_id,\n" +
-			"app_id and run_id. A text has at most 32,768 bytes.\n" +
+			"app_id and run_id. A text has at most 524,288 bytes. Mneme shortens a\n" +
+			"text of more than 32,768 bytes: it keeps the first and the last part.\n" +
 			"The file may also be a LoCoMo file, a JSON list of samples. Each sample becomes a user. Publishing a file\n" +
 			"again has no effect.",
 		Args: command.Args(cobra.ExactArgs(1)),
@@ -71,7 +74,7 @@ func (c commands) runIngest(ctx context.Context, file string, wait bool, timeout
 		return err
 	}
 	result := ingested{
-		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Formed: wait,
+		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Shortened: out.Shortened, Formed: wait,
 		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...), Seconds: time.Since(began).Seconds(),
 	}
 	if err := c.printIngested(result, wait); err != nil {
@@ -94,8 +97,8 @@ func (c commands) printIngested(result ingested, wait bool) error {
 	if !wait {
 		state = "published"
 	}
-	fmt.Fprintf(c.Out, "%s: %d turns in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
-		state, result.Turns, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
+	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
+		state, result.Turns, result.Shortened, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
 	return nil
 }
 

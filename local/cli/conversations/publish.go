@@ -30,6 +30,8 @@ type Published struct {
 	Awaited []dataset.Session
 	// Turns is the number of turns that the service will accept.
 	Turns int
+	// Shortened is the number of these turns whose text the service will shorten.
+	Shortened int
 	// Refused names each event that the service will move to the dead letters, with the reason.
 	Refused []string
 	// Dead names each turn that became a dead letter although the service accepted it, if the command waited.
@@ -76,10 +78,13 @@ func openBus(ctx context.Context, s *console.Session) (*wiring.BusClient, error)
 // check checks a session's events against the contract, as the service will.
 func (p *Published) check(s dataset.Session, msgs []bus.Message) {
 	for i, m := range msgs {
-		_, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
+		e, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
 		switch {
 		case err == nil && i < len(s.Turns):
 			p.Turns++
+			if e.LeftOut > 0 {
+				p.Shortened++
+			}
 		case err == nil:
 			p.Awaited = append(p.Awaited, s)
 		case i == len(s.Turns):

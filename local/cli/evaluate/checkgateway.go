@@ -54,11 +54,11 @@ func (c commands) checkGateway() *cobra.Command {
 func (c commands) runCheckGateway(ctx context.Context, g *client.Client) error {
 	user, began := "check-"+uuid.NewString(), time.Now()
 	said := client.Turn{Role: "user", Speaker: "Ines", Text: "I am allergic to peanuts, and I live in Porto."}
-	ids, err := g.AddTurns(ctx, user, "check", []client.Turn{said})
+	added, err := g.AddTurns(ctx, user, "check", []client.Turn{said})
 	if err != nil {
 		return err
 	}
-	if err := g.CloseSession(ctx, user, "check", ids[len(ids)-1]); err != nil {
+	if err := g.CloseSession(ctx, user, "check", added[len(added)-1].ID); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Out, "ingested after %.1f s\n", time.Since(began).Seconds())

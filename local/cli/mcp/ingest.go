@@ -16,8 +16,8 @@ import (
 // gatewayIngest sends turns through the gateway. Its errors are problems in MCP's form.
 type gatewayIngest struct{ gateway *client.Client }
 
-// Turns sends turns and returns the turns that the gateway left out.
-func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]ingest.LeftOut, error) {
+// Turns sends turns and returns the turns that the gateway left out or shortened.
+func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]ingest.Outcome, error) {
 	out := make([]client.Turn, len(turns))
 	for i, t := range turns {
 		out[i] = client.Turn{
@@ -25,18 +25,25 @@ func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []
 			Metadata: t.Metadata, AgentID: t.AgentID, AppID: t.AppID, RunID: t.RunID,
 		}
 	}
-	_, err := g.gateway.AddTurns(ctx, user, session, out)
+	added, err := g.gateway.AddTurns(ctx, user, session, out)
 	var some *client.LeftOutError
-	if !errors.As(err, &some) {
+	if err != nil && !errors.As(err, &some) {
 		return nil, console.GatewayProblem(err)
 	}
-	left := make([]ingest.LeftOut, len(some.Turns))
-	for i, t := range some.Turns {
-		left[i] = ingest.LeftOut{Turn: t.Place, Problem: problem.Problem{
-			Status: http.StatusBadRequest, Code: t.Code, Field: t.Field, Detail: t.Detail,
-		}}
+	var outcomes []ingest.Outcome
+	for _, t := range added {
+		if t.ShortenedBy > 0 {
+			outcomes = append(outcomes, ingest.Outcome{Turn: t.Place, Shortened: t.ShortenedBy})
+		}
 	}
-	return left, nil
+	if some != nil {
+		for _, t := range some.Turns {
+			outcomes = append(outcomes, ingest.Outcome{Turn: t.Place, Problem: problem.Problem{
+				Status: http.StatusBadRequest, Code: t.Code, Field: t.Field, Detail: t.Detail,
+			}})
+		}
+	}
+	return outcomes, nil
 }
 
 // CloseSession marks a session as ended. The gateway sets the time.

@@ -55,16 +55,21 @@ type Accepted interface {
 	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
 
-// LeftOut is a turn that was not accepted although others of its request were.
-type LeftOut struct {
+// Outcome is the result of a turn that was not accepted as it is. Exactly one of Problem and Shortened is set.
+type Outcome struct {
 	// Turn is the place of the turn in the request.
 	Turn int
-	// Problem says why. Its field begins with the turn ("turns[3].text").
+	// Problem is the reason why the turn was left out. Its field begins with the turn ("turns[3].text").
 	Problem problem.Problem
+	// Shortened is the number of bytes that were left out of the text of an accepted turn.
+	Shortened int
 }
 
+// IsLeftOut reports whether the turn was left out.
+func (o Outcome) IsLeftOut() bool { return o.Problem.Status != 0 }
+
 // NoneAccepted is the error of a request without a turn that can be accepted.
-type NoneAccepted []LeftOut
+type NoneAccepted []Outcome
 
 // Error implements error.
 func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
@@ -73,18 +78,19 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
 // Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn
-// except the returned ones. It leaves out a turn that breaks the contract, or with a recent id of another turn. It
-// publishes the others. After an error nothing is published. The request is wrong, is over a quota, or has no
-// acceptable turn (NoneAccepted). A repeated turn with the same id has no effect on memory, but counts against the
-// quota. Turns needs access.Ingest.
-func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]LeftOut, error) {
+// except those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It
+// publishes the others, and shortens their long texts. It returns the outcomes of left-out and shortened turns, in
+// order. After an error nothing is published. The request is wrong, is over a quota, or has no acceptable turn
+// (NoneAccepted). A repeated turn with the same id has no effect on memory, but counts against the quota. Turns needs
+// access.Ingest.
+func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
 
 // TurnsUntilIdle is Turns, and closes the session after idleAfter without a new turn. 0 keeps the current setting.
 func (i *Ingester) TurnsUntilIdle(
 	ctx context.Context, user, session string, turns []memory.Turn, idleAfter time.Duration,
-) ([]LeftOut, error) {
+) ([]Outcome, error) {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
 		return nil, err
@@ -95,44 +101,82 @@ func (i *Ingester) TurnsUntilIdle(
 	if err := distinct(turns); err != nil {
 		return nil, err
 	}
-	var kept batch
-	var left []LeftOut
-	for n, t := range turns {
-		m, err := i.turn(scope, session, t, idleAfter)
-		if err == nil {
-			kept.add(n, t, m)
-			continue
-		}
-		p, ok := inTurn(n, err)
-		if !ok {
-			return nil, err
-		}
-		left = append(left, LeftOut{n, p})
+	kept, left, err := i.read(scope, session, turns, idleAfter)
+	if err != nil {
+		return nil, err
 	}
 	kept, used, note := i.unused(ctx, scope, session, kept)
 	left = append(left, used...)
-	slices.SortFunc(left, func(a, b LeftOut) int { return a.Turn - b.Turn })
-	if len(kept.turns) == 0 {
+	slices.SortFunc(left, func(a, b Outcome) int { return a.Turn - b.Turn })
+	if len(kept) == 0 {
 		return nil, NoneAccepted(left)
 	}
-	if err := i.publishTurns(ctx, kept.msgs); err != nil {
+	if err := i.publishTurns(ctx, kept.messages()); err != nil {
 		return nil, err
 	}
 	if err := note(); err != nil && !errors.Is(err, redisstore.ErrErased) && i.Log != nil {
 		i.Log.WarnContext(ctx, "cannot record accepted turns: a lookup finds them only after their processing", "error", err)
 	}
-	return left, nil
+	out := slices.Concat(left, kept.shortened())
+	slices.SortFunc(out, func(a, b Outcome) int { return a.Turn - b.Turn })
+	return out, nil
 }
 
-// batch is a list of turns to publish, with their messages and their places in the request.
-type batch struct {
-	turns  []memory.Turn
-	msgs   []bus.Message
-	places []int
+// read returns the turns that fulfil the contract, and the outcomes of the others.
+func (i *Ingester) read(
+	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
+) (kept batch, left []Outcome, err error) {
+	for n, t := range turns {
+		r, err := i.turn(scope, session, t, idleAfter)
+		if err == nil {
+			r.place = n
+			kept = append(kept, r)
+			continue
+		}
+		p, ok := inTurn(n, err)
+		if !ok {
+			return nil, nil, err
+		}
+		left = append(left, Outcome{Turn: n, Problem: p})
+	}
+	return kept, left, nil
 }
 
-func (b *batch) add(place int, t memory.Turn, m bus.Message) {
-	b.turns, b.msgs, b.places = append(b.turns, t), append(b.msgs, m), append(b.places, place)
+// batch is a list of turns to publish.
+type batch []readTurn
+
+// readTurn is a checked turn with its message and its place in the request.
+type readTurn struct {
+	memory.Turn
+	msg   bus.Message
+	place int
+	// shortened is the number of bytes left out of the text.
+	shortened int
+}
+
+func (b batch) turns() []memory.Turn {
+	out := make([]memory.Turn, len(b))
+	for i, r := range b {
+		out[i] = r.Turn
+	}
+	return out
+}
+
+func (b batch) messages() []bus.Message {
+	out := make([]bus.Message, len(b))
+	for i, r := range b {
+		out[i] = r.msg
+	}
+	return out
+}
+
+func (b batch) shortened() (out []Outcome) {
+	for _, r := range b {
+		if r.shortened > 0 {
+			out = append(out, Outcome{Turn: r.place, Shortened: r.shortened})
+		}
+	}
+	return out
 }
 
 // distinct refuses turns of one id: which of them is meant is unknown.
@@ -153,23 +197,36 @@ func distinct(turns []memory.Turn) error {
 // maxShownRole bounds the part of a role in an error, in bytes.
 const maxShownRole = 20
 
-// turn returns the message of a turn; its error is terminal, and names a field of the event.
-func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleAfter time.Duration) (bus.Message, error) {
+// turn returns a checked turn; its error is terminal, and names a field of the event.
+func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleAfter time.Duration) (out readTurn, err error) {
 	switch {
 	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
 		shown := strings.ToValidUTF8(string(t.Role[:min(len(t.Role), maxShownRole)]), "")
-		return bus.Message{}, fault.Terminal("turn.role", "is %q, want user or assistant", shown)
+		return out, fault.Terminal("turn.role", "is %q, want user or assistant", shown)
 	case t.Time.IsZero(): // which would be encoded as a time that is missing
-		return bus.Message{}, memory.ValidTime("turn.time", t.Time, i.Now())
+		return out, memory.ValidTime("turn.time", t.Time, i.Now())
 	}
 	if err := t.Attributes.ValidateNew("turn."); err != nil { // wrong metadata may fail to encode
-		return bus.Message{}, err
+		return out, err
 	}
 	t.SessionID = session
-	return i.message(contract.SessionEvent{
+	e := contract.SessionEvent{
 		Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
 		IdleAfter: idleAfter,
-	})
+	}
+	m, read, err := i.message(e)
+	if err != nil {
+		return out, err
+	}
+	out.shortened = read.LeftOut
+	if out.shortened > 0 {
+		if m, read, err = i.message(read); err != nil {
+			return out, err
+		}
+	}
+	t.Text = read.Turn.Text
+	out.Turn, out.msg = t, m
+	return out, nil
 }
 
 // unused leaves out turns with a recent id of another turn, because their text would have no effect. If the lookup
@@ -177,25 +234,25 @@ func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleA
 // kept turns after their publication.
 func (i *Ingester) unused(
 	ctx context.Context, scope memory.Scope, session string, b batch,
-) (kept batch, used []LeftOut, note func() error) {
-	if i.Accepted == nil || len(b.turns) == 0 {
+) (kept batch, used []Outcome, note func() error) {
+	if i.Accepted == nil || len(b) == 0 {
 		return b, nil, func() error { return nil }
 	}
-	places, token, err := i.Accepted.Reused(ctx, scope, session, b.turns)
+	places, token, err := i.Accepted.Reused(ctx, scope, session, b.turns())
 	if err != nil {
 		return b, nil, func() error { return err }
 	}
-	for n, t := range b.turns {
+	for n, r := range b {
 		if !slices.Contains(places, n) {
-			kept.add(b.places[n], t, b.msgs[n])
+			kept = append(kept, r)
 			continue
 		}
-		used = append(used, LeftOut{b.places[n], problem.Problem{
-			Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
+		used = append(used, Outcome{Turn: r.place, Problem: problem.Problem{
+			Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", r.place),
 			Detail: "is the id of a turn with another session or text, want a new id",
 		}})
 	}
-	return kept, used, func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, kept.turns) }
+	return kept, used, func() error { return i.Accepted.NoteTurns(ctx, scope, token, session, kept.turns()) }
 }
 
 // publishTurns publishes turns within the quota of the caller.
@@ -221,7 +278,7 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	if err != nil {
 		return err
 	}
-	m, err := i.message(contract.SessionEvent{
+	m, _, err := i.message(contract.SessionEvent{
 		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, session+"\n"+last), Scope: scope, SessionID: session}, ClosedAt: at,
 	})
 	if err != nil {
@@ -253,13 +310,13 @@ func (i *Ingester) scope(ctx context.Context, user string) (memory.Scope, error)
 }
 
 // message encodes an event and reads it back, as its consumers will.
-func (i *Ingester) message(e contract.SessionEvent) (bus.Message, error) {
+func (i *Ingester) message(e contract.SessionEvent) (m bus.Message, read contract.SessionEvent, err error) {
 	value, err := e.Encode()
 	if err != nil {
-		return bus.Message{}, fault.Terminal("", "cannot be encoded: %v", err)
+		return m, read, fault.Terminal("", "cannot be encoded: %v", err)
 	}
-	if _, err := contract.DecodeSessionEvent(e.Key(), value, i.Now()); err != nil {
-		return bus.Message{}, err
+	if read, err = contract.DecodeSessionEvent(e.Key(), value, i.Now()); err != nil {
+		return m, read, err
 	}
-	return bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}, nil
+	return bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}, read, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/redisstore"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"go.uber.org/goleak"
 )
@@ -75,7 +76,7 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 }
 
 func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
-	long := turn("t2", strings.Repeat("x", memory.MaxTextBytes+1))
+	long := turn("t2", strings.Repeat("x", memory.MaxTurnBytes+1))
 	tool, nameless, early, named := turn("t3", "42"), turn("t5", "I like tea."), turn("t6", "I like tea."), turn("t\u200b", "I like tea.")
 	tool.Role, nameless.Speaker, early.Time = memory.RoleTool, strings.Repeat("x", 129), time.Time{}
 	turns := []memory.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named, turn("t7", "I moved to Faro.")}
@@ -87,8 +88,8 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 		t.Fatalf("%v, %d published, %d counted", err, len(out.msgs), q.counted)
 	}
 	want := []string{
-		"turns[1].text: is 32769 bytes long, want at most 32768", `turns[2].role: is "tool", want user or assistant`,
-		"turns[3].text: is empty, want 1 to 32768 bytes", "turns[4].speaker: is 129 bytes long, want at most 128",
+		"turns[1].text: is 524289 bytes long, want at most 524288", `turns[2].role: is "tool", want user or assistant`,
+		"turns[3].text: is empty, want 1 to 524288 bytes", "turns[4].speaker: is 129 bytes long, want at most 128",
 		"turns[5].time: is in the year 1, want between 1970-01-01 and one day from now",
 		"turns[6].turn_id: contains a control or invisible character",
 	}
@@ -102,6 +103,43 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	if left, err := in.Turns(ctx, "ines", "s", turns[1:4]); !errors.As(err, &none) || len(none) != 3 || left != nil ||
 		problem.From(err).Field != "turns[0].text" || len(out.msgs) != 2 || q.left != 0 {
 		t.Errorf("none: %v, %v", left, err)
+	}
+}
+
+// accepted notes turns by id and text.
+type accepted map[string]string
+
+func (a accepted) Reused(_ context.Context, _ memory.Scope, _ string, turns []memory.Turn) (places []int, _ redisstore.Token, _ error) {
+	for i, t := range turns {
+		if text, ok := a[t.ID]; ok && text != t.Text {
+			places = append(places, i)
+		}
+	}
+	return places, "", nil
+}
+
+func (a accepted) NoteTurns(_ context.Context, _ memory.Scope, _ redisstore.Token, _ string, turns []memory.Turn) error {
+	for _, t := range turns {
+		a[t.ID] = t.Text
+	}
+	return nil
+}
+
+func TestALongTurnIsPublishedShortened(t *testing.T) {
+	out, noted := &published{}, accepted{}
+	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Accepted: noted}
+	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
+	long := turn("t1", strings.Repeat("x", memory.MaxTurnBytes))
+	turns := []memory.Turn{turn("t0", "I live in Braga."), long}
+	for range 2 { // the repetition is the same turn
+		outcomes, err := in.Turns(ctx, "ines", "s", turns)
+		if err != nil || len(outcomes) != 1 || outcomes[0].Turn != 1 || outcomes[0].IsLeftOut() ||
+			outcomes[0].Shortened < memory.MaxTurnBytes-memory.MaxTextBytes {
+			t.Fatalf("%v, %+v", err, outcomes)
+		}
+	}
+	if len(out.msgs) != 4 || len(out.msgs[1].Value) > memory.MaxTextBytes+1<<10 || len(noted["t1"]) > memory.MaxTextBytes {
+		t.Errorf("%d published, %d bytes, %d noted", len(out.msgs), len(out.msgs[1].Value), len(noted["t1"]))
 	}
 }
 

@@ -254,7 +254,7 @@ func (l *logs) String() string {
 }
 
 const (
-	maxBody = 4 << 20
+	maxBody = 8 << 20
 	// appOrigin is of a page that may call.
 	appOrigin = "https://app.example.com"
 )

@@ -42,7 +42,7 @@ func (in addInput) check() error {
 		return problem.Invalid("text", "is set together with messages: want one of the two")
 	}
 	if in.Messages == nil {
-		if err := memory.ValidText("text", in.Text, memory.MaxTextBytes); err != nil {
+		if err := memory.ValidText("text", in.Text, memory.MaxTurnBytes); err != nil {
 			return err
 		}
 	} else if n := len(in.Messages); n == 0 || n > ingest.MaxTurns {
@@ -115,6 +115,13 @@ type addOutput struct {
 	Forming   string   `json:"forming" jsonschema:"when memories will be formed of them"`
 	// LeftOut are the messages that were not accepted.
 	LeftOut []leftOutView `json:"left_out,omitempty" jsonschema:"messages that were left out, and why; nothing is kept of them"`
+	// Shortened are the messages with a shortened text.
+	Shortened []shortenedView `json:"shortened,omitempty" jsonschema:"messages of which the first and the last part are kept"`
+}
+
+type shortenedView struct {
+	Message int `json:"message" jsonschema:"the place of the message, from 0"`
+	By      int `json:"shortened_by" jsonschema:"the number of bytes left out between the two parts"`
 }
 
 type leftOutView struct {
@@ -129,10 +136,15 @@ const (
 	formingLater = "Accepted. The session goes on: memories are formed once nothing has been added to it for a while."
 )
 
+// longText adds to the description of a text that Mneme shortens a long one.
+func longText(description string) string {
+	return fmt.Sprintf("%s Mneme keeps the first and the last part of a text of more than %d bytes.", description, memory.MaxTextBytes)
+}
+
 func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 	message := object(
 		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant)).needed(),
-		text("content", "The text of the message.", memory.MaxTextBytes).needed(),
+		text("content", longText("The text of the message."), memory.MaxTurnBytes).needed(),
 		text("name", "The speaker's name; without it the role.", memory.MaxIDBytes))
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
@@ -142,7 +154,7 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 		costs: "the answer comes in milliseconds, without a model. Mneme forms memories later: by rules and small built-in models, " +
 			"or by several calls of a language model, if the tenant has that policy.",
 		input: object(append(attributeProperties(),
-			text("text", "The user's statement, in the user's own words. Omit it if you pass messages.", memory.MaxTextBytes),
+			text("text", longText("The user's statement, in the user's own words. Omit it if you pass messages."), memory.MaxTurnBytes),
 			list("messages", "The messages, oldest first. Omit them if you pass text.", ingest.MaxTurns, message),
 			userID(),
 			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
@@ -160,18 +172,22 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 		session = "mcp-" + uuid.NewString()
 	}
 	turns := in.turns(now)
-	left, err := s.Ingest.Turns(ctx, user, session, turns)
+	outcomes, err := s.Ingest.Turns(ctx, user, session, turns)
 	if err != nil {
 		return out, "", in.named(err)
 	}
 	out = addOutput{UserID: user, SessionID: session, TurnIDs: []string{}, Forming: formingLater}
-	for _, l := range left {
-		out.LeftOut = append(out.LeftOut, leftOutView{l.Turn, in.argument(l.Problem.Field), l.Problem.Detail})
-	}
 	for i, t := range turns {
-		if !slices.ContainsFunc(left, func(l ingest.LeftOut) bool { return l.Turn == i }) {
-			out.TurnIDs = append(out.TurnIDs, t.ID)
+		at := slices.IndexFunc(outcomes, func(o ingest.Outcome) bool { return o.Turn == i })
+		if at >= 0 && outcomes[at].IsLeftOut() {
+			p := outcomes[at].Problem
+			out.LeftOut = append(out.LeftOut, leftOutView{i, in.argument(p.Field), p.Detail})
+			continue
 		}
+		if at >= 0 {
+			out.Shortened = append(out.Shortened, shortenedView{i, outcomes[at].Shortened})
+		}
+		out.TurnIDs = append(out.TurnIDs, t.ID)
 	}
 	if in.RunID == "" && s.closed(ctx, user, session, out.TurnIDs[len(out.TurnIDs)-1], now) {
 		out.Forming = formingNow

@@ -19,7 +19,7 @@ type leftOut struct {
 func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	g := open(t)
 	s := g.session(t, keyOfAll)
-	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	long := strings.Repeat("x", memory.MaxTurnBytes+1)
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
 		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "system", "content": "x"},
 		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
@@ -28,8 +28,8 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	}})
 	out := structure[leftOut](t, res)
 	want := []string{
-		"messages[1].content is 32769 bytes long, want at most 32768", `messages[2].role is "system", want user or assistant`,
-		"messages[3].content is empty, want 1 to 32768 bytes", "messages[4].name is 129 bytes long, want at most 128",
+		"messages[1].content is 524289 bytes long, want at most 524288", `messages[2].role is "system", want user or assistant`,
+		"messages[3].content is empty, want 1 to 524288 bytes", "messages[4].name is 129 bytes long, want at most 128",
 		"messages[5].name contains a control or invisible character",
 	}
 	if len(out.LeftOut) != len(want) || len(out.TurnIDs) != 2 {
@@ -55,7 +55,7 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	}{
 		"no message": {object{"messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": long}}},
 			"messages[0].role: is"},
-		"a text":           {object{"text": long}, "text: is 32769 bytes long"},
+		"a text":           {object{"text": long}, "text: is 524289 bytes long"},
 		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
 		"a hidden agent":   {object{"text": "x", "agent_id": "a\u200b"}, "agent_id: contains a control or invisible character"},
 		"a user of dots":   {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},
@@ -67,5 +67,23 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 		if !res.IsError || !strings.HasPrefix(textOf(res), c.want) || len(g.topic.take()) > 0 {
 			t.Errorf("%s: %t %.200s", name, res.IsError, textOf(res))
 		}
+	}
+}
+
+func TestALongMessageIsShortened(t *testing.T) {
+	g := open(t)
+	s := g.session(t, keyOfAll)
+	out := structure[struct {
+		TurnIDs   []string `json:"turn_ids"`
+		Shortened []struct {
+			Message int
+			By      int `json:"shortened_by"`
+		}
+	}](t, call(t, s, "add_memory", object{"user_id": "ines", "text": strings.Repeat("x", memory.MaxTurnBytes)}))
+	if len(out.TurnIDs) != 1 || len(out.Shortened) != 1 || out.Shortened[0].By < memory.MaxTurnBytes-memory.MaxTextBytes {
+		t.Errorf("got %+v", out)
+	}
+	if e := g.topic.take(); len(e) != 2 || len(e[0].Turn.Text) > memory.MaxTextBytes {
+		t.Errorf("%d events", len(e))
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
 // maxLine is how long a message over standard input may be, as over HTTP.
-const maxLine = 4 << 20
+const maxLine = problem.MaxBody
 
 // Stdio is the transport over standard input and output, one message per line. Unlike the SDK's transport, it
 // answers an invalid line and reads on. At the end of the input, it answers all open calls before it ends.

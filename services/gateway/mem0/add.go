@@ -48,8 +48,9 @@ type addition struct {
 	// places holds the positions of the turns among the messages. spoken counts the turns that are not a user's.
 	places     []int
 	attributes memory.Attributes
-	// left are messages that were left out.
-	left []leftOut
+	// left are messages that were left out, and shortened those with a shortened text.
+	left      []leftOut
+	shortened []shortened
 	// remarks are for the answer.
 	remarks []string
 }
@@ -159,6 +160,12 @@ func (what addition) answer(status, message string) map[string]any {
 		}
 		out["left_out"] = views
 	}
+	if len(what.shortened) > 0 {
+		out["shortened"] = what.shortened
+		for _, s := range what.shortened {
+			said = append(said, fmt.Sprintf("Message %d is shortened by %d bytes.", s.Message, s.By))
+		}
+	}
 	out["message"] = strings.Join(said, " ")
 	return out
 }
@@ -169,12 +176,12 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := a.Ingest.TurnsUntilIdle(ctx, what.user, what.session, what.turns, idleAfter)
+	outcomes, err := a.Ingest.TurnsUntilIdle(ctx, what.user, what.session, what.turns, idleAfter)
 	if err != nil {
 		a.forgotten(ctx, scope, what.id)
 		return nil, what.named(err)
 	}
-	what.leaveOut(left)
+	what.note(outcomes)
 	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
 }
 
@@ -188,14 +195,20 @@ func (a *api) begin(ctx context.Context, what addition) (memory.Scope, error) {
 	return scope, a.State.Begin(ctx, scope, token, what.record(a.Now()))
 }
 
-// leaveOut moves turns that were not accepted to the messages that were left out.
-func (what *addition) leaveOut(left []ingest.LeftOut) {
-	for _, l := range left {
-		what.left = append(what.left, leftOut{what.places[l.Turn], problem.From(what.named(l.Problem))})
+// note moves turns that were not accepted to the messages that were left out, and notes shortened turns.
+func (what *addition) note(outcomes []ingest.Outcome) {
+	for _, o := range outcomes {
+		if o.IsLeftOut() {
+			what.left = append(what.left, leftOut{what.places[o.Turn], problem.From(what.named(o.Problem))})
+		} else {
+			what.shortened = append(what.shortened, shortened{what.places[o.Turn], o.Shortened})
+		}
 	}
 	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })
-	for _, l := range slices.Backward(left) {
-		what.turns = slices.Delete(what.turns, l.Turn, l.Turn+1)
+	for _, o := range slices.Backward(outcomes) {
+		if o.IsLeftOut() {
+			what.turns = slices.Delete(what.turns, o.Turn, o.Turn+1)
+		}
 	}
 }
 
@@ -263,23 +276,33 @@ func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
 	return out, nil
 }
 
-// onlyUsers leaves out messages from other speakers than the user.
+// onlyUsers leaves out messages from other speakers than the user, and texts that are too long to store unchanged.
 func (what *addition) onlyUsers() error {
 	turns, places := what.turns, what.places
 	what.turns, what.places = nil, nil
+	users := 0
 	for i, t := range turns {
-		if t.Role == memory.RoleUser {
-			t.ID = turnID(what.id, len(what.turns))
-			what.turns, what.places = append(what.turns, t), append(what.places, places[i])
+		if t.Role != memory.RoleUser {
+			continue
 		}
+		users++
+		if err := memory.ValidText(fmt.Sprintf("messages[%d].content", places[i]), t.Text, memory.MaxTextBytes); err != nil {
+			what.left = append(what.left, leftOut{places[i], problem.From(err)})
+			continue
+		}
+		t.ID = turnID(what.id, len(what.turns))
+		what.turns, what.places = append(what.turns, t), append(what.places, places[i])
 	}
+	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })
 	switch n := len(what.turns); {
+	case n == 0 && users > 0:
+		return what.left[0].problem
 	case n == 0:
 		return problem.Invalid("messages", "has no message of a user, and infer=false stores no other messages")
 	case n > maxVerbatim:
 		return problem.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
-	case n < len(turns):
-		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-n))
+	case users < len(turns):
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-users))
 	}
 	return nil
 }

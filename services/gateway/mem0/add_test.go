@@ -78,7 +78,7 @@ func TestWhoseAnAdditionIs(t *testing.T) {
 
 func TestAddRefuses(t *testing.T) {
 	g := open(t)
-	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	long := strings.Repeat("x", memory.MaxTurnBytes+1)
 	for _, tt := range []struct {
 		name   string
 		body   any
@@ -112,7 +112,7 @@ func TestAddRefuses(t *testing.T) {
 		{"blank content", object{"user_id": "i", "messages": says(" \n")}, 400, "messages[0].content: is empty"},
 		{"a hidden character in a user", object{"messages": says("x"), "user_id": "i\u200b"}, 400, "user_id: contains a control or invisible"},
 		{"dots for a run", object{"messages": says("x"), "user_id": "i", "run_id": ".."}, 400, `run_id: is ".."`},
-		{"long content", object{"user_id": "i", "messages": says(long)}, 400, "messages[0].content: is 32769 bytes long"},
+		{"long content", object{"user_id": "i", "messages": says(long)}, 400, "messages[0].content: is 524289 bytes long"},
 		{"content that is none", object{"user_id": "i", "messages": []object{{"role": "user", "content": 1}}}, 400, "messages[0].content: is a number"},
 		{"a long name", object{"user_id": "i", "messages": []object{{"role": "user", "content": "x", "name": strings.Repeat("x", 129)}}}, 400, "messages[0].name"},
 		{"a picture", object{"user_id": "i", "messages": []object{{"role": "user", "content": object{"type": "image_url"}}}}, 501, "messages[0].content.type: is not text"},
@@ -140,11 +140,11 @@ func TestAddRefuses(t *testing.T) {
 	if left := g.turnsOf("i"); len(left) != 0 || len(g.redis.Keys()) != 0 {
 		t.Errorf("kept turns %v and keys %v", left, g.redis.Keys())
 	}
-	g.call("ALL", "POST", "/v3/memories/add/", `{"user_id":"i","messages":"`+strings.Repeat("x", 4<<20)+`"}`).refused(http.StatusRequestEntityTooLarge, "too large")
+	g.call("ALL", "POST", "/v3/memories/add/", `{"user_id":"i","messages":"`+strings.Repeat("x", 8<<20)+`"}`).refused(http.StatusRequestEntityTooLarge, "too large")
 }
 
 func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
-	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	long := strings.Repeat("x", memory.MaxTurnBytes+1)
 	for _, infer := range []bool{true, false} {
 		g := open(t)
 		got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "infer": infer, "messages": []any{
@@ -155,8 +155,8 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 		said, _ := got["message"].(string)
 		list, _ := got["left_out"].([]any)
 		want := []struct{ field, detail string }{
-			{"messages[1].content", "is 32769 bytes long, want at most 32768"}, {"messages[2].role", "is invalid, want user, assistant, system or tool"},
-			{"messages[3].content", "is empty, want 1 to 32768 bytes"}, {"messages[4].content.type", "is not text"},
+			{"messages[1].content", "is 524289 bytes long, want at most 524288"}, {"messages[2].role", "is invalid, want user, assistant, system or tool"},
+			{"messages[3].content", "is empty, want 1 to 524288 bytes"}, {"messages[4].content.type", "is not text"},
 			{"messages[5].name", "contains a control or invisible character"},
 		}
 		for i, w := range want {
@@ -180,6 +180,24 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 		if results, _ := got["results"].([]any); !infer && len(results) != 2 {
 			t.Errorf("stored are %v", results)
 		}
+	}
+}
+
+func TestAddShortensALongMessage(t *testing.T) {
+	g := open(t)
+	long := strings.Repeat("x", memory.MaxTurnBytes)
+	got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "messages": says("I live in Braga.", long)}).object()
+	list, _ := got["shortened"].([]any)
+	if len(list) != 1 || list[0].(object)["message"] != 1.0 || !strings.Contains(got["message"].(string), "Message 1 is shortened by") {
+		t.Errorf("answer is %v", got)
+	}
+	if turns := g.turnsOf("i"); len(turns) != 2 || len(turns[1].Text) > memory.MaxTextBytes {
+		t.Errorf("%d turns", len(turns))
+	}
+	verbatim := object{"user_id": "i", "infer": false, "messages": says("I live in Braga.", long)}
+	got = g.do("POST", "/v3/memories/add/", verbatim).object()
+	if results, left := got["results"].([]any), got["left_out"].([]any); len(results) != 1 || len(left) != 1 {
+		t.Errorf("verbatim: %v", got)
 	}
 }
 

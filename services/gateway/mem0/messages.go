@@ -59,6 +59,12 @@ type leftOut struct {
 	problem problem.Problem
 }
 
+// shortened is a message with a text that the gateway shortened by some bytes.
+type shortened struct {
+	Message int `json:"message"`
+	By      int `json:"shortened_by"`
+}
+
 // view is the client's view of a message that the API left out.
 func (l leftOut) view() map[string]any {
 	return map[string]any{"message": l.place, "field": l.problem.Field, "detail": l.problem.Detail, "code": l.problem.Code}
@@ -107,7 +113,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	if t.Text == "" && in.has("tool_calls") {
 		return t, false, nil
 	}
-	if err := memory.ValidText(at+".content", t.Text, memory.MaxTextBytes); err != nil {
+	if err := memory.ValidText(at+".content", t.Text, memory.MaxTurnBytes); err != nil {
 		return t, false, accepted(err)
 	}
 	if t.Speaker, err = in.text("name"); err != nil {

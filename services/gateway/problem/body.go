@@ -16,7 +16,8 @@ import (
 )
 
 // MaxBody bounds the body of a request of every API, in bytes. The process may bound it more closely (MNEME_HTTP_MAX_BODY).
-const MaxBody = 4 << 20
+// Many turns of the maximum length fit, also with escaped characters.
+const MaxBody = 8 << 20
 
 // encodings are the headers that name a compression of bodies, or of messages in bodies. They are the headers of
 // HTTP, of Connect's streams and of gRPC.

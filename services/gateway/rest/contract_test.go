@@ -182,7 +182,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 		"no UTF-8":          {"{\"query\":\"\xff\"}", nil, 400},
 		"too deep":          {strings.Repeat("[", 1<<20), nil, 400},
 		"deep in a field":   {`{"query":` + strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 61), nil, 400},
-		"too large":         {`{"query":"` + strings.Repeat("x", 4<<20) + `"}`, nil, 413},
+		"too large":         {`{"query":"` + strings.Repeat("x", 8<<20) + `"}`, nil, 413},
 		"many fields":       {`{"query":"q",` + strings.Repeat(`"a":1,`, 100_000) + `"b":1}`, nil, 400},
 		"another type":      {`{"query":"q"}`, []string{"Content-Type: text/plain"}, 415},
 		"a type that is no": {`{"query":"q"}`, []string{"Content-Type: ;"}, 415},

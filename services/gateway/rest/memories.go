@@ -36,7 +36,7 @@ type memoryPage struct {
 
 // NewMemory is a memory in a caller's own words.
 type NewMemory struct {
-	Content utterance  `json:"content" doc:"The text of the memory. At most 32768 bytes."`
+	Content statement  `json:"content" doc:"The text of the memory. At most 32768 bytes."`
 	Role    string     `json:"role,omitempty" enum:"user,assistant" doc:"The role of the speaker. Default: user."`
 	Speaker speaker    `json:"speaker,omitempty"`
 	Caption caption    `json:"caption,omitempty"`

@@ -23,6 +23,7 @@ type (
 	memoryID    string
 	cursor      string
 	utterance   string
+	statement   string
 	caption     string
 	query       string
 	message     string
@@ -116,7 +117,11 @@ func (cursor) Schema(huma.Registry) *huma.Schema {
 }
 
 func (utterance) Schema(huma.Registry) *huma.Schema {
-	return text(memory.MaxTextBytes, "The text of the turn or message.")
+	return text(memory.MaxTurnBytes, "The text of the turn. Mneme keeps the first and the last part of a text of more than "+
+		strconv.Itoa(memory.MaxTextBytes)+" bytes.")
+}
+func (statement) Schema(huma.Registry) *huma.Schema {
+	return text(memory.MaxTextBytes, "The text of the memory.")
 }
 func (caption) Schema(huma.Registry) *huma.Schema {
 	return text(memory.MaxCaptionBytes, "A description of an image that comes with it.")

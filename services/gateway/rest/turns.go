@@ -93,6 +93,7 @@ type TurnResult struct {
 	TurnID    string       `json:"turn_id" doc:"The id, cut to the maximum length of an id."`
 	Status    string       `json:"status" enum:"accepted,left_out" doc:"accepted: Mneme will process the turn. left_out: Mneme stores nothing of the turn."`
 	StatusURL string       `json:"status_url,omitempty" doc:"For an accepted turn: the URL of its status."`
+	Shortened int          `json:"shortened_by,omitempty" minimum:"1" doc:"For an accepted turn with a shortened text: the number of bytes left out between its first and its last part."`
 	Problem   *TurnProblem `json:"problem,omitempty" doc:"For a turn that was left out: the error."`
 }
 
@@ -177,10 +178,14 @@ func (a *API) turns() {
 			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
 		},
 		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have acknowledged " +
-			"every turn. With 207, the gateway left out the turns with a wrong value: a text that is " +
+			"every turn. With 207, the gateway left out or shortened some turns. The answer has one result for each turn. The gateway " +
+			"leaves out the turns with a wrong value: a text that is " +
 			"too long or empty, another role, an id or a speaker with an invisible character, or the id of another turn of the last " +
-			"24 hours. The other turns are acknowledged. The answer has one result for each turn. Repair the left-out turns and send them in a " +
+			"24 hours. The other turns are acknowledged. Repair the left-out turns and send them in a " +
 			"new request. With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. " +
+			"Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a line " +
+			"between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) + " bytes, so a request " +
+			"holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
 			"With `idle_after_seconds`, no call needs to close the session.",
 	}, a.putTurns)
 	register(a, operation{
@@ -214,12 +219,12 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 		}
 	}
 	idleAfter := time.Duration(in.Body.IdleAfter) * time.Second
-	left, err := a.Ingest.TurnsUntilIdle(ctx, user, session, turns, idleAfter)
+	outcomes, err := a.Ingest.TurnsUntilIdle(ctx, user, session, turns, idleAfter)
 	if err != nil {
 		return nil, err
 	}
-	if len(left) > 0 {
-		return &putTurnsAnswer{http.StatusMultiStatus, resultsOf(user, turns, left)}, nil
+	if len(outcomes) > 0 {
+		return &putTurnsAnswer{http.StatusMultiStatus, resultsOf(user, turns, outcomes)}, nil
 	}
 	out := AcceptedTurns{}
 	for _, t := range turns {
@@ -230,19 +235,21 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 
 func statusURL(user, turn string) string { return pathOf("users", user, "turns", turn) }
 
-// resultsOf returns the results of turns, also of left-out turns.
-func resultsOf(user string, turns []memory.Turn, left []ingest.LeftOut) TurnResults {
+// resultsOf returns the results of all turns.
+func resultsOf(user string, turns []memory.Turn, outcomes []ingest.Outcome) TurnResults {
 	out := TurnResults{make([]TurnResult, len(turns))}
 	for i, t := range turns {
 		out.Results[i] = TurnResult{TurnID: t.ID, Status: turnAccepted, StatusURL: statusURL(user, t.ID)}
 	}
-	for _, l := range left {
-		p := l.Problem
-		out.Results[l.Turn] = TurnResult{
-			TurnID: cut(
-				turns[l.Turn].ID,
-				memory.MaxIDBytes,
-			), Status: turnLeftOut, Problem: &TurnProblem{code(p.Code), fieldInBody(p.Field), p.Detail},
+	for _, o := range outcomes {
+		r := &out.Results[o.Turn]
+		if !o.IsLeftOut() {
+			r.Shortened = o.Shortened
+			continue
+		}
+		*r = TurnResult{
+			TurnID: cut(turns[o.Turn].ID, memory.MaxIDBytes), Status: turnLeftOut,
+			Problem: &TurnProblem{code(o.Problem.Code), fieldInBody(o.Problem.Field), o.Problem.Detail},
 		}
 	}
 	return out

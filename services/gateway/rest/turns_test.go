@@ -338,10 +338,10 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 	for name, c := range map[string]struct{ turn, field, detail string }{
 		"another role":    {`"role":"tool","text":"a"`, "role", `is "tool", want user or assistant`},
-		"an empty text":   {`"role":"user","text":""`, "text", "is empty, want 1 to 32768 bytes"},
-		"a blank text":    {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 32768 bytes"},
+		"an empty text":   {`"role":"user","text":""`, "text", "is empty, want 1 to 524288 bytes"},
+		"a blank text":    {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 524288 bytes"},
 		"a NUL":           {`"role":"user","text":"a\u0000"`, "text", "contains a NUL character"},
-		"a text too long": {`"role":"assistant","text":"` + strings.Repeat("é", 16<<10) + `x"`, "text", "is 32769 bytes long, want at most 32768"},
+		"a text too long": {`"role":"assistant","text":"` + strings.Repeat("é", 256<<10) + `x"`, "text", "is 524289 bytes long, want at most 524288"},
 		"an id too long":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`, "id", "is 129 bytes long, want at most 128"},
 		"an id of 10 KB":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`, "id", "is 10240 bytes long, want at most 128"},
 		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
@@ -384,6 +384,29 @@ func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestALongTurnIsAcceptedShortened(t *testing.T) {
+	g := open(t)
+	log := strings.Repeat("2026-01-02T03:04:05Z ERROR billing: timeout\\n", 9000)
+	put := func() answer {
+		return g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"See: `+log+`"},{"role":"user","text":"a"}]}`, "Idempotency-Key: k")
+	}
+	a := put()
+	a.expect(t, 207, map[string]any{
+		"results.0.status": "accepted", "results.0.problem": nil, "results.1.status": "accepted", "results.1.shortened_by": nil,
+	})
+	by, _ := a.field("results.0.shortened_by").(float64)
+	e := events(t, g.out.msgs)
+	if len(e) != 2 || len(e[0].Turn.Text) > memory.MaxTextBytes || !strings.HasPrefix(e[0].Turn.Text, "See: 2026") ||
+		!strings.HasSuffix(e[0].Turn.Text, "timeout\n") || !strings.Contains(e[0].Turn.Text, " bytes left out ...]") || by < 300<<10 {
+		t.Errorf("shortened by %f, %d bytes", by, len(e[0].Turn.Text))
+	}
+	if again := put(); again.text != a.text || len(g.out.msgs) != 2 {
+		t.Errorf("repeated: %s", again.text)
+	}
+	many := `{"turns":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","text":"`+strings.Repeat("x", memory.MaxTurnBytes)+`"},`, 15), ",") + `]}`
+	g.call(http.MethodPost, session+"/turns", many, "Idempotency-Key: many").expect(t, 207, map[string]any{"results.14.status": "accepted"})
 }
 
 func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {

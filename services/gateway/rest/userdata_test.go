@@ -71,7 +71,7 @@ func TestAnImportInPages(t *testing.T) {
 	g.call(http.MethodPost, ines+"/import", strings.Repeat("[", 1000)+`"\ud800`, lines).expect(t, 400, map[string]any{"code": "malformed_body"})
 	g.call(http.MethodPost, ines+"/import", "{}", "Content-Type: application/json").expect(t, 415, nil)
 	g.call(http.MethodPost, ines+"/import", "\xff\n", lines).expect(t, 400, nil)
-	g.call(http.MethodPost, ines+"/import", strings.Repeat("x", 4<<20), lines).expect(t, 413, map[string]any{"code": "too_large"})
+	g.call(http.MethodPost, ines+"/import", strings.Repeat("x", 8<<20), lines).expect(t, 413, map[string]any{"code": "too_large"})
 	g.behind.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: memory.kind: is \"gossip\""))
 	g.call(http.MethodPost, ines+"/import", "{}\n{}\n", lines).expect(t, 400, map[string]any{"detail": "line 2: memory.kind: is \"gossip\""})
 	g.behind.fail = connect.NewError(connect.CodeFailedPrecondition, errors.New("the bank is not empty"))

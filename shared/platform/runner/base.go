@@ -25,7 +25,7 @@ type Base struct {
 	// separate address.
 	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of a separate HTTP server for /metrics, which MNEME_HTTP_ADDR then does not serve; port 0 takes a free one; empty for no separate server"`
 	// MaxBody bounds a request.
-	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
+	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"8MiB" desc:"largest request body"`
 	// HeaderTimeout is the maximum time for a client to send the headers.
 	HeaderTimeout time.Duration `envDefault:"5s"`
 	// BodyTimeout is the maximum time for a client to send a body, from the end of its headers.

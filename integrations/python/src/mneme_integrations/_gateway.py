@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 # What the API takes at once, and of one text. See the limits in /openapi.json.
 MAX_BODY_BYTES = 3 << 20
 MAX_TURNS = 200
-MAX_TEXT_BYTES = 32 << 10
+MAX_TEXT_BYTES = 512 << 10
 
 # A call that the gateway cannot serve now is made up to so often, if it is to wait no longer than that before each, in seconds.
 _ATTEMPTS = 4
@@ -155,7 +155,8 @@ def answer_of(response: httpx.Response) -> Any:
     answer: Any = response.json() if response.content else None
     if response.status_code == httpx.codes.MULTI_STATUS:
         left_out = [LeftOut(result["turn_id"], **result["problem"]) for result in answer["results"] if "problem" in result]
-        warnings.warn(TurnsLeftOutWarning(left_out), stacklevel=2)
+        if left_out:  # else the gateway only shortened long texts
+            warnings.warn(TurnsLeftOutWarning(left_out), stacklevel=2)
     return answer
 
 
