@@ -212,7 +212,7 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 func TestALongTurnGoesOnShortened(t *testing.T) {
 	r := newFixture(t)
 	long := turn(ana, 1, strings.Repeat("x", memory.MaxTurnBytes))
-	if err := r.gate.Handle(t.Context(), []bus.Message{message(t, long)}); err != nil {
+	if err := r.Handle(t.Context(), []bus.Message{message(t, long)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.out.read(t); len(got) != 1 || len(got[0].Turn.Text) > memory.MaxTextBytes {

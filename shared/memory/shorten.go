@@ -13,8 +13,8 @@ const (
 	maxMark = 64
 	// maxToLine limits the part of an end that Shorten gives up for a cut between lines, in bytes.
 	maxToLine = 1 << 10
-	// leastShortened is less than the size of every shortened text, in bytes.
-	leastShortened = MaxTextBytes - maxMark - 2*(maxToLine+utf8.UTFMax)
+	// leastShortened is less than the size of every shortened text, also without its invisible characters, in bytes.
+	leastShortened = MaxTextBytes / 2
 )
 
 // Shorten limits the text of a turn to MaxTextBytes. It keeps the first and the last part of a longer text, with a

@@ -13,6 +13,8 @@ const (
 	Code
 	// Quotation is text of another person, in lines that begin with ">".
 	Quotation
+	// Pasted is a log, or a text that is too long to be typed.
+	Pasted
 )
 
 // Block is a run of lines of one kind.
@@ -22,9 +24,22 @@ type Block struct {
 	Text string
 }
 
-// Blocks takes a message apart into prose, fenced code and quoted lines, in order and without empty ones. A fence
-// that is not closed goes to the end.
+// Blocks takes a message apart into prose, fenced code, quoted lines and pasted texts, in order and without empty ones.
+// A fence that is not closed goes to the end.
 func Blocks(message string) []Block {
+	var out []Block
+	parts, _ := pastes(message)
+	at := 0
+	for _, p := range parts {
+		out = append(out, typedBlocks(message[at:p.from])...)
+		out = append(out, Block{Pasted, strings.TrimSpace(message[p.from:p.to])})
+		at = p.to
+	}
+	return append(out, typedBlocks(message[at:])...)
+}
+
+// typedBlocks is Blocks for a text without pasted parts.
+func typedBlocks(message string) []Block {
 	var out []Block
 	var lines []string
 	kind := Prose

@@ -99,7 +99,7 @@ var userCues = []string{
 }
 
 // Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are
-// quotations, mails, letters, transcripts, code, data, reported speech, and claims about "the user". A line in the
+// quotations, mails, letters, transcripts, code, logs, pasted texts, data, reported speech, and claims about "the user". A line in the
 // first person after another person's name or handle is passed on, too. Every word is in one of the two, in its
 // order. The speaker may have no name. It takes time linear in the text.
 func Voices(s, speaker string) (own, others string) {
@@ -165,6 +165,11 @@ func part(s, speaker string) *parted {
 	lower := strings.ToLower(s)
 	p.users = slices.ContainsFunc(userCues, func(cue string) bool { return strings.Contains(lower, cue) })
 	end := len(s)
+	pasted, unsure := pastes(s)
+	for _, at := range pasted {
+		p.pass(at.from, at.to, passedOn, '\n')
+	}
+	p.doubt(0, unsure)
 	if strings.Contains(s, ":") {
 		if at := given.FindStringSubmatchIndex(s); at != nil {
 			end = at[2]

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -113,6 +114,59 @@ func TestWordsThatBeginWithUserAreOwn(t *testing.T) {
 	for _, claim := range []string{"ユーザーが京都に住んでいます。", "사용자가 부산에 살아요.", "The user, support staff says, is rich."} {
 		if _, others := text.Voices(claim, ""); others == "" {
 			t.Errorf("%q is own", claim)
+		}
+	}
+}
+
+func TestLogsArePassedOn(t *testing.T) {
+	const log = "2026-01-02T03:04:05Z ERROR billing: I am out of memory\n" + "2026-01-02T03:04:06Z INFO my name is worker-7\n" +
+		"Exception: I live in /srv\n\tat io.acme.Billing.pay(Billing.java:12)\n"
+	for said, want := range map[string]string{
+		"I'm Ines.\n" + log + "\nI maintain billing.":                                            "I'm Ines. I maintain billing.",
+		"I'm Ines, can you see what fails?\n" + strings.Repeat("INFO: I am up\nmore of it\n", 3): "I'm Ines, can you see what fails? more of it",
+		// A diary, a dialogue and two lines of a log are none.
+		"2026-01-02 10:00 I ran.\n2026-01-03 10:00 I swam.\n2026-01-04 10:00 I slept.": "2026-01-02 10:00 I ran. 2026-01-03 10:00 I swam. 2026-01-04 10:00 I slept.",
+		"ERROR is what I see.\nI use Go.\nERROR again.":                                "ERROR is what I see. I use Go. ERROR again.",
+	} {
+		if own, _ := text.Voices(said, "Ines"); strings.Join(strings.Fields(own), " ") != want {
+			t.Errorf("own words of %q are %q", said, own)
+		}
+		var prose []string
+		for _, b := range text.Blocks(said) {
+			if b.Kind == text.Prose {
+				prose = append(prose, strings.Fields(b.Text)...)
+			}
+		}
+		if got := strings.Join(prose, " "); got != want {
+			t.Errorf("prose of %q is %q", said, got)
+		}
+	}
+	fenced := "I'm Ines.\n```\n" + log + "```\nI maintain billing."
+	if got := text.Blocks(fenced); len(got) != 3 || got[1].Kind != text.Code || got[2].Text != "I maintain billing." {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAShortenedTextIsPastedButForItsFirstAndLastWords(t *testing.T) {
+	long := func(before, line, behind string) string {
+		short, _ := memory.Shorten(before + strings.Repeat(line, 400<<10/len(line)) + behind)
+		return short
+	}
+	const logLine, prose = "2026-01-02T03:04:05Z ERROR I am worker-7\n", "I was born in Oslo, and I am a nurse.\n\n"
+	for name, c := range map[string]struct{ said, own, unsure string }{
+		"a log":                    {long("I'm Ines, what fails?\n", logLine, ""), "I'm Ines, what fails?", ""},
+		"a log behind a statement": {long("I'm Ines.\n\n", logLine, ""), "I'm Ines.", ""},
+		"words behind a log":       {long("", logLine, "I maintain billing."), "I maintain billing.", ""},
+		"both":                     {long("I'm Ines.\n", logLine, "\nI maintain billing.\n"), "I'm Ines. I maintain billing.", ""},
+		"a fence":                  {long("I'm Ines.\n```\n", "some output\n", "```\nI maintain billing."), "I'm Ines. I maintain billing.", ""},
+		"an announced article":     {long("Is my neighbour's story good?\n\n", prose, "The end."), "Is my neighbour's story good?", ""},
+		"an article":               {long("I was a child.\n\n", prose, ""), "I was a child.", "I was a child."},
+		"an article in one line":   {long("", "I was born in Oslo. ", ""), "", ""},
+		"lines of no known form":   {long("I'm Ines. What fails?\n", "some output of mine\n", ""), "I'm Ines. What fails?", ""},
+	} {
+		own, _ := text.Voices(c.said, "Ines")
+		if got := strings.Join(strings.Fields(own), " "); got != c.own || text.Unsure(c.said, "Ines") != c.unsure {
+			t.Errorf("%s: own %.200q, unsure %.200q", name, got, text.Unsure(c.said, "Ines"))
 		}
 	}
 }

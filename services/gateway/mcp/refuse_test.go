@@ -30,7 +30,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"add_memory", object{"text": nil}, "text: is missing, and messages are missing, too"},
 		{"add_memory", object{"messages": []object{{"role": "user", "content": "x"}}}, "text: is set together with messages"},
 		{"add_memory", object{"text": " "}, "text: is empty"},
-		{"add_memory", object{"text": strings.Repeat("x", 33<<10)}, "text: is 33792 bytes long"},
+		{"add_memory", object{"text": strings.Repeat("x", 513<<10)}, "text: is 525312 bytes long"},
 		{"add_memory", object{"text": "a\x00b"}, "text: contains a NUL"},
 		{"add_memory", object{"text": 5}, "text: is a JSON number, want a string"},
 		{"add_memory", object{"text": nil, "messages": []object{}}, "messages: are 0, want 1 to 200"},

@@ -100,6 +100,7 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 		switch b.Kind {
 		case text.Code:
 			add("[code: "+shortened(b.Text)+"]", " ", false, true)
+		case text.Pasted: // it states nothing about the speaker
 		case text.Quotation:
 			add("[quotes: "+text.OneLine(b.Text)+"]", " ", true, false)
 		default:
