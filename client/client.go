@@ -110,7 +110,7 @@ type Turn struct {
 	ID string `json:"id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
-	// Role is "user" or "assistant".
+	// Role is "user" or "assistant". Mneme does not remember turns of "system", "developer", "tool" and "function".
 	Role string `json:"role"`
 	// Text has at most 512 KiB. Mneme keeps the first and the last part of a text of more than 32 KiB.
 	Text string `json:"text"`
@@ -128,13 +128,15 @@ type Turn struct {
 	RunID   string `json:"run_id,omitempty"`
 }
 
-// Added is a turn that the gateway accepted.
+// Added is a turn that the gateway accepted, or a valid turn that it does not remember.
 type Added struct {
 	// Place is the turn's place in the request, from 0. ID is its id.
 	Place int
 	ID    string
 	// ShortenedBy is the number of bytes that the gateway left out of a long text; 0 for a complete text.
 	ShortenedBy int
+	// NotRemembered is the reason why the gateway does not remember the turn; empty for an accepted turn.
+	NotRemembered string
 }
 
 // LeftOutError says that the gateway accepted some turns of a request and left out the others. It stores no data of
@@ -175,6 +177,7 @@ func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Tur
 		Results []struct {
 			TurnID      string `json:"turn_id"`
 			ShortenedBy int    `json:"shortened_by"`
+			Reason      string
 			Problem     *struct{ Code, Field, Detail string }
 		}
 	}
@@ -191,7 +194,7 @@ func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Tur
 		if p := r.Problem; p != nil {
 			left.Turns = append(left.Turns, LeftOut{i, r.TurnID, p.Code, p.Field, p.Detail})
 		} else {
-			added = append(added, Added{Place: i, ID: r.TurnID, ShortenedBy: r.ShortenedBy})
+			added = append(added, Added{Place: i, ID: r.TurnID, ShortenedBy: r.ShortenedBy, NotRemembered: r.Reason})
 		}
 	}
 	if len(left.Turns) > 0 {

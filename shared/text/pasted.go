@@ -38,11 +38,10 @@ func isLogged(line string) bool {
 // paste is a pasted part of a message, in bytes.
 type paste struct{ from, to int }
 
-// line is a line of a message, in bytes.
+// messageLine is a line of a message, in bytes.
 type messageLine struct {
 	from, to               int
 	blank, logged, isFence bool
-	fenced                 bool
 }
 
 func linesOf(message string) []messageLine {
@@ -50,7 +49,7 @@ func linesOf(message string) []messageLine {
 	at, fenced := 0, false
 	for l := range strings.Lines(message) {
 		trimmed := strings.TrimSpace(l)
-		line := messageLine{from: at, to: at + len(l), blank: trimmed == "", fenced: fenced}
+		line := messageLine{from: at, to: at + len(l), blank: trimmed == ""}
 		line.isFence = strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")
 		fenced = fenced != line.isFence
 		line.logged = !fenced && !line.isFence && isLogged(l)
@@ -88,9 +87,9 @@ func pastes(message string) (out []paste, unsure int) {
 	return out, 0
 }
 
-// pasteOfLong returns the pasted part of a shortened message: nobody types so much. The speaker's own words are a short
-// first paragraph, and a short last paragraph behind a log. A first paragraph before another text may be pasted, too,
-// unless it announces the text.
+// pasteOfLong returns the pasted part of a shortened message, which is too long to be typed. The speaker's own words are a
+// short first paragraph, and a short last paragraph behind a log. A first paragraph before another text may be pasted,
+// too, unless it announces the text.
 func pasteOfLong(message string) (out []paste, unsure int) {
 	lines := linesOf(message)
 	opens := 0
@@ -112,20 +111,23 @@ func pasteOfLong(message string) (out []paste, unsure int) {
 	if opening := strings.TrimSpace(message[:from]); !isMachines && !strings.HasSuffix(opening, "?") && !endsWithColon(opening) {
 		unsure = from
 	}
-	closes := len(lines)
-	for closes > opens && !lines[closes-1].blank && !lines[closes-1].logged && !lines[closes-1].isFence {
-		closes--
+	return []paste{{from, closingOf(message, lines, opens)}}, unsure
+}
+
+// closingOf returns the start of the short last paragraph of a message behind a log or a fence. Without one it returns the
+// end of the message. The first lines are not part of it.
+func closingOf(message string, lines []messageLine, first int) int {
+	isText := func(l messageLine) bool { return !l.blank && !l.logged && !l.isFence }
+	at := len(lines)
+	for at > first && isText(lines[at-1]) {
+		at--
 	}
-	to := len(message)
-	if before := strings.TrimSpace(message[lines[max(closes-1, 0)].from:lines[max(closes-1, 0)].to]); closes < len(lines) {
-		last := closes - 1
-		for last > opens && lines[last].blank {
-			last--
-		}
-		behindLog := before != "" || lines[last].logged || lines[last].isFence
-		if at := lines[closes].from; behindLog && len(message)-at <= maxAround {
-			to = at
-		}
+	before := at
+	for before > first && lines[before-1].blank {
+		before--
 	}
-	return []paste{{from, to}}, unsure
+	if at == len(lines) || before == first || isText(lines[before-1]) || len(message)-lines[at].from > maxAround {
+		return len(message)
+	}
+	return lines[at].from
 }

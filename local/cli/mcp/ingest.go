@@ -32,8 +32,8 @@ func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []
 	}
 	var outcomes []ingest.Outcome
 	for _, t := range added {
-		if t.ShortenedBy > 0 {
-			outcomes = append(outcomes, ingest.Outcome{Turn: t.Place, Shortened: t.ShortenedBy})
+		if t.ShortenedBy > 0 || t.NotRemembered != "" {
+			outcomes = append(outcomes, ingest.Outcome{Turn: t.Place, Shortened: t.ShortenedBy, NotRemembered: t.NotRemembered})
 		}
 	}
 	if some != nil {

@@ -407,7 +407,9 @@ type Turn struct {
 	Speaker string `protobuf:"bytes,2,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// The role of the speaker.
 	Role Role `protobuf:"varint,3,opt,name=role,proto3,enum=mneme.v1.Role" json:"role,omitempty"`
-	// The utterance; valid UTF-8, 1 to 32,768 bytes and not only white space.
+	// The utterance; valid UTF-8 and not only white space. It has 1 to 32,768 bytes, and up to 524,288 bytes in a
+	// SessionEvent. A service that reads a SessionEvent shortens the text to 32,768 bytes. It keeps the first and the last
+	// part, with a line between them that has the number of bytes left out ("[... 412,332 bytes left out ...]").
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// The time of the utterance, between 1970-01-01 and one day from now.
 	Time *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`

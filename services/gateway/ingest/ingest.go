@@ -55,15 +55,32 @@ type Accepted interface {
 	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
 
-// Outcome is the result of a turn that was not accepted as it is. Exactly one of Problem and Shortened is set.
+// Outcome is the result of a turn that Mneme does not remember completely. Exactly one of Problem, NotRemembered and
+// Shortened is set.
 type Outcome struct {
 	// Turn is the place of the turn in the request.
 	Turn int
 	// Problem is the reason why the turn was left out. Its field begins with the turn ("turns[3].text").
 	Problem problem.Problem
+	// NotRemembered is the reason why no memory can be formed from a valid turn. Such a turn is not published.
+	NotRemembered string
 	// Shortened is the number of bytes that were left out of the text of an accepted turn.
 	Shortened int
 }
+
+// IsPublished reports whether the turn was published.
+func (o Outcome) IsPublished() bool { return o.Shortened > 0 }
+
+// notRemembered maps the roles of chat completions without statements of a user or an assistant to the reason.
+var notRemembered = map[memory.Role]string{
+	"system":        "instructions for the assistant are not remembered",
+	"developer":     "instructions for the assistant are not remembered",
+	memory.RoleTool: "calls and results of tools are not remembered",
+	"function":      "calls and results of tools are not remembered",
+}
+
+// NotRemembered returns the reason why Mneme remembers no turn of a valid role. It is empty for other roles.
+func NotRemembered(r memory.Role) string { return notRemembered[r] }
 
 // IsLeftOut reports whether the turn was left out.
 func (o Outcome) IsLeftOut() bool { return o.Problem.Status != 0 }
@@ -79,10 +96,10 @@ func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
 // Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn
 // except those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It
-// publishes the others, and shortens their long texts. It returns the outcomes of left-out and shortened turns, in
-// order. After an error nothing is published. The request is wrong, is over a quota, or has no acceptable turn
-// (NoneAccepted). A repeated turn with the same id has no effect on memory, but counts against the quota. Turns needs
-// access.Ingest.
+// publishes the others, and shortens their long texts. It does not publish the turns of the roles system, developer,
+// tool and function. It returns the outcomes of all these turns, in order. After an error nothing is published. The
+// request is wrong, is over a quota, or has no acceptable turn (NoneAccepted). A repeated turn with the same id has no
+// effect on memory, but counts against the quota. Turns needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
@@ -109,7 +126,7 @@ func (i *Ingester) TurnsUntilIdle(
 	left = append(left, used...)
 	slices.SortFunc(left, func(a, b Outcome) int { return a.Turn - b.Turn })
 	if len(kept) == 0 {
-		return nil, NoneAccepted(left)
+		return withoutPublished(left)
 	}
 	if err := i.publishTurns(ctx, kept.messages()); err != nil {
 		return nil, err
@@ -122,11 +139,23 @@ func (i *Ingester) TurnsUntilIdle(
 	return out, nil
 }
 
+// withoutPublished is the result of a request without a turn to publish.
+func withoutPublished(outcomes []Outcome) ([]Outcome, error) {
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.NotRemembered != "" }) {
+		return outcomes, nil
+	}
+	return nil, NoneAccepted(outcomes)
+}
+
 // read returns the turns that fulfil the contract, and the outcomes of the others.
 func (i *Ingester) read(
 	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
 ) (kept batch, left []Outcome, err error) {
 	for n, t := range turns {
+		if reason := NotRemembered(t.Role); reason != "" {
+			left = append(left, Outcome{Turn: n, NotRemembered: reason})
+			continue
+		}
 		r, err := i.turn(scope, session, t, idleAfter)
 		if err == nil {
 			r.place = n

@@ -78,7 +78,7 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	long := turn("t2", strings.Repeat("x", memory.MaxTurnBytes+1))
 	tool, nameless, early, named := turn("t3", "42"), turn("t5", "I like tea."), turn("t6", "I like tea."), turn("t\u200b", "I like tea.")
-	tool.Role, nameless.Speaker, early.Time = memory.RoleTool, strings.Repeat("x", 129), time.Time{}
+	tool.Role, nameless.Speaker, early.Time = "narrator", strings.Repeat("x", 129), time.Time{}
 	turns := []memory.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named, turn("t7", "I moved to Faro.")}
 	q, out := &quota{left: 2}, &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Quota: q}
@@ -88,7 +88,7 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 		t.Fatalf("%v, %d published, %d counted", err, len(out.msgs), q.counted)
 	}
 	want := []string{
-		"turns[1].text: is 524289 bytes long, want at most 524288", `turns[2].role: is "tool", want user or assistant`,
+		"turns[1].text: is 524289 bytes long, want at most 524288", `turns[2].role: is "narrator", want user or assistant`,
 		"turns[3].text: is empty, want 1 to 524288 bytes", "turns[4].speaker: is 129 bytes long, want at most 128",
 		"turns[5].time: is in the year 1, want between 1970-01-01 and one day from now",
 		"turns[6].turn_id: contains a control or invisible character",

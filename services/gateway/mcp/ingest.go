@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mneme-memory/mneme/services/gateway/chat"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -21,9 +24,22 @@ const closeWait = 10 * time.Second
 
 // said is one message of a conversation.
 type said struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-	Name    string `json:"name"`
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	Name       string          `json:"name"`
+	ToolCalls  json.RawMessage `json:"tool_calls"`
+	ToolCallID json.RawMessage `json:"tool_call_id"`
+}
+
+// turn returns the message at a place as a turn, without id and time. A call of a tool without a text becomes a turn of
+// the tool.
+func (m said) turn(at int) (memory.Turn, error) {
+	content, err := chat.ReadJSON(m.Content, fmt.Sprintf("messages[%d].content", at))
+	out := memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: memory.Role(m.Role), Text: content.Text, Caption: content.Caption}
+	if out.Role == memory.RoleAssistant && out.Text == "" && chat.CallsTools(m.ToolCalls) {
+		out.Role = memory.RoleTool
+	}
+	return out, err
 }
 
 type addInput struct {
@@ -55,6 +71,11 @@ func (in addInput) check() error {
 	}
 	if in.RunID != "" {
 		if err := memory.ValidNewID("run_id", in.RunID, memory.MaxIDBytes); err != nil {
+			return err
+		}
+	}
+	for i, m := range in.Messages {
+		if _, err := m.turn(i); err != nil {
 			return err
 		}
 	}
@@ -93,17 +114,16 @@ func (in addInput) named(err error) error {
 
 // turns returns the turns of the addition, with the time now.
 func (in addInput) turns(now time.Time) []memory.Turn {
-	messages := in.Messages
-	if messages == nil {
-		messages = []said{{Role: string(memory.RoleUser), Content: in.Text}}
-	}
 	of, _ := in.read(in.RunID) // checked
-	out := make([]memory.Turn, len(messages))
-	for i, m := range messages {
-		out[i] = memory.Turn{ID: uuid.NewString(), Speaker: m.Name, Role: memory.Role(m.Role), Text: m.Content, Time: now, Attributes: of}
-		if m.Name == "" {
-			out[i].Speaker = m.Role
+	out := []memory.Turn{{Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text}}
+	if in.Messages != nil {
+		out = make([]memory.Turn, len(in.Messages))
+		for i, m := range in.Messages {
+			out[i], _ = m.turn(i) // checked
 		}
+	}
+	for i := range out {
+		out[i].ID, out[i].Time, out[i].Attributes = uuid.NewString(), now, of
 	}
 	return out
 }
@@ -117,6 +137,13 @@ type addOutput struct {
 	LeftOut []leftOutView `json:"left_out,omitempty" jsonschema:"messages that were left out, and why; nothing is kept of them"`
 	// Shortened are the messages with a shortened text.
 	Shortened []shortenedView `json:"shortened,omitempty" jsonschema:"messages of which the first and the last part are kept"`
+	// NotRemembered are the valid messages without a statement of a user or an assistant.
+	NotRemembered []silentView `json:"not_remembered,omitempty" jsonschema:"messages that are not remembered, and why"`
+}
+
+type silentView struct {
+	Message int    `json:"message" jsonschema:"the place of the message, from 0"`
+	Reason  string `json:"reason"`
 }
 
 type shortenedView struct {
@@ -134,6 +161,7 @@ type leftOutView struct {
 const (
 	formingNow   = "Accepted. Memories are formed now, which takes a moment: recall and get_memories show them then."
 	formingLater = "Accepted. The session goes on: memories are formed once nothing has been added to it for a while."
+	formingNone  = "Accepted. No message is remembered."
 )
 
 // longText adds to the description of a text that Mneme shortens a long one.
@@ -143,8 +171,11 @@ func longText(description string) string {
 
 func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 	message := object(
-		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant)).needed(),
-		text("content", longText("The text of the message."), memory.MaxTurnBytes).needed(),
+		word("role", "The role of the speaker. Mneme remembers only messages of users and assistants.", string(memory.RoleUser),
+			string(memory.RoleAssistant), "system", "developer", string(memory.RoleTool), "function").needed(),
+		content("content", longText("The text of the message, or its parts as chat completions have them.")),
+		anything("tool_calls", "The calls of tools, which Mneme does not remember."),
+		anything("tool_call_id", "The call of a result, which Mneme does not remember."),
 		text("name", "The speaker's name; without it the role.", memory.MaxIDBytes))
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
@@ -184,10 +215,18 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 			out.LeftOut = append(out.LeftOut, leftOutView{i, in.argument(p.Field), p.Detail})
 			continue
 		}
+		if at >= 0 && !outcomes[at].IsPublished() {
+			out.NotRemembered = append(out.NotRemembered, silentView{i, outcomes[at].NotRemembered})
+			continue
+		}
 		if at >= 0 {
 			out.Shortened = append(out.Shortened, shortenedView{i, outcomes[at].Shortened})
 		}
 		out.TurnIDs = append(out.TurnIDs, t.ID)
+	}
+	if len(out.TurnIDs) == 0 {
+		out.Forming = formingNone
+		return out, "", nil
 	}
 	if in.RunID == "" && s.closed(ctx, user, session, out.TurnIDs[len(out.TurnIDs)-1], now) {
 		out.Forming = formingNow

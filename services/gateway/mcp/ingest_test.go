@@ -21,14 +21,14 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	s := g.session(t, keyOfAll)
 	long := strings.Repeat("x", memory.MaxTurnBytes+1)
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
-		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "system", "content": "x"},
+		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "narrator", "content": "x"},
 		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
 		{"role": "user", "content": "x", "name": "Ana\r\nBen"},
 		{"role": "user", "content": "I moved to Faro."},
 	}})
 	out := structure[leftOut](t, res)
 	want := []string{
-		"messages[1].content is 524289 bytes long, want at most 524288", `messages[2].role is "system", want user or assistant`,
+		"messages[1].content is 524289 bytes long, want at most 524288", `messages[2].role is "narrator", want user or assistant`,
 		"messages[3].content is empty, want 1 to 524288 bytes", "messages[4].name is 129 bytes long, want at most 128",
 		"messages[5].name contains a control or invisible character",
 	}
@@ -53,7 +53,7 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 		args object
 		want string
 	}{
-		"no message": {object{"messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": long}}},
+		"no message": {object{"messages": []object{{"role": "narrator", "content": "x"}, {"role": "user", "content": long}}},
 			"messages[0].role: is"},
 		"a text":           {object{"text": long}, "text: is 524289 bytes long"},
 		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
@@ -85,5 +85,36 @@ func TestALongMessageIsShortened(t *testing.T) {
 	}
 	if e := g.topic.take(); len(e) != 2 || len(e[0].Turn.Text) > memory.MaxTextBytes {
 		t.Errorf("%d events", len(e))
+	}
+}
+
+func TestTheMessagesOfChatCompletions(t *testing.T) {
+	g := open(t)
+	s := g.session(t, keyOfAll)
+	call1 := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c"}}}
+	type silent struct {
+		TurnIDs       []string `json:"turn_ids"`
+		NotRemembered []struct {
+			Message int
+			Reason  string
+		} `json:"not_remembered"`
+	}
+	out := structure[silent](t, call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
+		{"role": "system", "content": "Be brief."}, call1, {"role": "tool", "content": "42", "tool_call_id": "c"},
+		{"role": "user", "content": []object{{"type": "text", "text": "I swim."}, {"type": "image_url", "text": "a pool"}}},
+	}}))
+	if len(out.TurnIDs) != 1 || len(out.NotRemembered) != 3 || out.NotRemembered[2].Message != 2 || out.NotRemembered[2].Reason == "" {
+		t.Errorf("got %+v", out)
+	}
+	if e := g.topic.take(); len(e) != 2 || e[0].Turn.Text != "I swim." || e[0].Turn.Caption != "a pool" {
+		t.Errorf("%d events", len(e))
+	}
+	alone := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{call1}})
+	if out := structure[silent](t, alone); alone.IsError || len(out.NotRemembered) != 1 || len(g.topic.take()) > 0 {
+		t.Errorf("a call alone: %s", textOf(alone))
+	}
+	wrong := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{{"role": "user", "content": []any{7}}}})
+	if !wrong.IsError || !strings.HasPrefix(textOf(wrong), "messages[0].content[0]: is a number") {
+		t.Errorf("a part that is none: %s", textOf(wrong))
 	}
 }

@@ -46,6 +46,20 @@ func text(name, description string, limit int) property {
 	}}
 }
 
+// content is a text, or a list of parts with a type.
+func content(name, description string) property {
+	part := schema{"type": "object", "properties": schema{"type": schema{"type": "string"}}, "required": []string{"type"}}
+	return property{name: name, schema: schema{
+		"type": []string{"string", "array", "null"}, "items": part,
+		"description": fmt.Sprintf("%s At most %d bytes of text.", description, memory.MaxTurnBytes),
+	}}
+}
+
+// anything is a value of any type.
+func anything(name, description string) property {
+	return property{name: name, schema: schema{"description": description}}
+}
+
 // word is one of some words.
 func word(name, description string, of ...string) property {
 	return property{name: name, schema: schema{"type": "string", "description": description, "enum": of}}

@@ -48,9 +48,11 @@ type addition struct {
 	// places holds the positions of the turns among the messages. spoken counts the turns that are not a user's.
 	places     []int
 	attributes memory.Attributes
-	// left are messages that were left out, and shortened those with a shortened text.
+	// left are messages that were left out, shortened those with a shortened text, and silent those that are not
+	// remembered.
 	left      []leftOut
 	shortened []shortened
+	silent    []silent
 	// remarks are for the answer.
 	remarks []string
 }
@@ -67,6 +69,9 @@ func (a *api) add(r *http.Request, in fields) (any, error) {
 	}
 	if err := backend.Check(r.Context(), access.Ingest, what.user); err != nil {
 		return nil, err
+	}
+	if len(what.turns) == 0 {
+		return a.addNothing(r.Context(), what)
 	}
 	if !infer {
 		return a.addVerbatim(r.Context(), what)
@@ -160,6 +165,12 @@ func (what addition) answer(status, message string) map[string]any {
 		}
 		out["left_out"] = views
 	}
+	if len(what.silent) > 0 {
+		out["not_remembered"] = what.silent
+		for _, s := range what.silent {
+			said = append(said, fmt.Sprintf("Message %d is not remembered: %s.", s.Message, s.Reason))
+		}
+	}
 	if len(what.shortened) > 0 {
 		out["shortened"] = what.shortened
 		for _, s := range what.shortened {
@@ -185,6 +196,18 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
 }
 
+// addNothing stores the event of messages that are not remembered. It is done at once.
+func (a *api) addNothing(ctx context.Context, what addition) (any, error) {
+	scope, err := a.begin(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.State.Done(ctx, scope, what.id); err != nil {
+		return nil, err
+	}
+	return what.answer(statusSucceeded, "Mneme remembers none of the messages."), nil
+}
+
 // begin keeps the event.
 func (a *api) begin(ctx context.Context, what addition) (memory.Scope, error) {
 	scope := scopeOf(ctx, what.user)
@@ -195,18 +218,19 @@ func (a *api) begin(ctx context.Context, what addition) (memory.Scope, error) {
 	return scope, a.State.Begin(ctx, scope, token, what.record(a.Now()))
 }
 
-// note moves turns that were not accepted to the messages that were left out, and notes shortened turns.
+// note moves turns that were not published to the messages that were left out, and notes shortened turns.
 func (what *addition) note(outcomes []ingest.Outcome) {
 	for _, o := range outcomes {
-		if o.IsLeftOut() {
-			what.left = append(what.left, leftOut{what.places[o.Turn], problem.From(what.named(o.Problem))})
-		} else {
-			what.shortened = append(what.shortened, shortened{what.places[o.Turn], o.Shortened})
+		switch place := what.places[o.Turn]; {
+		case o.IsLeftOut():
+			what.left = append(what.left, leftOut{place, problem.From(what.named(o.Problem))})
+		case o.IsPublished():
+			what.shortened = append(what.shortened, shortened{place, o.Shortened})
 		}
 	}
 	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })
 	for _, o := range slices.Backward(outcomes) {
-		if o.IsLeftOut() {
+		if !o.IsPublished() {
 			what.turns = slices.Delete(what.turns, o.Turn, o.Turn+1)
 		}
 	}
@@ -302,7 +326,7 @@ func (what *addition) onlyUsers() error {
 	case n > maxVerbatim:
 		return problem.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
 	case users < len(turns):
-		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-users))
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of other roles are left out.", len(turns)-users))
 	}
 	return nil
 }

@@ -115,9 +115,8 @@ func TestAddRefuses(t *testing.T) {
 		{"long content", object{"user_id": "i", "messages": says(long)}, 400, "messages[0].content: is 524289 bytes long"},
 		{"content that is none", object{"user_id": "i", "messages": []object{{"role": "user", "content": 1}}}, 400, "messages[0].content: is a number"},
 		{"a long name", object{"user_id": "i", "messages": []object{{"role": "user", "content": "x", "name": strings.Repeat("x", 129)}}}, 400, "messages[0].name"},
-		{"a picture", object{"user_id": "i", "messages": []object{{"role": "user", "content": object{"type": "image_url"}}}}, 501, "messages[0].content.type: is not text"},
-		{"a picture in a list", object{"user_id": "i", "messages": []object{{"role": "user", "content": []any{object{"type": "image_url"}}}}}, 501, "messages[0].content[0].type"},
-		{"the system alone", object{"user_id": "i", "messages": []object{{"role": "system", "content": "x"}}}, 400, "messages: has no message of a user"},
+		{"a picture alone", object{"user_id": "i", "messages": []object{{"role": "user", "content": object{"type": "image_url"}}}}, 400, "messages[0].content: is empty"},
+		{"a part that is none", object{"user_id": "i", "messages": []object{{"role": "user", "content": []any{"x"}}}}, 400, "messages[0].content[0]: is text, want an object"},
 		{"infer that is none", object{"user_id": "i", "messages": says("x"), "infer": "no"}, 400, "infer: is text, want true or false"},
 		{"metadata that is none", object{"user_id": "i", "messages": says("x"), "metadata": []any{}}, 400, "metadata: is a list, want an object"},
 		{"much metadata", object{"user_id": "i", "messages": says("x"), "metadata": object{"a": strings.Repeat("x", 2041)}}, 400, "metadata: has 2049 bytes as JSON, want at most 2048"},
@@ -155,8 +154,8 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 		said, _ := got["message"].(string)
 		list, _ := got["left_out"].([]any)
 		want := []struct{ field, detail string }{
-			{"messages[1].content", "is 524289 bytes long, want at most 524288"}, {"messages[2].role", "is invalid, want user, assistant, system or tool"},
-			{"messages[3].content", "is empty, want 1 to 524288 bytes"}, {"messages[4].content.type", "is not text"},
+			{"messages[1].content", "is 524289 bytes long, want at most 524288"}, {"messages[2].role", "is invalid, want user, assistant, system, developer, tool or function"},
+			{"messages[3].content", "is empty, want 1 to 524288 bytes"}, {"messages[4].content", "is empty, want 1 to 524288 bytes"},
 			{"messages[5].name", "contains a control or invisible character"},
 		}
 		for i, w := range want {
@@ -201,13 +200,37 @@ func TestAddShortensALongMessage(t *testing.T) {
 	}
 }
 
+func TestAddTakesTheMessagesOfChatCompletions(t *testing.T) {
+	g := open(t)
+	call := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c"}}}
+	got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "messages": []any{
+		object{"role": "developer", "content": "Be brief."}, call, object{"role": "tool", "tool_call_id": "c", "content": "42"},
+		object{"role": "user", "content": []object{
+			{"type": "text", "text": "I swim."}, {"type": "image_url", "image_url": object{"url": "data:x"}, "text": "a pool"}, {"type": "input_text", "text": "Daily."},
+		}},
+	}}).object()
+	if list, _ := got["not_remembered"].([]any); len(list) != 3 || list[2].(object)["message"] != 2.0 || got["status"] != "PENDING" {
+		t.Errorf("answer is %v", got)
+	}
+	if turns := g.turnsOf("i"); len(turns) != 1 || turns[0].Text != "I swim.\nDaily." || turns[0].Caption != "a pool" {
+		t.Errorf("turns are %+v", turns)
+	}
+	for _, infer := range []bool{true, false} {
+		got = g.do("POST", "/v3/memories/add/", object{"user_id": "i", "infer": infer, "messages": []any{call}}).object()
+		id, _ := got["event_id"].(string)
+		if e := g.do("GET", "/v1/event/"+id+"/", nil).object(); got["status"] != "SUCCEEDED" || e["status"] != "SUCCEEDED" {
+			t.Errorf("a call alone: %v, the event %v", got, e)
+		}
+	}
+}
+
 func TestAddSaysWhatItDoesNot(t *testing.T) {
 	g := open(t)
 	got := g.do("POST", "/v3/memories/add/", object{
 		"messages": append(says("x"), object{"role": "tool", "content": "42"}), "user_id": "i", "custom_instructions": "only food", "expiration_date": nil,
 		"custom_categories": []object{{"food": "what is eaten"}}, "immutable": true,
 	}).object()["message"].(string)
-	for _, want := range []string{"1 messages of the system", "custom_instructions does nothing here", "custom_categories does nothing", "immutable does"} {
+	for _, want := range []string{"Message 1 is not remembered: calls and results of tools", "custom_instructions does nothing here", "custom_categories does nothing", "immutable does"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("message is %q, want %q", got, want)
 		}

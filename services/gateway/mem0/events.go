@@ -94,6 +94,11 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 	if key := bound(r.Context()); !known || key != "" && key != e.User {
 		return nil, notFound("there is no such event; events stay for a week")
 	}
+	if e.Turns == 0 { // no message of the addition is remembered
+		out := viewOf(e, statusSucceeded)
+		out.Results = []result{}
+		return out, nil
+	}
 	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
 	if err != nil {
 		return nil, err

@@ -1,12 +1,12 @@
 package mem0
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/chat"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -24,9 +24,8 @@ func (what *addition) messages(in fields, at time.Time) error {
 	if len(list) == 0 || len(list) > ingest.MaxTurns {
 		return problem.Invalid("messages", fmt.Sprintf("has %d messages, want 1 to %d", len(list), ingest.MaxTurns))
 	}
-	silent := 0
 	for i, m := range list {
-		t, said, err := turnOf(m, fmt.Sprintf("messages[%d]", i))
+		t, err := turnOf(m, fmt.Sprintf("messages[%d]", i))
 		var refused notAccepted
 		switch {
 		case errors.As(err, &refused):
@@ -34,21 +33,16 @@ func (what *addition) messages(in fields, at time.Time) error {
 			continue
 		case err != nil:
 			return err
-		case !said:
-			silent++
+		}
+		if reason := ingest.NotRemembered(t.Role); reason != "" {
+			what.silent = append(what.silent, silent{i, reason})
 			continue
 		}
 		t.ID, t.SessionID, t.Time, t.Attributes = turnID(what.id, len(what.turns)), what.session, at, what.attributes
 		what.turns, what.places = append(what.turns, t), append(what.places, i)
 	}
-	if len(what.turns) == 0 && len(what.left) > 0 {
+	if len(what.turns) == 0 && len(what.silent) == 0 {
 		return what.left[0].problem
-	}
-	if len(what.turns) == 0 {
-		return problem.Invalid("messages", "has no message of a user or an assistant")
-	}
-	if silent > 0 {
-		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the system or of tools are left out.", silent))
 	}
 	return nil
 }
@@ -63,6 +57,12 @@ type leftOut struct {
 type shortened struct {
 	Message int `json:"message"`
 	By      int `json:"shortened_by"`
+}
+
+// silent is a valid message that Mneme does not remember.
+type silent struct {
+	Message int    `json:"message"`
+	Reason  string `json:"reason"`
 }
 
 // view is the client's view of a message that the API left out.
@@ -85,88 +85,44 @@ func accepted(err error) error {
 	return notAccepted{problem.From(err)}
 }
 
-// turnOf reads a message. said is false for a message without a speaker, such as a system message.
-func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
+// turnOf reads a message. Null counts as an instruction without words. A call of a tool without a text becomes a turn of
+// the tool.
+func turnOf(value any, at string) (t memory.Turn, err error) {
 	if value == nil {
-		return t, false, nil
+		return memory.Turn{Role: "system"}, nil
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return t, false, wrongType(at, "", value, "an object")
+		return t, wrongType(at, "", value, "an object")
 	}
 	in := fields(object)
 	role, err := in.text("role")
 	if err != nil {
-		return t, false, placed(at, "", err)
+		return t, placed(at, "", err)
 	}
-	switch role {
-	case "user", "assistant":
-	case "system", "developer", "tool", "function":
-		return t, false, nil
-	default:
-		return t, false, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system or tool"))
+	t.Role, t.Speaker = memory.Role(role), role
+	if ingest.NotRemembered(t.Role) != "" {
+		return t, nil
 	}
-	t.Role = memory.Role(role)
-	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
-		return t, false, err
+	if t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
+		return t, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system, developer, tool or function"))
 	}
-	if t.Text == "" && in.has("tool_calls") {
-		return t, false, nil
+	content, err := chat.Read(in["content"], at+".content")
+	if err != nil {
+		return t, err
+	}
+	t.Text, t.Caption = content.Text, content.Caption
+	if t.Text == "" && (in.has("tool_calls") || in.has("function_call")) {
+		t.Role = memory.RoleTool
+		return t, nil
 	}
 	if err := memory.ValidText(at+".content", t.Text, memory.MaxTurnBytes); err != nil {
-		return t, false, accepted(err)
+		return t, accepted(err)
 	}
-	if t.Speaker, err = in.text("name"); err != nil {
-		return t, false, placed(at, "", err)
-	}
-	if t.Speaker == "" {
-		t.Speaker = role
-	}
-	return t, true, accepted(memory.ValidNewID(at+".name", t.Speaker, memory.MaxIDBytes))
-}
-
-// contentOf is the text of a message: as it is, or in parts.
-func contentOf(value any, at string) (string, error) {
-	switch v := value.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, nil
-	case map[string]any:
-		return partOf(v, at)
-	case []any:
-		var texts []string
-		for i, part := range v {
-			object, ok := part.(map[string]any)
-			if !ok {
-				return "", wrongType(fmt.Sprintf("%s[%d]", at, i), "", part, "an object")
-			}
-			text, err := partOf(object, fmt.Sprintf("%s[%d]", at, i))
-			if err != nil {
-				return "", err
-			}
-			texts = append(texts, text)
-		}
-		return strings.Join(texts, "\n"), nil
-	}
-	return "", wrongType(at, "", value, "text")
-}
-
-// partOf is a part of a message, which has to be text.
-func partOf(in fields, at string) (string, error) {
-	kind, err := in.text("type")
+	name, err := in.text("name")
 	if err != nil {
-		return "", placed(at, "", err)
+		return t, placed(at, "", err)
 	}
-	if kind != "text" {
-		return "", accepted(problem.Problem{
-			Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: at + ".type",
-			Detail: "is not text: describe pictures and documents in words",
-		})
-	}
-	text, err := in.text("text")
-	if err != nil {
-		return "", placed(at, "", err)
-	}
-	return text, nil
+	t.Speaker = cmp.Or(name, role)
+	return t, accepted(memory.ValidNewID(at+".name", t.Speaker, memory.MaxIDBytes))
 }

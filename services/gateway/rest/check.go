@@ -143,8 +143,10 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 		return located{problem.Malformed(place, "is not valid JSON"), inBody}
 	}
 	switch {
-	case isFree(s) && token == json.Delim('{'):
-		return c.skipObject(place)
+	case isAnything(s) && token != json.Delim('{') && token != json.Delim('['):
+		return nil
+	case isAnything(s), isFree(s) && token == json.Delim('{'):
+		return c.skip(place)
 	case s.Type == huma.TypeObject && token == json.Delim('{'):
 		return c.object(s, place)
 	case s.Type == huma.TypeArray && token == json.Delim('['):
@@ -189,8 +191,8 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 	return err
 }
 
-// skipObject passes over the rest of an object that holds anything.
-func (c *bodyCheck) skipObject(place string) error {
+// skip passes over the rest of an object or a list that holds anything.
+func (c *bodyCheck) skip(place string) error {
 	for depth := 1; depth > 0; {
 		token, err := c.tokens.Token()
 		if err != nil {

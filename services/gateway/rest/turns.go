@@ -33,8 +33,16 @@ type Keyed struct {
 type NewTurn struct {
 	ID      textID     `json:"id,omitempty" doc:"The id, unique in all sessions of the user. Default: an id derived from the Idempotency-Key. A repeated turn has no effect. At most 128 bytes."`
 	Speaker speaker    `json:"speaker,omitempty"`
-	Role    string     `json:"role" enum:"user,assistant"`
-	Text    utterance  `json:"text"`
+	Role    string     `json:"role" enum:"user,assistant,system,developer,tool,function" doc:"The role of the speaker. Mneme remembers only turns of users and assistants."`
+	Text    *utterance `json:"text,omitempty"`
+	Content content    `json:"content,omitempty"`
+	Name    speaker    `json:"name,omitempty"`
+	Calls   unread     `json:"tool_calls,omitempty"`
+	CallID  unread     `json:"tool_call_id,omitempty"`
+	Call    unread     `json:"function_call,omitempty"`
+	Refusal unread     `json:"refusal,omitempty"`
+	Audio   unread     `json:"audio,omitempty"`
+	Notes   unread     `json:"annotations,omitempty"`
 	Caption caption    `json:"caption,omitempty"`
 	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Default: now."`
 	NewAttributes
@@ -91,10 +99,11 @@ type TurnResults struct {
 // TurnResult says whether a turn was accepted.
 type TurnResult struct {
 	TurnID    string       `json:"turn_id" doc:"The id, cut to the maximum length of an id."`
-	Status    string       `json:"status" enum:"accepted,left_out" doc:"accepted: Mneme will process the turn. left_out: Mneme stores nothing of the turn."`
+	Status    string       `json:"status" enum:"accepted,left_out,not_remembered" doc:"accepted: Mneme will process the turn. left_out: the turn has a wrong value, and Mneme stores nothing of it. not_remembered: the turn is valid, and Mneme stores nothing of it."`
 	StatusURL string       `json:"status_url,omitempty" doc:"For an accepted turn: the URL of its status."`
 	Shortened int          `json:"shortened_by,omitempty" minimum:"1" doc:"For an accepted turn with a shortened text: the number of bytes left out between its first and its last part."`
 	Problem   *TurnProblem `json:"problem,omitempty" doc:"For a turn that was left out: the error."`
+	Reason    string       `json:"reason,omitempty" doc:"For a turn that is not remembered: the reason."`
 }
 
 // TurnProblem is the error of a turn.
@@ -108,6 +117,7 @@ type TurnProblem struct {
 const (
 	turnAccepted = "accepted"
 	turnLeftOut  = "left_out"
+	turnSilent   = "not_remembered"
 )
 
 // putTurnsAnswer is AcceptedTurns with status 202, or TurnResults with 207.
@@ -178,9 +188,11 @@ func (a *API) turns() {
 			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
 		},
 		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have acknowledged " +
-			"every turn. With 207, the gateway left out or shortened some turns. The answer has one result for each turn. The gateway " +
+			"every turn. With 207, the gateway left out or shortened some turns, or does not remember them. The answer has one result for " +
+			"each turn. The gateway does not remember turns of the roles system, developer, tool and function, and turns of the " +
+			"assistant with calls of tools and without a text. It " +
 			"leaves out the turns with a wrong value: a text that is " +
-			"too long or empty, another role, an id or a speaker with an invisible character, or the id of another turn of the last " +
+			"too long or empty, an unknown role, an id or a speaker with an invisible character, or the id of another turn of the last " +
 			"24 hours. The other turns are acknowledged. Repair the left-out turns and send them in a " +
 			"new request. With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. " +
 			"Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a line " +
@@ -212,8 +224,10 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 	user, session := string(in.User), string(in.Session)
 	turns := make([]memory.Turn, len(in.Body.Turns))
 	for i, t := range in.Body.Turns {
-		turns[i] = a.turnOf(t, deriveID(in.Key, session, i))
 		var err error
+		if turns[i], err = a.turnOf(t, fmt.Sprintf("turns[%d]", i), deriveID(in.Key, session, i)); err != nil {
+			return nil, err
+		}
 		if turns[i].Attributes, err = t.read(fmt.Sprintf("turns[%d].", i)); err != nil && turns[i].Metadata == nil {
 			return nil, err // else the turn alone is left out
 		}
@@ -243,31 +257,15 @@ func resultsOf(user string, turns []memory.Turn, outcomes []ingest.Outcome) Turn
 	}
 	for _, o := range outcomes {
 		r := &out.Results[o.Turn]
-		if !o.IsLeftOut() {
+		if o.IsPublished() {
 			r.Shortened = o.Shortened
 			continue
 		}
-		*r = TurnResult{
-			TurnID: cut(turns[o.Turn].ID, memory.MaxIDBytes), Status: turnLeftOut,
-			Problem: &TurnProblem{code(o.Problem.Code), fieldInBody(o.Problem.Field), o.Problem.Detail},
+		*r = TurnResult{TurnID: cut(turns[o.Turn].ID, memory.MaxIDBytes), Status: turnSilent, Reason: o.NotRemembered}
+		if o.IsLeftOut() {
+			r.Status = turnLeftOut
+			r.Problem = &TurnProblem{code(o.Problem.Code), fieldInBody(o.Problem.Field), o.Problem.Detail}
 		}
-	}
-	return out
-}
-
-// turnOf returns a turn with defaults for its empty fields.
-func (a *API) turnOf(t NewTurn, id string) memory.Turn {
-	out := memory.Turn{
-		ID: string(t.ID), Speaker: string(t.Speaker), Role: memory.Role(t.Role), Text: string(t.Text), Caption: string(t.Caption), Time: a.Now(),
-	}
-	if out.ID == "" {
-		out.ID = id
-	}
-	if out.Speaker == "" {
-		out.Speaker = t.Role
-	}
-	if t.Time != nil {
-		out.Time = *t.Time
 	}
 	return out
 }

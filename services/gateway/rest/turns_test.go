@@ -337,7 +337,7 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 
 func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 	for name, c := range map[string]struct{ turn, field, detail string }{
-		"another role":    {`"role":"tool","text":"a"`, "role", `is "tool", want user or assistant`},
+		"another role":    {`"role":"narrator","text":"a"`, "role", `is "narrator", want user or assistant`},
 		"an empty text":   {`"role":"user","text":""`, "text", "is empty, want 1 to 524288 bytes"},
 		"a blank text":    {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 524288 bytes"},
 		"a NUL":           {`"role":"user","text":"a\u0000"`, "text", "contains a NUL character"},
@@ -407,6 +407,36 @@ func TestALongTurnIsAcceptedShortened(t *testing.T) {
 	}
 	many := `{"turns":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","text":"`+strings.Repeat("x", memory.MaxTurnBytes)+`"},`, 15), ",") + `]}`
 	g.call(http.MethodPost, session+"/turns", many, "Idempotency-Key: many").expect(t, 207, map[string]any{"results.14.status": "accepted"})
+}
+
+func TestTheMessagesOfChatCompletions(t *testing.T) {
+	g := open(t)
+	call := `{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"c","function":{"name":"f"}}]}`
+	a := g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"system","content":"Be brief."},`+call+`,
+		{"role":"tool","tool_call_id":"c","content":"42"},{"role":"developer","text":"x"},
+		{"role":"user","name":"Ines","content":[{"type":"text","text":"I swim."},{"type":"image_url","image_url":{"url":"data:x"}},
+			{"type":"image_url","image_url":{"url":"data:x"},"text":"a pool"},{"type":"input_text","text":"Daily."}]},
+		{"role":"assistant","content":"Good.","tool_calls":null}]}`, "Idempotency-Key: k")
+	a.expect(t, 207, map[string]any{
+		"results.0.status": "not_remembered", "results.0.reason": "instructions for the assistant are not remembered", "results.0.problem": nil,
+		"results.1.status": "not_remembered", "results.2.reason": "calls and results of tools are not remembered",
+		"results.3.status": "not_remembered", "results.4.status": "accepted", "results.5.status": "accepted",
+	})
+	e := events(t, g.out.msgs)
+	if len(e) != 2 || e[0].Turn.Text != "I swim.\nDaily." || e[0].Turn.Caption != "a pool" || e[0].Turn.Speaker != "Ines" || e[1].Turn.Text != "Good." {
+		t.Errorf("published %+v", e)
+	}
+	g.call(http.MethodPost, session+"/turns", `{"turns":[`+call+`]}`, "Idempotency-Key: alone").expect(t, 207, map[string]any{
+		"results.0.status": "not_remembered", "results.0.status_url": nil,
+	})
+	for turn, field := range map[string]string{
+		`"role":"user","content":7`: "turns[0].content", `"role":"user","content":["a"]`: "turns[0].content[0]",
+		`"role":"user","content":"a","text":"a"`: "turns[0].content", `"role":"user","content":[]`: "turns[0].text",
+		`"role":"assistant","tool_calls":[]`: "turns[0].text",
+	} {
+		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`, "Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
+			expect(t, 400, map[string]any{"errors.0.field": field})
+	}
 }
 
 func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {

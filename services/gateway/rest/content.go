@@ -1,0 +1,80 @@
+package rest
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/mneme-memory/mneme/services/gateway/chat"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// anything is a value of any type.
+type anything struct{ json.RawMessage }
+
+// isSet reports whether there is a value other than null.
+func (a anything) isSet() bool { return len(a.RawMessage) > 0 && string(a.RawMessage) != "null" }
+
+type (
+	// content is the content of a message in the form of chat completions.
+	content struct{ anything }
+	// unread is a field of chat completions that Mneme accepts and does not store.
+	unread struct{ anything }
+)
+
+// isAnything reports whether a schema allows a value of any type.
+func isAnything(s *huma.Schema) bool { return s.Extensions[anyType] == true }
+
+// anyType is the extension of the schema of a value of any type. The operation checks the value.
+const anyType = "x-any-type"
+
+// Schema implements huma.SchemaProvider.
+func (content) Schema(huma.Registry) *huma.Schema {
+	part := &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true, Required: []string{"type"},
+		Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString}, "text": {Type: huma.TypeString}},
+	}
+	return &huma.Schema{
+		OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeArray, Items: part}, {Type: "null"}}, Extensions: map[string]any{anyType: true},
+		Description: "In the place of text: the content as chat completions have it. A line break joins the texts of parts with the types text, " +
+			"input_text, output_text and refusal. The text of an image part becomes the caption, if the part has one. Mneme ignores all other parts.",
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (unread) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Extensions: map[string]any{anyType: true}, Description: "A field of chat completions. Mneme does not store it."}
+}
+
+// turnOf returns the turn at a place of a request, with defaults for its empty fields. A call of a tool without a text
+// becomes a turn of the tool.
+func (a *API) turnOf(t NewTurn, at, id string) (memory.Turn, error) {
+	out := memory.Turn{ID: string(t.ID), Role: memory.Role(t.Role), Caption: string(t.Caption), Time: a.Now()}
+	switch {
+	case t.Text != nil && t.Content.isSet():
+		return out, invalid(inBody, at+".content", "is set together with text, want one of them")
+	case t.Text != nil:
+		out.Text = string(*t.Text)
+	default:
+		read, err := chat.ReadJSON(t.Content.RawMessage, at+".content")
+		if err != nil {
+			return out, err
+		}
+		out.Text, out.Caption = read.Text, cmp.Or(out.Caption, read.Caption)
+		callsTools := t.Role == string(memory.RoleAssistant) && (chat.CallsTools(t.Calls.RawMessage) || t.Call.isSet())
+		switch {
+		case out.Text == "" && callsTools:
+			out.Role = memory.RoleTool
+		case !t.Content.isSet() && ingest.NotRemembered(out.Role) == "":
+			return out, invalid(inBody, at+".text", "is missing, as is content: want one of them")
+		}
+	}
+	out.ID = cmp.Or(out.ID, id)
+	out.Speaker = cmp.Or(string(t.Speaker), string(t.Name), t.Role)
+	if t.Time != nil {
+		out.Time = *t.Time
+	}
+	return out, nil
+}
