@@ -19,42 +19,50 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew creates the state after a server was killed during a write: the
-// entry exists, so it cannot be created, but the index does not find it.
+// stored is an object in the form of the server's REST interface.
+type stored struct {
+	ID         string         `json:"id"`
+	Class      string         `json:"class"`
+	Tenant     string         `json:"tenant"`
+	Properties map[string]any `json:"properties"`
+	Vector     []float32      `json:"vector,omitempty"`
+}
+
+// TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew creates the state after a server was killed or a request was
+// cancelled during a write: the entry exists, so it cannot be created, but the index does not find it.
 func TestAnEntryThatTheIndexDoesNotLeadToIsWrittenAnew(t *testing.T) {
-	cfg := newConfig()
-	b := openBank(t, cfg)
-	w := memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}
-	if err := b.Write(t.Context(), ana, w); err != nil {
-		t.Fatal(err)
-	}
-	var found struct {
-		Objects []struct {
-			ID         string         `json:"id"`
-			Class      string         `json:"class"`
-			Tenant     string         `json:"tenant"`
-			Properties map[string]any `json:"properties"`
-			Vector     []float32      `json:"vector"`
-		} `json:"objects"`
-	}
-	url := "http://" + server.HTTP() + "/v1/objects"
-	rest(t, http.MethodGet, url+"?include=vector&class="+cfg.Prefix+"Memory&tenant="+ana.Tenant, nil, &found)
-	if len(found.Objects) != 1 {
-		t.Fatalf("%d objects of one entry", len(found.Objects))
-	}
-	object := found.Objects[0]
-	object.Tenant, object.Properties["user"] = ana.Tenant, "nobody"
-	rest(t, http.MethodPut, url+"/"+object.Class+"/"+object.ID, object, nil)
-	if page, err := b.List(t.Context(), ana, bank.ListOptions{}); err != nil || len(page.Memories) > 0 {
-		t.Fatalf("the entry is still found (%v)", err)
-	}
-	for range 2 {
-		if err := b.Write(t.Context(), ana, w); err != nil {
-			t.Fatalf("repeated write: %v", err)
-		}
-		if page, err := b.List(t.Context(), ana, bank.ListOptions{}); err != nil || len(page.Memories) != 1 {
-			t.Errorf("List: got %+v, %v", page.Memories, err)
-		}
+	for name, damage := range map[string]func(*stored){
+		"by its user":   func(o *stored) { o.Properties["user"] = "nobody" },
+		"by its vector": func(o *stored) { o.Vector = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := newConfig()
+			b := openBank(t, cfg)
+			w := memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}
+			if err := b.Write(t.Context(), ana, w); err != nil {
+				t.Fatal(err)
+			}
+			var found struct{ Objects []stored }
+			url := "http://" + server.HTTP() + "/v1/objects"
+			rest(t, http.MethodGet, url+"?include=vector&class="+cfg.Prefix+"Memory&tenant="+ana.Tenant, nil, &found)
+			if len(found.Objects) != 1 {
+				t.Fatalf("%d objects of one entry", len(found.Objects))
+			}
+			object := found.Objects[0]
+			object.Tenant = ana.Tenant
+			damage(&object)
+			rest(t, http.MethodPut, url+"/"+object.Class+"/"+object.ID, object, nil)
+			byVector := bank.Query{Vector: w.Put[0].Vector, Alpha: 1}
+			if got, err := b.Search(t.Context(), ana, byVector); err != nil || len(got) > 0 {
+				t.Fatalf("the entry is still found (%v)", err)
+			}
+			for range 2 {
+				if err := b.Write(t.Context(), ana, w); err != nil {
+					t.Fatalf("repeated write: %v", err)
+				}
+				foundOnce(t, b, w.Put)
+			}
+		})
 	}
 }
 
@@ -164,6 +172,15 @@ func complete(t *testing.T, b bank.Bank, scope memory.Scope, w memory.Write) {
 		}
 		if !slices.ContainsFunc(listed.Memories, func(l memory.Memory) bool { return l.ID == m.ID }) {
 			t.Errorf("entry %s of %s is not listed", m.ID, scope.User)
+		}
+	}
+	near, err := b.Search(t.Context(), scope, bank.Query{Vector: w.Put[0].Vector, Alpha: 1, K: bank.MaxK})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range w.Put {
+		if !slices.ContainsFunc(near, func(s bank.Scored) bool { return s.Memory.ID == m.ID }) {
+			t.Errorf("entry %s of %s is not found by its vector", m.ID, scope.User)
 		}
 	}
 	old, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusSuperseded}, Limit: bank.MaxLimit})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/weaviate/weaviate/entities/models"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
@@ -20,7 +22,13 @@ const (
 	concurrentRequests = 8
 	// objectsPerBatch limits a batch of the longest turns to a few megabytes.
 	objectsPerBatch = 100
+	// indexLooks is the number of looks for an entry in the index before its repair, indexPause apart.
+	indexLooks = 5
+	indexPause = 20 * time.Millisecond
 )
+
+// errVanished is the error of an entry that was erased right after its creation.
+var errVanished = fmt.Errorf("%w: the entry was created, but it does not exist", fault.ErrUnavailable)
 
 // Write implements bank.Bank. It checks everything possible before the first write. A target that does not exist is a
 // terminal error.
@@ -110,42 +118,81 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 // meanwhile.
 func (b *Bank) createEach(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	key := hashID(scope.User)
-	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
+	var mu sync.Mutex
+	var created []memory.Memory
+	err := eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
 		props, err := entryProperties(scope, m)
 		if err != nil {
 			return err
 		}
 		_, err = b.rest.Data().Creator().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
 			WithID(objectID(key, m.ID)).WithProperties(map[string]any(props)).WithVector(m.Vector).Do(ctx)
-		if err == nil {
-			return nil
-		}
 		// "Exists already" has the same status as "is invalid".
 		if refusedWith(err, http.StatusUnprocessableEntity) {
-			return b.resolveRefusal(ctx, scope, m, err)
+			return b.repair(ctx, scope, m, err)
 		}
-		return failed(ctx, "write memory "+m.ID, err)
+		if err != nil {
+			return failed(ctx, "write memory "+m.ID, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		created = append(created, m)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	lost, err := b.withoutVector(ctx, scope, created)
+	if err != nil {
+		return err
+	}
+	return eachOf(ctx, lost, func(ctx context.Context, m memory.Memory) error { return b.repair(ctx, scope, m, errVanished) })
 }
 
-// resolveRefusal determines why an entry was refused. An existing entry is normally complete. If the server was killed during
-// the write, the object may exist without its index rows. Any change of the vector makes the server write all rows; a
-// vector of twice the length has the same cosines.
-func (b *Bank) resolveRefusal(ctx context.Context, scope memory.Scope, m memory.Memory, refused error) error {
+// withoutVector returns the created entries that a search by vector does not find. The server accepts a creation and
+// skips it if a cancelled request has just stored an equal object, and that request does not add the vector. A search
+// without a limit of the distance finds all entries with a vector, so any vector is suitable.
+func (b *Bank) withoutVector(ctx context.Context, scope memory.Scope, created []memory.Memory) ([]memory.Memory, error) {
+	key := hashID(scope.User)
+	found := map[string]bool{}
+	for chunk := range slices.Chunk(created, idsPerQuery) {
+		ids := make([]string, len(chunk))
+		for i, m := range chunk {
+			ids[i] = objectID(key, m.ID)
+		}
+		results, err := b.read(ctx, scope, b.collections.memory(), nearest(chunk[0].Vector), anyOf(propObjectID, ids))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range results {
+			found[r.GetMetadata().GetId()] = true
+		}
+	}
+	return slices.DeleteFunc(created, func(m memory.Memory) bool { return found[objectID(key, m.ID)] }), nil
+}
+
+// repair makes the server index an existing entry again if the index does not lead to it. If the server was killed or
+// the request was cancelled during the write, the object may exist without its index rows or its vector. Any change of
+// the vector makes the server write all rows and the vector; a vector of twice the length has the same cosines. absent
+// is the error if the entry does not exist.
+func (b *Bank) repair(ctx context.Context, scope memory.Scope, m memory.Memory, absent error) error {
 	what, id := "write memory "+m.ID, objectID(hashID(scope.User), m.ID)
 	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
 	if refusedWith(err, http.StatusNotFound) || err == nil && len(found) != 1 {
-		return failed(ctx, what, refused)
+		return failed(ctx, what, absent)
 	}
 	if err != nil {
 		return failed(ctx, what, err)
 	}
 	kept, _ := found[0].Properties.(map[string]any)
-	led, err := b.isIndexed(ctx, scope, id, kept)
+	led, err := b.becomesIndexed(ctx, scope, id, kept, m.Vector)
 	if err != nil || led {
 		return err
 	}
 	longer := slices.Clone([]float32(found[0].Vector))
+	if len(longer) == 0 {
+		longer = slices.Clone(m.Vector)
+	}
 	for i := range longer {
 		longer[i] *= 2
 	}
@@ -157,8 +204,29 @@ func (b *Bank) resolveRefusal(ctx context.Context, scope memory.Scope, m memory.
 	return nil
 }
 
-// isIndexed reports whether all index rows of an object's properties lead to it.
-func (b *Bank) isIndexed(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
+// becomesIndexed calls isIndexed several times, because the creation of the object may still run. A repair at the same
+// time would leave index rows of two versions.
+func (b *Bank) becomesIndexed(
+	ctx context.Context, scope memory.Scope, id string, kept map[string]any, vector memory.Vector,
+) (bool, error) {
+	for look := 1; ; look++ {
+		led, err := b.isIndexed(ctx, scope, id, kept, vector)
+		if err != nil || led || look == indexLooks {
+			return led, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, failed(ctx, "look for object "+id, ctx.Err())
+		case <-time.After(indexPause):
+		}
+	}
+}
+
+// isIndexed reports whether all index rows of an object's properties lead to it. With a vector, it also reports whether
+// a search by vector finds the object.
+func (b *Bank) isIndexed(
+	ctx context.Context, scope memory.Scope, id string, kept map[string]any, vector memory.Vector,
+) (bool, error) {
 	where := []*pb.Filters{equal(propObjectID, id)}
 	for _, name := range []string{propEntryID, propStatus, propTier, propSources, propPredecessors, propTokens} {
 		switch value := kept[name].(type) {
@@ -170,8 +238,19 @@ func (b *Bank) isIndexed(ctx context.Context, scope memory.Scope, id string, kep
 			}
 		}
 	}
-	found, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), where...)
+	found, err := b.read(ctx, scope, b.collections.memory(), nearest(vector), where...)
 	return len(found) > 0, err
+}
+
+// nearest requests the ids of the objects in the order of their distance to a vector, or in no order for nil. It omits
+// objects without a vector.
+func nearest(vector memory.Vector) func(*pb.SearchRequest) {
+	return func(req *pb.SearchRequest) {
+		only(propEntryID)(req)
+		if vector != nil {
+			match(req, bank.Query{Vector: vector}, false, true)
+		}
+	}
 }
 
 // release ends the quarantine of the quarantined targets. For the others, see changed.
@@ -209,7 +288,7 @@ func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.
 // changed reports whether the index has the entry's state, too. The index may lack it if the server was killed during
 // that write. A change to the same value would change no index rows, so the entry first gets the previous state.
 func (b *Bank) changed(ctx context.Context, scope memory.Scope, id string, now, before memory.Status) (bool, error) {
-	led, err := b.isIndexed(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)})
+	led, err := b.isIndexed(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)}, nil)
 	if err != nil || led {
 		return led, err
 	}
