@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
@@ -115,6 +116,52 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 	friends.Floor = 0.15
 	if got := evidence(t, friends, q); len(got) != len(said) {
 		t.Errorf("between friends shows %q, want all", got)
+	}
+}
+
+// edit replaces the bank by one with changed memories.
+func edit(t *testing.T, r *utilizer.Recaller, change func(*memory.Memory)) {
+	t.Helper()
+	page, err := r.Bank.List(t.Context(), ana, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, err := r.Bank.ListTurns(t.Context(), ana, bank.PageOptions{Limit: bank.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Memories {
+		change(&page.Memories[i])
+	}
+	r.Bank = bankinmem.New(builtin.Dimension)
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: page.Memories, Turns: turns.Turns}); err != nil {
+		t.Fatal(err)
+	}
+	r.Indexes = newIndexCache(t, r.Bank, roomy)
+}
+
+// An entry that is no constraint and no preference gets no separate place. Neither does talk.
+func TestNothingElseHasAPlaceOfItsOwn(t *testing.T) {
+	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.", "I don't like crowds, I prefer small hotels.")
+	for name, c := range map[string]struct {
+		kind memory.Kind
+		tier memory.Tier
+		want int
+	}{
+		"a preference": {memory.KindPreference, memory.TierMemory, 2}, "a fact": {memory.KindFact, memory.TierMemory, 1},
+		"talk": {memory.KindPreference, memory.TierTalk, 0},
+	} {
+		r := told(t, memory.RoleAssistant, "Assistant", said...)
+		edit(t, r, func(m *memory.Memory) {
+			if strings.Contains(m.Content, "allergic") || strings.Contains(m.Content, "prefer") {
+				m.Kind, m.Tier = c.kind, c.tier
+			}
+		})
+		q := asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples.")
+		q.Memories = 3
+		if got := evidence(t, r, q); len(got) != q.Memories+c.want {
+			t.Errorf("%s: shows %q, want the best three and %d more", name, got, c.want)
+		}
 	}
 }
 

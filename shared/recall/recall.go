@@ -60,7 +60,7 @@ type Standing struct {
 
 // Section is a part of a profile.
 type Section struct {
-	// Name is core, constraints, preferences, recent or timeline.
+	// Name is core, constraints, preferences, facts, recent, timeline or talk.
 	Name string
 	// Lines end with their citations: [1] is the first memory of Profile.Cited. Lines of recent turns have no
 	// citation if they rest on no memory. Lines of a core block from a strategy have none either. Nothing else in a

@@ -530,7 +530,7 @@ func (x *CitedMemory) GetExplored() bool {
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name: core, constraints, preferences, recent or timeline.
+	// Its name: core, constraints, preferences, facts, recent, timeline or talk.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Its lines, with citations. Lines from recent turns, or from a core block that the strategy writes, have no
 	// citations.

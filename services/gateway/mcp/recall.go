@@ -169,8 +169,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
-		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, recent turns, a " +
-			"timeline) that cites its memories. Prefer it to search_memories before answering the user.",
+		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, facts, recent turns, " +
+			"a timeline, talk) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
 			number("word_budget", "Maximum number of words in the profile.", minWords, maxWords, defaultWords), whenAsked(),

@@ -90,7 +90,7 @@ type Recall struct {
 
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
-	Name  string   `json:"name" doc:"core, constraints, preferences, recent or timeline."`
+	Name  string   `json:"name" doc:"core, constraints, preferences, facts, recent, timeline or talk."`
 	Lines []string `json:"lines" nullable:"false"`
 }
 

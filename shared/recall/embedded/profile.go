@@ -14,15 +14,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Names of the sections.
-const (
-	SectionCore        = "core"
-	SectionConstraints = "constraints"
-	SectionPreferences = "preferences"
-	SectionRecent      = "recent"
-	SectionTimeline    = "timeline"
-)
-
 // Profiler writes profiles. It is safe for concurrent use.
 type Profiler struct {
 	splitter *text.Splitter
@@ -147,21 +138,11 @@ func (l *line) when() time.Time {
 	return l.event.Time
 }
 
-func sectionOf(kind memory.Kind) string {
-	switch kind {
-	case memory.KindPreference:
-		return SectionPreferences
-	case memory.KindEpisodic:
-		return SectionTimeline
-	}
-	return SectionConstraints
-}
-
 // addLine adds a memory of a turn with this text if it fits, and returns its line.
 func (w *writer) addLine(u *unit, place int, text string) *line {
 	m := u.members[place]
 	l := &line{
-		section: sectionOf(m.Kind), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
+		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
 	}
 	n := countWords(l.whole())
 	if n > w.left {
@@ -257,9 +238,9 @@ func countWords(s string) int { return text.CountWords(s) }
 
 // sections returns the sections with lines. For a question about time, the timeline is first.
 func (w *writer) sections() []recall.Section {
-	order := []string{SectionCore, SectionConstraints, SectionPreferences, SectionRecent, SectionTimeline}
+	order := sectionOrder
 	if w.question.when {
-		order = []string{SectionTimeline, SectionCore, SectionConstraints, SectionPreferences, SectionRecent}
+		order = append([]string{SectionTimeline}, slices.DeleteFunc(slices.Clone(order), isTimeline)...)
 	}
 	slices.SortStableFunc(w.lines, func(a, b *line) int {
 		return cmp.Or(
