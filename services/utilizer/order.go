@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -37,6 +38,61 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		out.Retrieved = append(out.Retrieved, bank.Scored{Memory: c.Memory, Score: order.Scores[i]})
 	}
 	return order.Places[:min(q.Memories, len(order.Places))]
+}
+
+// withNewer adds the newer memory without a place that links to a shown one, in front of it. The last memories lose
+// their places to them, except for the explored one. Newer memories that link to the core block come in addition. A
+// query about the past asks for the older ones, so it gets no others.
+func withNewer(f found, places []int, q Request, explored string) []int {
+	of := func(i int) memory.Memory { return f.candidates[i].Memory }
+	linking := func(to string) []int {
+		var out []int
+		for i := range f.candidates {
+			if m := of(i); m.Status == memory.StatusActive && slices.Contains(m.Links, to) {
+				out = append(out, i)
+			}
+		}
+		return out
+	}
+	if q.asked.Horizon.Intent == intent.Past {
+		return recall.InOrder(q.asked.Horizon, places, of)
+	}
+	shown := slices.Clone(places)
+	for i := 0; i < len(shown); i++ {
+		for _, newer := range linking(of(shown[i]).ID) {
+			if !slices.Contains(shown, newer) {
+				shown = slices.Insert(shown, i, newer)
+				i--
+				break
+			}
+		}
+	}
+	all := cut(recall.InOrder(q.asked.Horizon, shown, of), max(len(places), q.Memories), explored, of)
+	for _, m := range f.coreMemories {
+		for _, newer := range linking(m.ID) {
+			if !slices.Contains(all, newer) {
+				all = append(all, newer)
+			}
+		}
+	}
+	return all
+}
+
+// cut removes the last places until there are at most room. It keeps the explored memory, and newer memories that
+// link to one with a place.
+func cut(places []int, room int, explored string, of func(int) memory.Memory) []int {
+	for len(places) > room {
+		last := len(places) - 1
+		for ; last > 0; last-- {
+			m := of(places[last])
+			linked := slices.ContainsFunc(places, func(i int) bool { return slices.Contains(m.Links, of(i).ID) })
+			if m.ID != explored && !linked {
+				break
+			}
+		}
+		places = slices.Delete(places, last, last+1)
+	}
+	return places
 }
 
 // spread returns the order of the candidates by their spread scores: see ranking.Spread.

@@ -145,7 +145,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
 	}
 	if !q.Unranked {
-		places = recall.InOrder(q.asked.Horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
+		places = withNewer(found, places, q, out.Explored)
 	}
 	if q.asked.Horizon.Intent != intent.Past {
 		if err := r.dropOutdated(ctx, scope, &found, places); found.turnsErr == nil {
@@ -155,7 +155,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	holdBack(&found, places)
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)),
+		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)), Explored: out.Explored,
 		Window: matching(q.Filter, withoutMessages(found.turns, q.Messages)),
 		Core:   found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request, Owner: found.owner,

@@ -257,16 +257,35 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	if h.Intent == intent.Past {
 		depth *= 2 // to replace memories outside the horizon
 	}
+	if f.from != nil && h.Intent != intent.Past {
+		for _, m := range f.from.coreMemories {
+			asked.Standing = append(asked.Standing, m.ID)
+		}
+	}
 	all := x.Candidates(asked, q.chooser, depth)
 	if asked.Past {
 		all = within(h, all)
 	}
 	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
 	f.request = f.from != nil && x.IsRequest(q.asked) // a search result does not show other speakers
-	f.candidates = all[:min(len(all), q.Candidates)]
+	f.candidates = chosen(all, min(len(all), q.Candidates), asked.Standing)
 	if f.request && h.Intent != intent.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
+}
+
+// chosen returns the first n candidates, and the newer memories that link to one of them or to a standing memory.
+func chosen(all []candidate, n int, standing []string) []candidate {
+	out, older := slices.Clone(all[:n]), slices.Clone(standing)
+	for _, c := range out {
+		older = append(older, c.Memory.ID)
+	}
+	for _, c := range all[n:] {
+		if len(out) < maxCandidates && slices.ContainsFunc(c.Memory.Links, func(id string) bool { return slices.Contains(older, id) }) {
+			out, older = append(out, c), append(older, c.Memory.ID)
+		}
+	}
+	return out
 }
 
 // within keeps the candidates in the time of the query.

@@ -18,16 +18,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Defaults and limits of a recall request; part of the contract in proto/.
 const (
 	defaultCandidates, maxCandidates = 20, 200
-	defaultMemories, maxMemories     = 5, 100
-	defaultWordBudget                = 400
-	minWordBudget, maxWordBudget     = 20, 10_000
-	feedbackTimeout                  = 2 * time.Second
+	// defaultMemories is an upper bound: the word budget decides. widerCandidates is the number of candidates for it,
+	// so that some are left to explore, and all have a relevance.
+	defaultMemories, maxMemories = 20, 100
+	widerCandidates              = features.RelevanceDepth
+	defaultWordBudget            = 400
+	minWordBudget, maxWordBudget = 20, 10_000
+	feedbackTimeout              = 2 * time.Second
 )
 
 // server is the UtilizerService.
@@ -186,7 +190,11 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	if q.Filter, err = contract.FilterFrom(req.GetFilter()); err != nil {
 		return q, err
 	}
-	if q.Candidates, err = number("candidates", req.GetCandidates(), defaultCandidates, 1, maxCandidates); err != nil {
+	usual := defaultCandidates
+	if req.GetMemories() == 0 {
+		usual = widerCandidates
+	}
+	if q.Candidates, err = number("candidates", req.GetCandidates(), usual, 1, maxCandidates); err != nil {
 		return q, err
 	}
 	most := min(maxMemories, q.Candidates)

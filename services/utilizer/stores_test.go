@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
@@ -142,7 +143,7 @@ func edit(t *testing.T, r *utilizer.Recaller, change func(*memory.Memory)) {
 
 // An entry that is no constraint and no preference gets no separate place. Neither does talk.
 func TestNothingElseHasAPlaceOfItsOwn(t *testing.T) {
-	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.", "I don't like crowds, I prefer small hotels.")
+	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.", "I'm not a fan of beaches, I prefer mountains.")
 	for name, c := range map[string]struct {
 		kind memory.Kind
 		tier memory.Tier
@@ -161,6 +162,53 @@ func TestNothingElseHasAPlaceOfItsOwn(t *testing.T) {
 		q.Memories = 3
 		if got := evidence(t, r, q); len(got) != q.Memories+c.want {
 			t.Errorf("%s: shows %q, want the best three and %d more", name, got, c.want)
+		}
+	}
+}
+
+// The word budget decides how many memories a profile shows. A caller's number is an upper bound.
+func TestTheProfileFillsItsBudget(t *testing.T) {
+	var said []string
+	for i := range 28 {
+		said = append(said, fmt.Sprintf("I keep box %d with old maps in the cellar.", i))
+	}
+	f := newFixture(t)
+	r := told(t, memory.RoleUser, "Bruno", said...)
+	f.Bank, f.Indexes, f.Ranker = r.Bank, r.Indexes, r.Ranker
+	for _, c := range []struct{ memories, words, least, most int }{{0, 0, 20, 20}, {5, 0, 5, 5}, {10, 0, 10, 10}, {0, 60, 3, 6}} {
+		got, err := f.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{
+			UserId: "ana", Query: "Which maps does Ana keep in the cellar?",
+			Memories: uint32(c.memories), WordBudget: uint32(c.words), //nolint:gosec // small
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(got.Msg.GetCited()); n < c.least || n > c.most {
+			t.Errorf("%d memories and %d words: shows %d, want %d to %d", c.memories, c.words, n, c.least, c.most)
+		}
+	}
+}
+
+// A memory that answers has a likelihood of more than half, and an unrelated one has less.
+func TestTheLikelihoodOfAnUnrelatedMemoryIsLow(t *testing.T) {
+	said := []string{
+		"I am allergic to peanuts and shellfish.", "The printer in the office is jammed again.", "My sister Clara lives in Ghent.",
+		"I bought a red canoe for the lake.", "We repainted the kitchen in March.", "I play chess on Thursdays.",
+	}
+	r := told(t, memory.RoleUser, "Bruno", said...)
+	for query, want := range map[string]string{
+		"What is Ana allergic to?": "allergic", "Where does Clara, the sister of Ana, live?": "Clara", "What did Ana buy for the lake?": "canoe",
+	} {
+		q := asks(query)
+		q.Memories = 20
+		got, err := r.Recall(t.Context(), acme, q)
+		if err != nil || len(got.Ranked) != len(said) {
+			t.Fatalf("%s: got %d memories, %v", query, len(got.Ranked), err)
+		}
+		for _, s := range got.Ranked {
+			if l := ranking.Likelihood(s.Score); l > 0.5 != strings.Contains(s.Memory.Content, want) {
+				t.Errorf("%s: %q has the score %.2f and the likelihood %.2f", query, s.Memory.Content, s.Score, l)
+			}
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Evidence struct {
 	// one come directly after it. Each may carry the dialogue that it was made from in Value, as lines "speaker:
 	// text". Memories that no longer hold are among them only where the question is about the past.
 	Memories []memory.Memory
+	// Explored is the id of a memory that is shown to learn from its citation. It is empty without exploration.
+	Explored string
 	// Support is the log odds that the found memories answer this query, and not the same query about another
 	// person. It is less than 0 if that is less likely than not. It is 0 if it is not known.
 	Support float64

@@ -46,7 +46,7 @@ func (c commands) why() *cobra.Command {
 	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "id of an expected turn; may be repeated")
 	f.StringVar(&req.ExpectText, "expect-text", "", "expected words; a memory must contain all of them")
 	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "number of candidates to retrieve (default 20)")
-	f.Uint32Var(&req.Recall.Memories, "memories", 0, "number of memories to show (default 5)")
+	f.Uint32Var(&req.Recall.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
 	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
 	f.StringVar(&req.RecallId, "recall", "", "id of the recall to repeat, with the same random choices")
 	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")

@@ -281,9 +281,10 @@ type RecallRequest struct {
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The query; 1 to 4,096 bytes.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// Candidates fetched from the bank, 1 to 200; 0 means 20.
+	// Candidates fetched from the bank, 1 to 200; 0 means 20, or 30 if `memories` is 0.
 	Candidates uint32 `protobuf:"varint,3,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. A user's request to an assistant
+	// Most memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 20. The word budget may show
+	// fewer. A user's request to an assistant
 	// also shows up to two constraints and two preferences after them, from five memories on (fewer before). It omits
 	// every memory that it hardly needs.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`

@@ -19,7 +19,7 @@ import (
 // Limits and defaults of recalls, from the contract in proto/. The default size of a search is an exception.
 const (
 	defaultCandidates                = 20
-	defaultMemories, maxMemories     = 5, 100
+	defaultMemories, maxMemories     = 20, 100
 	defaultFound                     = 10
 	defaultWords, minWords, maxWords = 400, 20, 10_000
 )
@@ -147,7 +147,7 @@ func whenAsked() property {
 }
 
 func howMany() property {
-	return number("memories", "Number of memories.", 1, maxMemories, defaultMemories)
+	return number("memories", "Maximum number of memories. The word budget may show fewer.", 1, maxMemories, defaultMemories)
 }
 
 func runningConversation() property {

@@ -11,14 +11,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// defaultCandidates is the default number of candidates of a recall.
+// defaultCandidates is the number of candidates for a recall with a number of memories.
 const defaultCandidates = 20
 
 // RecallQuery is a query to a user's memory.
 type RecallQuery struct {
 	Query      query        `json:"query"`
-	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Number of candidates of the search. Default: 20, or the value of memories if it is larger."`
-	Memories   count        `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Number of shown memories, at most the number of candidates. Default: 5."`
+	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Number of candidates of the search. Default: 20, or the value of memories if it is larger; 30 without a value of memories."`
+	Memories   count        `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Maximum number of shown memories, at most the number of candidates. The word budget may show fewer. Default: 20."`
 	WordBudget count        `json:"word_budget,omitempty" minimum:"20" maximum:"10000" doc:"Maximum number of words in the profile. Default: 400."`
 	AsOf       *time.Time   `json:"as_of,omitempty" doc:"The time of the question. The recall returns memories that were valid at this time. Default: now, unless the query refers to the past."`
 	InOrder    bool         `json:"retrieval_order,omitempty" doc:"Keeps the memories in order of retrieval, without the reranker."`
@@ -42,7 +42,7 @@ func (in *RecallQuery) request(user userID) (*mnemev1.RecallRequest, error) {
 		WordBudget: uint32(in.WordBudget),
 		AsOf:       stampOf(in.AsOf), RetrievalOrder: in.InOrder, Filter: filter,
 	}
-	if out.Candidates == 0 {
+	if out.Candidates == 0 && out.Memories > 0 {
 		out.Candidates = max(defaultCandidates, out.Memories)
 	}
 	for _, m := range in.Messages {

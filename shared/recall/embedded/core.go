@@ -24,7 +24,7 @@ func (w *writer) addStanding() {
 			u, place = &unit{rank: len(w.units) + i, members: []memory.Memory{s.Memory}}, 0
 		}
 		said := recall.Plain(s.Text)
-		text := dressed(u.members[place], said)
+		text := w.dressed(u.members[place], said)
 		if countWords(text)+1 > left {
 			continue
 		}

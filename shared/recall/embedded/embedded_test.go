@@ -186,7 +186,7 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))
 		}
 		a, err := generator.Answer(context.Background(), scope, e, p)
-		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Abstained != (a.Text == recall.Abstention) || len(a.Cited) > 3 {
+		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Text == recall.Abstention && !a.Abstained || len(a.Cited) > 1 {
 			t.Fatalf("answer %+v, %v", a, err)
 		}
 		for _, id := range a.Cited {

@@ -20,7 +20,7 @@ const (
 
 // wellFormed matches the lines of a profile, by section and by speaker.
 var wellFormed = regexp.MustCompile(`^(?:` +
-	`- ` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
+	`- (?:earlier: )?` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
 	`|- ` + speaker + ` said on ` + date + `: "` + inside + `"(?: \[\d+\])?` + // talk
 	`|- ` + inside + raw + `(?: \[\d+\])?` + // a statement in the third person
 	`|- ` + date + `: ` + speaker + `: “` + inside + `”` + // a turn

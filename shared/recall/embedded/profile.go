@@ -40,13 +40,12 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	}
 	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
+	for _, s := range e.Standing() {
+		w.standing = append(w.standing, s.Memory)
+	}
 	w.addCore()
 	w.addRecent(justSaid)
-	for i := range w.units {
-		if w.units[i].head == nil && p.shows(&w.units[i], e) { // nor is it in the core block
-			w.addHead(&w.units[i])
-		}
-	}
+	w.addHeads(func(u *unit) bool { return p.shows(u, e) })
 	if len(w.cited) == 0 && len(w.units) > 0 {
 		w.cut(&w.units[0])
 	}
@@ -56,6 +55,25 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	}
 	w.number()
 	return recall.Profile{Sections: w.sections(), Cited: w.cited}, nil
+}
+
+// exploredRank is the rank at which the explored memory has its words of the budget.
+const exploredRank = 4
+
+// addHeads adds each turn's best memory, by rank. The explored memory has the words of the fifth, so that its citation
+// can be learned from.
+func (w *writer) addHeads(shows func(*unit) bool) {
+	add := func(u *unit) {
+		if u.head == nil && shows(u) { // nor is it in the core block
+			w.addHead(u)
+		}
+	}
+	for i := range w.units {
+		if explored, _ := w.find(w.evidence.Explored); i == exploredRank && explored != nil {
+			add(explored)
+		}
+		add(&w.units[i])
+	}
 }
 
 // showOdds are the log-odds of a line without a policy: everything that fits has one.
@@ -105,6 +123,8 @@ type writer struct {
 	lines    []*line
 	// indexes are the indexes of the evidence's memories, built at first use.
 	indexes []map[string]bool
+	// standing are the memories behind the core block.
+	standing []memory.Memory
 	// recent are the places in the window that have a line.
 	recent []int
 }
@@ -145,7 +165,7 @@ func (w *writer) addLine(u *unit, place int, text string) *line {
 		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
 	}
 	n := countWords(l.whole())
-	if n > w.left {
+	if n > w.left || w.isAlone(m) {
 		return nil
 	}
 	if lead := w.lineBefore(m); lead != nil && lead.section != SectionCore {
@@ -157,6 +177,38 @@ func (w *writer) addLine(u *unit, place int, text string) *line {
 	return l
 }
 
+// earlier begins the line of a memory that a newer one in the profile may correct.
+const earlier = "earlier: "
+
+// dressed returns the line of a memory, as dressed does, and says if a newer one may correct it.
+func (w *writer) dressed(m memory.Memory, text string) string {
+	if len(w.newer(m)) > 0 {
+		return earlier + dressed(m, text)
+	}
+	return dressed(m, text)
+}
+
+// newer returns the memories of the evidence that link to a memory. Both hold.
+func (w *writer) newer(m memory.Memory) []memory.Memory {
+	if m.Status != memory.StatusActive {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(w.evidence.Memories, w.standing), func(other memory.Memory) bool {
+		return other.Status != memory.StatusActive || !slices.Contains(other.Links, m.ID)
+	})
+}
+
+// isAlone reports whether a newer memory that comes first in the evidence has no line.
+func (w *writer) isAlone(m memory.Memory) bool {
+	rank := func(id string) int {
+		return slices.IndexFunc(w.evidence.Memories, func(o memory.Memory) bool { return o.ID == id })
+	}
+	return slices.ContainsFunc(w.newer(m), func(newer memory.Memory) bool {
+		at := rank(newer.ID)
+		return at >= 0 && at < rank(m.ID) && !slices.ContainsFunc(w.cited, func(c memory.Memory) bool { return c.ID == newer.ID })
+	})
+}
+
 // lineBefore returns the line of a linked memory that must come first. The other memory then follows it, in the same
 // section.
 func (w *writer) lineBefore(m memory.Memory) *line {
@@ -165,7 +217,7 @@ func (w *writer) lineBefore(m memory.Memory) *line {
 			return false
 		}
 		other := w.cited[l.number-1]
-		return slices.Contains(m.Links, other.ID) || slices.Contains(other.Links, m.ID)
+		return other.Tier == m.Tier && (slices.Contains(m.Links, other.ID) || slices.Contains(other.Links, m.ID))
 	})
 	if i < 0 {
 		return nil
@@ -178,11 +230,11 @@ func (w *writer) addHead(u *unit) {
 	m := u.members[0]
 	if u.rank >= wholeRanks {
 		u.shown = w.abridge(recall.Plain(m.Content))
-		u.head = w.addLine(u, 0, dressed(m, u.shown))
+		u.head = w.addLine(u, 0, w.dressed(m, u.shown))
 		return
 	}
 	u.shown = recall.Plain(m.Content)
-	if u.head = w.addLine(u, 0, dressed(m, u.shown)); u.head != nil {
+	if u.head = w.addLine(u, 0, w.dressed(m, u.shown)); u.head != nil {
 		w.addSiblings(u)
 	}
 }
@@ -191,11 +243,11 @@ func (w *writer) addHead(u *unit) {
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
 	words := text.Pieces(recall.Plain(m.Content))
-	room := w.left - 1 - countWords(dressed(m, "…")) // less the citation, and the text around the memory
+	room := w.left - 1 - countWords(w.dressed(m, "…")) // less the citation, and the text around the memory
 	if room < 1 || len(words) <= room {
 		return
 	}
-	w.addLine(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
+	w.addLine(u, 0, w.dressed(m, strings.Join(words[:room], "")+" …"))
 }
 
 // addDetail shows the rest of a turn after its best memory.
@@ -204,7 +256,7 @@ func (w *writer) addDetail(u *unit) {
 		return
 	}
 	m := u.members[0]
-	if full := recall.Plain(m.Content); full != u.shown && w.rewrite(u.head, dressed(m, full)) {
+	if full := recall.Plain(m.Content); full != u.shown && w.rewrite(u.head, w.dressed(m, full)) {
 		u.shown = full
 	}
 	w.addSiblings(u)
@@ -217,7 +269,7 @@ func (w *writer) addDetail(u *unit) {
 func (w *writer) addSiblings(u *unit) {
 	for i, m := range u.members[1:] {
 		text := recall.Plain(m.Content)
-		if !u.stated[m.ID] && w.addLine(u, i+1, dressed(m, text)) != nil {
+		if !u.stated[m.ID] && w.addLine(u, i+1, w.dressed(m, text)) != nil {
 			u.stated[m.ID] = true
 		}
 	}

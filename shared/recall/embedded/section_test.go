@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,35 @@ func TestAHeadingHasOnlyWhatItNames(t *testing.T) {
 		"talk: Ana said on 2024-04-01: \"I am allergic to Mondays.\" [5] / Ana said on 2024-04-01: \"I love rain.\" [9]\n"
 	if got := render(profile(t, e)); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+// A short profile has the newer of two linked memories, and never the older one alone.
+func TestTheOlderOfTwoIsNeverAlone(t *testing.T) {
+	newer := saidBy("Ana", mem("new", memory.KindFact, "I live in the old harbour district of Braga, on the third floor."))
+	older := saidBy("Ana", mem("old", memory.KindFact, "I live in Rome."))
+	newer.Links = []string{"old"}
+	e := recall.Evidence{Query: asked("Where does Ana live?"), WordBudget: 200, Memories: []memory.Memory{newer, older}}
+	const want = "facts: Ana (2024-04): \"I live in the old harbour district of Braga, on the third floor.\" [1]"
+	for budget, want := range map[int]string{200: want + " / earlier: Ana (2024-04): \"I live in Rome.\" [2]\n", 20: want + "\n"} {
+		if e.WordBudget = budget; render(profile(t, e)) != want {
+			t.Errorf("%d words: got %s, want %s", budget, render(profile(t, e)), want)
+		}
+	}
+	e.WordBudget = 10
+	if got := render(profile(t, e)); strings.Contains(got, "Rome") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// The explored memory has a line in a short profile, too, at its rank.
+func TestWhatIsExploredHasALine(t *testing.T) {
+	e := recall.Evidence{Query: asked("What does Ana do?"), WordBudget: 40, Explored: "z"}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f", "z"} {
+		e.Memories = append(e.Memories, mem(id, memory.KindFact, "Ana went to the shop "+id+"."))
+	}
+	if p := profile(t, e); citedIDs(p) != "a b c d z" {
+		t.Errorf("cites %s", citedIDs(p))
 	}
 }
 

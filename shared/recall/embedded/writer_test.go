@@ -160,14 +160,14 @@ func TestAHostileMemorySteersNothing(t *testing.T) {
 	}
 }
 
-func TestOfTwoThatAnswerTheNewerComesFirst(t *testing.T) {
+func TestOfTwoThatAnswerTheNewerIsTheAnswer(t *testing.T) {
 	said := func(turn, content string, day int) memory.Memory {
 		m := of(turn, "", mem(turn, memory.KindFact, content))
 		m.Speaker, m.ValidFrom = "Ana", time.Date(2024, 3, day, 0, 0, 0, 0, time.UTC)
 		return m
 	}
 	memories := []memory.Memory{said("old", "I live in Rome", 1), said("new", "I live in Braga", 2)}
-	for query, want := range map[string]string{"Where does Ana live?": "new old", "Where did Ana live before?": "old new"} {
+	for query, want := range map[string]string{"Where does Ana live?": "new", "Where did Ana live before?": "old"} {
 		e := recall.Evidence{Query: asked(query), WordBudget: 200, Memories: memories}
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 		if err != nil || strings.Join(a.Cited, " ") != want {
@@ -193,8 +193,8 @@ func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
 		ranked []memory.Memory
 		want   string
 	}{
-		{[]memory.Memory{newer, older, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / Ana bakes. [2]\n"},
-		{[]memory.Memory{older, newer, tennis}, "facts: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
+		{[]memory.Memory{newer, older, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / earlier: Ana bakes. [2]\n"},
+		{[]memory.Memory{older, newer, tennis}, "facts: earlier: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
 	} {
 		p := profile(t, recall.Evidence{Query: asked("Where does Ana work?"), WordBudget: 200, Memories: c.ranked})
 		if got := render(p); got != c.want {
