@@ -40,42 +40,44 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 	return order.Places[:min(q.Memories, len(order.Places))]
 }
 
-// withNewer adds the newer memory without a place that links to a shown one, in front of it. The last memories lose
-// their places to them, except for the explored one. Newer memories that link to the core block come in addition. A
-// query about the past asks for the older ones, so it gets no others.
+// withNewer adds the newer memories that link to a shown one, behind the others. So an older memory is never alone. The
+// last memories lose their places to them, except for the explored one. Newer memories that link to the core block come
+// in addition. A query about the past asks for the older ones, so it gets no others.
 func withNewer(f found, places []int, q Request, explored string) []int {
 	of := func(i int) memory.Memory { return f.candidates[i].Memory }
-	linking := func(to string) []int {
-		var out []int
-		for i := range f.candidates {
-			if m := of(i); m.Status == memory.StatusActive && slices.Contains(m.Links, to) {
-				out = append(out, i)
-			}
-		}
-		return out
-	}
+	all := recall.InOrder(q.asked.Horizon, places, of)
 	if q.asked.Horizon.Intent == intent.Past {
-		return recall.InOrder(q.asked.Horizon, places, of)
+		return all
 	}
-	shown := slices.Clone(places)
-	for i := 0; i < len(shown); i++ {
-		for _, newer := range linking(of(shown[i]).ID) {
-			if !slices.Contains(shown, newer) {
-				shown = slices.Insert(shown, i, newer)
-				i--
-				break
+	add := func(ids []string) {
+		known := map[string]bool{}
+		for _, i := range all {
+			known[of(i).ID] = true
+		}
+		links := func(id string) bool { return slices.Contains(ids, id) }
+		for i := range f.candidates {
+			if m := of(i); m.Status == memory.StatusActive && !known[m.ID] && slices.ContainsFunc(m.Links, links) {
+				all = append(all, i)
 			}
 		}
 	}
-	all := cut(recall.InOrder(q.asked.Horizon, shown, of), max(len(places), q.Memories), explored, of)
-	for _, m := range f.coreMemories {
-		for _, newer := range linking(m.ID) {
-			if !slices.Contains(all, newer) {
-				all = append(all, newer)
-			}
-		}
+	add(idsOfPlaces(all, of))
+	all = cut(all, max(len(places), q.Memories), explored, of)
+	core := make([]string, len(f.coreMemories))
+	for i, m := range f.coreMemories {
+		core[i] = m.ID
 	}
+	add(core)
 	return all
+}
+
+// idsOfPlaces returns the ids of the memories with places.
+func idsOfPlaces(places []int, of func(int) memory.Memory) []string {
+	out := make([]string, len(places))
+	for k, i := range places {
+		out[k] = of(i).ID
+	}
+	return out
 }
 
 // cut removes the last places until there are at most room. It keeps the explored memory, and newer memories that
