@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	// nearBest is the minimum share of the best score for a newer statement in its place.
+	// nearBest is the minimum share of the question for a newer linked statement in the place of the best.
 	nearBest = 0.8
+	// talkWeight is the weight of talk beside a memory: words that nobody would write down seldom answer as well.
+	talkWeight = 0.85
 	// support is the required share of the question in a statement, 0 to 1.
 	support = 0.4
 	// supported is the same threshold for found memories with known support.
@@ -73,13 +75,11 @@ func (g *Generator) Answer(
 	return recall.Answer{Text: g.sentence(q, m) + " " + recall.Mark(best.number), Cited: []string{m.ID}}, nil
 }
 
-// best returns the memory to quote. ok is false if none supports an answer.
+// best returns the memory to quote. ok is false if none supports an answer. For a question about the present state, a
+// newer memory that says as much of the question takes the place of the best. So does one that links to the best and
+// says nearly as much.
 func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.Memory) (best scored, ok bool) {
 	all := g.choose(a, when, e, cited)
-	isTalk := func(s scored) bool { return cited[s.number-1].Tier == memory.TierTalk }
-	if memories := slices.DeleteFunc(slices.Clone(all), isTalk); len(memories) > 0 {
-		all = memories
-	}
 	if len(all) == 0 {
 		return best, false
 	}
@@ -87,12 +87,12 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	if when {
 		return best, true
 	}
+	state := e.Query.Horizon.Intent != intent.Event && !e.Request
 	for _, s := range all[1:] {
 		m, other := cited[s.number-1], cited[best.number-1]
-		corrects := slices.Contains(m.Links, other.ID)
-		same := !e.Request && s.tells >= best.tells && s.score >= nearBest*all[0].score &&
-			!text.IsAboutAnother(m.Content, other.Content)
-		if suits(e.Query.Horizon, m, other) && (corrects || same) {
+		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells
+		same := state && s.says >= best.says && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content)
+		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
 			best = s
 		}
 	}
@@ -142,8 +142,9 @@ func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, 
 type scored struct {
 	number int
 	score  float64
-	// tells is the share of the question in the memory, and has is the part in the question's own words.
-	tells, has float64
+	// tells is the share of the question in the memory and its turn, and has is the part in the question's own words.
+	// says is the share in the memory alone.
+	tells, has, says float64
 }
 
 // choose returns the memories that answer, best first; none where they do not support an answer.
@@ -169,7 +170,8 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			shared = max(shared, has)
 		}
 		if whose == own && tells >= least {
-			switch s := (scored{i + 1, weigh(m, tells, when, i), tells, has}); {
+			says, _ := a.answers(g.table, memory.Memory{Content: m.Content, Speaker: m.Speaker})
+			switch s := (scored{i + 1, weigh(m, (tells+says)/2, when, i), tells, has, says}); {
 			case passedOn(m):
 				passed = append(passed, s)
 			case a.leavesOut(m):
@@ -206,6 +208,9 @@ func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 	score := tells / (1 + rankWeight*float64(rank))
 	if when && !m.EventTime.Time.IsZero() {
 		score *= 1.3
+	}
+	if m.Tier == memory.TierTalk {
+		score *= talkWeight
 	}
 	return score
 }
