@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -38,63 +37,6 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		out.Retrieved = append(out.Retrieved, bank.Scored{Memory: c.Memory, Score: order.Scores[i]})
 	}
 	return order.Places[:min(q.Memories, len(order.Places))]
-}
-
-// withNewer adds the newer memories that link to a shown one, behind the others. So an older memory is never alone. The
-// last memories lose their places to them, except for the explored one. Newer memories that link to the core block come
-// in addition. A query about the past asks for the older ones, so it gets no others.
-func withNewer(f found, places []int, q Request, explored string) []int {
-	of := func(i int) memory.Memory { return f.candidates[i].Memory }
-	all := recall.InOrder(q.asked.Horizon, places, of)
-	if q.asked.Horizon.Intent == intent.Past {
-		return all
-	}
-	add := func(ids []string) {
-		known := map[string]bool{}
-		for _, i := range all {
-			known[of(i).ID] = true
-		}
-		links := func(id string) bool { return slices.Contains(ids, id) }
-		for i := range f.candidates {
-			if m := of(i); m.Status == memory.StatusActive && !known[m.ID] && slices.ContainsFunc(m.Links, links) {
-				all = append(all, i)
-			}
-		}
-	}
-	add(idsOfPlaces(all, of))
-	all = cut(all, max(len(places), q.Memories), explored, of)
-	core := make([]string, len(f.coreMemories))
-	for i, m := range f.coreMemories {
-		core[i] = m.ID
-	}
-	add(core)
-	return all
-}
-
-// idsOfPlaces returns the ids of the memories with places.
-func idsOfPlaces(places []int, of func(int) memory.Memory) []string {
-	out := make([]string, len(places))
-	for k, i := range places {
-		out[k] = of(i).ID
-	}
-	return out
-}
-
-// cut removes the last places until there are at most room. It keeps the explored memory, and newer memories that
-// link to one with a place.
-func cut(places []int, room int, explored string, of func(int) memory.Memory) []int {
-	for len(places) > room {
-		last := len(places) - 1
-		for ; last > 0; last-- {
-			m := of(places[last])
-			linked := slices.ContainsFunc(places, func(i int) bool { return slices.Contains(m.Links, of(i).ID) })
-			if m.ID != explored && !linked {
-				break
-			}
-		}
-		places = slices.Delete(places, last, last+1)
-	}
-	return places
 }
 
 // spread returns the order of the candidates by their spread scores: see ranking.Spread.

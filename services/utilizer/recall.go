@@ -140,13 +140,15 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		return Result{}, err
 	}
 	out.Searched, out.Window = found.from == nil, found.turns
-	places := r.order(ctx, q, found, &out)
+	ranked := r.order(ctx, q, found, &out)
+	places := ranked
 	if found.hardlyNeeded != nil {
 		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
 	}
 	if !q.Unranked {
-		places = withNewer(found, places, q, out.Explored)
+		places = withNewer(found, ranked, places, q, out.Explored)
 	}
+	out.Floored = withoutShown(out.Floored, found, places)
 	if q.asked.Horizon.Intent != intent.Past {
 		if err := r.dropOutdated(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)

@@ -48,3 +48,10 @@ func aboveFloor(f found, places []int, out *Result) []int {
 	}
 	return kept
 }
+
+// withoutShown removes the ids of memories with a place: a newer memory returns beside an older one.
+func withoutShown(floored []string, f found, places []int) []string {
+	return slices.DeleteFunc(floored, func(id string) bool {
+		return slices.ContainsFunc(places, func(i int) bool { return f.candidates[i].Memory.ID == id })
+	})
+}
