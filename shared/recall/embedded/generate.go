@@ -34,6 +34,8 @@ const (
 	// maxSaidWords is the maximum length of a statement. A longer statement is cut to the part that the question
 	// asks for.
 	maxSaidWords = 40
+	// maxTurnBytes is the length of the part of a recent turn that may answer.
+	maxTurnBytes = 4 << 10
 )
 
 // Generator answers with the statements that match the question best. It is safe for concurrent use.
@@ -51,11 +53,12 @@ func NewGenerator() *Generator {
 
 // Answer quotes the best memory of the profile with its citation. For a question about the present, a newer memory
 // that answers as well takes its place. Answer prefers memories to talk, and the speakers' own words. It quotes
-// passed-on words only if no own words answer, and marks them as passed on. A recent turn of the window answers, without
-// a citation, if no memory answers as well. Answer abstains in three cases. No statement covers enough of the question. The
-// found memories are about something else (Best). Or they rather answer the question about another person (Support,
-// or the words of the lines if that is not known). The question then has the wrong person, or a false premise. A
-// request of the only user gets the first memory of the ranker, which it must respect.
+// passed-on words only if no own words answer, and marks them as passed on. A turn of the window answers, without a
+// citation, if it is newer than the memory and answers as well, or if no memory answers. Answer abstains in three
+// cases. No statement covers enough of the question. The found memories are about something else (Best). Or they
+// rather answer the question about another person (Support, or the words of the lines if that is not known). The
+// question then has the wrong person, or a false premise. A request of the only user gets the first memory of the
+// ranker, which it must respect.
 func (g *Generator) Answer(
 	ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile,
 ) (recall.Answer, error) {
@@ -65,19 +68,23 @@ func (g *Generator) Answer(
 	q := questionOf(e.Query)
 	a := askedOf(e.Query, q.when, people(p.Cited, e.Window), usual(p.Cited))
 	best, ok := g.best(a, q.when, e, p.Cited)
-	if recent, turn, found := g.recent(a, q.when, e); found && (!ok || recent.tells >= best.tells && !e.Request) {
-		return recall.Answer{Text: g.sentence(q, turn), Abstained: true}, nil
-	}
-	if !ok {
+	recent, turn, found := g.recent(a, q.when, e)
+	if !ok && !found {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
+	if !ok {
+		return recall.Answer{Text: g.sentence(q, turn), Abstained: true}, nil
+	}
 	m := p.Cited[best.number-1]
+	if found && !e.Request && recent.tells >= best.tells && turn.ValidFrom.After(m.ValidFrom) {
+		return recall.Answer{Text: g.sentence(q, turn), Abstained: true}, nil
+	}
 	return recall.Answer{Text: g.sentence(q, m) + " " + recall.Mark(best.number), Cited: []string{m.ID}}, nil
 }
 
 // best returns the memory to quote. ok is false if none supports an answer. For a question about the present state, a
 // newer memory that says as much of the question takes the place of the best. So does one that links to the best and
-// says nearly as much.
+// says nearly as much. For a question about the past, a closed memory that says nearly as much takes its place.
 func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.Memory) (best scored, ok bool) {
 	all := g.choose(a, when, e, cited)
 	if len(all) == 0 {
@@ -91,7 +98,11 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	for _, s := range all[1:] {
 		m, other := cited[s.number-1], cited[best.number-1]
 		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells
-		same := state && s.says >= best.says && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content)
+		least := best.says
+		if e.Query.Horizon.Intent == intent.Past && m.Status != memory.StatusActive {
+			least *= nearBest
+		}
+		same := state && s.says >= least && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content)
 		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
 			best = s
 		}
@@ -113,20 +124,25 @@ func suits(h query.Horizon, m, other memory.Memory) bool {
 	return m.ValidFrom.After(other.ValidFrom)
 }
 
-// recent returns the turn of the window that answers in the question's words, as talk. Questions, the assistant's
-// turns, and turns behind a memory do not count. A query about the past has no recent answer.
+// recent returns the turn of the window that answers in the question's words, as talk. The assistant's turns, turns
+// behind a memory and sentences with a question mark do not count. A query about the past has no recent answer.
 func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, turn memory.Memory, ok bool) {
 	if e.Query.Horizon.Intent == intent.Past {
 		return best, turn, false
 	}
+	covered := map[string]bool{}
+	for _, m := range slices.Concat(e.Memories, e.CoreMemories) {
+		for _, id := range m.Sources {
+			covered[id] = true
+		}
+	}
 	var turns []memory.Memory
 	for _, t := range slices.Backward(e.Window) {
-		if t.Role == memory.RoleAssistant || strings.ContainsAny(t.Text, "?？") ||
-			slices.ContainsFunc(e.Memories, func(m memory.Memory) bool { return slices.Contains(m.Sources, t.ID) }) {
+		if t.Role == memory.RoleAssistant || covered[t.ID] {
 			continue
 		}
 		turns = append(turns, memory.Memory{
-			Content: t.Text, Speaker: t.Speaker, Tier: memory.TierTalk, Status: memory.StatusActive, ValidFrom: t.Time,
+			Content: g.statements(t.Text), Speaker: t.Speaker, Tier: memory.TierTalk, Status: memory.StatusActive, ValidFrom: t.Time,
 		})
 	}
 	e.Request = false // a request gets memories that it must respect
@@ -136,6 +152,17 @@ func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, 
 		}
 	}
 	return best, turn, false
+}
+
+// statements returns the beginning of a turn without the sentences that ask something.
+func (g *Generator) statements(said string) string {
+	said = text.Cut(said, maxTurnBytes)
+	if !strings.ContainsAny(said, "?？") {
+		return said
+	}
+	return strings.Join(slices.DeleteFunc(sentences(g.splitter, said), func(s string) bool {
+		return strings.ContainsAny(s, "?？")
+	}), " ")
 }
 
 // scored is a cited memory with its score.
@@ -162,8 +189,9 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	for i, m := range cited {
 		whose := a.standing(m, e.Owner)
 		tells, has := a.answers(g.table, m)
-		if (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed()) {
-			tells = 1 // or no more is asked than who it is about
+		inRank := (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed())
+		if inRank {
+			tells = 1 // the place in the ranking decides
 		}
 		best[whose] = max(best[whose], tells)
 		if whose == own {
@@ -171,6 +199,9 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 		}
 		if whose == own && tells >= least {
 			says, _ := a.answers(g.table, memory.Memory{Content: m.Content, Speaker: m.Speaker})
+			if inRank {
+				says = 1
+			}
 			switch s := (scored{i + 1, weigh(m, (tells+says)/2, when, i), tells, has, says}); {
 			case passedOn(m):
 				passed = append(passed, s)
