@@ -28,7 +28,7 @@ func (w *writer) addStanding() {
 		if countWords(text)+1 > left {
 			continue
 		}
-		l := w.addLine(u, place, text)
+		l := w.place(u, place, text)
 		if l == nil {
 			continue
 		}

@@ -38,16 +38,17 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories), adding: map[string]bool{}}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	for _, s := range e.Standing() {
 		w.standing = append(w.standing, s.Memory)
 	}
+	w.findNewer()
 	w.addCore()
 	w.addRecent(justSaid)
 	w.addHeads(func(u *unit) bool { return p.shows(u, e) })
-	if len(w.cited) == 0 && len(w.units) > 0 {
-		w.cut(&w.units[0])
+	if current := slices.IndexFunc(w.units, w.isCurrent); len(w.cited) == 0 && current >= 0 {
+		w.cut(&w.units[current])
 	}
 	w.addRecent(helpful)
 	for i := range w.units {
@@ -60,7 +61,7 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 // exploredRank is the rank at which the explored memory has its words of the budget.
 const exploredRank = 4
 
-// addHeads adds each turn's best memory, by rank. The explored memory has the words of the fifth, so that its citation
+// addHeads adds each turn's best memory, by rank, after the newer memories of the core block. The explored memory has the words of the fifth, so that its citation
 // can be learned from.
 func (w *writer) addHeads(shows func(*unit) bool) {
 	add := func(u *unit) {
@@ -68,9 +69,20 @@ func (w *writer) addHeads(shows func(*unit) bool) {
 			w.addHead(u)
 		}
 	}
+	for _, m := range w.standing {
+		if w.isCited(m.ID) {
+			w.addNewer(m)
+		}
+	}
 	for i := range w.units {
-		if explored, _ := w.find(w.evidence.Explored); i == exploredRank && explored != nil {
-			add(explored)
+		if i == exploredRank {
+			switch u, place := w.find(w.evidence.Explored); {
+			case u == nil:
+			case place == 0:
+				add(u)
+			case !w.isCited(w.evidence.Explored) && shows(u):
+				w.addMember(w.evidence.Explored)
+			}
 		}
 		add(&w.units[i])
 	}
@@ -125,6 +137,10 @@ type writer struct {
 	indexes []map[string]bool
 	// standing are the memories behind the core block.
 	standing []memory.Memory
+	// newer are the memories that link to a memory, by its id. adding has the memories that wait for the lines of newer
+	// ones.
+	newer  map[string][]memory.Memory
+	adding map[string]bool
 	// recent are the places in the window that have a line.
 	recent []int
 }
@@ -158,17 +174,27 @@ func (l *line) when() time.Time {
 	return l.event.Time
 }
 
-// addLine adds a memory of a turn with this text if it fits, and returns its line.
+// addLine adds a memory of a turn with this text if it fits, and returns its line. The newer memories that may correct
+// it have their lines first. Without room for them, it adds no line.
 func (w *writer) addLine(u *unit, place int, text string) *line {
+	if !w.addNewer(u.members[place]) {
+		return nil
+	}
+	return w.place(u, place, text)
+}
+
+// place adds a memory of a turn with this text if it fits, and returns its line. A fact or event stands
+// beside one that it is linked to.
+func (w *writer) place(u *unit, place int, text string) *line {
 	m := u.members[place]
 	l := &line{
 		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
 	}
 	n := countWords(l.whole())
-	if n > w.left || w.isAlone(m) {
+	if n > w.left {
 		return nil
 	}
-	if lead := w.lineBefore(m); lead != nil && lead.section != SectionCore {
+	if lead := w.lineBefore(m); lead != nil && isPlain(lead.section) && isPlain(l.section) {
 		l.section, l.event = lead.section, lead.event
 	}
 	w.left -= n
@@ -177,47 +203,14 @@ func (w *writer) addLine(u *unit, place int, text string) *line {
 	return l
 }
 
-// earlier begins the line of a memory that a newer one in the profile may correct.
-const earlier = "earlier: "
-
-// dressed returns the line of a memory, as dressed does, and says if a newer one may correct it.
-func (w *writer) dressed(m memory.Memory, text string) string {
-	if len(w.newer(m)) > 0 {
-		return earlier + dressed(m, text)
-	}
-	return dressed(m, text)
-}
-
-// newer returns the memories of the evidence that link to a memory. Both hold.
-func (w *writer) newer(m memory.Memory) []memory.Memory {
-	if m.Status != memory.StatusActive {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Concat(w.evidence.Memories, w.standing), func(other memory.Memory) bool {
-		return other.Status != memory.StatusActive || !slices.Contains(other.Links, m.ID)
-	})
-}
-
-// isAlone reports whether a newer memory that comes first in the evidence has no line.
-func (w *writer) isAlone(m memory.Memory) bool {
-	rank := func(id string) int {
-		return slices.IndexFunc(w.evidence.Memories, func(o memory.Memory) bool { return o.ID == id })
-	}
-	return slices.ContainsFunc(w.newer(m), func(newer memory.Memory) bool {
-		at := rank(newer.ID)
-		return at >= 0 && at < rank(m.ID) && !slices.ContainsFunc(w.cited, func(c memory.Memory) bool { return c.ID == newer.ID })
-	})
-}
-
-// lineBefore returns the line of a linked memory that must come first. The other memory then follows it, in the same
-// section.
+// lineBefore returns the first line of a linked memory, or nil without one.
 func (w *writer) lineBefore(m memory.Memory) *line {
 	i := slices.IndexFunc(w.lines, func(l *line) bool {
 		if l.number == 0 {
 			return false
 		}
 		other := w.cited[l.number-1]
-		return other.Tier == m.Tier && (slices.Contains(m.Links, other.ID) || slices.Contains(other.Links, m.ID))
+		return slices.Contains(m.Links, other.ID) || slices.Contains(other.Links, m.ID)
 	})
 	if i < 0 {
 		return nil
@@ -302,6 +295,7 @@ func (w *writer) sections() []recall.Section {
 			cmp.Compare(a.place, b.place),
 		)
 	})
+	w.putNewerFirst()
 	var out []recall.Section
 	for _, name := range order {
 		s := recall.Section{Name: name}

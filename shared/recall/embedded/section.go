@@ -21,6 +21,9 @@ var sectionOrder = []string{
 	SectionCore, SectionConstraints, SectionPreferences, SectionFacts, SectionRecent, SectionTimeline, SectionTalk,
 }
 
+// isPlain reports whether a section makes no claim about its memories, beyond their dates.
+func isPlain(section string) bool { return section == SectionFacts || section == SectionTimeline }
+
 func isTimeline(name string) bool { return name == SectionTimeline }
 
 // SectionOf returns the section of a memory. A constraint and a preference hold now. A constraint is in the words of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
 // saidBy makes a memory in the words of a speaker.
@@ -67,6 +68,83 @@ func TestTheOlderOfTwoIsNeverAlone(t *testing.T) {
 	e.WordBudget = 10
 	if got := render(profile(t, e)); strings.Contains(got, "Rome") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// The newer memory has its line before the older one gets words, wherever its place is.
+func TestANewerMemoryWithALaterPlaceHasItsLineFirst(t *testing.T) {
+	older := saidBy("Ana", mem("old", memory.KindFact, "I live in Rome."))
+	e := recall.Evidence{Query: asked("Where does Ana live?"), Memories: []memory.Memory{older}}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+		e.Memories = append(e.Memories, saidBy("Ana", mem(id, memory.KindFact, "I went to the shop with number "+id+".")))
+	}
+	newer := saidBy("Ana", mem("new", memory.KindFact, "I live in Braga."))
+	newer.Links, newer.ValidFrom = []string{"old"}, now.AddDate(0, 0, 1)
+	e.Memories = append(e.Memories, newer)
+	for budget, want := range map[int]string{
+		40: `facts: Ana (2024-04): "I live in Braga." [4] / earlier: Ana (2024-04): "I live in Rome." [1] / `,
+		12: "facts: Ana (2024-04): \"I live in Braga.\" [1]\n",
+		6:  `facts: Ana (2024-04): "I went …" [1]`,
+	} {
+		e.WordBudget = budget
+		p := profile(t, e)
+		if got := render(p); !strings.HasPrefix(got, want) {
+			t.Errorf("%d words: got %s, want %s", budget, got, want)
+		}
+		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, p)
+		if err != nil || budget > 6 && !strings.Contains(a.Text, "Braga") {
+			t.Errorf("%d words: answers %+v, %v", budget, a, err)
+		}
+	}
+	e.WordBudget, e.Memories[0].Links = 40, []string{"new"} // a ring ends
+	if got := render(profile(t, e)); !strings.Contains(got, "Rome") || !strings.Contains(got, "Braga") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A line of the core block is shown although a newer memory has a later place. That memory is next to have a line.
+func TestACoreLineDoesNotWaitForANewerMemory(t *testing.T) {
+	core := mem("core", memory.KindFact, "I am allergic to shellfish.")
+	newer := mem("new", memory.KindFact, "I can eat shellfish again.")
+	newer.Links = []string{"core"}
+	e := recall.Evidence{Query: asked("What can Ana eat?"), WordBudget: 60, Memories: []memory.Memory{
+		mem("a", memory.KindFact, "Ana likes one two three four five six seven eight nine ten eleven."),
+		mem("b", memory.KindFact, "Ana eats one two three four five six seven eight nine ten eleven."),
+		mem("c", memory.KindFact, "Ana cooks one two three four five six seven eight nine ten eleven."), newer, core,
+	}}
+	got := render(profile(t, standing(e, core)))
+	if !strings.HasPrefix(got, "core: earlier: I am allergic to shellfish. [") || !strings.Contains(got, "I can eat shellfish again.") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A linked memory has the heading that it fits.
+func TestALinkedMemoryKeepsItsHeading(t *testing.T) {
+	allergy, love := mem("allergy", memory.KindFact, "I am allergic to peanuts."), mem("love", memory.KindPreference, "I love peanuts.")
+	e := recall.Evidence{Query: asked("What about peanuts?"), WordBudget: 200}
+	allergy.Links = []string{"love"}
+	e.Memories = []memory.Memory{allergy, love}
+	const later = "constraints: I am allergic to peanuts. [1]\npreferences: earlier: I love peanuts. [2]\n"
+	if got := render(profile(t, e)); got != later {
+		t.Errorf("got\n%s, want\n%s", got, later)
+	}
+	allergy.Links, love.Links = nil, []string{"allergy"}
+	e.Memories = []memory.Memory{love, allergy}
+	const before = "constraints: earlier: I am allergic to peanuts. [2]\npreferences: I love peanuts. [1]\n"
+	if got := render(profile(t, e)); got != before {
+		t.Errorf("got\n%s, want\n%s", got, before)
+	}
+}
+
+// The words of the explored memory go to it, and not to a better memory of its turn.
+func TestAnExploredMemoryBesideABetterOneHasALine(t *testing.T) {
+	e := recall.Evidence{Query: asked("What does Ana do?"), WordBudget: 41, Explored: "z"}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f", "y", "z"} {
+		e.Memories = append(e.Memories, mem(id, memory.KindFact, "Ana went to the shop "+id+"."))
+	}
+	e.Memories[6].Sources = e.Memories[7].Sources
+	if p := profile(t, e); citedIDs(p) != "a b c d z" {
+		t.Errorf("cites %s", citedIDs(p))
 	}
 }
 

@@ -189,14 +189,17 @@ func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
 	)
 	newer.Links = []string{"old"}
 	tennis := of("t3", "", mem("tennis", memory.KindFact, "Ana plays tennis."))
+	const now, before = "Where does Ana work?", "Where did Ana work before?"
 	for _, c := range []struct {
+		query  string
 		ranked []memory.Memory
 		want   string
 	}{
-		{[]memory.Memory{newer, older, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / earlier: Ana bakes. [2]\n"},
-		{[]memory.Memory{older, newer, tennis}, "facts: earlier: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
+		{now, []memory.Memory{newer, older, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / earlier: Ana bakes. [2]\n"},
+		{now, []memory.Memory{older, newer, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [2] / earlier: Ana bakes. [1]\n"},
+		{before, []memory.Memory{older, newer, tennis}, "facts: earlier: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
 	} {
-		p := profile(t, recall.Evidence{Query: asked("Where does Ana work?"), WordBudget: 200, Memories: c.ranked})
+		p := profile(t, recall.Evidence{Query: asked(c.query), WordBudget: 200, Memories: c.ranked})
 		if got := render(p); got != c.want {
 			t.Errorf("got\n%s, want\n%s", got, c.want)
 		}
