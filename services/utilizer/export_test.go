@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -86,6 +87,12 @@ func Shown(core, candidates []memory.Memory, ranked, own []int, memories int, ex
 		out[k] = f.candidates[i].Memory.ID
 	}
 	return out
+}
+
+// Limits returns the numbers of candidates and memories of a request.
+func Limits(req *mnemev1.RecallRequest) (candidates, memories int, err error) {
+	q, err := requestFrom(req)
+	return q.Candidates, q.Memories, err
 }
 
 // Chosen returns the ids of the first n candidates with their newer memories.

@@ -24,11 +24,10 @@ import (
 
 // Defaults and limits of a recall request; part of the contract in proto/.
 const (
-	defaultCandidates, maxCandidates = 20, 200
-	// defaultMemories is an upper bound: the word budget decides. widerCandidates is the number of candidates for it,
-	// so that some are left to explore, and all have a relevance.
+	// defaultCandidates leaves some memories to explore, and all candidates have a relevance.
+	defaultCandidates, maxCandidates = features.RelevanceDepth, 200
+	// defaultMemories is an upper bound: the word budget decides.
 	defaultMemories, maxMemories = 20, 100
-	widerCandidates              = features.RelevanceDepth
 	defaultWordBudget            = 400
 	minWordBudget, maxWordBudget = 20, 10_000
 	feedbackTimeout              = 2 * time.Second
@@ -190,10 +189,7 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	if q.Filter, err = contract.FilterFrom(req.GetFilter()); err != nil {
 		return q, err
 	}
-	usual := defaultCandidates
-	if req.GetMemories() == 0 {
-		usual = widerCandidates
-	}
+	usual := max(defaultCandidates, min(int(req.GetMemories()), maxMemories))
 	if q.Candidates, err = number("candidates", req.GetCandidates(), usual, 1, maxCandidates); err != nil {
 		return q, err
 	}

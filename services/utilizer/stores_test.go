@@ -189,6 +189,21 @@ func TestTheProfileFillsItsBudget(t *testing.T) {
 	}
 }
 
+// The number of candidates has room for exploration and for all memories, unless the caller sets it.
+func TestTheDefaultNumberOfCandidates(t *testing.T) {
+	for _, c := range []struct {
+		candidates, memories         uint32
+		wantCandidates, wantMemories int
+	}{{0, 0, 30, 20}, {0, 20, 30, 20}, {0, 5, 30, 5}, {0, 60, 60, 60}, {20, 0, 20, 20}, {10, 0, 10, 10}} {
+		candidates, memories, err := utilizer.Limits(&mnemev1.RecallRequest{
+			UserId: "ana", Query: "Hello?", Memories: c.memories, Candidates: c.candidates,
+		})
+		if err != nil || candidates != c.wantCandidates || memories != c.wantMemories {
+			t.Errorf("%+v: got %d candidates, %d memories, %v", c, candidates, memories, err)
+		}
+	}
+}
+
 // A memory that answers has a likelihood of more than half, and an unrelated one has less.
 func TestTheLikelihoodOfAnUnrelatedMemoryIsLow(t *testing.T) {
 	said := []string{

@@ -10,6 +10,7 @@ const (
 	oddsPerScore = 1.97765
 )
 
-// Likelihood is the chance, 0 to 1, that a memory with this score belongs to the query. It does not depend on the
-// other candidates.
+// Likelihood is the approximate chance, 0 to 1, that a memory with this score belongs to the query. It is measured for
+// scores of the shared prior. Weights that a tenant learned change the scores, and Spread lowers a score for better
+// candidates of the same session.
 func Likelihood(score float64) float64 { return 1 / (1 + math.Exp(-oddsPerScore*(score-Related))) }

@@ -158,8 +158,9 @@ func (a *api) recordRecall(ctx context.Context, scope memory.Scope, token rediss
 }
 
 // scoresOf returns scores from 0 to 1, as mem0's clients expect, in the order of a recall's scores. Scores of the
-// reranker are sums without bounds. They become the chance that the memory belongs to the query. Scores of a search are within bounds already. A
-// memory that the recall shows outside the ranking has no score. It gets the lowest score of the others.
+// reranker are sums without bounds. They become the approximate chance that the memory belongs to the query. Scores of
+// a search are within bounds already. A memory that the recall shows outside the ranking has no score. It gets the
+// lowest score of the others.
 func scoresOf(cited []*mnemev1.CitedMemory, ranked bool) []float64 {
 	out, least := make([]float64, len(cited)), 1.0
 	for i, c := range cited {
