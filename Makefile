@@ -264,7 +264,7 @@ CROSSENCODER = shared/formation/relation/crossencoder
 cross-encoder: $(PYTHON) ## train the encoders of relations (Python 3; downloads about 250 MB, takes four hours)
 	$(GO) run ./lab/cmd/mneme-lab train statements > $(PYTHON)/statements.jsonl
 	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python $(CROSSENCODER)/train.py \
-		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx $(CROSSENCODER)/tokenizer.json
+		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx
 	$(GO) run ./lab/cmd/mneme-lab train judge --out $(CROSSENCODER)/choice.json
 
 .PHONY: histories

@@ -110,6 +110,9 @@ func (d *decider) decide(r formation.Related) error {
 	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)
 	}
+	if len(op.Targets) > 0 {
+		entry.Tier = memory.TierMemory // what changes a memory is one
+	}
 	if op.Kind != memory.OpNone {
 		op.New, op.Anew = &entry, op.Kind != memory.OpAdd
 		d.fresh = append(d.fresh, entry)
@@ -338,7 +341,7 @@ func (d *decider) entry(c formation.Candidate, at time.Time) memory.Memory {
 	slices.Sort(sources)
 	return memory.Memory{
 		ID: memory.DeriveID(d.session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Speaker: c.Speaker, Topic: c.Topic,
-		Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive,
+		Tier: c.Tier, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive,
 		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy,
 		PolicyVersion: d.former.identity.PolicyVersion, Vector: c.Vector,
 	}

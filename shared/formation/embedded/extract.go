@@ -75,11 +75,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 		}
 	}
 	quotes = f.worthy(quotes)
-	out := make([]formation.Candidate, 0, len(quotes))
-	for _, q := range fewer(quotes, maxQuotes) {
-		out = append(out, f.candidate(q, turn))
-	}
-	return out
+	return f.tiered(turn, f.notesOf(turn, behind), fewer(quotes, maxQuotes))
 }
 
 // clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it.

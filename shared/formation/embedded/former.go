@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/reader"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
@@ -38,6 +39,8 @@ type Former struct {
 	judge func() Judge
 	// worth returns the value of a turn for memory, 0 to 1.
 	worth func(memory.Turn) float64
+	// read marks the words of a turn that are part of a note.
+	read func(before, turn string) []reader.Word
 	// closes is the least probability of a change that closes an entry. links is the least probability that links it
 	// as uncertain.
 	closes, links float64
@@ -74,7 +77,7 @@ func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
-		worth: saliency.NewTrained().Worth, choose: decision.Rules{},
+		worth: saliency.NewTrained().Worth, read: reader.Shipped().Read, choose: decision.Rules{},
 	}
 }
 

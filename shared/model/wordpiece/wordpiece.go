@@ -2,11 +2,13 @@
 package wordpiece
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -25,6 +27,19 @@ type Tokenizer struct {
 
 	clean, ideographs, accents, lower bool
 }
+
+//go:embed uncased.json
+var uncasedFile []byte
+
+// Uncased returns the tokenizer of the encoders in the program: all-MiniLM-L6-v2 has it, with the words of BERT in
+// lower case.
+var Uncased = sync.OnceValue(func() *Tokenizer {
+	t, err := Parse(uncasedFile)
+	if err != nil {
+		panic(err) // the file is part of the program, and a test reads it
+	}
+	return t
+})
 
 // tokenizerFile is the supported part of tokenizer.json.
 type tokenizerFile struct {

@@ -51,15 +51,11 @@ type Read struct {
 	Gone []float64
 }
 
-// Parse reads an ONNX file and its tokenizer.json, as train.py writes them. What cannot be used is an ErrModel.
-func Parse(network, tokenizer []byte) (*Model, error) {
+// Parse reads an ONNX file, as train.py writes it, for the tokens of a tokenizer. What cannot be used is an ErrModel.
+func Parse(network []byte, t *wordpiece.Tokenizer) (*Model, error) {
 	n, err := onnx.ParseOutputs(network, outputPair, outputAlone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: network %w", ErrModel, err)
-	}
-	t, err := wordpiece.Parse(tokenizer)
-	if err != nil {
-		return nil, fmt.Errorf("%w: tokenizer %w", ErrModel, err)
 	}
 	m := &Model{pair: n[0], alone: n[1], tokenizer: t}
 	if before, after := t.Around(); len(before) != 1 || len(after) != 1 {
@@ -76,12 +72,9 @@ func Parse(network, tokenizer []byte) (*Model, error) {
 //go:embed model.onnx
 var shippedNetwork []byte
 
-//go:embed tokenizer.json
-var shippedTokenizer []byte
-
 // Shipped returns the model of this package, made once; it takes a tenth of a second, and about 30 MB.
 var Shipped = sync.OnceValue(func() *Model {
-	m, err := Parse(shippedNetwork, shippedTokenizer)
+	m, err := Parse(shippedNetwork, wordpiece.Uncased())
 	if err != nil {
 		panic(err) // the files are part of the program, and a test reads them
 	}

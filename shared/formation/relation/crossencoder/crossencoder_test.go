@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordpiece"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,22 +71,27 @@ func TestAnyTextIsRead(t *testing.T) {
 }
 
 func TestParseRefusesWhatIsNoModel(t *testing.T) {
-	tokenizer, err := os.ReadFile("tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	network, err := os.ReadFile("model.onnx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, files := range map[string][2][]byte{
-		"no network": {[]byte("weights"), tokenizer}, "half a network": {network[:len(network)/2], tokenizer},
-		"no tokenizer": {network, []byte("{}")},
-		"another tokenizer": {
-			network, []byte(strings.Replace(string(tokenizer), `"post_processor":`, `"other":`, 1)),
-		},
+	file, err := os.ReadFile("../../../model/wordpiece/uncased.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := wordpiece.Parse([]byte(strings.Replace(string(file), `"post_processor":`, `"other":`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]struct {
+		network   []byte
+		tokenizer *wordpiece.Tokenizer
+	}{
+		"no network":        {[]byte("weights"), wordpiece.Uncased()},
+		"half a network":    {network[:len(network)/2], wordpiece.Uncased()},
+		"another tokenizer": {network, bare},
 	} {
-		if _, err := crossencoder.Parse(files[0], files[1]); !errors.Is(err, crossencoder.ErrModel) {
+		if _, err := crossencoder.Parse(of.network, of.tokenizer); !errors.Is(err, crossencoder.ErrModel) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -1,7 +1,7 @@
 """Trains the cross-encoder of relations, and the model that tells which messages it is asked about, and writes both as one ONNX file. Run by
 `make cross-encoder`; needs the packages of requirements.txt.
 
-    python3 train.py statements.jsonl model.onnx tokenizer.json
+    python3 train.py statements.jsonl model.onnx
 
 statements.jsonl (`mneme-lab train statements`) has an object a line: `later`, a message; `stored`, those it is among; `of`, the index of the
 one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `facts`, what it tells, where that is
@@ -21,7 +21,6 @@ In the file the weights of a matrix are signed bytes with a factor for each outp
 
 import functools
 import json
-import os
 import random
 import sys
 import time
@@ -29,10 +28,9 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
-from encoder import FOLDER, HEADS, LAYERS, WIDTH, layers, tokenizer, weights
+from encoder import LAYERS, WIDTH, layers, tokenizer, weights
+from graph import Graph
 
 RELATIONS = ["same", "adds", "replaces", "ends"]
 CHANGES = ("replaces", "ends")
@@ -326,81 +324,22 @@ def alone(statements, w):
     return {k: numpy.asarray(x) for k, x in own.items()}
 
 
-class Graph:
-    """The nodes and weights of an ONNX file."""
-
-    def __init__(self):
-        self.nodes, self.constants = [], []
-
-    def add(self, op, *inputs, **attributes):
-        name = f"{op.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def constant(self, name, value):
-        self.constants.append(numpy_helper.from_array(numpy.ascontiguousarray(value), name))
-        return name
-
-    def matrix(self, name, value, axis):
-        """Stores a matrix as signed bytes, with a factor for each index of an axis."""
-        scale = numpy.maximum(numpy.abs(value).max(1 - axis), 1e-8).astype(numpy.float32) / 127
-        steps = numpy.rint(value / (scale[:, None] if axis == 0 else scale[None])).astype(numpy.int8)
-        return self.add("DequantizeLinear", self.constant(name, steps), self.constant(name + ".scale", scale), axis=axis)
-
-    def linear(self, x, w, name):
-        product = self.add("MatMul", x, self.matrix(name, w[name + ".weight"].T, 1))
-        return self.add("Add", product, self.constant(name + ".bias", w[name + ".bias"]))
-
-    def norm(self, x, w, name):
-        scale, bias = self.constant(name + ".weight", w[name + ".weight"]), self.constant(name + ".bias", w[name + ".bias"])
-        return self.add("LayerNormalization", x, scale, bias, epsilon=1e-12)
-
-    def layers(self, x, w, count, prefix):
-        """Adds layers, whose weights are named by a prefix besides."""
-        w = {prefix + k: v for k, v in w.items()}
-        for layer in range(count):
-            name = f"{prefix}encoder.layer.{layer}."
-            parts = [self.linear(x, w, name + "attention.self." + part) for part in ("query", "key", "value")]
-            y = self.add("Attention", *parts, q_num_heads=HEADS, kv_num_heads=HEADS)
-            x = self.norm(self.add("Add", x, self.linear(y, w, name + "attention.output.dense")), w, name + "attention.output.LayerNorm")
-            y = self.linear(self.add("Gelu", self.linear(x, w, name + "intermediate.dense")), w, name + "output.dense")
-            x = self.norm(self.add("Add", x, y), w, name + "output.LayerNorm")
-        return self.linear(x, w, prefix + "output")
-
-
 def write(w, own, path):
-    """Writes both models, each for one text at a time: its mask is all ones, and serves to count positions."""
+    """Writes both models into one file."""
     g = Graph()
-    place = g.add("Sub", g.add("CumSum", "attention_mask", g.constant("axis", numpy.int64(1))), g.constant("one", numpy.int64(1)))
-    x = None
-    for name, index in (("word", "input_ids"), ("position", place), ("token_type", "token_type_ids")):
-        table = f"embeddings.{name}_embeddings.weight"
-        row = g.add("Gather", g.matrix(table, w[table], 0), index, axis=0)
-        x = row if x is None else g.add("Add", x, row)
-    x = g.norm(x, w, "embeddings.LayerNorm")
-    outputs = []
+    x, outputs = g.embeddings(w), []
     for name, size, weights, count, prefix in (("logits", OUTPUTS, w, LAYERS, ""), ("change", 1, own, ALONE_LAYERS, "alone.")):
         g.layers(x, weights, count, prefix)
         g.nodes[-1].output[0] = name
-        outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "tokens", size]))
-    inputs = [
-        helper.make_tensor_value_info(n, TensorProto.INT64, [1, "tokens"]) for n in ("input_ids", "attention_mask", "token_type_ids")
-    ]
-    graph = helper.make_graph(g.nodes, "relations", inputs, outputs, g.constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
+        outputs.append((name, size))
+    g.save(path, "relations", outputs)
 
 
-def main(data, model, words):
+def main(data, model):
     with open(data, encoding="utf-8") as f:
         statements = [json.loads(line) for line in f]
     w = train(statements)
     write(w, alone(statements, w), model)
-    with open(os.path.join(FOLDER, "tokenizer.json"), encoding="utf-8") as f:
-        kept = json.load(f)
-    with open(words, "w", encoding="utf-8") as f:
-        json.dump({**kept, "truncation": None, "padding": None}, f, ensure_ascii=False, separators=(",", ":"))
 
 
 if __name__ == "__main__":

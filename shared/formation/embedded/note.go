@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/reader"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// noteKinds are the kinds of memories for the kinds of notes. A plan is an event to come. A constraint is a fact: the
+// profile finds what binds.
+var noteKinds = map[reader.Kind]memory.Kind{
+	reader.Fact: memory.KindFact, reader.Preference: memory.KindPreference, reader.Constraint: memory.KindFact,
+	reader.Episode: memory.KindEpisodic, reader.Procedure: memory.KindProcedural, reader.Plan: memory.KindEpisodic,
+}
+
+// noted is a quotation that is a memory, with its kind.
+type noted struct {
+	quotation
+	kind memory.Kind
+}
+
+// notesOf returns the parts of a turn that a person would write down.
+func (f *Former) notesOf(turn memory.Turn, behind *before) []noted {
+	said, around := text.Printable(turn.Text), ""
+	if behind != nil {
+		around = text.Printable(behind.Text)
+	}
+	var out []noted
+	for _, n := range reader.Notes(said, f.read(around, said)) {
+		from := withSubject(said, n.From)
+		clause := strings.TrimSpace(strings.TrimRight(said[from:n.To], ",;:–— \n"))
+		q := quotation{said: text.OneLine(clause), sources: []string{turn.ID}}
+		if q.said == "" || isQuestion(q.said) {
+			continue
+		}
+		out = append(out, noted{f.answering(q, behind, turn), noteKinds[n.Kind]})
+	}
+	return out
+}
+
+// answering puts the answered question before a note that another speaker asked for.
+func (f *Former) answering(q quotation, behind *before, turn memory.Turn) quotation {
+	if behind == nil || behind.Speaker == turn.Speaker && behind.Role == turn.Role {
+		return q
+	}
+	return f.complete(q, *behind)
+}
+
+// farthestSubject is the number of words between the subject of a clause and the first word of a note.
+const farthestSubject = 4
+
+// withSubject returns the beginning of a note with the subject of its clause, where that stands just before.
+func withSubject(said string, from int) int {
+	words := text.Words(said)
+	at := 0
+	for at < len(words) && words[at].End <= from {
+		at++
+	}
+	if at < len(words) && subjects[words[at].Lower] {
+		return from
+	}
+	for i := at - 1; i >= max(0, at-farthestSubject); i-- {
+		if strings.ContainsAny(said[words[i].End:words[i+1].Start], ".!?;:\n") {
+			break
+		}
+		if subjects[words[i].Lower] {
+			return words[i].Start
+		}
+	}
+	return from
+}
+
+// covers reports whether a note has the words of a quotation, or the other way round.
+func covers(notes []noted, q quotation) bool {
+	for _, n := range notes {
+		if isRunOf(n.said, q.said) || isRunOf(q.said, n.said) {
+			return true
+		}
+	}
+	return false
+}
+
+// tiered makes candidates of a turn: its notes as memories, and the other quotations as talk.
+func (f *Former) tiered(turn memory.Turn, notes []noted, quotes []quotation) []formation.Candidate {
+	out := make([]formation.Candidate, 0, len(notes)+len(quotes))
+	for _, n := range notes {
+		c := f.candidate(n.quotation, turn)
+		c.Kind = n.kind
+		out = append(out, c)
+	}
+	for _, q := range quotes {
+		if covers(notes, q) {
+			continue
+		}
+		c := f.candidate(q, turn)
+		c.Tier = memory.TierTalk
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,6 @@
+package reader
+
+import _ "embed"
+
+//go:embed model.onnx
+var shippedNetwork []byte
