@@ -267,6 +267,11 @@ cross-encoder: $(PYTHON) ## train the encoders of relations (Python 3; downloads
 		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx
 	$(GO) run ./lab/cmd/mneme-lab train judge --out $(CROSSENCODER)/choice.json
 
+.PHONY: reader
+reader: $(PYTHON) ## train the reader of turns (Python 3; downloads about 250 MB, takes an hour; resumes where it stopped)
+	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python lab/reader/train.py shared/formation/reader/model.onnx \
+		lab/corpus/notes/*.jsonl --weights $(PYTHON)/reader.npz
+
 .PHONY: histories
 histories: servers ## record the histories that the workflows' replay tests use
 	$(GO) run ./test/histories

@@ -54,6 +54,8 @@ type NotedLine struct {
 	About string `json:"about"`
 	// Ends are the ids of earlier notes that hold no more.
 	Ends []string `json:"ends"`
+	// Second reports whether only a second, more liberal reader wrote the note down.
+	Second bool `json:"second,omitempty"`
 }
 
 // NoteKinds are the kinds of notes, in the order of the reader's outputs.

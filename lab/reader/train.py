@@ -4,8 +4,9 @@ Run by `make reader`; needs the packages of shared/model/wordvector/requirements
     python3 train.py MODEL.onnx TALKS.jsonl... [--without NAME,NAME] [--epochs N] [--weights FILE.npz]
 
 Each line of a file is a talk of lab/corpus/notes: `turns` with `who`, `text` and `entries`; an entry has `spans`, pieces of
-the text word for word, `kind`, `lasting`, `about` and `ends`. --without leaves files out, to measure on them. With
---weights, the training continues from a file, and writes to it after each epoch: it can be interrupted.
+the text word for word, `kind`, `lasting`, `about`, `ends`, and `second` where only a second reader wrote it down. --without leaves files out, to measure on them. With
+--weights, the training continues from a file, and writes to it after each epoch: it can be interrupted. --start takes the
+weights of another training to begin with.
 
 Every tenth talk of a file is left out: thresholds are chosen on these.
 
@@ -34,6 +35,7 @@ MARKS = ("ends", "own", "brief")
 OUTPUTS = FIRST_KIND + len(KINDS) + len(MARKS)
 LAYERS, LONGEST_BEFORE, LONGEST_TURN, POSITIONS = 4, 64, 160, 256
 TOKENS = 3072  # of a batch
+SECOND = 0.5  # how true a word of a note is that only a second, more liberal reader wrote down
 TENTH = 10  # of so many talks, one is not for training
 RATE, DECAY, BETA1, BETA2, EPSILON = 1.5e-4, 0.01, 0.9, 0.98, 1e-6
 # Weights of the losses beside that of the words, and of a word in an assistant's turn.
@@ -80,6 +82,7 @@ def labels(text, entries):
     out[:, 2] = -1
     for entry in entries:
         at = 0
+        worth = SECOND if entry.get("second") else 1.0
         marks = bool(entry.get("ends")), entry.get("about", "self") == "self", entry.get("lasting") in ("days", "weeks")
         for span in entry["spans"]:
             start = text.find(span, at)
@@ -89,8 +92,8 @@ def labels(text, entries):
             at = start + len(span)
             inside = [i for i, (a, b) in enumerate(of) if a < at and b > start]
             for i in inside:
-                out[i] = 1, out[i, 1], KINDS.index(entry["kind"]), *marks
-            out[[i for i in inside if of[i] == of[inside[0]]], 1] = 1
+                out[i] = worth, out[i, 1], KINDS.index(entry["kind"]), *marks
+            out[[i for i in inside if of[i] == of[inside[0]]], 1] = worth
     return out
 
 
@@ -193,12 +196,12 @@ def save(path, state, epoch):
     os.replace(path + ".tmp.npz", path)
 
 
-def train(rows, epochs, path):
-    w = initial()
+def train(rows, epochs, path, start):
+    w = load(start)[0][0] if start else initial()
     state, done = [w] + [{k: jnp.zeros_like(x) for k, x in w.items()} for _ in range(2)], 0
     if path and os.path.exists(path):
         state, done = load(path)
-    start, mean = time.time(), 0.0
+    began, mean = time.time(), 0.0
     for epoch in range(done, epochs):
         some = batches(rows)
         steps = len(some) * epochs
@@ -207,7 +210,7 @@ def train(rows, epochs, path):
             *state, words = step(*state, batch, RATE * min(1, i * 8 / steps) * max(0.0, 1 - (i - 1) / steps), float(i))
             mean = float(words) if k == 0 and epoch == done else 0.98 * mean + 0.02 * float(words)
             if i % 20 == 0:
-                print(f"step {i} of {steps}: loss of words {mean:.4f}, {time.time() - start:.0f} s", flush=True)
+                print(f"step {i} of {steps}: loss of words {mean:.4f}, {time.time() - began:.0f} s", flush=True)
         if path:
             save(path, state, epoch + 1)
     return {k: numpy.asarray(x) for k, x in state[0].items()}
@@ -227,6 +230,7 @@ def main():
     p.add_argument("--without", default="", help="names of files that are left out, without their endings")
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--weights", default="")
+    p.add_argument("--start", default="", help="weights of another training to start from")
     o = p.parse_args()
     rows = []
     for path in sorted(o.talks):
@@ -235,7 +239,7 @@ def main():
         with open(path, encoding="utf-8") as f:
             rows += [e for i, line in enumerate(f) if i % TENTH != TENTH - 1 for e in examples(json.loads(line))]
     print(f"{len(rows)} turns", flush=True)
-    write(train(rows, o.epochs, o.weights), o.model)
+    write(train(rows, o.epochs, o.weights, o.start), o.model)
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 		_, _, err3 := profilers.Find(policy)
 		if err := errors.Join(err1, err2, err3); err == nil {
 			made, err := filter.Filter(t.Context(), memory.Scope{Tenant: "acme", User: "ana"}, said("I live in Porto"), nil)
-			if err != nil || !strings.HasSuffix(made[0].PolicyVersion, "@trained-1") || former.Version() != "salimory-embedded/7@trained-1" {
+			if err != nil || !strings.HasSuffix(made[0].PolicyVersion, "@trained-1") || former.Version() != "salimory-embedded/8@trained-1" {
 				t.Errorf("decided %+v, %v; formed by %s", made, err, former.Version())
 			}
 		}

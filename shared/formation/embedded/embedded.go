@@ -5,7 +5,7 @@
 package embedded
 
 // RulesVersion is stored with the entries of the policy.
-const RulesVersion = "embedded/7"
+const RulesVersion = "embedded/8"
 
 // Identity marks the entries of a strategy.
 type Identity struct {

@@ -39,7 +39,7 @@ type Former struct {
 	judge func() Judge
 	// worth returns the value of a turn for memory, 0 to 1.
 	worth func(memory.Turn) float64
-	// read marks the words of a turn that are part of a note.
+	// read marks the words of a turn that are part of a note. Without it, every quotation is a memory.
 	read func(before, turn string) []reader.Word
 	// closes is the least probability of a change that closes an entry. links is the least probability that links it
 	// as uncertain.
@@ -65,11 +65,13 @@ var _ formation.Former = (*Former)(nil)
 func NewFormer(id Identity) *Former {
 	judge := crossencoder.ShippedJudge()
 	t := judge.Thresholds()
-	return newFormer(id, func() Judge { return judge.Session() }, t.Certain, t.Possible)
+	f := newFormer(id, func() Judge { return judge.Session() }, t.Certain, t.Possible)
+	f.read = reader.Shipped().Read
+	return f
 }
 
-// NewFormerWith returns a former with another judge, for training and measurement. It closes an entry from the
-// probability closes on, and links it from links on.
+// NewFormerWith returns a former with another judge and without a reader, for training and measurement: every quotation
+// is a memory. It closes an entry from the probability closes on, and links it from links on.
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 	return newFormer(id, func() Judge { return judge }, closes, links)
 }
@@ -77,7 +79,7 @@ func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
-		worth: saliency.NewTrained().Worth, read: reader.Shipped().Read, choose: decision.Rules{},
+		worth: saliency.NewTrained().Worth, choose: decision.Rules{},
 	}
 }
 

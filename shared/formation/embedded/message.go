@@ -145,9 +145,19 @@ func (d *decider) unchanged(
 	return stay
 }
 
-// sentences returns the sentences of a candidate in the original words.
+// sentences returns the sentences of a turn that have a candidate's words. A candidate may be a part of a sentence.
 func (d *decider) sentences(c formation.Candidate) []string {
-	return whole(d.former.splitter.Split(plain(c.Content)))
+	turn := d.turns[c.Sources[0]]
+	var out []string
+	for _, sentence := range whole(d.former.splitter.Split(text.Printable(turn.Text))) {
+		if isRunOf(c.Content, sentence) || isRunOf(sentence, c.Content) {
+			out = append(out, sentence)
+		}
+	}
+	if len(out) == 0 {
+		return whole(d.former.splitter.Split(plain(c.Content)))
+	}
+	return out
 }
 
 // alone returns the effect of separate sentences on an entry. It takes the sentence that would change the entry most.

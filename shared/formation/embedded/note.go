@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/reader"
@@ -24,21 +25,60 @@ type noted struct {
 
 // notesOf returns the parts of a turn that a person would write down.
 func (f *Former) notesOf(turn memory.Turn, behind *before) []noted {
+	if f.read == nil {
+		return nil
+	}
 	said, around := text.Printable(turn.Text), ""
 	if behind != nil {
 		around = text.Printable(behind.Text)
 	}
 	var out []noted
+	own, unsure := text.Unquoted(said), text.Unsure(said, turn.Speaker)
 	for _, n := range reader.Notes(said, f.read(around, said)) {
-		from := withSubject(said, n.From)
-		clause := strings.TrimSpace(strings.TrimRight(said[from:n.To], ",;:–— \n"))
-		q := quotation{said: text.OneLine(clause), sources: []string{turn.ID}}
-		if q.said == "" || isQuestion(q.said) {
-			continue
+		if own[n.First:n.Last] != said[n.First:n.Last] {
+			continue // another person's words keep what leads up to them
 		}
-		out = append(out, noted{f.answering(q, behind, turn), noteKinds[n.Kind]})
+		for _, clause := range clausesWithin(said, n) {
+			if isRunOf(clause, unsure) {
+				continue
+			}
+			q := quotation{said: clause, sources: []string{turn.ID}}
+			out = append(out, noted{f.answering(q, behind, turn), noteKinds[n.Kind]})
+		}
 	}
 	return out
+}
+
+// clausesWithin returns the clauses of a note, one fact each. Clauses beside the likely words are left out.
+func clausesWithin(said string, n reader.Note) []string {
+	from := withSubject(said, n.From)
+	if start := sentenceStart(said, from); open(said[start:from]) {
+		from = start // what announces the words, or begins a quotation, stays with them
+	}
+	at, rest := from, said[from:n.To]
+	var out []string
+	for _, clause := range clauses(rest) {
+		i := strings.Index(said[at:n.To], clause)
+		if i < 0 {
+			continue
+		}
+		first, last := at+i, at+i+len(clause)
+		at = last
+		clause = text.OneLine(strings.TrimSpace(strings.TrimRight(clause, ",;:–— \n")))
+		if last > n.First && first < n.Last && clause != "" && !isQuestion(clause) {
+			out = append(out, clause)
+		}
+	}
+	return out
+}
+
+// sentenceStart returns the first byte of the sentence around a byte.
+func sentenceStart(said string, at int) int {
+	start := strings.LastIndexAny(said[:at], ".!?\n。！？") + 1
+	for start < at && !utf8.RuneStart(said[start]) {
+		start++
+	}
+	return start + len(said[start:at]) - len(strings.TrimLeft(said[start:at], " \t"))
 }
 
 // answering puts the answered question before a note that another speaker asked for.
@@ -96,7 +136,9 @@ func (f *Former) tiered(turn memory.Turn, notes []noted, quotes []quotation) []f
 			continue
 		}
 		c := f.candidate(q, turn)
-		c.Tier = memory.TierTalk
+		if f.read != nil {
+			c.Tier = memory.TierTalk
+		}
 		out = append(out, c)
 	}
 	return out

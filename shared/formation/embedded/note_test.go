@@ -1,0 +1,81 @@
+package embedded_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// reading is the former with the reader of the program.
+var reading = embedded.NewFormer(embedded.IdentityOf("salimory"))
+
+// byTier are the contents of the candidates of a session, as memories and as talk.
+func byTier(t *testing.T, in formation.Session) (memories, talk []string) {
+	t.Helper()
+	out, err := reading.Extract(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out {
+		if c.Tier == memory.TierTalk {
+			talk = append(talk, c.Content)
+		} else {
+			memories = append(memories, c.Content)
+		}
+	}
+	return memories, talk
+}
+
+func TestARequestIsTalkAndTheFactBesideItAMemory(t *testing.T) {
+	memories, talk := byTier(t, session("Ana: I'm allergic to peanuts.", "Ana: Can you write a short poem about the sea for me?"))
+	if !slices.Equal(memories, []string{"I'm allergic to peanuts."}) {
+		t.Errorf("memories are %q", memories)
+	}
+	if len(talk) != 1 || !strings.Contains(talk[0], "poem") {
+		t.Errorf("talk is %q", talk)
+	}
+}
+
+func TestTwoFactsOfASentenceAreTwoMemories(t *testing.T) {
+	memories, _ := byTier(t, session("Ana: I live in Porto and I am allergic to peanuts."))
+	if !slices.Equal(memories, []string{"I live in Porto", "I am allergic to peanuts."}) {
+		t.Errorf("memories are %q", memories)
+	}
+}
+
+// TestOthersWordsKeepTheirLead has statements of other people. Without their lead they would be the speaker's.
+func TestOthersWordsKeepTheirLead(t *testing.T) {
+	for _, said := range []string{
+		"My boss emailed: I no longer live in Oslo, I moved to Bergen last week.",
+		`My boss wrote "I no longer live in Oslo. I moved to Bergen." in capitals.`,
+		"According to HR I no longer work at Siemens",
+		"> I no longer live in Oslo, I moved to Bergen.",
+		"Tom: I no longer live in Oslo, I moved to Bergen.",
+	} {
+		memories, talk := byTier(t, session("Ana: "+said))
+		for _, m := range slices.Concat(memories, talk) {
+			if strings.HasPrefix(m, "I no longer") || strings.HasPrefix(m, "I moved") {
+				t.Errorf("%q becomes %q and %q", said, memories, talk)
+			}
+		}
+	}
+}
+
+func TestWhatEndsAMemoryIsAMemory(t *testing.T) {
+	in, known := session("Ana: no more Volvo for me"), stored("volvo", "I drive a Volvo.")
+	known.Speaker = "Ana"
+	c := formation.Candidate{Content: "no more Volvo for me", Speaker: "Ana", Kind: memory.KindFact, Sources: []string{"t1"}, Tier: memory.TierTalk}
+	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("no more"), 0.6, 0.3).Decide(t.Context(), formation.Bundle{
+		Session: in, Related: []formation.Related{{Candidate: c, Memories: []memory.Memory{known}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Operations) != 1 || !slices.Equal(v.Operations[0].Targets, []string{"volvo"}) || v.Operations[0].New.Tier != memory.TierMemory {
+		t.Errorf("got %+v", v.Operations)
+	}
+}
