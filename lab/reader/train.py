@@ -8,7 +8,7 @@ the text word for word, `kind`, `lasting`, `about`, `ends`, and `second` where o
 --weights, the training continues from a file, and writes to it after each epoch: it can be interrupted. --start takes the
 weights of another training to begin with.
 
-Every tenth talk of a file is left out: thresholds are chosen on these.
+The people of --statements say plain statements, each a note as a whole: a first turn often is nothing else. Every tenth talk of a file is left out: thresholds are chosen on these.
 
 The encoder all-MiniLM-L6-v2 reads `[CLS] end of the turn before [SEP] turn [SEP]`. A linear layer gives numbers for each token:
 part of a note, begin of a note, the kinds, ends an earlier note, about the speaker, holds for days only. An entry of an
@@ -92,7 +92,7 @@ def labels(text, entries):
             at = start + len(span)
             inside = [i for i, (a, b) in enumerate(of) if a < at and b > start]
             for i in inside:
-                out[i] = worth, out[i, 1], KINDS.index(entry["kind"]), *marks
+                out[i] = worth, out[i, 1], KINDS.index(entry["kind"]) if "kind" in entry else -1, *marks
             out[[i for i in inside if of[i] == of[inside[0]]], 1] = worth
     return out
 
@@ -118,6 +118,17 @@ def examples(talk):
                 )
                 context, known, weight = part[-LONGEST_BEFORE // 2 :], marks[-LONGEST_BEFORE // 2 :], 0
         before = turn
+
+
+def statements(person):
+    """Yields a turn with one or two of a person's plain statements, which are notes as a whole."""
+    said = [s for s in person["bank"] if len(s) > 12]
+    for some in (said[0:1], said[1:3], said[3:4]):
+        spans = [s.rstrip(" .!") for s in some]
+        if spans:
+            text = ". ".join(s[0].upper() + s[1:] for s in spans) + chance.choice((".", "", "!"))
+            entries = [{"spans": [s[0].upper() + s[1:]]} for s in spans]
+            yield {"turns": [{"who": "user", "text": text, "entries": entries}]}
 
 
 def packed(batch, size, longest):
@@ -161,6 +172,7 @@ def loss(w, ids, types, mask, right, known):
     words = cross(z[..., KEEP], right[..., 0], known)
     kinds = jax.nn.log_softmax(z[..., FIRST_KIND : FIRST_KIND + len(KINDS)], -1)
     kind = jnp.take_along_axis(kinds, jnp.maximum(right[..., 2], 0).astype(int)[..., None], -1)[..., 0]
+    kept *= right[..., 2] >= 0  # of plain statements, kind and marks are not known
     total = words + BEGIN_LOSS * cross(z[..., BEGIN], right[..., 1], known) - KIND_LOSS * (kept * kind).sum() / jnp.maximum(kept.sum(), 1)
     for i in range(len(MARKS)):
         total += MARK_LOSS * cross(z[..., FIRST_KIND + len(KINDS) + i], right[..., 3 + i], kept)
@@ -227,6 +239,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model")
     p.add_argument("talks", nargs="+")
+    p.add_argument("--statements", nargs="*", default=[], help="files of lab/corpus/banks: plain statements")
     p.add_argument("--without", default="", help="names of files that are left out, without their endings")
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--weights", default="")
@@ -238,6 +251,9 @@ def main():
             continue
         with open(path, encoding="utf-8") as f:
             rows += [e for i, line in enumerate(f) if i % TENTH != TENTH - 1 for e in examples(json.loads(line))]
+    for path in sorted(o.statements):
+        with open(path, encoding="utf-8") as f:
+            rows += [e for line in f for talk in statements(json.loads(line)) for e in examples(talk)]
     print(f"{len(rows)} turns", flush=True)
     write(train(rows, o.epochs, o.weights, o.start), o.model)
 
