@@ -65,11 +65,23 @@ func clausesWithin(said string, n reader.Note) []string {
 		first, last := at+i, at+i+len(clause)
 		at = last
 		clause = text.OneLine(strings.TrimSpace(strings.TrimRight(clause, ",;:–— \n")))
-		if last > n.First && first < n.Last && clause != "" && !isQuestion(clause) {
+		if clause = withoutQuestion(clause); last > n.First && first < n.Last && clause != "" {
 			out = append(out, clause)
 		}
 	}
 	return out
+}
+
+// withoutQuestion returns a clause up to the mark before a question that ends it. It returns no text for a question alone.
+func withoutQuestion(clause string) string {
+	if !isQuestion(clause) {
+		return clause
+	}
+	at := max(strings.LastIndexAny(clause, ",;"), strings.LastIndex(clause, " - "), strings.LastIndex(clause, " – "))
+	if at < 0 || text.CountWords(clause[:at]) < leastWords {
+		return ""
+	}
+	return strings.TrimSpace(clause[:at])
 }
 
 // sentenceStart returns the first byte of the sentence around a byte.
