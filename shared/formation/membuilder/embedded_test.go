@@ -141,7 +141,7 @@ func TestAFullBlockIsCompressed(t *testing.T) {
 	}
 	block = append(block, "Ana: I like loud music.")
 	l := formation.Bundle{Session: session("I love opera."), Core: memory.Core{Content: strings.Join(block, "\n"), Version: 1}}
-	f := membuilder.NewEmbedded()
+	f := membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name))
 	candidates, err := f.Extract(t.Context(), l.Session)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestAProcedureToldAgainIsKnown(t *testing.T) {
 
 // An earlier state in a later turn does not replace the current one.
 func TestAProcedureToldLateIsThePast(t *testing.T) {
-	f := membuilder.NewEmbedded()
+	f := membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name))
 	in := session("To make coffee, I first grind the beans, then I pour the water.")
 	candidates, err := f.Extract(t.Context(), in)
 	if err != nil || len(candidates) != 1 {

@@ -22,9 +22,9 @@ type Note struct {
 // Limits of the notes. They are chosen on talks that the model was not trained on.
 const (
 	// certain is the chance that one word of a note must have, and likely the chance that its words have on average.
-	certain, likely = 0.65, 0.5
+	certain, likely = 0.6, 0.45
 	// possible is the chance from which a word joins the note around it.
-	possible = 0.35
+	possible = 0.3
 	// widest is the number of unlikely words that a note may have between two of its words.
 	widest = 2
 	// fewest is the number of words of a note.
