@@ -135,6 +135,10 @@ func covers(notes []noted, q quotation) bool {
 	return false
 }
 
+// fewestBeside is the number of content words of talk beside a note of the same turn. Recall reads the raw turn behind
+// a note, too, so less talk finds nothing more.
+const fewestBeside = 8
+
 // tiered makes candidates of a turn: its notes as memories, and the other quotations as talk.
 func (f *Former) tiered(turn memory.Turn, notes []noted, quotes []quotation) []formation.Candidate {
 	out := make([]formation.Candidate, 0, len(notes)+len(quotes))
@@ -144,7 +148,7 @@ func (f *Former) tiered(turn memory.Turn, notes []noted, quotes []quotation) []f
 		out = append(out, c)
 	}
 	for _, q := range quotes {
-		if covers(notes, q) {
+		if covers(notes, q) || len(notes) > 0 && (q.asks || contentOf(q.said) < fewestBeside) {
 			continue
 		}
 		c := f.candidate(q, turn)
