@@ -128,7 +128,7 @@ func englishSubject(words []Word) Subject {
 		return Subject{Other: true, Person: first.Lower != "the" || c != "", Heads: nounsOf(next)}
 	}
 	if n := nameLength(words); n > 0 && n < len(words) && (nameVerbs[words[n].Lower] ||
-		names()[foldAccents(words[0].Lower)] && isPersonalVerb(words[n].Lower)) {
+		names()[foldAccents(words[0].Lower)] && IsPersonalVerb(words[n].Lower)) {
 		return Subject{Other: true, Person: true, Heads: nounsOf(words[:n])}
 	}
 	return Subject{}
@@ -209,9 +209,9 @@ func knownBySpeaker(words []Word) Subject {
 	return Subject{}
 }
 
-// isPersonalVerb reports whether a word behind a given name may be its verb.
-func isPersonalVerb(lower string) bool {
-	return personVerbs[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") || isThirdPerson(lower)
+// IsPersonalVerb reports whether a word in lower case, behind a given name, may be its verb.
+func IsPersonalVerb(lower string) bool {
+	return personVerbs[lower] || linking[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") || isThirdPerson(lower)
 }
 
 // isThirdPerson reports whether a verb of persons, in lower case, is of the third person: "lives".

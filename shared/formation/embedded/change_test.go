@@ -94,8 +94,8 @@ func TestWhatAModelScoresIsTheChoosersToDecide(t *testing.T) {
 			said: "Ana: I moved to Lisbon last week.", wanted: [2]string{"ADD linking home", "UPDATE home"}, rules: 2, // of each fact another
 		},
 		decision.Rest: {
-			judge: judge{"I live in Porto, as it is.": replaces, "I live in Porto": replaces},
-			known: []memory.Memory{stored("home", "I live in Porto, as it is.")},
+			judge: judge{"I live in Porto. As it is.": replaces, "I live in Porto": replaces},
+			known: []memory.Memory{stored("home", "I live in Porto. As it is.")},
 			said:  "Ana: I moved to Lisbon last week.", wanted: [2]string{"UPDATE home", "UPDATE home for the rest, ADD linking it"},
 		},
 	} {

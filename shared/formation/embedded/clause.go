@@ -41,7 +41,8 @@ func clauses(sentence string) []string {
 	from, start := 0, 0
 	for i := range words {
 		at, ok := cutAt(sentence, words, i)
-		if !ok || i-from < leastWords || len(words)-i < leastWords || depends(words[from:i]) || open(sentence[start:at]) {
+		if !ok || i-from < leastWords || len(words)-i < leastWords || depends(words[from:i]) || isOneSubject(words[from:i]) ||
+			open(sentence[start:at]) {
 			continue
 		}
 		out = append(out, strings.TrimRight(sentence[start:at], ",;—–& \t"))
@@ -63,6 +64,25 @@ func cutAt(sentence string, words []text.Word, i int) (end int, ok bool) {
 		return words[i-1].End + at, true
 	}
 	return words[i].Start, strings.ContainsAny(gap, ",;—–&")
+}
+
+// possessives are subjects only with the noun behind them.
+var possessives = text.WordSet("my our his her their")
+
+// widestSubject is how many words "my older sister and" has.
+const widestSubject = 4
+
+// isOneSubject reports whether words before a pronoun are part of the same subject: "on Sunday Teo and" before "I hiked".
+func isOneSubject(words []text.Word) bool {
+	if words[len(words)-1].Lower != "and" {
+		return false
+	}
+	for i, w := range words {
+		if text.IsPersonalVerb(w.Lower) || subjects[w.Lower] && (!possessives[w.Lower] || len(words)-i > widestSubject) {
+			return false
+		}
+	}
+	return true
 }
 
 // depends reports whether a clause cannot end here: it opens what follows, or reports it.

@@ -109,8 +109,35 @@ func Gone(probabilities []float64) []bool {
 	return out
 }
 
+// sharesGone reports whether the last fact has no subject, and shares that of a statement that is gone.
+func sharesGone(list []fact, gone []bool) bool {
+	for i := len(list) - 1; i > 0; i-- {
+		if hasOwnSubject(list[i].text) || ending.MatchString(list[i-1].sign) || list[i-1].heads() {
+			return false
+		}
+		if words := text.Words(list[i-1].text); len(words) > 0 && subjects[words[0].Lower] {
+			return gone[i-1]
+		}
+	}
+	return false
+}
+
+// determiners begin the subject of a statement that has a noun.
+var determiners = text.WordSet("the a an this that these those it it's its you your who everybody everyone nobody someone one both all there")
+
+// hasOwnSubject reports whether a part may begin with its own subject: a pronoun, a determiner or a name.
+func hasOwnSubject(part string) bool {
+	words := text.Words(part)
+	if len(words) == 0 {
+		return false
+	}
+	first := words[0].Lower
+	return subjects[first] || determiners[first] || words[0].Capital
+}
+
 // Without returns a quotation without the facts that are gone; it is empty when no fact is left. sure is false where
-// no fact is gone. The head of a list stays with the remaining entries.
+// no fact is gone. The head of a list stays with the remaining entries. An English part without a subject ends with the
+// statement whose subject it shares: "mostly on night shifts" behind "I work as a nurse".
 func Without(said string, gone []bool) (rest string, sure bool) {
 	list := facts(said)
 	if len(list) == 1 {
@@ -125,7 +152,7 @@ func Without(said string, gone []bool) (rest string, sure bool) {
 			kept[i] = left
 			continue
 		}
-		kept[i] = !gone[i]
+		kept[i] = !gone[i] && !sharesGone(list[:i+1], gone)
 		left = left || kept[i]
 	}
 	var b strings.Builder
