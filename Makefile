@@ -270,7 +270,7 @@ cross-encoder: $(PYTHON) ## train the encoders of relations (Python 3; downloads
 .PHONY: reader
 reader: $(PYTHON) ## train the reader of turns (Python 3; downloads about 250 MB, takes an hour; resumes where it stopped)
 	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python lab/reader/train.py shared/formation/reader/model.onnx \
-		lab/corpus/notes/*.jsonl --weights $(PYTHON)/reader.npz
+		lab/corpus/notes/*.jsonl --statements lab/corpus/banks/*.jsonl --weights $(PYTHON)/reader.npz
 
 .PHONY: histories
 histories: servers ## record the histories that the workflows' replay tests use

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-//go:embed notes/*.jsonl
+//go:embed notes/*.jsonl notes/heldout/*.jsonl
 var noteFiles embed.FS
 
 // ErrNote is the error for a line that is no talk labelled with notes.
@@ -63,10 +63,19 @@ func NoteKinds() []string {
 	return []string{"fact", "preference", "constraint", "episodic", "procedural", "plan"}
 }
 
-// NotedTalks returns all labelled talks in the order of files and lines.
-var NotedTalks = sync.OnceValues(func() ([]NotedTalk, error) {
-	return eachFile(noteFiles, "notes", ReadNotedTalks)
-})
+var (
+	trainNotes   = sync.OnceValues(func() ([]NotedTalk, error) { return eachFile(noteFiles, "notes", ReadNotedTalks) })
+	heldoutNotes = sync.OnceValues(func() ([]NotedTalk, error) { return eachFile(noteFiles, "notes/heldout", ReadNotedTalks) })
+)
+
+// NotedTalks returns the labelled talks of a split in the order of files and lines. No model learned from the writers of
+// the heldout split.
+func NotedTalks(s Split) ([]NotedTalk, error) {
+	if s == Heldout {
+		return heldoutNotes()
+	}
+	return trainNotes()
+}
 
 // ReadNotedTalks reads labelled talks, one a line. Its errors are ErrNote and name the line.
 func ReadNotedTalks(batch string, data []byte) ([]NotedTalk, error) {

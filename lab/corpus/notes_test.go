@@ -8,7 +8,7 @@ import (
 )
 
 func TestNotedTalksHaveTurnsWithAndWithoutNotes(t *testing.T) {
-	talks, err := corpus.NotedTalks()
+	talks, err := corpus.NotedTalks(corpus.Train)
 	if err != nil {
 		t.Fatal(err)
 	}
