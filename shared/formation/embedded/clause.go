@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,12 +70,17 @@ func cutAt(sentence string, words []text.Word, i int) (end int, ok bool) {
 // possessives are subjects only with the noun behind them.
 var possessives = text.WordSet("my our his her their")
 
+func isPossessive(w text.Word) bool { return possessives[w.Lower] }
+
 // widestSubject is how many words "my older sister and" has.
 const widestSubject = 4
 
 // isOneSubject reports whether words before a pronoun are part of the same subject: "on Sunday Teo and" before "I hiked".
 func isOneSubject(words []text.Word) bool {
 	if words[len(words)-1].Lower != "and" {
+		return false
+	}
+	if before := len(words) - 2; before < 0 || !words[before].Capital && !slices.ContainsFunc(words[max(0, before-2):before], isPossessive) {
 		return false
 	}
 	for i, w := range words {
@@ -171,7 +177,8 @@ func contentOf(s string) int {
 }
 
 func isQuestion(sentence string) bool {
-	return strings.HasSuffix(strings.TrimRight(sentence, ` "'”)*_`), "?") || strings.HasSuffix(sentence, "？")
+	end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(sentence, ` "'”)*_`))
+	return strings.ContainsRune("?？؟", end)
 }
 
 // parts takes a quotation apart into what can stand alone. One with a bracket, which says what its words are about, is one part.

@@ -99,6 +99,10 @@ func (d *decider) decide(r formation.Related) error {
 	op := memory.Operation{Kind: memory.OpAdd, Sources: slices.Clone(c.Sources), Reason: reasonNew}
 	entry := d.entry(c, turn.Time)
 	known := d.known(r.Memories)
+	talk, isTalk := repeated(c, known)
+	if isTalk = isTalk && talk.Tier != c.Tier && c.Tier == memory.TierMemory; isTalk { // a memory takes the place of equal talk
+		known = slices.DeleteFunc(known, func(m memory.Memory) bool { return m.ID == talk.ID })
+	}
 	if m, ok := repeated(c, known); ok {
 		if m.EventTime.Time.Equal(c.EventTime.Time) || c.Kind != memory.KindEpisodic {
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
@@ -110,8 +114,12 @@ func (d *decider) decide(r formation.Related) error {
 	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)
 	}
-	if len(op.Targets) > 0 {
-		entry.Tier = memory.TierMemory // what changes a memory is one
+	if isTalk && op.Kind == memory.OpAdd {
+		op.Kind, op.Targets, op.Reason = memory.OpUpdate, []string{talk.ID}, reasonKnown
+	}
+	isChanged := func(m memory.Memory) bool { return m.Tier == memory.TierMemory && slices.Contains(op.Targets, m.ID) }
+	if op.Reason == ReasonPart || slices.ContainsFunc(known, isChanged) {
+		entry.Tier = memory.TierMemory // a change of a memory is one
 	}
 	if op.Kind != memory.OpNone {
 		op.New, op.Anew = &entry, op.Kind != memory.OpAdd

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +40,9 @@ type quotation struct {
 	asks bool
 	// worth is how worth remembering the best of its clauses is.
 	worth float64
+	// tier is talk for words that no person would write down. kind is the kind of a note; other words show their kind.
+	tier memory.Tier
+	kind memory.Kind
 }
 
 func (q quotation) words() int { return text.CountWords(q.said) }
@@ -45,6 +50,10 @@ func (q quotation) words() int { return text.CountWords(q.said) }
 // join puts a neighbour behind a quotation.
 func (q *quotation) join(next quotation) {
 	q.said, q.foreign = q.said+next.glue+next.said, q.foreign || next.foreign
+	q.kind = cmp.Or(q.kind, next.kind)
+	if q.tier != next.tier {
+		q.tier = memory.TierMemory
+	}
 	switch {
 	case q.asks && !next.asks:
 		q.worth = next.worth
@@ -56,7 +65,7 @@ func (q *quotation) join(next quotation) {
 
 // quote returns the quotations of a turn, one candidate a fact. It uses the turn before and an assistant's list.
 func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
-	quotes := f.clausesOf(turn)
+	quotes := f.clausesOf(turn, behind)
 	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
 		near := options != nil && options.ID == behind.ID
 		if picked := options.takenUp(quotes[0].said, near); len(picked) > 0 {
@@ -71,35 +80,56 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+text.CountWords(shown) <= maxQuoteWords {
 			quotes[n].said, quotes[n].asks = quotes[n].said+" "+shown, false
 		} else {
-			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " "})
+			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " ", tier: f.unmarked()})
 		}
 	}
-	quotes = f.worthy(quotes)
-	return f.tiered(turn, f.notesOf(turn, behind), fewer(quotes, maxQuotes))
+	var out []formation.Candidate
+	for _, q := range fewer(f.worthy(quotes), maxQuotes) {
+		out = append(out, f.candidate(q, turn))
+	}
+	return out
 }
 
-// clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it.
-func (f *Former) clausesOf(turn memory.Turn) []quotation {
+// unmarked is the tier of words outside notes.
+func (f *Former) unmarked() memory.Tier {
+	if f.read == nil {
+		return memory.TierMemory
+	}
+	return memory.TierTalk
+}
+
+// clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it in its tier.
+func (f *Former) clausesOf(turn memory.Turn, behind *before) []quotation {
 	var out []quotation
-	add := func(said, glue string, foreign, joins bool) {
-		q := quotation{said: said, sources: []string{turn.ID}, glue: glue, foreign: foreign, asks: isQuestion(said)}
+	add := func(q quotation, joins bool) {
+		q.sources, q.asks = []string{turn.ID}, isQuestion(q.said)
 		alone := turn
-		alone.Text, alone.Caption = said, ""
+		alone.Text, alone.Caption = q.said, ""
 		q.worth = f.worth(alone)
-		if n := len(out) - 1; n >= 0 && joins && out[n].foreign == foreign && out[n].words()+q.words() <= maxQuoteWords {
+		if n := len(out) - 1; n >= 0 && joins && out[n].foreign == q.foreign && out[n].tier == q.tier &&
+			out[n].words()+q.words() <= maxQuoteWords {
 			out[n].join(q)
 			return
 		}
 		out = append(out, q)
 	}
+	around := ""
+	if behind != nil {
+		around = text.Printable(behind.Text)
+	}
 	for _, b := range text.Blocks(text.Printable(turn.Text)) {
 		switch b.Kind {
 		case text.Code:
-			add("[code: "+shortened(b.Text)+"]", " ", false, true)
+			add(quotation{said: "[code: " + shortened(b.Text) + "]", glue: " ", tier: f.unmarked()}, true)
 		case text.Pasted: // it states nothing about the speaker
 		case text.Quotation:
-			add("[quotes: "+text.OneLine(b.Text)+"]", " ", true, false)
+			add(quotation{said: "[quotes: " + text.OneLine(b.Text) + "]", glue: " ", foreign: true, tier: f.unmarked()}, false)
 		default:
+			take := func(clause string) []quotation { return []quotation{{said: clause}} }
+			if f.read != nil {
+				take = f.mark(b.Text, around, turn.Speaker).take
+				around = b.Text
+			}
 			thin := false // whether all sentences so far say too little
 			for _, sentence := range whole(f.splitter.Split(b.Text)) {
 				glue, rest := " ", sentence
@@ -108,10 +138,11 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 					if rest = behind; i > 0 {
 						glue = between
 					}
-					stems := contentOf(clause)
-					add(clause, glue, false, thin || stems < fewStems || i == 0 && leans(clause))
-					last := &out[len(out)-1]
-					thin = contentOf(last.said) < fewStems
+					for _, q := range take(clause) {
+						q.glue = glue
+						add(q, thin || contentOf(q.said) < fewStems || i == 0 && leans(q.said))
+						thin = contentOf(out[len(out)-1].said) < fewStems
+					}
 				}
 			}
 		}
@@ -149,12 +180,13 @@ func (f *Former) isSeparate(q, next quotation) bool {
 }
 
 // worthy joins a quotation that is not worth a separate memory to the quotation before it. At the beginning of a turn
-// it joins the next one.
+// it joins the next one. A note stays by itself.
 func (f *Former) worthy(quotes []quotation) []quotation {
 	var out []quotation
 	for _, q := range quotes {
 		n := len(out) - 1
-		if n < 0 || q.foreign != out[n].foreign || out[n].words()+q.words() > maxQuoteWords || f.isSeparate(out[n], q) {
+		if n < 0 || q.foreign != out[n].foreign || q.kind != "" || out[n].kind != "" ||
+			out[n].words()+q.words() > maxQuoteWords || f.isSeparate(out[n], q) {
 			out = append(out, q)
 			continue
 		}
@@ -174,13 +206,18 @@ func (f *Former) complete(q quotation, behind before) quotation {
 	return q
 }
 
-// fewer joins neighbours, the shortest first, until there are at most n.
+// fewer joins neighbours until there are at most n: those of the same tier first, and the shortest first.
 func fewer(quotes []quotation, n int) []quotation {
+	const otherTier = 1 << 20 // more words than a turn has
 	for len(quotes) > n {
-		best := 0
+		best, least := 0, math.MaxInt
 		for i := range len(quotes) - 1 {
-			if quotes[i].words()+quotes[i+1].words() < quotes[best].words()+quotes[best+1].words() {
-				best = i
+			cost := quotes[i].words() + quotes[i+1].words()
+			if quotes[i].tier != quotes[i+1].tier {
+				cost += otherTier
+			}
+			if cost < least {
+				best, least = i, cost
 			}
 		}
 		quotes[best].join(quotes[best+1])
@@ -191,10 +228,10 @@ func fewer(quotes []quotation, n int) []quotation {
 
 func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	said, mentions, expressions := annotate(q.said, turn.Time)
-	kind := kindOf(said, mentions)
+	kind := cmp.Or(q.kind, kindOf(said, mentions))
 	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{
-		Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
+		Tier: q.tier, Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
 		EventTime: eventTime(q.said, kind, mentions, expressions, turn.Time), Sources: q.sources,
 	}
 }

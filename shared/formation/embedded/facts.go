@@ -109,35 +109,34 @@ func Gone(probabilities []float64) []bool {
 	return out
 }
 
-// sharesGone reports whether the last fact has no subject, and shares that of a statement that is gone.
+// sharesGone reports whether the last fact only describes a statement that is gone: "mostly on night shifts".
 func sharesGone(list []fact, gone []bool) bool {
 	for i := len(list) - 1; i > 0; i-- {
-		if hasOwnSubject(list[i].text) || ending.MatchString(list[i-1].sign) || list[i-1].heads() {
+		if !describes(list[i].text) || ending.MatchString(list[i-1].sign) || list[i-1].heads() {
 			return false
 		}
-		if words := text.Words(list[i-1].text); len(words) > 0 && subjects[words[0].Lower] {
-			return gone[i-1]
+		if gone[i-1] {
+			return true
 		}
 	}
 	return false
 }
 
-// determiners begin the subject of a statement that has a noun.
-var determiners = text.WordSet("the a an this that these those it it's its you your who everybody everyone nobody someone one both all there")
+// describing words begin an adverbial of place, time, manner or reason.
+var describing = text.WordSet(`mostly mainly usually always often sometimes only just on in at near with without for from since until during because
+which where when while at by every each twice once then so`)
 
-// hasOwnSubject reports whether a part may begin with its own subject: a pronoun, a determiner or a name.
-func hasOwnSubject(part string) bool {
+// describes reports whether a part begins an adverbial and has no clause of its own.
+func describes(part string) bool {
 	words := text.Words(part)
-	if len(words) == 0 {
-		return false
-	}
-	first := words[0].Lower
-	return subjects[first] || determiners[first] || words[0].Capital
+	return len(words) > 0 && describing[words[0].Lower] && !slices.ContainsFunc(words, func(w text.Word) bool {
+		return subjects[w.Lower] && !possessives[w.Lower]
+	})
 }
 
 // Without returns a quotation without the facts that are gone; it is empty when no fact is left. sure is false where
-// no fact is gone. The head of a list stays with the remaining entries. An English part without a subject ends with the
-// statement whose subject it shares: "mostly on night shifts" behind "I work as a nurse".
+// no fact is gone. The head of a list stays with the remaining entries. An adverbial in English ends
+// with its statement: "mostly on night shifts" behind "I work as a nurse".
 func Without(said string, gone []bool) (rest string, sure bool) {
 	list := facts(said)
 	if len(list) == 1 {

@@ -145,12 +145,23 @@ func (d *decider) unchanged(
 	return stay
 }
 
-// sentences returns the sentences of a turn that have a candidate's words. A candidate may be a part of a sentence.
+// sentences returns the sentences of a turn that have a candidate's words. A candidate may be a part of a sentence. Then
+// it stands for the sentence if another candidate is a part of it, too.
 func (d *decider) sentences(c formation.Candidate) []string {
 	turn := d.turns[c.Sources[0]]
 	var out []string
 	for _, sentence := range whole(d.former.splitter.Split(text.Printable(turn.Text))) {
-		if isRunOf(c.Content, sentence) || isRunOf(sentence, c.Content) {
+		isOther := func(r formation.Related) bool {
+			return r.Candidate.Content != c.Content && isRunOf(r.Candidate.Content, sentence)
+		}
+		switch {
+		case !isRunOf(c.Content, sentence):
+			if isRunOf(sentence, c.Content) {
+				out = append(out, sentence)
+			}
+		case slices.ContainsFunc(d.of[turn.ID], isOther):
+			out = append(out, plain(c.Content))
+		default:
 			out = append(out, sentence)
 		}
 	}

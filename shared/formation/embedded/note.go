@@ -1,104 +1,155 @@
 package embedded
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/reader"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // noteKinds are the kinds of memories for the kinds of notes. A plan is an event to come. A constraint is a fact: the
-// profile finds what binds.
+// profile finds constraints by their words.
 var noteKinds = map[reader.Kind]memory.Kind{
 	reader.Fact: memory.KindFact, reader.Preference: memory.KindPreference, reader.Constraint: memory.KindFact,
 	reader.Episode: memory.KindEpisodic, reader.Procedure: memory.KindProcedural, reader.Plan: memory.KindEpisodic,
 }
 
-// noted is a quotation that is a memory, with its kind.
-type noted struct {
-	quotation
-	kind memory.Kind
+// marked is a text in a speaker's own words with its notes. Clauses are taken from it in order.
+type marked struct {
+	said string
+	// own is the text with blanks in place of passed-on words, and unsure is the part that may be another speaker's.
+	own, unsure string
+	notes       []reader.Note
+	// at is the first byte behind the last clause that was taken.
+	at int
 }
 
-// notesOf returns the parts of a turn that a person would write down.
-func (f *Former) notesOf(turn memory.Turn, behind *before) []noted {
-	if f.read == nil {
-		return nil
+// mark reads a text in a speaker's own words. around is the text before it.
+func (f *Former) mark(said, around, speaker string) *marked {
+	return &marked{
+		said: said, own: text.Unquoted(said), unsure: text.Unsure(said, speaker), notes: reader.Notes(said, f.read(around, said)),
 	}
-	said, around := text.Printable(turn.Text), ""
-	if behind != nil {
-		around = text.Printable(behind.Text)
+}
+
+// leastBeside is the number of content words beside a note from which its clause is talk, too.
+const leastBeside = 4
+
+// take returns the memory in a clause and the talk in it. A clause without a note is talk as a whole.
+func (m *marked) take(clause string) []quotation {
+	talk := quotation{said: clause, tier: memory.TierTalk}
+	i := strings.Index(m.said[m.at:], clause)
+	if i < 0 {
+		return []quotation{talk}
 	}
-	var out []noted
-	own, unsure := text.Unquoted(said), text.Unsure(said, turn.Speaker)
-	for _, n := range reader.Notes(said, f.read(around, said)) {
-		if own[n.First:n.Last] != said[n.First:n.Last] {
-			continue // another person's words keep what leads up to them
-		}
-		for _, clause := range clausesWithin(said, n) {
-			if isRunOf(clause, unsure) {
-				continue
-			}
-			q := quotation{said: clause, sources: []string{turn.ID}}
-			out = append(out, noted{f.answering(q, behind, turn), noteKinds[n.Kind]})
-		}
+	from := m.at + i
+	to := from + len(clause)
+	m.at = to
+	n, ok := m.within(from, to)
+	if !ok {
+		return []quotation{talk}
+	}
+	piece := m.trim(n, from, to)
+	if piece == "" || isRunOf(piece, m.unsure) {
+		return []quotation{talk}
+	}
+	out := []quotation{{said: piece, kind: noteKinds[n.Kind]}}
+	if contentOf(clause)-contentOf(piece) >= leastBeside {
+		out = append(out, talk)
 	}
 	return out
 }
 
-// clausesWithin returns the clauses of a note, one fact each. Clauses beside the likely words are left out.
-func clausesWithin(said string, n reader.Note) []string {
-	from := withSubject(said, n.From)
-	if start := sentenceStart(said, from); open(said[start:from]) {
-		from = start // what announces the words, or begins a quotation, stays with them
-	}
-	at, rest := from, said[from:n.To]
-	var out []string
-	for _, clause := range clauses(rest) {
-		i := strings.Index(said[at:n.To], clause)
-		if i < 0 {
+// within returns the note between two bytes: all notes there as one, with the kind of the worthiest. Passed-on words are
+// no note, because they need the words that lead up to them.
+func (m *marked) within(from, to int) (note reader.Note, ok bool) {
+	worth := 0.0
+	for _, n := range m.notes {
+		if n.Last <= from || n.First >= to || m.own[n.First:n.Last] != m.said[n.First:n.Last] {
 			continue
 		}
-		first, last := at+i, at+i+len(clause)
-		at = last
-		clause = text.OneLine(strings.TrimSpace(strings.TrimRight(clause, ",;:–— \n")))
-		if clause = withoutQuestion(clause); last > n.First && first < n.Last && clause != "" {
-			out = append(out, clause)
+		if !ok {
+			note, ok = n, true
 		}
+		if n.Worth > worth {
+			note.Kind, worth = n.Kind, n.Worth
+		}
+		note.To, note.Last = n.To, n.Last
 	}
-	return out
+	return note, ok
 }
 
-// withoutQuestion returns a clause up to the mark before a question that ends it. It returns no text for a question alone.
-func withoutQuestion(clause string) string {
-	if !isQuestion(clause) {
-		return clause
+// trim returns the words of a note between two bytes, without the opener before it and the question behind it.
+func (m *marked) trim(n reader.Note, from, to int) string {
+	start, end := max(from, n.From), min(to, n.To)
+	if lead := m.said[from:start]; turnsRound(lead) || open(lead) {
+		start = from
+	} else {
+		start = from + withSubject(m.said[from:to], start-from)
 	}
-	at := max(strings.LastIndexAny(clause, ",;"), strings.LastIndex(clause, " - "), strings.LastIndex(clause, " – "))
-	if at < 0 || text.CountWords(clause[:at]) < leastWords {
+	clause := m.said[start:to]
+	if isQuestion(clause) {
+		end = start + beforeQuestion(clause)
+	} else if !endsInside(m.said[end:to]) {
+		end = to // only a mark follows
+	}
+	piece := text.OneLine(strings.TrimSpace(strings.TrimRight(m.said[start:max(start, end)], noteEnds)))
+	if isQuestion(piece) || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
 		return ""
 	}
-	return strings.TrimSpace(clause[:at])
+	return piece
 }
 
-// sentenceStart returns the first byte of the sentence around a byte.
-func sentenceStart(said string, at int) int {
-	start := strings.LastIndexAny(said[:at], ".!?\n。！？") + 1
-	for start < at && !utf8.RuneStart(said[start]) {
-		start++
-	}
-	return start + len(said[start:at]) - len(strings.TrimLeft(said[start:at], " \t"))
+// noteEnds are marks that do not end a note.
+const noteEnds = ",;:–— \n，、；"
+
+// leastNote is the number of words of a note.
+const leastNote = 2
+
+// endsInside reports whether words follow.
+func endsInside(rest string) bool {
+	return strings.ContainsFunc(rest, unicode.IsLetter) || strings.ContainsFunc(rest, unicode.IsDigit)
 }
 
-// answering puts the answered question before a note that another speaker asked for.
-func (f *Former) answering(q quotation, behind *before, turn memory.Turn) quotation {
-	if behind == nil || behind.Speaker == turn.Speaker && behind.Role == turn.Role {
-		return q
+// turnsRound reports whether a lead changes the sense of the words behind it: "it's not true that", "my sister thinks".
+func turnsRound(lead string) bool {
+	return slices.ContainsFunc(text.Words(lead), func(w text.Word) bool {
+		return saying[w.Lower] || opening[w.Lower] || denying[w.Lower] || strings.HasSuffix(w.Lower, "n't")
+	})
+}
+
+// denying words turn a statement into its opposite.
+var denying = text.WordSet("not never no nobody none neither without hardly doubt false wrong joking kidding")
+
+// asking words begin a question, behind words that may lead up to it.
+var (
+	asking = text.WordSet(`can could would should will shall may might do does did is are was were am have has any what which who whose where
+when why how isn't aren't don't doesn't didn't can't couldn't wouldn't`)
+	leadingUp = text.WordSet("so and but or then also now please well")
+)
+
+// beforeQuestion returns where a clause with a question ends before it: at the first mark before words that ask, else at
+// the last mark. It returns 0 for a question alone.
+func beforeQuestion(clause string) int {
+	last := 0
+	for i, c := range clause {
+		behind := clause[i:]
+		if !strings.ContainsRune("，、；;—–", c) && !strings.HasPrefix(behind, " - ") &&
+			(c != ',' || strings.ContainsFunc(behind[1:min(2, len(behind))], unicode.IsDigit)) {
+			continue
+		}
+		words := text.Words(behind)
+		for len(words) > 1 && leadingUp[words[0].Lower] {
+			words = words[1:]
+		}
+		if len(words) > 0 && asking[words[0].Lower] {
+			return i
+		}
+		last = i
 	}
-	return f.complete(q, *behind)
+	return last
 }
 
 // farthestSubject is the number of words between the subject of a clause and the first word of a note.
@@ -115,7 +166,7 @@ func withSubject(said string, from int) int {
 		return from
 	}
 	for i := at - 1; i >= max(0, at-farthestSubject); i-- {
-		if strings.ContainsAny(said[words[i].End:words[i+1].Start], ".!?;:\n") {
+		if i+1 < len(words) && strings.ContainsAny(said[words[i].End:words[i+1].Start], ".!?;:\n") {
 			break
 		}
 		if subjects[words[i].Lower] {
@@ -123,39 +174,4 @@ func withSubject(said string, from int) int {
 		}
 	}
 	return from
-}
-
-// covers reports whether a note has the words of a quotation, or the other way round.
-func covers(notes []noted, q quotation) bool {
-	for _, n := range notes {
-		if isRunOf(n.said, q.said) || isRunOf(q.said, n.said) {
-			return true
-		}
-	}
-	return false
-}
-
-// fewestBeside is the number of content words of talk beside a note of the same turn. Recall reads the raw turn behind
-// a note, too, so less talk finds nothing more.
-const fewestBeside = 8
-
-// tiered makes candidates of a turn: its notes as memories, and the other quotations as talk.
-func (f *Former) tiered(turn memory.Turn, notes []noted, quotes []quotation) []formation.Candidate {
-	out := make([]formation.Candidate, 0, len(notes)+len(quotes))
-	for _, n := range notes {
-		c := f.candidate(n.quotation, turn)
-		c.Kind = n.kind
-		out = append(out, c)
-	}
-	for _, q := range quotes {
-		if covers(notes, q) || len(notes) > 0 && (q.asks || contentOf(q.said) < fewestBeside) {
-			continue
-		}
-		c := f.candidate(q, turn)
-		if f.read != nil {
-			c.Tier = memory.TierTalk
-		}
-		out = append(out, c)
-	}
-	return out
 }

@@ -79,3 +79,36 @@ func TestWhatEndsAMemoryIsAMemory(t *testing.T) {
 		t.Errorf("got %+v", v.Operations)
 	}
 }
+
+// TestANoteEndsBeforeTheQuestion has statements with a question or a list behind them.
+func TestANoteEndsBeforeTheQuestion(t *testing.T) {
+	for said, want := range map[string]string{
+		"I moved to Lisbon in May, can I get by on 1,200 euros a month?":     "I moved to Lisbon in May (2023-05)",
+		"I'm allergic to nuts, so what can I bake, a cake, cookies, or pie?": "I'm allergic to nuts",
+		"I prefer Word over Google Docs, can you help me with that?":         "I prefer Word over Google Docs",
+		"It's not true that I live in Oslo with my parents.":                 "It's not true that I live in Oslo with my parents.",
+		"I'm allergic to peanuts. Haha and the car? Sold!":                   "I'm allergic to peanuts.",
+		"I work as a nurse.\n~~~\nI am allergic to peanuts.\n~~~\nSee you!":  "I work as a nurse.",
+	} {
+		memories, talk := byTier(t, session("Ana: "+said))
+		if len(memories) == 0 || memories[0] != want || len(memories) > 1 && strings.Contains(memories[1], "peanuts") {
+			t.Errorf("%q: memories are %q and talk is %q", said, memories, talk)
+		}
+	}
+}
+
+// TestNothingOfATurnIsLost has turns of which the reader marks a part. All other words are talk.
+func TestNothingOfATurnIsLost(t *testing.T) {
+	for _, said := range []string{
+		"I'm allergic to peanuts. Guess who quit Siemens? Me.", "I moved to Lisbon in May. So, the Rome trip is off.",
+		"I live in Porto and I am allergic to peanuts. What a day, the bus never came and I walked home in the rain!",
+	} {
+		memories, talk := byTier(t, session("Ana: "+said))
+		all := strings.Join(slices.Concat(memories, talk), " ")
+		for _, word := range strings.Fields(said) {
+			if word = strings.Trim(word, ".,!?"); !strings.Contains(all, word) && word != "and" {
+				t.Errorf("%q loses %q: memories are %q and talk is %q", said, word, memories, talk)
+			}
+		}
+	}
+}

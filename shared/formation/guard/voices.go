@@ -232,13 +232,13 @@ func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
 	return &out
 }
 
-// asAddition adds an entry that an operation planned as a replacement. The new entry has only the statement's content,
-// without the content of the replaced entries.
+// asAddition adds an entry that an operation planned as a replacement. The new entry has only the statement's content
+// and tier, without the content of the replaced entries.
 func (v voices) asAddition(op memory.Operation) memory.Operation {
 	op.Kind, op.Targets, op.Anew = memory.OpAdd, nil, false
-	if c, ok := v.said[op.New.ID]; ok && op.New.Content != c.Content {
+	if c, ok := v.said[op.New.ID]; ok && (op.New.Content != c.Content || op.New.Tier != c.Tier) {
 		m := *op.New
-		m.Content, m.Vector = c.Content, c.Vector
+		m.Content, m.Vector, m.Tier = c.Content, c.Vector, c.Tier
 		op.New = &m
 	}
 	return op

@@ -46,7 +46,8 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 		return
 	}
 	line := ""
-	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // an ended statement is no trait
+	// Talk and an ended statement are no trait.
+	if op.New != nil && op.New.Tier == memory.TierMemory && op.Until.IsZero() && op.Reason != embedded.ReasonEnd {
 		line = b.trait(*op.New, s.turns[s.sourceTexts(op)[0]])
 	}
 	var old []string

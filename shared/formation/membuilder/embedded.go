@@ -155,7 +155,7 @@ func (s *sorter) free(r formation.Related, kind memory.Kind) []memory.Memory {
 
 // extend puts an event that repeats a stored one into one entry with it, for the range of time.
 func (s *sorter) extend(op *memory.Operation, r formation.Related) {
-	if !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(*op) {
+	if r.Candidate.Tier == memory.TierTalk || !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(*op) {
 		return
 	}
 	done := activity(r.Candidate.Content, r.Candidate.EventTime.Time)

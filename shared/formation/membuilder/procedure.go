@@ -131,7 +131,7 @@ func (s *sorter) version(r formation.Related, session formation.Session, policy 
 		}
 	}
 	op.New = &memory.Memory{
-		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content,
+		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Tier: c.Tier, Kind: memory.KindProcedural, Content: c.Content,
 		Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
 		ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
 		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,

@@ -15,8 +15,6 @@ type Note struct {
 	Kind Kind
 	// Worth is the mean chance of its words to be part of a note, 0 to 1.
 	Worth float64
-	// Ends is the chance that it ends or changes an earlier note, and Own that it is about the speaker.
-	Ends, Own float64
 }
 
 // Limits of the notes. They are chosen on talks that the model was not trained on.
@@ -68,13 +66,23 @@ func runsOf(turn string, words []Word) []run {
 			continue
 		}
 		n := len(out) - 1
-		if n < 0 || i-out[n].last > widest+1 || endsSentence(turn[words[out[n].last].From:w.From]) || chance(w.Begin) > begins {
+		if n < 0 || i-out[n].last > widest+1 || endsWithin(turn, words[out[n].last:i+1]) || chance(w.Begin) > begins {
 			out = append(out, run{i, i})
 			continue
 		}
 		out[n].last = i
 	}
 	return out
+}
+
+// endsWithin reports whether a sentence ends between the first and the last of some words.
+func endsWithin(turn string, words []Word) bool {
+	for i := 1; i < len(words); i++ {
+		if endsSentence(turn[words[i-1].From:words[i].From]) {
+			return true
+		}
+	}
+	return false
 }
 
 // grow extends a run to the marks around its clause.
@@ -108,12 +116,9 @@ func newNote(words []Word) (Note, bool) {
 		for k, z := range w.Kinds {
 			kindSums[k] += z
 		}
-		n.Ends += w.Ends
-		n.Own += w.Own
 	}
 	count := float64(len(words))
 	n.Worth /= count
-	n.Ends, n.Own = chance(n.Ends/count), chance(n.Own/count)
 	for k, sum := range kindSums {
 		if sum > kindSums[n.Kind] {
 			n.Kind = Kind(k)

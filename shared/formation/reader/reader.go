@@ -62,8 +62,6 @@ type Word struct {
 	Keep, Begin float64
 	// Kinds are for the kinds of the note.
 	Kinds [kinds]float64
-	// Ends is for a note that ends or changes an earlier one, and Own for a note about the speaker.
-	Ends, Own float64
 }
 
 // Model reads turns. It is safe for concurrent use.
@@ -86,8 +84,8 @@ func Parse(network []byte, tokenizer *wordpiece.Tokenizer) (*Model, error) {
 	return m, err
 }
 
-// Read marks the words of a turn, in order. The turn before it helps: an answer needs its question. It panics for no
-// text, because Parse has run the network.
+// Read marks the words of a turn, in order. The turn before it helps: an answer needs its question. No text makes it
+// panic, because Parse has run the network.
 func (m *Model) Read(before, turn string) []Word {
 	words, err := m.read(before, turn)
 	if err != nil {
@@ -124,7 +122,7 @@ func count(tokens []token, word int) int {
 	n := 0
 	for ; from+n < len(tokens) && tokens[from+n].word == word; n++ {
 	}
-	return max(n, 1)
+	return n
 }
 
 // mark adds the network's outputs for a part of a turn to the part's words.
@@ -162,18 +160,22 @@ func (w *Word) add(z []float32) {
 	for k := range w.Kinds {
 		w.Kinds[k] += float64(z[outKinds+k])
 	}
-	w.Ends += float64(z[outEnds])
-	w.Own += float64(z[outOwn])
 }
 
-// divide makes means of the sums over a word's tokens. Begin is the largest.
+// never are the log-odds of what cannot be.
+const never = -100
+
+// divide makes means of the sums over a word's tokens. Begin is the largest. A word without tokens, such as an invisible
+// character, is part of no note.
 func (w *Word) divide(n float64) {
+	if n == 0 {
+		w.Keep, w.Begin = never, never
+		return
+	}
 	w.Keep /= n
 	for k := range w.Kinds {
 		w.Kinds[k] /= n
 	}
-	w.Ends /= n
-	w.Own /= n
 }
 
 // unspaced are the scripts without spaces between words, and their marks. Each of their characters is a word.

@@ -32,15 +32,19 @@ func NewEmbeddedOver(f *embedded.Former) *Embedded {
 // Division says that topics are found in a session as a whole, and decided in groups.
 func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
 
-// Extract divides the session into the topics of each speaker. A topic's summary quotes the speaker.
+// Extract divides the session into the topics of each speaker, memories and talk apart. A topic's summary quotes the speaker.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	found, err := f.Former.Extract(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	position := in.Positions()
-	byOwner := map[string][]statement{}
-	var owners []string
+	type group struct {
+		owner string
+		tier  memory.Tier
+	}
+	said := map[group][]statement{}
+	var groups []group
 	for _, c := range found {
 		if len(c.Sources) == 0 {
 			return nil, fault.Terminal("candidate.sources", "is empty, want turns of the session")
@@ -49,15 +53,15 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 		if !ok {
 			return nil, fault.Terminal("candidate.sources", "names a turn that is not of the session")
 		}
-		owner := ownerOf(in.Turns[i])
-		if byOwner[owner] == nil {
-			owners = append(owners, owner)
+		g := group{ownerOf(in.Turns[i]), c.Tier}
+		if said[g] == nil {
+			groups = append(groups, g)
 		}
-		byOwner[owner] = append(byOwner[owner], newStatement(c, i, owner))
+		said[g] = append(said[g], newStatement(c, i, g.owner))
 	}
 	var topics [][]statement
-	for _, owner := range owners {
-		topics = append(topics, segments(byOwner[owner])...)
+	for _, g := range groups {
+		topics = append(topics, segments(said[g])...)
 	}
 	slices.SortStableFunc(topics, func(a, b []statement) int { return cmp.Compare(a[0].turn, b[0].turn) })
 	out := make([]formation.Candidate, len(topics))

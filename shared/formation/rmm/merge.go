@@ -68,7 +68,7 @@ func (m *merger) mergeTopic(ctx context.Context, r formation.Related, op memory.
 		op.Kind, op.Targets, op.Reason, op.At = memory.OpAdd, nil, reasonAdded, time.Time{}
 		e := m.entry(c, c.Content)
 		if op.New != nil {
-			e.Links = op.New.Links
+			e.Links, e.Tier = op.New.Links, op.New.Tier
 		}
 		op.New = &e
 		m.write(op, c)
@@ -139,6 +139,9 @@ func (m *merger) knows(r formation.Related) bool {
 	told, best, target := map[string]bool{}, 0, ""
 	entries, _ := m.known(r)
 	for _, e := range entries {
+		if c.Tier == memory.TierMemory && e.Tier == memory.TierTalk {
+			continue
+		}
 		if !c.EventTime.Time.IsZero() && (e.EventTime.Time.IsZero() || !compatible(c.EventTime, e.EventTime)) {
 			continue
 		}
@@ -199,6 +202,9 @@ func (m *merger) merge(c formation.Candidate, targets []memory.Memory, content, 
 	op := memory.Operation{Kind: memory.OpMerge, Sources: slices.Clone(c.Sources), Reason: reason, New: &e}
 	for _, t := range targets {
 		op.Targets = append(op.Targets, t.ID)
+		if t.Tier == memory.TierMemory {
+			e.Tier = memory.TierMemory // a change of a memory is one
+		}
 		if e.EventTime.Time.IsZero() {
 			e.EventTime = t.EventTime
 		}
@@ -240,7 +246,7 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic,
+		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Tier: c.Tier, Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic,
 		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources),
 		Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),

@@ -26,7 +26,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 	entries, similarity := m.known(r)
 	most, owner := leastSimilarity, text.StemSet(ownerOfCandidate(c))
 	for i, e := range entries {
-		if !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
+		if c.Tier != e.Tier || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
 			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}

@@ -163,7 +163,7 @@ func topicOf(segment []statement) formation.Candidate {
 		c.Keywords = owned(first.owner, c.Keywords)
 		return c
 	}
-	c := formation.Candidate{Speaker: first.Speaker, Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
+	c := formation.Candidate{Speaker: first.Speaker, Tier: first.Tier, Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
 		Topic: mode(segment, func(s statement) string { return s.Topic })}
 	var contents, keywords []string
 	for _, s := range segment {
