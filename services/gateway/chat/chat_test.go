@@ -28,15 +28,17 @@ func message(t *testing.T, fields string) (m chat.Message) {
 
 func TestReadOfContents(t *testing.T) {
 	const image = `{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}`
+	const dog, see = `{"type":"image_url","text":"a dog"}`, `{"type":"text","text":"See."}`
+	const call, refusal = `{"type":"tool_use","id":"1","input":{}}`, `{"type":"refusal","refusal":"I cannot do that"}`
 	for content, want := range map[string]chat.Statement{
 		`null`: {}, `"I swim."`: {Text: "I swim."}, `" I swim."`: {Text: " I swim."}, `[]`: {}, `" "`: {},
 		`{"type":"text","text":"I swim."}`: {Text: "I swim."},
-		`[{"type":"text","text":"I swim."},` + image + `,{"type":"text","text":" "},{"type":"input_text","text":"Daily."}]`: {Text: "I swim.\nDaily."},
-		`[{"type":"text","text":"See."},{"type":"image_url","image_url":{"url":"data:x"},"text":"a dog"}]`:                  {Text: "See.", Caption: "a dog"},
-		`[{"type":"text","text":"See."},{"type":"image","text":" "}]`:                                                       {Text: "See."},
-		`[{"type":"input_image","text":"a dog"}]`:                                                                           {Text: "a dog"},
-		`[` + image + `]`: {},
-		`[{"type":"tool_use","id":"1","input":{}},{"type":"file","file":{}},{"type":"refusal","refusal":"I cannot do that"}]`: {Text: "I cannot do that"},
+		`[` + see + `,` + image + `,{"type":"text","text":" "},{"type":"input_text","text":"Now."}]`: {Text: "See.\nNow."},
+		`[` + see + `,` + dog + `]`:                                   {Text: "See.", Caption: "a dog"},
+		`[{"type":"text","text":"See."},{"type":"image","text":" "}]`: {Text: "See."},
+		`[{"type":"input_image","text":"a dog"}]`:                     {Text: "a dog"},
+		`[` + image + `]`:                                             {},
+		`[` + call + `,{"type":"file","file":{}},` + refusal + `]`:    {Text: "I cannot do that"},
 	} {
 		want.Role = memory.RoleUser
 		if got, err := chat.Read(message(t, `"role":"user","content":`+content), "m"); err != nil || got != want {
@@ -62,7 +64,8 @@ func TestReadCutsALongCaptionOnARune(t *testing.T) {
 	if want := "a" + strings.Repeat("é", memory.MaxCaptionBytes/2-1); err != nil || got.Caption != want || got.Text != "See." {
 		t.Errorf("%d bytes, %v", len(got.Caption), err)
 	}
-	if got, err = chat.Read(message(t, `"role":"user","content":[`+image+`]`), "m"); err != nil || len(got.Text) != 1+2*memory.MaxCaptionBytes {
+	got, err = chat.Read(message(t, `"role":"user","content":[`+image+`]`), "m")
+	if err != nil || len(got.Text) != 1+2*memory.MaxCaptionBytes {
 		t.Errorf("an image alone: %d bytes, %v", len(got.Text), err)
 	}
 }

@@ -113,7 +113,8 @@ func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
 	system := turn("t0", "Be brief.")
 	system.Role = "system"
-	if outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system}); err != nil || len(outcomes) != 1 || outcomes[0].NotRemembered == "" {
+	outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system})
+	if err != nil || len(outcomes) != 1 || outcomes[0].NotRemembered == "" {
 		t.Errorf("a turn that is not remembered: %+v, %v", outcomes, err)
 	}
 	none := ingest.NoneAccepted{}

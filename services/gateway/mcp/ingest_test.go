@@ -127,9 +127,11 @@ func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
 		NotRemembered []struct{ Message int } `json:"not_remembered"`
 	}
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
-		{"role": "assistant", "content": nil, "refusal": "I cannot help.", "audio": nil, "annotations": []any{}, "function_call": nil, "tool_calls": nil},
+		{"role": "assistant", "content": nil, "refusal": "I cannot help.", "audio": nil, "annotations": []any{},
+			"function_call": nil, "tool_calls": nil},
 		{"role": "assistant", "content": nil, "audio": object{"id": "a"}}, {"role": "tool", "content": object{"temp": 21}},
-		{"role": "system", "content": []object{{"text": "Be brief."}}}, {"role": "assistant", "content": nil, "function_call": object{"name": "f"}},
+		{"role": "system", "content": []object{{"text": "Be brief."}}},
+		{"role": "assistant", "content": nil, "function_call": object{"name": "f"}},
 		{"role": "user", "content": []object{{"type": "text", "text": "See."}, {"type": "image_url", "text": strings.Repeat("é", 2450)}}},
 	}})
 	if res.IsError {
@@ -142,7 +144,9 @@ func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
 	if e := g.topic.take(); len(e) != 3 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Caption != strings.Repeat("é", 2048) {
 		t.Errorf("%d events", len(e))
 	}
-	none := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": " "}}})
+	none := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
+		{"role": "system", "content": "x"}, {"role": "user", "content": " "},
+	}})
 	if !none.IsError || !strings.HasPrefix(textOf(none), "messages[1].content: is empty") {
 		t.Errorf("no message is acceptable: %s", textOf(none))
 	}
