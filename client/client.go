@@ -164,9 +164,11 @@ func (e *LeftOutError) Error() string {
 	return "mneme: left out, while the other turns were accepted: " + strings.Join(out, "; ")
 }
 
-// AddTurns sends turns of a session in order, 200 at most, and returns the accepted turns. When it returns, all in-sync replicas of the bus have acknowledged them. A repeated turn with the same id has no effect. If
-// the gateway cannot accept the turns now, AddTurns retries a few times within ctx. The error is a *LeftOutError if
-// the gateway accepted only some turns, and a *Problem if it refused all.
+// AddTurns sends turns of a session in order, 200 at most, and returns the accepted turns. It also returns the turns
+// that the gateway does not remember. When it returns, all in-sync replicas of the bus have acknowledged the accepted
+// turns. A repeated turn with the same id has no effect. If the gateway cannot accept the turns now, AddTurns retries a
+// few times within ctx. The error is a *LeftOutError if the gateway left out some turns, and a *Problem if it also
+// accepted none.
 func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Turn) (added []Added, err error) {
 	body, err := json.Marshal(map[string]any{"turns": turns})
 	if err != nil {

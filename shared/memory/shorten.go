@@ -13,7 +13,8 @@ const (
 	maxMark = 64
 	// maxToLine limits the part of an end that Shorten gives up for a cut between lines, in bytes.
 	maxToLine = 1 << 10
-	// leastShortened is less than the size of every shortened text, also without its invisible characters, in bytes.
+	// leastShortened is less than the size of every shortened text, in bytes. A text without its invisible characters
+	// is smaller. MarkOfShorten finds no mark in it if these were about half of the text.
 	leastShortened = MaxTextBytes / 2
 )
 

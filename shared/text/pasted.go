@@ -14,25 +14,39 @@ const (
 	maxBetween = 3
 	// maxAround limits the speaker's own words before and behind a pasted text that Mneme shortened, in bytes.
 	maxAround = 2 << 10
+	// levels are the levels of lines in a log.
+	levels = `TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC`
 )
 
 var (
 	// stampedLine is a line of a log that begins with a time of day with seconds.
 	stampedLine = regexp.MustCompile(`^[\[(<"\s]{0,3}(?:\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|` +
 		`\d+\.\d+\]|\d{1,3}(?:\.\d{1,3}){3} - )\S*`)
-	// speakerAhead is the name of a speaker behind the time: the line is of a dialogue.
-	speakerAhead = regexp.MustCompile(`^[\])>\s–—-]*\p{Lu}[\p{Ll}\p{M}'’-]+(?: \p{Lu}[\p{L}\p{M}'’-]*)?:(?:\s|$)`)
+	// speakerAhead is the name of a speaker behind the time. Group 1 is the name. Group 2 is a name in lower case.
+	speakerAhead = regexp.MustCompile(`^[\])>\s–—-]*(\p{Lu}[\p{Ll}\p{M}'’-]+(?: (?:\p{Ll}{1,3} ){0,2}\p{Lu}[\p{L}\p{M}'’-]*){0,3}` +
+		`|\p{Lo}[\p{Lo}\p{M} ]*|(\p{Ll}[\p{Ll}\p{M}'’]*))(?::(?:\s|$)|：)`)
+	level = regexp.MustCompile(`^(?i:` + levels + `)$`)
 	// loggedLine is another line of a log or of a stack trace.
-	loggedLine = regexp.MustCompile(`^\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b[\]:\s|]` +
+	loggedLine = regexp.MustCompile(`^\[?(?:` + levels + `)\b[\]:\s|]` +
 		`|^\s+at [\w$.<>/]+\(.*\)|^\s*File ".*", line \d+|^Traceback \(|^Caused by: \S|^goroutine \d+ \[|^(?:level|time|ts|msg)=\S+ |^\s*\{"`)
 )
 
 // isLogged reports whether a line is from a log or a stack trace.
 func isLogged(line string) bool {
 	if at := stampedLine.FindStringIndex(line); at != nil {
-		return !speakerAhead.MatchString(line[at[1]:])
+		return !isSpoken(line[:at[1]], line[at[1]:])
 	}
 	return loggedLine.MatchString(line)
+}
+
+// isSpoken reports whether a line is from a dialogue: a speaker's name follows the time. A name in lower case may also be
+// the name of a process, so it counts only behind a date in brackets.
+func isSpoken(stamp, behind string) bool {
+	name := speakerAhead.FindStringSubmatch(behind)
+	if name == nil || level.MatchString(name[1]) {
+		return false
+	}
+	return name[2] == "" || stamp[0] == '[' && strings.Contains(stamp, ":")
 }
 
 // paste is a pasted part of a message, in bytes.

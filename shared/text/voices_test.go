@@ -147,6 +147,28 @@ func TestLogsArePassedOn(t *testing.T) {
 	}
 }
 
+func TestAChatWithTimesIsNoLog(t *testing.T) {
+	const stamp = "[2024-01-02 10:11:12] "
+	for _, line := range []string{
+		stamp + "Ana: hi", stamp + "Ana Silva: hi", stamp + "Ana Maria Silva: hi", stamp + "Ana Maria de la Cruz: hi",
+		stamp + "ana: hi", stamp + "李雷：你好",
+		"2024-01-02 10:11:12 - Ana Maria Silva: hi", "(2024/01/02 10:11:12) Ana: Error: it fails",
+	} {
+		if b := text.Blocks(strings.Repeat(line+"\n", 3)); len(b) != 1 || b[0].Kind != text.Prose {
+			t.Errorf("%q is a log: %+v", line, b)
+		}
+	}
+	for _, line := range []string{
+		stamp + "error: I am down", stamp + "Warning: I am down", stamp + "production.ERROR: I am down", stamp + "worker-7: I am up",
+		"2024-01-02 10:11:12 nginx: I am up", "2024-01-02 10:11:12 info: I am up", "[12.345678] systemd: I am up",
+		"Jan  2 10:11:12 kernel: I am up",
+	} {
+		if b := text.Blocks(strings.Repeat(line+"\n", 3)); len(b) != 1 || b[0].Kind != text.Pasted {
+			t.Errorf("%q is no log: %+v", line, b)
+		}
+	}
+}
+
 func TestAShortenedTextIsPastedButForItsFirstAndLastWords(t *testing.T) {
 	long := func(before, line, behind string) string {
 		short, _ := memory.Shorten(before + strings.Repeat(line, 400<<10/len(line)) + behind)

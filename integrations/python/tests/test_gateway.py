@@ -11,14 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from mneme_integrations import MnemeError, TurnsLeftOutWarning
-from mneme_integrations._gateway import Call, Gateway, parts_of
+from mneme_integrations import MnemeError, TurnsLeftOutWarning, TurnsShortenedWarning
+from mneme_integrations._gateway import Call, Gateway, parts_of, turn_calls
 
 Answer = tuple[int, dict[str, str]]
 
 LEFT_OUT = (
     b'{"results": [{"turn_id": "t1", "status": "accepted", "status_url": "/x"}, {"turn_id": "t2", "status": "left_out",'
-    b' "problem": {"code": "invalid", "field": "turns[1].text", "detail": "is empty, want 1 to 524288 bytes"}}]}'
+    b' "problem": {"code": "invalid", "field": "turns[1].text", "detail": "is empty, want 1 to 524288 bytes"}},'
+    b' {"turn_id": "t3", "status": "accepted", "status_url": "/x", "shortened_by": 268000}]}'
 )
 
 
@@ -73,12 +74,14 @@ def test_a_call_is_not_made_again(only: Answer) -> None:
         assert refused.value.status == only[0] and refused.value.detail == "not now" and len(asked) == 1
 
 
-def test_turns_that_are_left_out_are_named() -> None:
+def test_turns_that_are_left_out_or_shortened_are_named() -> None:
     with answering((207, {})) as (gateway, asked):
-        with pytest.warns(TurnsLeftOutWarning, match=r"turn t2: turns\[1\]\.text: is empty") as warned:
-            gateway.call(CALL)
-        said = warned[0].message
+        with pytest.warns(TurnsShortenedWarning, match="turn t3 by 268000 bytes") as shortened:
+            with pytest.warns(TurnsLeftOutWarning, match=r"turn t2: turns\[1\]\.text: is empty") as left_out:
+                gateway.call(CALL)
+        said, short = left_out[0].message, shortened[0].message
         assert isinstance(said, TurnsLeftOutWarning) and [turn.turn_id for turn in said.turns] == ["t2"] and len(asked) == 1
+        assert isinstance(short, TurnsShortenedWarning) and short.turns == {"t3": 268000}
 
 
 def test_it_ends() -> None:
@@ -101,7 +104,14 @@ async def test_nobody_listens() -> None:
 def test_a_long_text_is_cut_between_words() -> None:
     text = "Ærø " * 200_000
     parts = parts_of(text)
-    assert all(len(part.encode()) <= 512 << 10 and part.endswith("ø") for part in parts)
+    assert all(len(part.encode()) <= 32 << 10 and part.endswith("ø") for part in parts)
     assert " ".join(parts) == text.strip()
-    assert [len(part) for part in parts_of("x" * 1_100_000)] == [512 << 10, 512 << 10, 1_100_000 - (1 << 20)]
+    assert [len(part) for part in parts_of("x" * 70_000)] == [32 << 10, 32 << 10, 70_000 - (64 << 10)]
     assert parts_of(" \n ") == []
+
+
+def test_a_long_turn_is_sent_in_turns_that_the_gateway_stores_whole() -> None:
+    text = "I like tea. " * 25_000  # 300 KB
+    sent = [turn for call in turn_calls("u", "s", [{"role": "user", "text": text}]) for turn in call.json["turns"]]
+    assert len(sent) == 10 and all(len(turn["text"].encode()) <= 32 << 10 for turn in sent)
+    assert " ".join(turn["text"] for turn in sent) == text.strip()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/chat"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -71,34 +72,23 @@ type Outcome struct {
 // IsPublished reports whether the turn was published.
 func (o Outcome) IsPublished() bool { return o.Shortened > 0 }
 
-// notRemembered maps the roles of chat completions without statements of a user or an assistant to the reason.
-var notRemembered = map[memory.Role]string{
-	"system":        "instructions for the assistant are not remembered",
-	"developer":     "instructions for the assistant are not remembered",
-	memory.RoleTool: "calls and results of tools are not remembered",
-	"function":      "calls and results of tools are not remembered",
-}
-
-// NotRemembered returns the reason why Mneme remembers no turn of a valid role. It is empty for other roles.
-func NotRemembered(r memory.Role) string { return notRemembered[r] }
-
 // IsLeftOut reports whether the turn was left out.
 func (o Outcome) IsLeftOut() bool { return o.Problem.Status != 0 }
 
-// NoneAccepted is the error of a request without a turn that can be accepted.
+// NoneAccepted is the error of a request with left-out turns and without an accepted turn. It has the left-out turns.
 type NoneAccepted []Outcome
 
 // Error implements error.
 func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 
-// Unwrap returns the problem of the first turn.
+// Unwrap returns the problem of the first left-out turn.
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
 // Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn
 // except those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It
 // publishes the others, and shortens their long texts. It does not publish the turns of the roles system, developer,
 // tool and function. It returns the outcomes of all these turns, in order. After an error nothing is published. The
-// request is wrong, is over a quota, or has no acceptable turn (NoneAccepted). A repeated turn with the same id has no
+// request is wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with the same id has no
 // effect on memory, but counts against the quota. Turns needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
@@ -141,10 +131,11 @@ func (i *Ingester) TurnsUntilIdle(
 
 // withoutPublished is the result of a request without a turn to publish.
 func withoutPublished(outcomes []Outcome) ([]Outcome, error) {
-	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.NotRemembered != "" }) {
-		return outcomes, nil
+	wrong := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return !o.IsLeftOut() })
+	if len(wrong) > 0 {
+		return nil, NoneAccepted(wrong)
 	}
-	return nil, NoneAccepted(outcomes)
+	return outcomes, nil
 }
 
 // read returns the turns that fulfil the contract, and the outcomes of the others.
@@ -152,7 +143,7 @@ func (i *Ingester) read(
 	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
 ) (kept batch, left []Outcome, err error) {
 	for n, t := range turns {
-		if reason := NotRemembered(t.Role); reason != "" {
+		if reason := chat.NotRemembered(t.Role); reason != "" {
 			left = append(left, Outcome{Turn: n, NotRemembered: reason})
 			continue
 		}

@@ -106,6 +106,24 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	}
 }
 
+// A turn that is not remembered is not wrong, and is not accepted.
+func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
+	out := &published{}
+	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}
+	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
+	system := turn("t0", "Be brief.")
+	system.Role = "system"
+	outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system})
+	if err != nil || len(outcomes) != 1 || outcomes[0].NotRemembered == "" {
+		t.Errorf("a turn that is not remembered: %+v, %v", outcomes, err)
+	}
+	none := ingest.NoneAccepted{}
+	if outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system, turn("t1", " ")}); !errors.As(err, &none) || outcomes != nil ||
+		len(none) != 1 || problem.From(err).Field != "turns[1].text" || len(out.msgs) > 0 {
+		t.Errorf("with a wrong turn: %+v, %v", outcomes, err)
+	}
+}
+
 // accepted notes turns by id and text.
 type accepted map[string]string
 

@@ -24,22 +24,23 @@ const closeWait = 10 * time.Second
 
 // said is one message of a conversation.
 type said struct {
-	Role       string          `json:"role"`
-	Content    json.RawMessage `json:"content"`
-	Name       string          `json:"name"`
-	ToolCalls  json.RawMessage `json:"tool_calls"`
-	ToolCallID json.RawMessage `json:"tool_call_id"`
+	Role         string          `json:"role"`
+	Content      any             `json:"content"`
+	Name         string          `json:"name"`
+	Refusal      any             `json:"refusal"`
+	ToolCalls    any             `json:"tool_calls"`
+	FunctionCall any             `json:"function_call"`
+	ToolCallID   json.RawMessage `json:"tool_call_id"` // not read, like the following fields
+	Audio        json.RawMessage `json:"audio"`
+	Annotations  json.RawMessage `json:"annotations"`
 }
 
-// turn returns the message at a place as a turn, without id and time. A call of a tool without a text becomes a turn of
-// the tool.
+// turn returns the message at a place as a turn, without id and time.
 func (m said) turn(at int) (memory.Turn, error) {
-	content, err := chat.ReadJSON(m.Content, fmt.Sprintf("messages[%d].content", at))
-	out := memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: memory.Role(m.Role), Text: content.Text, Caption: content.Caption}
-	if out.Role == memory.RoleAssistant && out.Text == "" && chat.CallsTools(m.ToolCalls) {
-		out.Role = memory.RoleTool
-	}
-	return out, err
+	read, err := chat.Read(chat.Message{
+		Role: memory.Role(m.Role), Content: m.Content, Refusal: m.Refusal, ToolCalls: m.ToolCalls, FunctionCall: m.FunctionCall,
+	}, fmt.Sprintf("messages[%d]", at))
+	return memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: read.Role, Text: read.Text, Caption: read.Caption}, err
 }
 
 type addInput struct {
@@ -94,7 +95,7 @@ func (in addInput) argument(field string) string {
 	}
 	place, of, _ := strings.Cut(rest, ".")
 	switch of {
-	case "text":
+	case "text", "caption":
 		of = "content"
 	case "speaker":
 		of = "name"
@@ -136,19 +137,9 @@ type addOutput struct {
 	// LeftOut are the messages that were not accepted.
 	LeftOut []leftOutView `json:"left_out,omitempty" jsonschema:"messages that were left out, and why; nothing is kept of them"`
 	// Shortened are the messages with a shortened text.
-	Shortened []shortenedView `json:"shortened,omitempty" jsonschema:"messages of which the first and the last part are kept"`
+	Shortened []chat.Shortened `json:"shortened,omitempty" jsonschema:"messages of which the first and the last part are kept"`
 	// NotRemembered are the valid messages without a statement of a user or an assistant.
-	NotRemembered []silentView `json:"not_remembered,omitempty" jsonschema:"messages that are not remembered, and why"`
-}
-
-type silentView struct {
-	Message int    `json:"message" jsonschema:"the place of the message, from 0"`
-	Reason  string `json:"reason"`
-}
-
-type shortenedView struct {
-	Message int `json:"message" jsonschema:"the place of the message, from 0"`
-	By      int `json:"shortened_by" jsonschema:"the number of bytes left out between the two parts"`
+	NotRemembered []chat.Unremembered `json:"not_remembered,omitempty" jsonschema:"messages that are not remembered, and why"`
 }
 
 type leftOutView struct {
@@ -174,8 +165,11 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 		word("role", "The role of the speaker. Mneme remembers only messages of users and assistants.", string(memory.RoleUser),
 			string(memory.RoleAssistant), "system", "developer", string(memory.RoleTool), "function").needed(),
 		content("content", longText("The text of the message, or its parts as chat completions have them.")),
+		anything("refusal", "The refusal of the assistant, which is the text of a message without another text."),
 		anything("tool_calls", "The calls of tools, which Mneme does not remember."),
+		anything("function_call", "The call of a function, which Mneme does not remember."),
 		anything("tool_call_id", "The call of a result, which Mneme does not remember."),
+		anything("audio", "Mneme does not read it."), anything("annotations", "Mneme does not read them."),
 		text("name", "The speaker's name; without it the role.", memory.MaxIDBytes))
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
@@ -216,11 +210,11 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 			continue
 		}
 		if at >= 0 && !outcomes[at].IsPublished() {
-			out.NotRemembered = append(out.NotRemembered, silentView{i, outcomes[at].NotRemembered})
+			out.NotRemembered = append(out.NotRemembered, chat.Unremembered{Message: i, Reason: outcomes[at].NotRemembered})
 			continue
 		}
 		if at >= 0 {
-			out.Shortened = append(out.Shortened, shortenedView{i, outcomes[at].Shortened})
+			out.Shortened = append(out.Shortened, chat.Shortened{Message: i, By: outcomes[at].Shortened})
 		}
 		out.TurnIDs = append(out.TurnIDs, t.ID)
 	}

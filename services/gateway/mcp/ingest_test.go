@@ -118,3 +118,36 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 		t.Errorf("a part that is none: %s", textOf(wrong))
 	}
 }
+
+func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
+	g := open(t)
+	s := g.session(t, keyOfAll)
+	type answer struct {
+		leftOut
+		NotRemembered []struct{ Message int } `json:"not_remembered"`
+	}
+	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
+		{"role": "assistant", "content": nil, "refusal": "I cannot help.", "audio": nil, "annotations": []any{},
+			"function_call": nil, "tool_calls": nil},
+		{"role": "assistant", "content": nil, "audio": object{"id": "a"}}, {"role": "tool", "content": object{"temp": 21}},
+		{"role": "system", "content": []object{{"text": "Be brief."}}},
+		{"role": "assistant", "content": nil, "function_call": object{"name": "f"}},
+		{"role": "user", "content": []object{{"type": "text", "text": "See."}, {"type": "image_url", "text": strings.Repeat("é", 2450)}}},
+	}})
+	if res.IsError {
+		t.Fatal(textOf(res))
+	}
+	out := structure[answer](t, res)
+	if len(out.TurnIDs) != 2 || len(out.LeftOut) != 1 || out.LeftOut[0].Field != "messages[1].content" || len(out.NotRemembered) != 3 {
+		t.Errorf("got %+v", out)
+	}
+	if e := g.topic.take(); len(e) != 3 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Caption != strings.Repeat("é", 2048) {
+		t.Errorf("%d events", len(e))
+	}
+	none := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
+		{"role": "system", "content": "x"}, {"role": "user", "content": " "},
+	}})
+	if !none.IsError || !strings.HasPrefix(textOf(none), "messages[1].content: is empty") {
+		t.Errorf("no message is acceptable: %s", textOf(none))
+	}
+}

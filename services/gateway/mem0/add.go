@@ -16,6 +16,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/backend"
+	"github.com/mneme-memory/mneme/services/gateway/chat"
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -51,8 +52,8 @@ type addition struct {
 	// left are messages that were left out, shortened those with a shortened text, and silent those that are not
 	// remembered.
 	left      []leftOut
-	shortened []shortened
-	silent    []silent
+	shortened []chat.Shortened
+	silent    []chat.Unremembered
 	// remarks are for the answer.
 	remarks []string
 }
@@ -225,7 +226,7 @@ func (what *addition) note(outcomes []ingest.Outcome) {
 		case o.IsLeftOut():
 			what.left = append(what.left, leftOut{place, problem.From(what.named(o.Problem))})
 		case o.IsPublished():
-			what.shortened = append(what.shortened, shortened{place, o.Shortened})
+			what.shortened = append(what.shortened, chat.Shortened{Message: place, By: o.Shortened})
 		}
 	}
 	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })

@@ -1,6 +1,7 @@
 package mem0_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
@@ -221,6 +222,37 @@ func TestAddTakesTheMessagesOfChatCompletions(t *testing.T) {
 		if e := g.do("GET", "/v1/event/"+id+"/", nil).object(); got["status"] != "SUCCEEDED" || e["status"] != "SUCCEEDED" {
 			t.Errorf("a call alone: %v, the event %v", got, e)
 		}
+	}
+}
+
+func TestAddTakesOtherMessagesBesideOneWithoutAStatement(t *testing.T) {
+	for _, infer := range []bool{true, false} {
+		g := open(t)
+		got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "infer": infer, "messages": []any{
+			object{"role": "assistant", "content": nil, "refusal": "I cannot help."}, object{"role": "assistant", "content": nil, "tool_calls": []any{}},
+			object{"role": "tool", "content": object{"temp": json.Number("21e999")}}, object{"role": "assistant", "content": "", "function_call": object{"name": "f"}},
+			object{"role": "user", "content": "See."}, object{"role": "user", "content": []object{
+				{"type": "text", "text": "Look."}, {"type": "image_url", "text": strings.Repeat("é", 2450)},
+			}},
+		}}).object()
+		left, _ := got["left_out"].([]any)
+		silent, _ := got["not_remembered"].([]any)
+		if len(left) != 1 || left[0].(object)["field"] != "messages[1].content" || len(silent) != 2 {
+			t.Errorf("answer is %v", got)
+		}
+		turns := g.turnsOf("i")
+		if infer && (len(turns) != 3 || turns[0].Text != "I cannot help." || turns[2].Caption != strings.Repeat("é", 2048)) {
+			t.Errorf("turns are %+v", turns)
+		}
+		if results, _ := got["results"].([]any); !infer && len(results) != 2 {
+			t.Errorf("stored are %v", results)
+		}
+	}
+	g := open(t)
+	silent := object{"role": "system", "content": "Be brief."}
+	for _, wrong := range []any{object{"role": "user", "content": " "}, object{"role": "user", "content": "x\x00"}} {
+		body := object{"user_id": "i", "messages": []any{silent, wrong}}
+		g.call("ALL", "POST", "/v3/memories/add/", body).refused(http.StatusBadRequest, "messages[1].content: ")
 	}
 }
 

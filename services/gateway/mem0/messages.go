@@ -34,14 +34,14 @@ func (what *addition) messages(in fields, at time.Time) error {
 		case err != nil:
 			return err
 		}
-		if reason := ingest.NotRemembered(t.Role); reason != "" {
-			what.silent = append(what.silent, silent{i, reason})
+		if reason := chat.NotRemembered(t.Role); reason != "" {
+			what.silent = append(what.silent, chat.Unremembered{Message: i, Reason: reason})
 			continue
 		}
 		t.ID, t.SessionID, t.Time, t.Attributes = turnID(what.id, len(what.turns)), what.session, at, what.attributes
 		what.turns, what.places = append(what.turns, t), append(what.places, i)
 	}
-	if len(what.turns) == 0 && len(what.silent) == 0 {
+	if len(what.turns) == 0 && len(what.left) > 0 {
 		return what.left[0].problem
 	}
 	return nil
@@ -51,18 +51,6 @@ func (what *addition) messages(in fields, at time.Time) error {
 type leftOut struct {
 	place   int
 	problem problem.Problem
-}
-
-// shortened is a message with a text that the gateway shortened by some bytes.
-type shortened struct {
-	Message int `json:"message"`
-	By      int `json:"shortened_by"`
-}
-
-// silent is a valid message that Mneme does not remember.
-type silent struct {
-	Message int    `json:"message"`
-	Reason  string `json:"reason"`
 }
 
 // view is the client's view of a message that the API left out.
@@ -85,8 +73,7 @@ func accepted(err error) error {
 	return notAccepted{problem.From(err)}
 }
 
-// turnOf reads a message. Null counts as an instruction without words. A call of a tool without a text becomes a turn of
-// the tool.
+// turnOf reads a message. Null counts as an instruction without words.
 func turnOf(value any, at string) (t memory.Turn, err error) {
 	if value == nil {
 		return memory.Turn{Role: "system"}, nil
@@ -100,24 +87,26 @@ func turnOf(value any, at string) (t memory.Turn, err error) {
 	if err != nil {
 		return t, placed(at, "", err)
 	}
-	t.Role, t.Speaker = memory.Role(role), role
-	if ingest.NotRemembered(t.Role) != "" {
-		return t, nil
-	}
-	if t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
-		return t, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system, developer, tool or function"))
-	}
-	content, err := chat.Read(in["content"], at+".content")
+	read, err := chat.Read(chat.Message{
+		Role: memory.Role(role), Content: in["content"], Refusal: in["refusal"], ToolCalls: in["tool_calls"], FunctionCall: in["function_call"],
+	}, at)
 	if err != nil {
 		return t, err
 	}
-	t.Text, t.Caption = content.Text, content.Caption
-	if t.Text == "" && (in.has("tool_calls") || in.has("function_call")) {
-		t.Role = memory.RoleTool
+	t.Role, t.Text, t.Caption = read.Role, read.Text, read.Caption
+	switch {
+	case chat.NotRemembered(t.Role) != "":
 		return t, nil
+	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
+		return t, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system, developer, tool or function"))
 	}
 	if err := memory.ValidText(at+".content", t.Text, memory.MaxTurnBytes); err != nil {
 		return t, accepted(err)
+	}
+	if t.Caption != "" {
+		if err := memory.ValidText(at+".content", t.Caption, memory.MaxCaptionBytes); err != nil {
+			return t, accepted(err)
+		}
 	}
 	name, err := in.text("name")
 	if err != nil {

@@ -1,25 +1,32 @@
 package rest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/mneme-memory/mneme/services/gateway/chat"
-	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// anything is a value of any type.
-type anything struct{ json.RawMessage }
+// anything is a value of any type. Null and a missing value are nil.
+type anything struct{ value any }
 
-// isSet reports whether there is a value other than null.
-func (a anything) isSet() bool { return len(a.RawMessage) > 0 && string(a.RawMessage) != "null" }
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *anything) UnmarshalJSON(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // a number may be out of range
+	return d.Decode(&a.value)
+}
 
 type (
 	// content is the content of a message in the form of chat completions.
 	content struct{ anything }
+	// refusal is the refusal of a message in the form of chat completions.
+	refusal struct{ anything }
 	// unread is a field of chat completions that Mneme accepts and does not store.
 	unread struct{ anything }
 )
@@ -40,7 +47,16 @@ func (content) Schema(huma.Registry) *huma.Schema {
 		OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeArray, Items: part}}, Extensions: map[string]any{anyType: true},
 		Description: "In the place of text: the content as chat completions have it. It may be null. " +
 			"A line break joins the texts of parts with the types text, " +
-			"input_text, output_text and refusal. The text of an image part becomes the caption, if the part has one. Mneme ignores all other parts.",
+			"input_text, output_text and refusal. The text of an image part becomes the caption, if the part has one. Mneme cuts that caption to " +
+			strconv.Itoa(memory.MaxCaptionBytes) + " bytes, and ignores all other parts.",
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (refusal) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Extensions:  map[string]any{anyType: true},
+		Description: "A text or null. It is the text of an assistant's message without another text.",
 	}
 }
 
@@ -49,28 +65,22 @@ func (unread) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Extensions: map[string]any{anyType: true}, Description: "A field of chat completions. Mneme does not store it."}
 }
 
-// turnOf returns the turn at a place of a request, with defaults for its empty fields. A call of a tool without a text
-// becomes a turn of the tool.
+// turnOf returns the turn at a place of a request, with defaults for its empty fields.
 func (a *API) turnOf(t NewTurn, at, id string) (memory.Turn, error) {
 	out := memory.Turn{ID: string(t.ID), Role: memory.Role(t.Role), Caption: string(t.Caption), Time: a.Now()}
 	switch {
-	case t.Text != nil && t.Content.isSet():
+	case t.Text != nil && t.Content.value != nil:
 		return out, invalid(inBody, at+".content", "is set together with text, want one of them")
 	case t.Text != nil:
 		out.Text = string(*t.Text)
 	default:
-		read, err := chat.ReadJSON(t.Content.RawMessage, at+".content")
+		read, err := chat.Read(chat.Message{
+			Role: out.Role, Content: t.Content.value, Refusal: t.Refusal.value, ToolCalls: t.Calls.value, FunctionCall: t.Call.value,
+		}, at)
 		if err != nil {
 			return out, err
 		}
-		out.Text, out.Caption = read.Text, cmp.Or(out.Caption, read.Caption)
-		callsTools := t.Role == string(memory.RoleAssistant) && (chat.CallsTools(t.Calls.RawMessage) || t.Call.isSet())
-		switch {
-		case out.Text == "" && callsTools:
-			out.Role = memory.RoleTool
-		case !t.Content.isSet() && ingest.NotRemembered(out.Role) == "":
-			return out, invalid(inBody, at+".text", "is missing, as is content: want one of them")
-		}
+		out.Role, out.Text, out.Caption = read.Role, read.Text, cmp.Or(out.Caption, read.Caption)
 	}
 	out.ID = cmp.Or(out.ID, id)
 	out.Speaker = cmp.Or(string(t.Speaker), string(t.Name), t.Role)

@@ -40,7 +40,7 @@ type NewTurn struct {
 	Calls   unread     `json:"tool_calls,omitempty"`
 	CallID  unread     `json:"tool_call_id,omitempty"`
 	Call    unread     `json:"function_call,omitempty"`
-	Refusal unread     `json:"refusal,omitempty"`
+	Refusal refusal    `json:"refusal,omitempty"`
 	Audio   unread     `json:"audio,omitempty"`
 	Notes   unread     `json:"annotations,omitempty"`
 	Caption caption    `json:"caption,omitempty"`
@@ -190,14 +190,14 @@ func (a *API) turns() {
 		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have acknowledged " +
 			"every turn. With 207, the gateway left out or shortened some turns, or does not remember them. The answer has one result for " +
 			"each turn. The gateway does not remember turns of the roles system, developer, tool and function, and turns of the " +
-			"assistant with calls of tools and without a text. It " +
+			"assistant with calls of tools and without a text. It answers 207 to a request with only such turns. It " +
 			"leaves out the turns with a wrong value: a text that is " +
 			"too long or empty, an unknown role, an id or a speaker with an invisible character, or the id of another turn of the last " +
 			"24 hours. The other turns are acknowledged. Repair the left-out turns and send them in a " +
 			"new request. With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. " +
-			"Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a line " +
-			"between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) + " bytes, so a request " +
-			"holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
+			"Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a " +
+			"line between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) + " bytes, so a " +
+			"request holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
 			"With `idle_after_seconds`, no call needs to close the session.",
 	}, a.putTurns)
 	register(a, operation{

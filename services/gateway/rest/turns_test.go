@@ -312,7 +312,6 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 		"too many":         {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) + `{"role":"user","text":"a"}]}`, "turns"},
 		"no object":        {`{"turns":["a"]}`, "turns[0]"},
 		"no role":          {turn(`"text":"a"`), "turns[1].role"},
-		"no text":          {turn(`"role":"user"`), "turns[1].text"},
 		"a number":         {turn(`"role":"user","text":7`), "turns[1].text"},
 		"a null id":        {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
 		"no time":          {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
@@ -432,10 +431,34 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 	for turn, field := range map[string]string{
 		`"role":"user","content":7`: "turns[0].content", `"role":"user","content":["a"]`: "turns[0].content[0]",
 		`"role":"user","content":"a","text":"a"`: "turns[0].content", `"role":"user","content":[]`: "turns[0].text",
-		`"role":"assistant","tool_calls":[]`: "turns[0].text",
+		`"role":"assistant","tool_calls":[]`: "turns[0].text", `"role":"assistant","refusal":7`: "turns[0].refusal",
+		`"role":"user"`: "turns[0].text",
 	} {
 		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`, "Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
 			expect(t, 400, map[string]any{"errors.0.field": field})
+	}
+}
+
+func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
+	g := open(t)
+	a := g.call(http.MethodPost, session+"/turns", `{"turns":[
+		{"role":"assistant","content":null,"refusal":"I cannot help.","audio":null},{"role":"assistant","content":null,"audio":{"id":"a"}},
+		{"role":"tool","content":{"temp":21e999}},{"role":"system","content":[{"text":"Be brief."}]},
+		{"role":"assistant","content":" ","function_call":{"name":"f","arguments":"{}"}},{"role":"user","function_call":{"name":"f"}},
+		{"role":"user","content":[{"type":"text","text":"See."},{"type":"image_url","text":"`+strings.Repeat("é", 2450)+`"}]}]}`, "Idempotency-Key: k")
+	a.expect(t, 207, map[string]any{
+		"results.0.status": "accepted", "results.1.status": "left_out", "results.1.problem.field": "turns[1].text",
+		"results.2.status": "not_remembered", "results.3.status": "not_remembered",
+		"results.4.reason": "calls and results of tools are not remembered", "results.5.status": "left_out", "results.6.status": "accepted",
+	})
+	e := events(t, g.out.msgs)
+	if len(e) != 2 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Text != "See." || e[1].Turn.Caption != strings.Repeat("é", 2048) {
+		t.Errorf("published %+v", e)
+	}
+	g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"system","content":"x"},{"role":"user","text":" "}]}`, "Idempotency-Key: none").
+		expect(t, 400, map[string]any{"code": "invalid", "errors.0.field": "turns[1].text", "errors.1": nil})
+	if len(g.out.msgs) != 2 {
+		t.Errorf("published %d events", len(g.out.msgs))
 	}
 }
 

@@ -4,6 +4,6 @@
 `Session`. Each needs its framework: install the extra `langgraph` or `openai-agents`.
 """
 
-from ._gateway import LeftOut, MnemeError, TurnsLeftOutWarning
+from ._gateway import LeftOut, MnemeError, TurnsLeftOutWarning, TurnsShortenedWarning
 
-__all__ = ["LeftOut", "MnemeError", "TurnsLeftOutWarning"]
+__all__ = ["LeftOut", "MnemeError", "TurnsLeftOutWarning", "TurnsShortenedWarning"]

@@ -15,10 +15,10 @@ import tenacity
 
 _T = TypeVar("_T")
 
-# What the API takes at once, and of one text. See the limits in /openapi.json.
+# Limits of a request, and of a turn's text that the gateway stores whole. It accepts longer texts, and leaves out their middle.
 MAX_BODY_BYTES = 3 << 20
 MAX_TURNS = 200
-MAX_TEXT_BYTES = 512 << 10
+MAX_TEXT_BYTES = 32 << 10
 
 # A call that the gateway cannot serve now is made up to so often, if it is to wait no longer than that before each, in seconds.
 _ATTEMPTS = 4
@@ -71,6 +71,14 @@ class TurnsLeftOutWarning(UserWarning):
         self.turns = list(turns)
 
 
+class TurnsShortenedWarning(UserWarning):
+    """Mneme left out the middle of the texts of some accepted turns. `turns` maps the turns' ids to the bytes left out."""
+
+    def __init__(self, turns: Mapping[str, int]) -> None:
+        super().__init__("Mneme shortened " + "; ".join(f"turn {turn} by {size} bytes" for turn, size in turns.items()))
+        self.turns = dict(turns)
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of the API. Its path begins behind `/v1/tenants/self`."""
@@ -106,7 +114,7 @@ def chunks(entries: Iterable[_T], sizes: Iterable[int], most: int) -> Iterator[l
 
 
 def parts_of(text: str) -> list[str]:
-    """A text in parts that a turn can hold, cut between words where there are any."""
+    """Splits a text into parts that the gateway stores whole, between words if there are any."""
     out: list[str] = []
     rest = text.strip()
     while len(rest.encode()) > MAX_TEXT_BYTES:
@@ -149,14 +157,20 @@ def problem_of(response: httpx.Response) -> MnemeError:
 
 
 def answer_of(response: httpx.Response) -> Any:
-    """What an answer holds. It warns of turns that were left out: the others are in, so that a call that is repeated says them twice."""
+    """Returns the body of an answer. It warns of turns that the gateway left out or shortened.
+
+    It raises no error for them: a repeated call would add the other turns twice.
+    """
     if not response.is_success:
         raise problem_of(response)
     answer: Any = response.json() if response.content else None
     if response.status_code == httpx.codes.MULTI_STATUS:
         left_out = [LeftOut(result["turn_id"], **result["problem"]) for result in answer["results"] if "problem" in result]
-        if left_out:  # else the gateway only shortened long texts
+        if left_out:
             warnings.warn(TurnsLeftOutWarning(left_out), stacklevel=2)
+        shortened = {result["turn_id"]: result["shortened_by"] for result in answer["results"] if "shortened_by" in result}
+        if shortened:
+            warnings.warn(TurnsShortenedWarning(shortened), stacklevel=2)
     return answer
 
 
