@@ -33,7 +33,7 @@ type NotedTurn struct {
 	ID string `json:"id"`
 	// Who is "user", "assistant" or a person's name.
 	Who string `json:"who"`
-	// Date is the day of the turn where it is another one than the talk's.
+	// Date is the day of the turn. It is empty for the day of the talk.
 	Date    string      `json:"date,omitempty"`
 	Text    string      `json:"text"`
 	Entries []NotedLine `json:"entries"`

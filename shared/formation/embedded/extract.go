@@ -206,7 +206,7 @@ func (f *Former) complete(q quotation, behind before) quotation {
 	return q
 }
 
-// fewer joins neighbours until there are at most n: those of the same tier first, and the shortest first.
+// fewer joins neighbours until there are at most n: neighbours of the same tier first, and the shortest first.
 func fewer(quotes []quotation, n int) []quotation {
 	const otherTier = 1 << 20 // more words than a turn has
 	for len(quotes) > n {
