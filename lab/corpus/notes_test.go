@@ -40,11 +40,13 @@ func TestNotedTalksHaveTurnsWithAndWithoutNotes(t *testing.T) {
 }
 
 func TestReadNotedTalksRefusesWhatIsNone(t *testing.T) {
+	const before = `{"lang":"en","turns":[{"id":"1","who":"user","text":"a"},{"id":"2","who":"user","text":"I ski",` +
+		`"entries":[{"id":"2a","memory":"m",`
 	for name, line := range map[string]string{
 		"no turns":     `{"lang":"en","turns":[]}`,
-		"another span": `{"lang":"en","turns":[{"id":"1","who":"user","text":"a"},{"id":"2","who":"user","text":"I ski","entries":[{"id":"2a","memory":"m","kind":"fact","spans":["I swim"]}]}]}`,
-		"another kind": `{"lang":"en","turns":[{"id":"1","who":"user","text":"a"},{"id":"2","who":"user","text":"I ski","entries":[{"id":"2a","memory":"m","kind":"rule","spans":["I ski"]}]}]}`,
-		"ends nothing": `{"lang":"en","turns":[{"id":"1","who":"user","text":"a"},{"id":"2","who":"user","text":"I ski","entries":[{"id":"2a","memory":"m","kind":"fact","spans":["I ski"],"ends":["1a"]}]}]}`,
+		"another span": before + `"spans":["I swim"],"kind":"fact"}]}]}`,
+		"another kind": before + `"spans":["I ski"],"kind":"rule"}]}]}`,
+		"ends nothing": before + `"spans":["I ski"],"kind":"fact","ends":["1a"]}]}]}`,
 	} {
 		if _, err := corpus.ReadNotedTalks("b", []byte(line)); !errors.Is(err, corpus.ErrNote) {
 			t.Errorf("%s: got %v", name, err)

@@ -246,7 +246,8 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Tier: c.Tier, Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic,
+		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Tier: c.Tier, Kind: c.Kind, Content: content,
+		Speaker: c.Speaker, Topic: c.Topic,
 		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources),
 		Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),
