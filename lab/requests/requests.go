@@ -43,7 +43,7 @@ type Limits struct {
 
 // DefaultLimits returns the services' default limits.
 func DefaultLimits() Limits {
-	return Limits{Candidates: 20, Memories: 5, WordBudget: 400, Floor: 0.2, OwnPlaces: 2}
+	return Limits{Candidates: features.RelevanceDepth, Memories: 20, WordBudget: 400, Floor: 0.2, OwnPlaces: 2}
 }
 
 // Asked is a request with its profile.

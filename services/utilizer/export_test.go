@@ -4,10 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
 )
 
@@ -70,3 +73,50 @@ func (s *IndexCache) Held() (account, sum, entries int) {
 
 // Dialogue returns the dialogue text of turns for a memory.
 func Dialogue(turns []memory.Turn) string { return dialogue(turns) }
+
+// Shown returns the ids of the memories shown for a question about the present. The candidates with the places
+// ranked and own have places already.
+func Shown(core, candidates []memory.Memory, ranked, own []int, memories int, explored string) []string {
+	f := found{coreMemories: core}
+	for _, m := range candidates {
+		f.candidates = append(f.candidates, candidate{Memory: m})
+	}
+	places := withNewer(f, ranked, append(slices.Clone(ranked), own...), Request{Memories: memories}, explored)
+	out := make([]string, len(places))
+	for k, i := range places {
+		out[k] = f.candidates[i].Memory.ID
+	}
+	return out
+}
+
+// Limits returns the numbers of candidates and memories of a request.
+func Limits(req *mnemev1.RecallRequest) (candidates, memories int, err error) {
+	q, err := requestFrom(req)
+	return q.Candidates, q.Memories, err
+}
+
+// Chosen returns the ids of the first n candidates with their newer memories.
+func Chosen(all []memory.Memory, n int) []string {
+	var candidates []candidate
+	for _, m := range all {
+		candidates = append(candidates, candidate{Memory: m})
+	}
+	var out []string
+	for _, c := range chosen(candidates, n, nil) {
+		out = append(out, c.Memory.ID)
+	}
+	return out
+}
+
+// WithinHorizon returns the ids of the candidates in the time of a query, each given with its siblings.
+func WithinHorizon(h query.Horizon, groups [][]memory.Memory) []string {
+	var all []candidate
+	for _, g := range groups {
+		all = append(all, candidate{Memory: g[0], Siblings: g[1:]})
+	}
+	var out []string
+	for _, c := range within(h, all) {
+		out = append(out, c.Memory.ID)
+	}
+	return out
+}

@@ -140,13 +140,15 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		return Result{}, err
 	}
 	out.Searched, out.Window = found.from == nil, found.turns
-	places := r.order(ctx, q, found, &out)
+	ranked := r.order(ctx, q, found, &out)
+	places := ranked
 	if found.hardlyNeeded != nil {
 		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
 	}
 	if !q.Unranked {
-		places = recall.InOrder(q.asked.Horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
+		places = withNewer(found, ranked, places, q, out.Explored)
 	}
+	out.Floored = withoutShown(out.Floored, found, places)
 	if q.asked.Horizon.Intent != intent.Past {
 		if err := r.dropOutdated(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)
@@ -155,7 +157,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	holdBack(&found, places)
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)),
+		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)), Explored: out.Explored,
 		Window: matching(q.Filter, withoutMessages(found.turns, q.Messages)),
 		Core:   found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request, Owner: found.owner,

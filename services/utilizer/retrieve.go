@@ -257,19 +257,46 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	if h.Intent == intent.Past {
 		depth *= 2 // to replace memories outside the horizon
 	}
+	if f.from != nil && h.Intent != intent.Past {
+		for _, m := range f.from.coreMemories {
+			asked.Standing = append(asked.Standing, m.ID)
+		}
+	}
 	all := x.Candidates(asked, q.chooser, depth)
 	if asked.Past {
 		all = within(h, all)
 	}
 	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
 	f.request = f.from != nil && x.IsRequest(q.asked) // a search result does not show other speakers
-	f.candidates = all[:min(len(all), q.Candidates)]
+	if f.candidates = all[:min(len(all), q.Candidates)]; h.Intent != intent.Past {
+		f.candidates = chosen(all, len(f.candidates), asked.Standing)
+	}
 	if f.request && h.Intent != intent.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }
 
-// within keeps the candidates in the time of the query.
+// chosen returns the first n candidates, and the newer memories that link to one of them, to a standing memory, or to
+// another newer memory.
+func chosen(all []candidate, n int, standing []string) []candidate {
+	out, older := slices.Clone(all[:n]), slices.Clone(standing)
+	for _, c := range out {
+		older = append(older, c.Memory.ID)
+	}
+	rest := slices.Clone(all[n:])
+	for k := 0; k < len(older); k++ {
+		rest = slices.DeleteFunc(rest, func(c candidate) bool {
+			if len(out) == maxCandidates || !slices.Contains(c.Memory.Links, older[k]) {
+				return false
+			}
+			out, older = append(out, c), append(older, c.Memory.ID)
+			return true
+		})
+	}
+	return out
+}
+
+// within keeps the candidates in the time of the query. Each memory is the first of one candidate at most.
 func within(h query.Horizon, all []candidate) []candidate {
 	var hits []bank.Scored
 	for _, c := range all {
@@ -282,12 +309,14 @@ func within(h query.Horizon, all []candidate) []candidate {
 		keep[s.Memory.ID] = true
 	}
 	var out []candidate
+	shown := map[string]bool{}
 	for _, c := range all {
 		members := append([]memory.Memory{c.Memory}, c.Siblings...)
-		members = slices.DeleteFunc(members, func(m memory.Memory) bool { return !keep[m.ID] })
+		members = slices.DeleteFunc(members, func(m memory.Memory) bool { return !keep[m.ID] || shown[m.ID] })
 		if len(members) == 0 {
 			continue
 		}
+		shown[members[0].ID] = true
 		c.Memory, c.Siblings, c.Turns = members[0], members[1:], recall.TurnsWithin(h, c.Turns)
 		out = append(out, c)
 	}

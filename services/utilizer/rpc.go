@@ -18,16 +18,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Defaults and limits of a recall request; part of the contract in proto/.
 const (
-	defaultCandidates, maxCandidates = 20, 200
-	defaultMemories, maxMemories     = 5, 100
-	defaultWordBudget                = 400
-	minWordBudget, maxWordBudget     = 20, 10_000
-	feedbackTimeout                  = 2 * time.Second
+	// defaultCandidates leaves some memories to explore, and all candidates have a relevance.
+	defaultCandidates, maxCandidates = features.RelevanceDepth, 200
+	// defaultMemories is an upper bound: the word budget decides.
+	defaultMemories, maxMemories = 20, 100
+	defaultWordBudget            = 400
+	minWordBudget, maxWordBudget = 20, 10_000
+	feedbackTimeout              = 2 * time.Second
 )
 
 // server is the UtilizerService.
@@ -186,7 +189,8 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	if q.Filter, err = contract.FilterFrom(req.GetFilter()); err != nil {
 		return q, err
 	}
-	if q.Candidates, err = number("candidates", req.GetCandidates(), defaultCandidates, 1, maxCandidates); err != nil {
+	usual := max(defaultCandidates, min(int(req.GetMemories()), maxMemories))
+	if q.Candidates, err = number("candidates", req.GetCandidates(), usual, 1, maxCandidates); err != nil {
 		return q, err
 	}
 	most := min(maxMemories, q.Candidates)

@@ -215,7 +215,10 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		{"a query that is too long", recalls, "query", set("Query", long(memory.MaxQueryBytes))},
 		{"too many candidates", recalls, "candidates", set("Candidates", 201)},
 		{"too many memories", recalls, "memories", set("Memories", 101)},
-		{"more memories than candidates", recalls, "memories", set("Memories", 21)},
+		{"more memories than candidates", recalls, "memories", func(m proto.Message) {
+			set("Candidates", 20)(m)
+			set("Memories", 21)(m)
+		}},
 		{"a budget of a few words", recalls, "word_budget", set("WordBudget", 19)},
 		{"a budget without end", recalls, "word_budget", set("WordBudget", 10_001)},
 		{"nothing to recall", []string{"Answer"}, "recall", func(m proto.Message) { m.(*mnemev1.AnswerRequest).Recall = nil }},

@@ -3,20 +3,21 @@ package utilizer
 import (
 	"slices"
 
-	"github.com/mneme-memory/mneme/shared/formation/constraint"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
-// stands is the probability from which a statement counts as a preference: a later request is at least as likely to
+// stands is the probability from which a preference has a separate place: a later request is at least as likely to
 // depend on it as not.
 const stands = 0.5
 
 // withStores adds the best constraints and preferences without a place, each in separate places. Their order comes
 // from the weights that selected the candidates. A constraint of a request seldom has the request's words, and
-// memories with those words should not displace it. SaliMory's utilizer reads each store separately. Working memory
-// has a share of the profile's words.
+// memories with those words should not displace it. Other memories and talk have no such place. SaliMory's utilizer
+// reads each store separately. Working memory has a share of the profile's words.
 func withStores(f found, places []int, own int) []int {
 	room := min(own, len(places)*2/5)
 	constraints, preferences := room, room
+	stores := map[string]*int{embedded.SectionConstraints: &constraints, embedded.SectionPreferences: &preferences}
 	for i, c := range f.candidates {
 		if constraints+preferences == 0 {
 			break
@@ -24,17 +25,12 @@ func withStores(f found, places []int, own int) []int {
 		if slices.Contains(places, i) {
 			continue
 		}
-		store := &preferences
-		switch {
-		case constraint.Binds(c.Memory.Content):
-			store = &constraints
-		case c.Stands() < stands:
+		store := stores[embedded.SectionOf(c.Memory, f.owner)]
+		if store == nil || store == &preferences && c.Stands() < stands || *store == 0 {
 			continue
 		}
-		if *store > 0 {
-			*store--
-			places = append(places, i)
-		}
+		*store--
+		places = append(places, i)
 	}
 	return places
 }
@@ -51,4 +47,11 @@ func aboveFloor(f found, places []int, out *Result) []int {
 		out.Floored = append(out.Floored, f.candidates[i].Memory.ID)
 	}
 	return kept
+}
+
+// withoutShown removes the ids of memories with a place: a newer memory returns beside an older one.
+func withoutShown(floored []string, f found, places []int) []string {
+	return slices.DeleteFunc(floored, func(id string) bool {
+		return slices.ContainsFunc(places, func(i int) bool { return f.candidates[i].Memory.ID == id })
+	})
 }

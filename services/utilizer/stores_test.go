@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
@@ -115,6 +117,114 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 	friends.Floor = 0.15
 	if got := evidence(t, friends, q); len(got) != len(said) {
 		t.Errorf("between friends shows %q, want all", got)
+	}
+}
+
+// edit replaces the bank by one with changed memories.
+func edit(t *testing.T, r *utilizer.Recaller, change func(*memory.Memory)) {
+	t.Helper()
+	page, err := r.Bank.List(t.Context(), ana, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, err := r.Bank.ListTurns(t.Context(), ana, bank.PageOptions{Limit: bank.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Memories {
+		change(&page.Memories[i])
+	}
+	r.Bank = bankinmem.New(builtin.Dimension)
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: page.Memories, Turns: turns.Turns}); err != nil {
+		t.Fatal(err)
+	}
+	r.Indexes = newIndexCache(t, r.Bank, roomy)
+}
+
+// An entry that is no constraint and no preference gets no separate place. Neither does talk.
+func TestNothingElseHasAPlaceOfItsOwn(t *testing.T) {
+	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.", "I'm not a fan of beaches, I prefer mountains.")
+	for name, c := range map[string]struct {
+		kind memory.Kind
+		tier memory.Tier
+		want int
+	}{
+		"a preference": {memory.KindPreference, memory.TierMemory, 2}, "a fact": {memory.KindFact, memory.TierMemory, 1},
+		"talk": {memory.KindPreference, memory.TierTalk, 0},
+	} {
+		r := told(t, memory.RoleAssistant, "Assistant", said...)
+		edit(t, r, func(m *memory.Memory) {
+			if strings.Contains(m.Content, "allergic") || strings.Contains(m.Content, "prefer") {
+				m.Kind, m.Tier = c.kind, c.tier
+			}
+		})
+		q := asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples.")
+		q.Memories = 3
+		if got := evidence(t, r, q); len(got) != q.Memories+c.want {
+			t.Errorf("%s: shows %q, want the best three and %d more", name, got, c.want)
+		}
+	}
+}
+
+// The word budget decides how many memories a profile shows. A caller's number is an upper bound.
+func TestTheProfileFillsItsBudget(t *testing.T) {
+	var said []string
+	for i := range 28 {
+		said = append(said, fmt.Sprintf("I keep box %d with old maps in the cellar.", i))
+	}
+	f := newFixture(t)
+	r := told(t, memory.RoleUser, "Bruno", said...)
+	f.Bank, f.Indexes, f.Ranker = r.Bank, r.Indexes, r.Ranker
+	for _, c := range []struct{ memories, words, least, most int }{{0, 0, 20, 20}, {5, 0, 5, 5}, {10, 0, 10, 10}, {0, 60, 3, 6}} {
+		got, err := f.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{
+			UserId: "ana", Query: "Which maps does Ana keep in the cellar?",
+			Memories: uint32(c.memories), WordBudget: uint32(c.words), //nolint:gosec // small
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(got.Msg.GetCited()); n < c.least || n > c.most {
+			t.Errorf("%d memories and %d words: shows %d, want %d to %d", c.memories, c.words, n, c.least, c.most)
+		}
+	}
+}
+
+// The number of candidates has room for exploration and for all memories, unless the caller sets it.
+func TestTheDefaultNumberOfCandidates(t *testing.T) {
+	for _, c := range []struct {
+		candidates, memories         uint32
+		wantCandidates, wantMemories int
+	}{{0, 0, 30, 20}, {0, 20, 30, 20}, {0, 5, 30, 5}, {0, 60, 60, 60}, {20, 0, 20, 20}, {10, 0, 10, 10}} {
+		candidates, memories, err := utilizer.Limits(&mnemev1.RecallRequest{
+			UserId: "ana", Query: "Hello?", Memories: c.memories, Candidates: c.candidates,
+		})
+		if err != nil || candidates != c.wantCandidates || memories != c.wantMemories {
+			t.Errorf("%+v: got %d candidates, %d memories, %v", c, candidates, memories, err)
+		}
+	}
+}
+
+// A memory that answers has a likelihood of more than half, and an unrelated one has less.
+func TestTheLikelihoodOfAnUnrelatedMemoryIsLow(t *testing.T) {
+	said := []string{
+		"I am allergic to peanuts and shellfish.", "The printer in the office is jammed again.", "My sister Clara lives in Ghent.",
+		"I bought a red canoe for the lake.", "We repainted the kitchen in March.", "I play chess on Thursdays.",
+	}
+	r := told(t, memory.RoleUser, "Bruno", said...)
+	for query, want := range map[string]string{
+		"What is Ana allergic to?": "allergic", "Where does Clara, the sister of Ana, live?": "Clara", "What did Ana buy for the lake?": "canoe",
+	} {
+		q := asks(query)
+		q.Memories = 20
+		got, err := r.Recall(t.Context(), acme, q)
+		if err != nil || len(got.Ranked) != len(said) {
+			t.Fatalf("%s: got %d memories, %v", query, len(got.Ranked), err)
+		}
+		for _, s := range got.Ranked {
+			if l := ranking.Likelihood(s.Score); l > 0.5 != strings.Contains(s.Memory.Content, want) {
+				t.Errorf("%s: %q has the score %.2f and the likelihood %.2f", query, s.Memory.Content, s.Score, l)
+			}
+		}
 	}
 }
 

@@ -224,7 +224,7 @@ func TestWhyNamesTheStageOfAText(t *testing.T) {
 		"answered":         {"Ana drives a red van", mnemev1.Stage_STAGE_ANSWERED, "van"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectText: c.text})
+			got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive: the red van?"), ExpectText: c.text})
 			if err != nil || len(got.GetFindings()) != 1 || got.GetFindings()[0].GetStage() != c.want || got.GetFindings()[0].GetTurnId() != c.turn {
 				t.Errorf("got %v, %v, want %v in %q", got.GetFindings(), err, c.want, c.turn)
 			}

@@ -29,6 +29,11 @@ func Quotation(speaker, when, said string) string {
 	return Name(speaker) + " (" + when + `): "` + Escaped(said) + `"`
 }
 
+// Said returns the words of a speaker on a day: `Ines said on 2025-08-01: "the bus was late"`.
+func Said(speaker, day, words string) string {
+	return Name(speaker) + " said on " + day + `: "` + Escaped(words) + `"`
+}
+
 // Raw is raw words, as they stand behind a statement or for a turn: “I moved to Lisbon”.
 func Raw(said string) string { return "“" + Escaped(said) + "”" }
 

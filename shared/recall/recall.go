@@ -16,10 +16,12 @@ type Evidence struct {
 	Query query.Query
 	// Filter is the filter of the query's memories. Every memory here matches it, or stands behind a match.
 	Filter memory.Filter
-	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better
-	// one come directly after it. Each may carry the dialogue that it was made from in Value, as lines "speaker:
+	// Memories are the reranked memories, best first, linked ones InOrder. Newer memories without a rank come last.
+	// Those made from the same turns as a better one come directly after it. Each may carry the dialogue that it was made from in Value, as lines "speaker:
 	// text". Memories that no longer hold are among them only where the question is about the past.
 	Memories []memory.Memory
+	// Explored is the id of a memory that is shown to learn from its citation. It is empty without exploration.
+	Explored string
 	// Support is the log odds that the found memories answer this query, and not the same query about another
 	// person. It is less than 0 if that is less likely than not. It is 0 if it is not known.
 	Support float64
@@ -60,7 +62,7 @@ type Standing struct {
 
 // Section is a part of a profile.
 type Section struct {
-	// Name is core, constraints, preferences, recent or timeline.
+	// Name is core, constraints, preferences, facts, recent, timeline or talk.
 	Name string
 	// Lines end with their citations: [1] is the first memory of Profile.Cited. Lines of recent turns have no
 	// citation if they rest on no memory. Lines of a core block from a strategy have none either. Nothing else in a

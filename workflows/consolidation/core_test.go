@@ -111,6 +111,18 @@ func TestWhatIsReleasedEntersTheCoreBlock(t *testing.T) {
 	s.wantLines(t, 1, "I'm allergic to peanuts.")
 }
 
+func TestTalkEntersNoCoreBlock(t *testing.T) {
+	s := newShop(t)
+	decided := s.decide(t.Context(), t, batchOf(1, "I'm allergic to peanuts."), start)
+	decided.Decided.Write.Put[0].Tier = memory.TierTalk
+	if err := s.Apply(t.Context(), decided); err != nil {
+		t.Fatal(err)
+	}
+	s.wantLines(t, 0)
+	s.consolidate(t, batchOf(2, "I use a wheelchair."), start.Add(time.Hour))
+	s.wantLines(t, 1, "I use a wheelchair.")
+}
+
 // Statements of an assistant are no constraints. A block that its strategy writes stays unchanged.
 func TestTheCoreBlockIsOfTheUsersWords(t *testing.T) {
 	s := newShop(t)

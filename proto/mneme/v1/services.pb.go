@@ -281,11 +281,12 @@ type RecallRequest struct {
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The query; 1 to 4,096 bytes.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
-	// Candidates fetched from the bank, 1 to 200; 0 means 20.
+	// Candidates fetched from the bank, 1 to 200; 0 means 30, or `memories` if it is larger.
 	Candidates uint32 `protobuf:"varint,3,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. A user's request to an assistant
-	// also shows up to two constraints and two preferences after them, from five memories on (fewer before). It omits
-	// every memory that it hardly needs.
+	// Most memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 20. The word budget may show
+	// fewer. A user's request to an assistant also shows up to two constraints and two preferences after them, from
+	// five memories on (fewer before). It omits every memory that it hardly needs. Up to two newer memories that may
+	// correct a line of the core block come in addition.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
 	// Word budget of the profile, 20 to 10,000; 0 means 400.
 	WordBudget uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
@@ -530,7 +531,7 @@ func (x *CitedMemory) GetExplored() bool {
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name: core, constraints, preferences, recent or timeline.
+	// Its name: core, constraints, preferences, facts, recent, timeline or talk.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Its lines, with citations. Lines from recent turns, or from a core block that the strategy writes, have no
 	// citations.
@@ -756,7 +757,7 @@ type AnswerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answer, with citations [i]. It has no citations where no memory helps.
 	Answer string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
-	// Whether the answer reports no knowledge in memory.
+	// Whether no memory answers. The answer then says so, or quotes a recent turn without a citation.
 	Abstained bool `protobuf:"varint,2,opt,name=abstained,proto3" json:"abstained,omitempty"`
 	// The identifiers of the memories that the answer cites.
 	CitedIds []string `protobuf:"bytes,3,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`

@@ -18,8 +18,7 @@ import (
 
 // Limits and defaults of recalls, from the contract in proto/. The default size of a search is an exception.
 const (
-	defaultCandidates                = 20
-	defaultMemories, maxMemories     = 5, 100
+	defaultMemories, maxMemories     = 20, 100
 	defaultFound                     = 10
 	defaultWords, minWords, maxWords = 400, 20, 10_000
 )
@@ -71,7 +70,6 @@ func (in recallInput) request(user string) *mnemev1.RecallRequest {
 	out := &mnemev1.RecallRequest{UserId: user, Query: in.Query}
 	if in.Memories != nil {
 		out.Memories = uint32(*in.Memories) //nolint:gosec // checked
-		out.Candidates = max(defaultCandidates, out.Memories)
 	}
 	if in.WordBudget != nil {
 		out.WordBudget = uint32(*in.WordBudget) //nolint:gosec // checked
@@ -135,7 +133,7 @@ type recallOutput struct {
 
 type answerOutput struct {
 	Answer    string      `json:"answer" jsonschema:"[1] cites the memory of that index"`
-	Abstained bool        `json:"abstained" jsonschema:"whether the answer is that memory does not tell"`
+	Abstained bool        `json:"abstained" jsonschema:"whether no memory answers; the answer then says so, or quotes a recent turn without a citation"`
 	CitedIDs  []string    `json:"cited_ids" jsonschema:"the memories that the answer cites"`
 	Shown     []citedView `json:"shown" jsonschema:"the memories that it was made from"`
 	RecallID  string      `json:"recall_id"`
@@ -147,7 +145,7 @@ func whenAsked() property {
 }
 
 func howMany() property {
-	return number("memories", "Number of memories.", 1, maxMemories, defaultMemories)
+	return number("memories", "Maximum number of memories. The word budget may show fewer, and the core block up to two newer memories for each line.", 1, maxMemories, defaultMemories)
 }
 
 func runningConversation() property {
@@ -169,8 +167,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
-		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, recent turns, a " +
-			"timeline) that cites its memories. Prefer it to search_memories before answering the user.",
+		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, facts, recent turns, " +
+			"a timeline, talk) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
 			number("word_budget", "Maximum number of words in the profile.", minWords, maxWords, defaultWords), whenAsked(),
@@ -178,7 +176,7 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,
-		does: "Answers a question from a user's memories, with citations, or says that no memory answers it. Mneme learns from the citations " +
+		does: "Answers a question from a user's memories, with citations, or says that no memory answers it, or quotes a recent turn. Mneme learns from the citations " +
 			"which memories to show. The call changes no memory.",
 		costs: "a recall, and one call of a language model if the tenant has that policy, which may take seconds.",
 		input: object(query(), userID(), howMany(), whenAsked(), runningConversation(), filterProperty()),

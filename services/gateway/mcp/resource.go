@@ -30,7 +30,7 @@ func (s *server) kinds() []kind {
 	return []kind{
 		{
 			suffix: "/profile", name: "profile", title: "Profile of a user", read: s.profile,
-			description: "The user's profile: core block, constraints, preferences, recent turns. Cost: a recall.",
+			description: "The user's profile: core block, constraints, preferences, facts, recent turns. Cost: a recall.",
 		},
 		{
 			suffix: "/core", name: "core", title: "Core block of a user", read: s.core,

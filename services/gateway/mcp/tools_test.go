@@ -178,7 +178,7 @@ func TestSearchesAreOrderedByScore(t *testing.T) {
 		t.Errorf("found %+v", out)
 	}
 	req := last[mnemev1.RecallRequest](t, g.behind)
-	if req.GetMemories() != 10 || req.GetCandidates() != 20 || req.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2026-02-01T23:59:59" {
+	if req.GetMemories() != 10 || req.GetCandidates() != 0 || req.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2026-02-01T23:59:59" {
 		t.Errorf("asked %v", req)
 	}
 	out = structure[found](t, call(t, s, "search_memories", object{"user_id": "ines", "query": "drinks", "limit": 1}))
@@ -186,7 +186,7 @@ func TestSearchesAreOrderedByScore(t *testing.T) {
 		t.Errorf("found %+v, want 1", out)
 	}
 	call(t, s, "search_memories", object{"user_id": "ines", "query": "drinks", "limit": 100})
-	if req := last[mnemev1.RecallRequest](t, g.behind); req.GetMemories() != 100 || req.GetCandidates() != 100 {
+	if req := last[mnemev1.RecallRequest](t, g.behind); req.GetMemories() != 100 || req.GetCandidates() != 0 {
 		t.Errorf("asked %v", req)
 	}
 }
@@ -205,7 +205,7 @@ func TestRecallsAskForWhatTheyAreTold(t *testing.T) {
 	}
 	res := call(t, s, "recall", with(object{"word_budget": 50}))
 	req := last[mnemev1.RecallRequest](t, g.behind)
-	if req.GetMemories() != 3 || req.GetCandidates() != 20 || req.GetWordBudget() != 50 || req.GetMessages()[0].GetRole() != "tool" ||
+	if req.GetMemories() != 3 || req.GetCandidates() != 0 || req.GetWordBudget() != 50 || req.GetMessages()[0].GetRole() != "tool" ||
 		req.GetAsOf().AsTime().Hour() != 9 {
 		t.Errorf("asked %v", req)
 	}

@@ -387,14 +387,11 @@ func (m *mneme) Recall(_ context.Context, r *connect.Request[mnemev1.RecallReque
 
 // overlap is a score like the reranker's: it has no bounds.
 func overlap(words []string, k *mnemev1.Memory) float64 {
-	out := -2.0
+	out := 3.5
 	for _, w := range k.GetKeywords() {
 		if slices.Contains(words, strings.Trim(w, ".?!")) {
-			out += 2
+			out += 2.5
 		}
-	}
-	if out == 0 { // which would say that it has no score
-		return 0.5
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/store/mem0state"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
 )
@@ -158,13 +158,14 @@ func (a *api) recordRecall(ctx context.Context, scope memory.Scope, token rediss
 }
 
 // scoresOf returns scores from 0 to 1, as mem0's clients expect, in the order of a recall's scores. Scores of the
-// reranker are sums without bounds, near to the logarithm of odds. Scores of a search are within bounds already. A
-// memory that the recall shows outside the ranking has no score. It gets the lowest score of the others.
+// reranker are sums without bounds. They become the approximate chance that the memory belongs to the query. Scores of
+// a search are within bounds already. A memory that the recall shows outside the ranking has no score. It gets the
+// lowest score of the others.
 func scoresOf(cited []*mnemev1.CitedMemory, ranked bool) []float64 {
 	out, least := make([]float64, len(cited)), 1.0
 	for i, c := range cited {
 		if out[i] = min(max(c.GetScore(), 0), 1); ranked && c.GetScore() != 0 {
-			out[i] = 1 / (1 + math.Exp(-c.GetScore()))
+			out[i] = ranking.Likelihood(c.GetScore())
 		}
 		if c.GetScore() != 0 {
 			least = min(least, out[i])

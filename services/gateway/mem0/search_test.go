@@ -226,7 +226,7 @@ func TestSearchOptions(t *testing.T) {
 		want string // the message
 	}{
 		{"one", object{"top_k": 1}, "I like green tea."},
-		{"above a threshold", object{"threshold": 0.8}, "I like green tea."},
+		{"above a threshold", object{"threshold": 0.9}, "I like green tea."},
 		{"above all", object{"threshold": 1}, ""},
 		{"of a category", object{"categories": []string{"life"}}, "I like green tea. | I live in Porto."},
 		{"of none", object{"categories": []string{"work"}}, ""},

@@ -11,14 +11,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// defaultCandidates is the default number of candidates of a recall.
-const defaultCandidates = 20
-
 // RecallQuery is a query to a user's memory.
 type RecallQuery struct {
 	Query      query        `json:"query"`
-	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Number of candidates of the search. Default: 20, or the value of memories if it is larger."`
-	Memories   count        `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Number of shown memories, at most the number of candidates. Default: 5."`
+	Candidates count        `json:"candidates,omitempty" minimum:"1" maximum:"200" doc:"Number of candidates of the search. Default: 30, or the value of memories if it is larger."`
+	Memories   count        `json:"memories,omitempty" minimum:"1" maximum:"100" doc:"Maximum number of shown memories, at most the number of candidates. The word budget may show fewer. Up to two newer memories that may correct a line of the core block come in addition. Default: 20."`
 	WordBudget count        `json:"word_budget,omitempty" minimum:"20" maximum:"10000" doc:"Maximum number of words in the profile. Default: 400."`
 	AsOf       *time.Time   `json:"as_of,omitempty" doc:"The time of the question. The recall returns memories that were valid at this time. Default: now, unless the query refers to the past."`
 	InOrder    bool         `json:"retrieval_order,omitempty" doc:"Keeps the memories in order of retrieval, without the reranker."`
@@ -41,9 +38,6 @@ func (in *RecallQuery) request(user userID) (*mnemev1.RecallRequest, error) {
 		UserId: string(user), Query: string(in.Query), Candidates: uint32(in.Candidates), Memories: uint32(in.Memories),
 		WordBudget: uint32(in.WordBudget),
 		AsOf:       stampOf(in.AsOf), RetrievalOrder: in.InOrder, Filter: filter,
-	}
-	if out.Candidates == 0 {
-		out.Candidates = max(defaultCandidates, out.Memories)
 	}
 	for _, m := range in.Messages {
 		out.Messages = append(out.Messages, &mnemev1.Message{Role: m.Role, Content: string(m.Content)})
@@ -90,7 +84,7 @@ type Recall struct {
 
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
-	Name  string   `json:"name" doc:"core, constraints, preferences, recent or timeline."`
+	Name  string   `json:"name" doc:"core, constraints, preferences, facts, recent, timeline or talk."`
 	Lines []string `json:"lines" nullable:"false"`
 }
 
@@ -118,7 +112,7 @@ func recallOf(r *mnemev1.RecallResponse) Recall {
 // Answer is an answer with citations.
 type Answer struct {
 	Answer    string   `json:"answer" doc:"The answer, with citations [i] of memories, or without any if no memory helps."`
-	Abstained bool     `json:"abstained" doc:"Whether the answer says that no memory answers the question."`
+	Abstained bool     `json:"abstained" doc:"Whether no memory answers the question. The answer then says so, or quotes a recent turn without a citation."`
 	CitedIDs  []string `json:"cited_ids" nullable:"false" doc:"The memories that the answer cites."`
 	Recall    Recall   `json:"recall" doc:"The recall behind the answer."`
 	Cost      *Cost    `json:"cost,omitempty" doc:"The cost of the call; absent in a diagnosis."`

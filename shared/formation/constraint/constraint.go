@@ -123,10 +123,10 @@ type Own func(m memory.Memory, clause string) bool
 // anybody takes every clause for the user's.
 func anybody(memory.Memory, string) bool { return true }
 
-// read returns the binding part of a memory. ok is false where the memory no longer holds, or where no binding part is
-// the user's statement.
+// read returns the binding part of a memory. ok is false for talk, for a memory that no longer holds, and if no binding
+// part is the user's statement.
 func read(m memory.Memory, own Own) (statement, bool) {
-	if m.Status != memory.StatusActive {
+	if m.Status != memory.StatusActive || m.Tier == memory.TierTalk {
 		return statement{}, false
 	}
 	q, score := quote(m.Content, func(clause string) bool { return own(m, clause) })

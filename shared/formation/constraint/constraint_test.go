@@ -155,6 +155,18 @@ func TestABlockThatNothingTouchesStays(t *testing.T) {
 	}
 }
 
+func TestTalkIsNoConstraint(t *testing.T) {
+	m := told("a", "I'm allergic to peanuts.", 1)
+	for tier, want := range map[memory.Tier]bool{memory.TierMemory: true, memory.TierTalk: false} {
+		m.Tier = tier
+		all := []memory.Memory{m}
+		if len(constraint.Candidates(all)) > 0 != want || constraint.Touches(memory.Core{}, all, nil) != want ||
+			len(constraint.Choose(all, users).Lines) > 0 != want {
+			t.Errorf("tier %q constrains, or does not", tier)
+		}
+	}
+}
+
 func TestAnotherPolicysBlockIsChosenAnew(t *testing.T) {
 	if !constraint.Touches(memory.Core{Content: "Ana is a nurse.", Version: 3, PolicyVersion: "membuilder/1"}, nil, nil) {
 		t.Error("the block of another policy stays")

@@ -17,7 +17,8 @@ type scored struct {
 }
 
 // Candidates returns the k units that the weights put first, best first, each as a candidate. Equal scores are
-// settled by id. Weights are in the order of Names; the cosine counts as it does for package ranking.
+// settled by id. Weights are in the order of Names; the cosine counts as it does for package ranking. Behind them come
+// the newer memories that link to one of them, or to one of q.Standing.
 func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	a := x.analyseQuery(q)
 	rows, cosines := x.features(q, a)
@@ -43,6 +44,31 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 		out[i].Features, out[i].Cosine = slices.Clone(rows[o.unit]), float32(cosines[o.unit])
 		if a.several {
 			out[i].Group = uint32(x.units[o.unit].session) + 1 //nolint:gosec // not negative
+		}
+	}
+	return x.withNewer(out, q, rows, cosines)
+}
+
+// withNewer appends the newer memories that link to a candidate or to a standing memory.
+func (x *Index) withNewer(out []Candidate, q Query, rows [][]float32, cosines []float64) []Candidate {
+	if len(x.newer) == 0 {
+		return out
+	}
+	older, known := slices.Clone(q.Standing), map[string]bool{}
+	for _, c := range out {
+		older, known[c.Memory.ID] = append(older, c.Memory.ID), true
+	}
+	for i := 0; i < len(older); i++ {
+		for _, l := range x.newer[older[i]] {
+			u := &x.units[l.unit]
+			m := u.memories[l.member]
+			if known[m.ID] || q.Match != nil && !q.Match(m) {
+				continue
+			}
+			older, known[m.ID] = append(older, m.ID), true
+			out = append(out, Candidate{
+				Memory: m, Turns: u.turns, Features: slices.Clone(rows[l.unit]), Cosine: float32(cosines[l.unit]),
+			})
 		}
 	}
 	return out

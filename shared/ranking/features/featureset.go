@@ -83,6 +83,8 @@ type Query struct {
 	Past bool
 	// Match selects the memories that may be candidates; nil selects all. The others count as context.
 	Match func(memory.Memory) bool
+	// Standing are the ids of memories that are shown in any case.
+	Standing []string
 }
 
 // Stands is the probability, 0 to 1, that later requests must respect the statement.

@@ -27,6 +27,8 @@ type Index struct {
 	sessions                                     int
 	full, statements, dialogue, concept, session *invertedIndex
 	meanings
+	// newer has the current memories that link to a memory, by its id.
+	newer map[string][]link
 	first time.Time
 	span  time.Duration
 	bytes int
@@ -57,6 +59,24 @@ type unit struct {
 	opens    bool
 }
 
+// link is the place of a memory with a link: its unit, and its place in the unit.
+type link struct{ unit, member int }
+
+// findLinks finds the current memories that link to others.
+func (x *Index) findLinks() {
+	x.newer = map[string][]link{}
+	for i, u := range x.units {
+		for k, m := range u.memories {
+			if !u.active {
+				continue
+			}
+			for _, older := range m.Links {
+				x.newer[older] = append(x.newer[older], link{i, k})
+			}
+		}
+	}
+}
+
 // The places of Index.beside.
 const (
 	twoBack = iota
@@ -81,6 +101,7 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	x.gather(memories, byID)
 	x.findSpeakers(turns)
 	x.place()
+	x.findLinks()
 	x.vocabulary = newVocabulary(table, x.findLanguages(), x.speakers)
 	x.analyse()
 	x.bytes = x.measure()

@@ -24,11 +24,11 @@ func (w *writer) addStanding() {
 			u, place = &unit{rank: len(w.units) + i, members: []memory.Memory{s.Memory}}, 0
 		}
 		said := recall.Plain(s.Text)
-		text := dressed(u.members[place], said)
+		text := w.dressed(u.members[place], said)
 		if countWords(text)+1 > left {
 			continue
 		}
-		l := w.addLine(u, place, text)
+		l := w.place(u, place, text)
 		if l == nil {
 			continue
 		}

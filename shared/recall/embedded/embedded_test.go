@@ -77,9 +77,9 @@ func render(p recall.Profile) string {
 
 func TestProfileHasSections(t *testing.T) {
 	got := render(profile(t, recall.Evidence{Query: asked("What does Ana like?"), Memories: bank(), WordBudget: 200}))
-	want := "constraints: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6]" +
+	want := "preferences: Ana loves green tea. [3]\n" +
+		"facts: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6]" +
 		" / Ben works as a nurse. [7]\n" +
-		"preferences: Ana loves green tea. [3]\n" +
 		"timeline: 2023-07-03: Ana adopted a cat called Bo. [4] / 2024-02-11: Ana ran a marathon in Hamburg. [1]\n"
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -111,7 +111,7 @@ func TestProfileGivesTheBudgetToTheBest(t *testing.T) {
 func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
 	long := mem("a", memory.KindFact, "Ana said: one two three four five six seven eight nine ten.")
 	got := render(profile(t, recall.Evidence{Query: asked("?"), Memories: []memory.Memory{long}, WordBudget: 6}))
-	if got != "constraints: Ana said: one two … [1]\n" {
+	if got != "facts: Ana said: one two … [1]\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
 func TestProfileCutsAJapaneseLine(t *testing.T) {
 	long := mem("a", memory.KindFact, "私はポルトに住んでいて、ピーナッツのアレルギーがあります。")
 	got := render(profile(t, recall.Evidence{Query: asked("?"), Memories: []memory.Memory{long}, WordBudget: 6}))
-	if got != "constraints: 私はポルトに住ん … [1]\n" {
+	if got != "facts: 私はポルトに住ん … [1]\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))
 		}
 		a, err := generator.Answer(context.Background(), scope, e, p)
-		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Abstained != (a.Text == recall.Abstention) || len(a.Cited) > 3 {
+		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Text == recall.Abstention && !a.Abstained || len(a.Cited) > 1 {
 			t.Fatalf("answer %+v, %v", a, err)
 		}
 		for _, id := range a.Cited {

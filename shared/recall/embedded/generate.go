@@ -10,15 +10,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
 const (
-	maxStatements = 3
-	// nearBest is the minimum share of the best score for a further statement.
+	// nearBest is the minimum share of the question for a newer linked statement in the place of the best.
 	nearBest = 0.8
+	// talkWeight is the weight of talk beside a memory: words that nobody would write down seldom answer as well.
+	talkWeight = 0.85
 	// support is the required share of the question in a statement, 0 to 1.
 	support = 0.4
 	// supported is the same threshold for found memories with known support.
@@ -26,15 +29,13 @@ const (
 	// margin is the required lead of the subject's best statement over the best of other people, if support is not
 	// known.
 	margin = 0.02
-	// related is the threshold on the best score. Below it, the found memories are about something else, unless a
-	// statement has the support in the question's own words. The value was chosen on questions for another
-	// conversation (docs/recall.md).
-	related = 5.25
 	// rankWeight is how much a place in the ranking costs.
 	rankWeight = 0.06
 	// maxSaidWords is the maximum length of a statement. A longer statement is cut to the part that the question
 	// asks for.
 	maxSaidWords = 40
+	// maxTurnBytes is the length of the part of a recent turn that may answer.
+	maxTurnBytes = 4 << 10
 )
 
 // Generator answers with the statements that match the question best. It is safe for concurrent use.
@@ -50,12 +51,14 @@ func NewGenerator() *Generator {
 	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
-// Answer quotes one to three memories of the profile with their citations. For a question about the present, the
-// newest comes first. Answer prefers the speakers' own words. It quotes passed-on words only if no own words
-// answer, and marks them as passed on. It abstains in three cases. No statement covers enough of the question. The
-// found memories are about something else (Best). Or they rather answer the question about another person (Support,
-// or the words of the lines if that is not known). The question then has the wrong person, or a false premise. A
-// request of the only user gets the first memories of the ranker, which it must respect.
+// Answer quotes the best memory of the profile with its citation. For a question about the present, a newer memory
+// that answers as well takes its place. Answer prefers memories to talk, and the speakers' own words. It quotes
+// passed-on words only if no own words answer, and marks them as passed on. A turn of the window answers, without a
+// citation, if it is newer than the memory and answers as well, or if no memory answers. Answer abstains in three
+// cases. No statement covers enough of the question. The found memories are about something else (Best). Or they
+// rather answer the question about another person (Support, or the words of the lines if that is not known). The
+// question then has the wrong person, or a false premise. A request of the only user gets the first memory of the
+// ranker, which it must respect.
 func (g *Generator) Answer(
 	ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile,
 ) (recall.Answer, error) {
@@ -64,33 +67,114 @@ func (g *Generator) Answer(
 	}
 	q := questionOf(e.Query)
 	a := askedOf(e.Query, q.when, people(p.Cited, e.Window), usual(p.Cited))
-	chosen := g.choose(a, q.when, e, p.Cited)
-	if len(chosen) == 0 {
+	best, ok := g.best(a, q.when, e, p.Cited)
+	recent, turn, found := g.recent(a, q.when, e)
+	if !ok && !found {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	if !q.when && e.Query.Horizon.Intent != intent.Past {
-		slices.SortStableFunc(chosen, func(a, b scored) int {
-			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
+	if !ok {
+		return recall.Answer{Text: g.sentence(q, turn), Abstained: true}, nil
+	}
+	m := p.Cited[best.number-1]
+	if found && !e.Request && recent.tells >= best.tells && turn.ValidFrom.After(m.ValidFrom) {
+		return recall.Answer{Text: g.sentence(q, turn), Abstained: true}, nil
+	}
+	return recall.Answer{Text: g.sentence(q, m) + " " + recall.Mark(best.number), Cited: []string{m.ID}}, nil
+}
+
+// best returns the memory to quote. ok is false if none supports an answer. For a question about the present state, a
+// newer memory that says as much of the question takes the place of the best. So does one that links to the best and
+// says nearly as much. For a question about the past, a closed memory that says nearly as much takes its place.
+func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.Memory) (best scored, ok bool) {
+	all := g.choose(a, when, e, cited)
+	if len(all) == 0 {
+		return best, false
+	}
+	best = all[0]
+	if when {
+		return best, true
+	}
+	state := e.Query.Horizon.Intent != intent.Event && !e.Request
+	for _, s := range all[1:] {
+		m, other := cited[s.number-1], cited[best.number-1]
+		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells
+		least := best.says
+		if e.Query.Horizon.Intent == intent.Past && m.Status != memory.StatusActive {
+			least *= nearBest
+		}
+		same := state && s.says >= least && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content)
+		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
+			best = s
+		}
+	}
+	return best, true
+}
+
+// suits reports whether a memory suits the time of a query better than another one: the newer for the present, the
+// version of a time that is past, and the closed one for an unknown past.
+func suits(h query.Horizon, m, other memory.Memory) bool {
+	if h.Intent == intent.Past {
+		if closed := m.Status != memory.StatusActive; closed != (other.Status != memory.StatusActive) {
+			return closed
+		}
+		if h.At.IsZero() || m.ValidFrom.After(h.At) {
+			return false
+		}
+	}
+	return m.ValidFrom.After(other.ValidFrom)
+}
+
+// recent returns the turn of the window that answers in the question's words, as talk. The assistant's turns, turns
+// behind a memory and sentences with a question mark do not count. A query about the past has no recent answer.
+func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, turn memory.Memory, ok bool) {
+	if e.Query.Horizon.Intent == intent.Past {
+		return best, turn, false
+	}
+	covered := map[string]bool{}
+	for _, m := range slices.Concat(e.Memories, e.CoreMemories) {
+		for _, id := range m.Sources {
+			covered[id] = true
+		}
+	}
+	var turns []memory.Memory
+	for _, t := range slices.Backward(e.Window) {
+		if t.Role == memory.RoleAssistant || covered[t.ID] {
+			continue
+		}
+		turns = append(turns, memory.Memory{
+			Content: g.statements(t.Text), Speaker: t.Speaker, Tier: memory.TierTalk, Status: memory.StatusActive, ValidFrom: t.Time,
 		})
 	}
-	var parts []string
-	var answer recall.Answer
-	for _, s := range chosen {
-		m := p.Cited[s.number-1]
-		parts = append(parts, g.sentence(q, m)+" "+recall.Mark(s.number))
-		answer.Cited = append(answer.Cited, m.ID)
+	e.Request = false // a request gets memories that it must respect
+	for _, s := range g.choose(a, when, e, turns) {
+		if s.has >= support {
+			return s, turns[s.number-1], true
+		}
 	}
-	answer.Text = strings.Join(parts, " ")
-	return answer, nil
+	return best, turn, false
+}
+
+// statements returns the beginning of a turn without the sentences that ask something.
+func (g *Generator) statements(said string) string {
+	said = text.Cut(said, maxTurnBytes)
+	if !strings.ContainsAny(said, "?？") {
+		return said
+	}
+	return strings.Join(slices.DeleteFunc(sentences(g.splitter, said), func(s string) bool {
+		return strings.ContainsAny(s, "?？")
+	}), " ")
 }
 
 // scored is a cited memory with its score.
 type scored struct {
 	number int
 	score  float64
+	// tells is the share of the question in the memory and its turn, and has is the part in the question's own words.
+	// says is the share in the memory alone.
+	tells, has, says float64
 }
 
-// choose returns the memories to quote, best first; none where they do not support an answer.
+// choose returns the memories that answer, best first; none where they do not support an answer.
 func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory.Memory) []scored {
 	// A request's needs, such as an allergy for a restaurant, often share no words with it. There the ranker is
 	// better than words.
@@ -105,15 +189,20 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	for i, m := range cited {
 		whose := a.standing(m, e.Owner)
 		tells, has := a.answers(g.table, m)
-		if (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed()) {
-			tells = 1 // or no more is asked than who it is about
+		inRank := (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed())
+		if inRank {
+			tells = 1 // the place in the ranking decides
 		}
 		best[whose] = max(best[whose], tells)
 		if whose == own {
 			shared = max(shared, has)
 		}
 		if whose == own && tells >= least {
-			switch s := (scored{number: i + 1, score: weigh(m, tells, when, i)}); {
+			says, _ := a.answers(g.table, memory.Memory{Content: m.Content, Speaker: m.Speaker})
+			if inRank {
+				says = 1
+			}
+			switch s := (scored{i + 1, weigh(m, (tells+says)/2, when, i), tells, has, says}); {
 			case passedOn(m):
 				passed = append(passed, s)
 			case a.leavesOut(m):
@@ -136,15 +225,11 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	if e.Support == 0 && !told && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
 		return nil
 	}
-	if a.language == text.English && (a.fact || !request) && e.Best != 0 && e.Best < related && shared < support {
+	if a.language == text.English && (a.fact || !request) && e.Best != 0 && e.Best < ranking.Related && shared < support {
 		return nil // of other languages it was not measured
 	}
 	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	n := 0
-	for n < len(out) && n < maxStatements && out[n].score >= nearBest*out[0].score {
-		n++
-	}
-	return out[:n]
+	return out
 }
 
 // weigh scores a memory of the subject. The rank breaks ties, and counts a little more, because the ranker uses
@@ -154,6 +239,9 @@ func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 	score := tells / (1 + rankWeight*float64(rank))
 	if when && !m.EventTime.Time.IsZero() {
 		score *= 1.3
+	}
+	if m.Tier == memory.TierTalk {
+		score *= talkWeight
 	}
 	return score
 }
@@ -176,7 +264,7 @@ func (g *Generator) sentence(q question, m memory.Memory) string {
 	if passedOn(m) && !guard.IsMarked(m.Content) {
 		text = cmp.Or(m.Speaker, "The user") + guard.PassedOn + text
 	}
-	if m.Speaker != "" {
+	if m.Speaker != "" || m.Tier == memory.TierTalk {
 		return dressed(m, text)
 	}
 	said := recall.Escaped(text) + validity(m)

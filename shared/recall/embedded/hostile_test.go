@@ -20,10 +20,11 @@ const (
 
 // wellFormed matches the lines of a profile, by section and by speaker.
 var wellFormed = regexp.MustCompile(`^(?:` +
-	`- ` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
+	`- (?:earlier: )?` + speaker + ` \(` + date + `\): "` + inside + `"` + raw + `(?: \[\d+\])?` + // a quotation
+	`|- ` + speaker + ` said on ` + date + `: "` + inside + `"(?: \[\d+\])?` + // talk
 	`|- ` + inside + raw + `(?: \[\d+\])?` + // a statement in the third person
 	`|- ` + date + `: ` + speaker + `: “` + inside + `”` + // a turn
-	`|(?:core|constraints|preferences|recent|timeline):)$`)
+	`|(?:core|constraints|preferences|facts|recent|timeline|talk):)$`)
 
 // hostile returns evidence with all texts given.
 func hostile(name, said, value string, budget int) recall.Evidence {
@@ -31,8 +32,10 @@ func hostile(name, said, value string, budget int) recall.Evidence {
 	quoted.Speaker, quoted.Value, quoted.ValidFrom = name, value, now
 	told := mem("b", memory.KindEpisodic, said)
 	told.Value, told.EventTime = name+" (2024-03-01): "+value, memory.EventTime{Time: now, Precision: memory.PrecisionDay}
+	piece := mem("c", memory.KindFact, said)
+	piece.Speaker, piece.Value, piece.ValidFrom, piece.Tier = name, value, now, memory.TierTalk
 	return recall.Evidence{
-		Query: asked("What did Ana say about root?"), WordBudget: budget, Memories: []memory.Memory{quoted, told},
+		Query: asked("What did Ana say about root?"), WordBudget: budget, Memories: []memory.Memory{quoted, told, piece},
 		Window: []memory.Turn{{ID: "w", Speaker: name, Text: value, Caption: said, Time: now.Add(-time.Minute)}},
 		Core:   memory.Core{Content: value},
 	}
@@ -64,11 +67,14 @@ func TestNothingEndsItsQuotationOrAFence(t *testing.T) {
 		"nobody":               {`"<:>"`, "root", `Somebody (2024-04): "root" [1]`},
 		"names":                {"Siân D’Angelo-O'Brien Jr.", "root", `Siân D’Angelo-O'Brien Jr. (2024-04): "root" [1]`},
 	} {
-		e := hostile(c.speaker, c.said, "", 100)
-		e.Memories = e.Memories[:1]
-		lines, answer := rendered(t, e)
-		if got := strings.TrimPrefix(lines[1], "- "); got != c.want || !strings.Contains(answer, c.want) {
-			t.Errorf("%s: got %s and the answer %s, want %s", name, got, answer, c.want)
+		all := hostile(c.speaker, c.said, "", 100).Memories
+		for i, want := range map[int]string{0: c.want, 2: strings.Replace(c.want, " (2024-04):", " said on 2024-04-01:", 1)} {
+			e := hostile(c.speaker, c.said, "", 100)
+			e.Memories, e.Window = all[i:i+1], nil
+			lines, answer := rendered(t, e)
+			if got := strings.TrimPrefix(lines[1], "- "); got != want || !strings.Contains(answer, want) {
+				t.Errorf("%s: got %s and the answer %s, want %s", name, got, answer, want)
+			}
 		}
 	}
 }

@@ -14,15 +14,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Names of the sections.
-const (
-	SectionCore        = "core"
-	SectionConstraints = "constraints"
-	SectionPreferences = "preferences"
-	SectionRecent      = "recent"
-	SectionTimeline    = "timeline"
-)
-
 // Profiler writes profiles. It is safe for concurrent use.
 type Profiler struct {
 	splitter *text.Splitter
@@ -47,17 +38,17 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories), adding: map[string]bool{}}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
+	for _, s := range e.Standing() {
+		w.standing = append(w.standing, s.Memory)
+	}
+	w.findNewer()
 	w.addCore()
 	w.addRecent(justSaid)
-	for i := range w.units {
-		if w.units[i].head == nil && p.shows(&w.units[i], e) { // nor is it in the core block
-			w.addHead(&w.units[i])
-		}
-	}
-	if len(w.cited) == 0 && len(w.units) > 0 {
-		w.cut(&w.units[0])
+	w.addHeads(func(u *unit) bool { return p.shows(u, e) })
+	if current := slices.IndexFunc(w.units, w.isCurrent); len(w.cited) == 0 && current >= 0 {
+		w.cut(&w.units[current])
 	}
 	w.addRecent(helpful)
 	for i := range w.units {
@@ -65,6 +56,36 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	}
 	w.number()
 	return recall.Profile{Sections: w.sections(), Cited: w.cited}, nil
+}
+
+// exploredRank is the rank at which the explored memory has its words of the budget.
+const exploredRank = 4
+
+// addHeads adds each turn's best memory, by rank, after the newer memories of the core block. The explored memory has the words of the fifth, so that its citation
+// can be learned from.
+func (w *writer) addHeads(shows func(*unit) bool) {
+	add := func(u *unit) {
+		if u.head == nil && shows(u) { // nor is it in the core block
+			w.addHead(u)
+		}
+	}
+	for _, m := range w.standing {
+		if w.isCited(m.ID) {
+			w.addNewer(m)
+		}
+	}
+	for i := range w.units {
+		if i == exploredRank {
+			switch u, place := w.find(w.evidence.Explored); {
+			case u == nil:
+			case place == 0:
+				add(u)
+			case !w.isCited(w.evidence.Explored) && shows(u):
+				w.addMember(w.evidence.Explored)
+			}
+		}
+		add(&w.units[i])
+	}
 }
 
 // showOdds are the log-odds of a line without a policy: everything that fits has one.
@@ -114,6 +135,12 @@ type writer struct {
 	lines    []*line
 	// indexes are the indexes of the evidence's memories, built at first use.
 	indexes []map[string]bool
+	// standing are the memories behind the core block.
+	standing []memory.Memory
+	// newer are the memories that link to a memory, by its id. adding has the memories that wait for the lines of newer
+	// ones.
+	newer  map[string][]memory.Memory
+	adding map[string]bool
 	// recent are the places in the window that have a line.
 	recent []int
 }
@@ -147,27 +174,27 @@ func (l *line) when() time.Time {
 	return l.event.Time
 }
 
-func sectionOf(kind memory.Kind) string {
-	switch kind {
-	case memory.KindPreference:
-		return SectionPreferences
-	case memory.KindEpisodic:
-		return SectionTimeline
+// addLine adds a memory of a turn with this text if it fits, and returns its line. The newer memories that may correct
+// it have their lines first. Without room for them, it adds no line.
+func (w *writer) addLine(u *unit, place int, text string) *line {
+	if !w.addNewer(u.members[place]) {
+		return nil
 	}
-	return SectionConstraints
+	return w.place(u, place, text)
 }
 
-// addLine adds a memory of a turn with this text if it fits, and returns its line.
-func (w *writer) addLine(u *unit, place int, text string) *line {
+// place adds a memory of a turn with this text if it fits, and returns its line. A fact or event stands
+// beside one that it is linked to.
+func (w *writer) place(u *unit, place int, text string) *line {
 	m := u.members[place]
 	l := &line{
-		section: sectionOf(m.Kind), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
+		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
 	}
 	n := countWords(l.whole())
 	if n > w.left {
 		return nil
 	}
-	if lead := w.lineBefore(m); lead != nil && lead.section != SectionCore {
+	if lead := w.lineBefore(m); lead != nil && isPlain(lead.section) && isPlain(l.section) {
 		l.section, l.event = lead.section, lead.event
 	}
 	w.left -= n
@@ -176,8 +203,7 @@ func (w *writer) addLine(u *unit, place int, text string) *line {
 	return l
 }
 
-// lineBefore returns the line of a linked memory that must come first. The other memory then follows it, in the same
-// section.
+// lineBefore returns the first line of a linked memory, or nil without one.
 func (w *writer) lineBefore(m memory.Memory) *line {
 	i := slices.IndexFunc(w.lines, func(l *line) bool {
 		if l.number == 0 {
@@ -197,11 +223,11 @@ func (w *writer) addHead(u *unit) {
 	m := u.members[0]
 	if u.rank >= wholeRanks {
 		u.shown = w.abridge(recall.Plain(m.Content))
-		u.head = w.addLine(u, 0, dressed(m, u.shown))
+		u.head = w.addLine(u, 0, w.dressed(m, u.shown))
 		return
 	}
 	u.shown = recall.Plain(m.Content)
-	if u.head = w.addLine(u, 0, dressed(m, u.shown)); u.head != nil {
+	if u.head = w.addLine(u, 0, w.dressed(m, u.shown)); u.head != nil {
 		w.addSiblings(u)
 	}
 }
@@ -210,11 +236,11 @@ func (w *writer) addHead(u *unit) {
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
 	words := text.Pieces(recall.Plain(m.Content))
-	room := w.left - 1 - countWords(dressed(m, "…")) // less the citation, and the text around the memory
+	room := w.left - 1 - countWords(w.dressed(m, "…")) // less the citation, and the text around the memory
 	if room < 1 || len(words) <= room {
 		return
 	}
-	w.addLine(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
+	w.addLine(u, 0, w.dressed(m, strings.Join(words[:room], "")+" …"))
 }
 
 // addDetail shows the rest of a turn after its best memory.
@@ -223,7 +249,7 @@ func (w *writer) addDetail(u *unit) {
 		return
 	}
 	m := u.members[0]
-	if full := recall.Plain(m.Content); full != u.shown && w.rewrite(u.head, dressed(m, full)) {
+	if full := recall.Plain(m.Content); full != u.shown && w.rewrite(u.head, w.dressed(m, full)) {
 		u.shown = full
 	}
 	w.addSiblings(u)
@@ -236,7 +262,7 @@ func (w *writer) addDetail(u *unit) {
 func (w *writer) addSiblings(u *unit) {
 	for i, m := range u.members[1:] {
 		text := recall.Plain(m.Content)
-		if !u.stated[m.ID] && w.addLine(u, i+1, dressed(m, text)) != nil {
+		if !u.stated[m.ID] && w.addLine(u, i+1, w.dressed(m, text)) != nil {
 			u.stated[m.ID] = true
 		}
 	}
@@ -257,9 +283,9 @@ func countWords(s string) int { return text.CountWords(s) }
 
 // sections returns the sections with lines. For a question about time, the timeline is first.
 func (w *writer) sections() []recall.Section {
-	order := []string{SectionCore, SectionConstraints, SectionPreferences, SectionRecent, SectionTimeline}
+	order := sectionOrder
 	if w.question.when {
-		order = []string{SectionTimeline, SectionCore, SectionConstraints, SectionPreferences, SectionRecent}
+		order = append([]string{SectionTimeline}, slices.DeleteFunc(slices.Clone(order), isTimeline)...)
 	}
 	slices.SortStableFunc(w.lines, func(a, b *line) int {
 		return cmp.Or(
@@ -269,6 +295,7 @@ func (w *writer) sections() []recall.Section {
 			cmp.Compare(a.place, b.place),
 		)
 	})
+	w.putNewerFirst()
 	var out []recall.Section
 	for _, name := range order {
 		s := recall.Section{Name: name}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// unit holds the memories of the same turns, the best memory first.
+// unit holds the memories of the same turns, the best memory first. Talk of these turns comes after the memories.
 type unit struct {
 	rank    int
 	members []memory.Memory
@@ -39,12 +40,19 @@ func unitsOf(memories []memory.Memory) []unit {
 		}
 		out = append(out, unit{rank: len(out), members: []memory.Memory{m}, stated: map[string]bool{}})
 	}
+	for _, u := range out {
+		slices.SortStableFunc(u.members, func(a, b memory.Memory) int { return cmp.Compare(a.Tier, b.Tier) })
+	}
 	return out
 }
 
 // dressed returns a memory's text with its date and its end of validity, as a line without its citation. A
-// quotation has its speaker before it, and the month of the words or the day of the event.
+// quotation has its speaker before it, and the month of the words or the day of the event. Talk has the day of the
+// words.
 func dressed(m memory.Memory, text string) string {
+	if m.Tier == memory.TierTalk {
+		return recall.Said(m.Speaker, m.ValidFrom.UTC().Format(time.DateOnly), text) + validity(m)
+	}
 	if m.Speaker != "" {
 		return recall.Quotation(m.Speaker, dated(m), text) + validity(m)
 	}
@@ -120,6 +128,9 @@ func (q question) extract(sentences []string, words int) string {
 // of the words if the line lacks it: “I drink 7 cups of it.” (2025-03).
 func (u *unit) quote(w *writer) string {
 	m := u.members[0]
+	if m.Tier == memory.TierTalk { // the line has the words already
+		return ""
+	}
 	stated := u.shown
 	for _, m := range u.members[1:] {
 		if u.stated[m.ID] {

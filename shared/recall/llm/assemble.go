@@ -14,7 +14,13 @@ import (
 
 // sectionOrder is the order of a profile's sections. Binding sections come first, so the word budget cuts the most
 // important ones last.
-var sectionOrder = [...]string{core, "constraints", "preferences", "recent", "timeline"}
+var sectionOrder = [...]string{core, constraints, preferences, "facts", recent, "timeline", "talk"}
+
+// The sections that only memories may shape, and no talk.
+const (
+	constraints = "constraints"
+	preferences = "preferences"
+)
 
 // The sections with lines that need no memory.
 const (
@@ -34,7 +40,7 @@ var marks = regexp.MustCompile(`(?i)\s*\[\s*(\d[\d\s,;]*|NO_CITE)\s*\]`)
 
 // check checks an answer against the evidence and returns its lines in order of the sections. uncited are the
 // sections that may have lines without a memory, because their own evidence is there.
-func (a profileAnswer) check(memories int, uncited map[string]bool) ([]line, error) {
+func (a profileAnswer) check(memories []memory.Memory, uncited map[string]bool) ([]line, error) {
 	var out []line
 	for _, name := range sectionOrder {
 		for _, s := range a.Sections {
@@ -59,7 +65,7 @@ func (a profileAnswer) check(memories int, uncited map[string]bool) ([]line, err
 	return out, nil
 }
 
-func (l answerLine) check(section string, memories int, uncited map[string]bool) (line, error) {
+func (l answerLine) check(section string, memories []memory.Memory, uncited map[string]bool) (line, error) {
 	text := recall.Untagged(strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " "))
 	if text == "" {
 		return line{}, structured.Faultf("a line of %s has no text", section)
@@ -69,8 +75,11 @@ func (l answerLine) check(section string, memories int, uncited map[string]bool)
 	}
 	out := line{section: section, text: text}
 	for _, n := range l.Cites {
-		if n < 1 || n > memories {
-			return line{}, structured.Faultf("a line of %s cites %d; memories are numbered 1 to %d", section, n, memories)
+		if n < 1 || n > len(memories) {
+			return line{}, structured.Faultf("a line of %s cites %d; memories are numbered 1 to %d", section, n, len(memories))
+		}
+		if memories[n-1].Tier == memory.TierTalk && slices.Contains([]string{core, constraints, preferences}, section) {
+			return line{}, structured.Faultf("a line of %s cites %d, which is talk; want facts, timeline or talk", section, n)
 		}
 		if !slices.Contains(out.cites, n-1) {
 			out.cites = append(out.cites, n-1)

@@ -27,7 +27,7 @@ type profileAnswer struct {
 }
 
 type answerSection struct {
-	Name  string       `json:"name" enum:"core|constraints|preferences|recent|timeline"`
+	Name  string       `json:"name" enum:"core|constraints|preferences|facts|recent|timeline|talk"`
 	Lines []answerLine `json:"lines"`
 }
 
@@ -49,6 +49,7 @@ type evidence struct {
 type shownMemory struct {
 	N       int    `json:"n"`
 	Kind    string `json:"kind"`
+	Tier    string `json:"tier,omitempty"`
 	Content string `json:"content"`
 	Speaker string `json:"speaker,omitempty"`
 	Said    string `json:"said"`
@@ -67,7 +68,7 @@ type shownTurn struct {
 
 // NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
 func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
-	r, err := newRole(client, model.RoleUtilizer, "utilizer.v5", opts)
+	r, err := newRole(client, model.RoleUtilizer, "utilizer.v6", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
@@ -101,7 +102,7 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 	}
 	req.Schema = &p.schema
 	return model.AskJSON(ctx, p.role.client, req, func(a profileAnswer) (recall.Profile, error) {
-		lines, err := a.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: written})
+		lines, err := a.check(e.Memories, map[string]bool{recent: len(e.Window) > 0, core: written})
 		if err != nil {
 			return recall.Profile{}, err
 		}
@@ -180,7 +181,7 @@ func show(e recall.Evidence) evidence {
 			m.Value = "" // it stands there once already
 		}
 		out.Memories = append(out.Memories, shownMemory{
-			N: i + 1, Kind: string(m.Kind), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom),
+			N: i + 1, Kind: string(m.Kind), Tier: string(m.Tier), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom),
 			When:   model.ShowEvent(m.EventTime),
 			Status: string(m.Status), Dialogue: m.Value,
 		})

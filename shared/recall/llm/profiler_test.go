@@ -136,9 +136,10 @@ func TestProfileKeepsTheWordBudget(t *testing.T) {
 
 func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 	for name, answer := range map[string]object{
-		"unknown memory":     profileOf(section("constraints", line("x", 4))),
+		"unknown memory":     profileOf(section("constraints", line("x", 5))),
 		"memory 0":           profileOf(section("constraints", line("x", 0))),
 		"uncited constraint": profileOf(section("constraints", line("x"))),
+		"talk as a limit":    profileOf(section("constraints", line("x", 4))),
 		"uncited timeline":   profileOf(section("timeline", line("x"))),
 		"a block not shown":  profileOf(section("core", line("x"))),
 		"no text":            profileOf(section("constraints", line(" [1] ", 1))),
@@ -151,7 +152,10 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
 			s.Script(model.RoleUtilizer, step(t, answer), step(t, answer))
-			got, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(100))
+			e := evidence(100)
+			e.Memories = append(e.Memories, entry("id-4", memory.KindFact, "I never eat figs"))
+			e.Memories[3].Tier = memory.TierTalk
+			got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
 			if !errors.Is(err, model.ErrMalformed) || got.Sections != nil {
 				t.Errorf("got %+v and %v, want ErrMalformed", got, err)
 			}

@@ -159,7 +159,7 @@ func goesOn(text string) bool { return strings.Contains(text, "On second thought
 func profile(in conversation) any {
 	lines := map[string][]any{}
 	for _, m := range in.Memories {
-		section := "constraints"
+		section := "facts"
 		if m.Kind == "preference" {
 			section = "preferences"
 		}
@@ -169,7 +169,7 @@ func profile(in conversation) any {
 		lines["recent"] = append(lines["recent"], map[string]any{"text": t.Speaker + " said: " + t.Text, "cites": []int{}})
 	}
 	sections := []any{}
-	for _, name := range []string{"constraints", "preferences", "recent"} {
+	for _, name := range []string{"preferences", "facts", "recent"} {
 		if lines[name] != nil {
 			sections = append(sections, map[string]any{"name": name, "lines": lines[name]})
 		}

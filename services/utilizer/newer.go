@@ -1,0 +1,93 @@
+package utilizer
+
+import (
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/recall"
+)
+
+// maxNewer is the maximum number of newer memories beside a memory or a line of the core block: the newest.
+const maxNewer = 2
+
+// linking finds the current candidates that link to a memory.
+type linking struct {
+	f found
+	// newer has the places of the candidates by the id of the linked memory, the newest first.
+	newer map[string][]int
+}
+
+// linkingOf reads the links of the candidates.
+func linkingOf(f found) linking {
+	l := linking{f, map[string][]int{}}
+	for i, c := range f.candidates {
+		if c.Memory.Status != memory.StatusActive {
+			continue
+		}
+		for _, older := range c.Memory.Links {
+			l.newer[older] = append(l.newer[older], i)
+		}
+	}
+	for _, newer := range l.newer {
+		slices.SortStableFunc(newer, func(i, j int) int { return l.of(j).ValidFrom.Compare(l.of(i).ValidFrom) })
+	}
+	return l
+}
+
+func (l linking) of(i int) memory.Memory { return l.f.candidates[i].Memory }
+
+// add adds the newest memories that link to one of these, and the newest that link to those, up to a number in all.
+func (l linking) add(places []int, ids []string, most int) []int {
+	before := len(places)
+	for k := 0; k < len(ids); k++ {
+		newer := l.newer[ids[k]]
+		for _, i := range newer[:min(maxNewer, len(newer))] {
+			if len(places)-before < most && !slices.Contains(places, i) {
+				places, ids = append(places, i), append(ids, l.of(i).ID)
+			}
+		}
+	}
+	return places
+}
+
+// withNewer adds the newer memories that link to a shown one, behind the others. So an older memory is never alone. The
+// last ranked memories lose their places to them. At most maxNewer newer memories of each line of the core block come
+// in addition. A query about the past asks for the older ones, so it gets no others.
+func withNewer(f found, ranked, places []int, q Request, explored string) []int {
+	l := linkingOf(f)
+	all := recall.InOrder(q.asked.Horizon, places, l.of)
+	if q.asked.Horizon.Intent == intent.Past || len(l.newer) == 0 {
+		return all
+	}
+	shown := make([]string, len(all))
+	for k, i := range all {
+		shown[k] = l.of(i).ID
+	}
+	all = l.cut(l.add(all, shown, len(f.candidates)), ranked, max(len(places), q.Memories), explored)
+	for _, m := range f.coreMemories {
+		all = l.add(all, []string{m.ID}, maxNewer)
+	}
+	return all
+}
+
+// cut removes the last ranked places until there are at most room. It keeps the explored memory, memories with an own
+// place, and newer memories that link to one with a place. If only these are left, it removes the first ranked one.
+func (l linking) cut(places, ranked []int, room int, explored string) []int {
+	own := func(i int) bool {
+		isNewer := slices.ContainsFunc(l.of(i).Links, func(id string) bool { return slices.Contains(l.newer[id], i) })
+		return l.of(i).ID == explored || !slices.Contains(ranked, i) && !isNewer
+	}
+	for len(places) > room {
+		last := len(places) - 1
+		for ; last > 0; last-- {
+			i := places[last]
+			links := func(o int) bool { return o != i && slices.Contains(l.newer[l.of(o).ID], i) }
+			if !own(i) && !slices.ContainsFunc(places, links) {
+				break
+			}
+		}
+		places = slices.Delete(places, last, last+1)
+	}
+	return places
+}

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query/intent"
+	"github.com/mneme-memory/mneme/shared/recall"
+)
+
+// earlier begins the line of a memory that a newer one in the evidence may correct.
+const earlier = "earlier: "
+
+// findNewer finds the current memories of the evidence that link to others.
+func (w *writer) findNewer() {
+	w.newer = map[string][]memory.Memory{}
+	seen := map[string]bool{}
+	for _, m := range slices.Concat(w.evidence.Memories, w.standing) {
+		if seen[m.ID] || m.Status != memory.StatusActive {
+			continue
+		}
+		seen[m.ID] = true
+		for _, id := range m.Links {
+			w.newer[id] = append(w.newer[id], m)
+		}
+	}
+}
+
+// newerOf returns the memories that may correct a memory. A memory that no longer holds has none.
+func (w *writer) newerOf(m memory.Memory) []memory.Memory {
+	if m.Status != memory.StatusActive {
+		return nil
+	}
+	return w.newer[m.ID]
+}
+
+// isCurrent reports whether the best memory of a turn has no newer one.
+func (w *writer) isCurrent(u unit) bool { return len(w.newerOf(u.members[0])) == 0 }
+
+// dressed returns the line of a memory, as dressed does, and says if a newer one may correct it.
+func (w *writer) dressed(m memory.Memory, text string) string {
+	if len(w.newerOf(m)) > 0 {
+		return earlier + dressed(m, text)
+	}
+	return dressed(m, text)
+}
+
+// addNewer adds a line for each newer memory that has none. It reports whether all of them have a line now. A question
+// about the past asks for the older memory, so only the newer memories with a better rank count there.
+func (w *writer) addNewer(m memory.Memory) bool {
+	if w.adding[m.ID] { // memories link to each other in a ring
+		return true
+	}
+	w.adding[m.ID] = true
+	defer delete(w.adding, m.ID)
+	past := w.evidence.Query.Horizon.Intent == intent.Past
+	for _, newer := range w.newerOf(m) {
+		if past && w.rank(newer.ID) > w.rank(m.ID) || w.adding[newer.ID] {
+			continue
+		}
+		if !w.isCited(newer.ID) && !w.addMember(newer.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// rank returns the rank of a memory of the evidence, and -1 for any other memory.
+func (w *writer) rank(id string) int {
+	return slices.IndexFunc(w.evidence.Memories, func(m memory.Memory) bool { return m.ID == id })
+}
+
+// isCited reports whether a memory has a line.
+func (w *writer) isCited(id string) bool {
+	return slices.ContainsFunc(w.cited, func(m memory.Memory) bool { return m.ID == id })
+}
+
+// addMember adds the line of a memory of the evidence, and reports whether it fits.
+func (w *writer) addMember(id string) bool {
+	u, place := w.find(id)
+	switch {
+	case u == nil:
+		return false
+	case place == 0:
+		w.addHead(u)
+		return u.head != nil
+	}
+	m := u.members[place]
+	u.stated[id] = w.addLine(u, place, w.dressed(m, recall.Plain(m.Content))) != nil
+	return u.stated[id]
+}
+
+// putNewerFirst moves the line of a newer memory before the older one's, if both are in one section.
+func (w *writer) putNewerFirst() {
+	if w.evidence.Query.Horizon.Intent == intent.Past {
+		return
+	}
+	for _, l := range slices.Clone(w.lines) {
+		if l.number == 0 {
+			continue
+		}
+		for _, newer := range w.newerOf(w.cited[l.number-1]) {
+			at := slices.Index(w.lines, l)
+			behind := slices.IndexFunc(w.lines[at:], func(o *line) bool {
+				return o.number > 0 && o.section == l.section && w.cited[o.number-1].ID == newer.ID
+			})
+			if behind > 0 {
+				moved := w.lines[at+behind]
+				w.lines = slices.Insert(slices.Delete(w.lines, at+behind, at+behind+1), at, moved)
+			}
+		}
+	}
+}
