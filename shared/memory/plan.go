@@ -160,7 +160,7 @@ func (p *planner) putEntry(op Operation, operationID string, predecessors []*Mem
 		m.Status, m.ValidTo = StatusSuperseded, op.Until
 	}
 	if m.Quarantine != "" {
-		m.Status = StatusQuarantined
+		m.Status, m.Tier = StatusQuarantined, TierMemory // a person looks at it, so lists and events show it
 		p.write.Retire = sortedUnique(append(p.write.Retire, op.Sources...))
 	}
 	var before Attributes
