@@ -20,7 +20,7 @@ import (
 const (
 	// nearBest is the minimum share of the question for a newer linked statement in the place of the best.
 	nearBest = 0.8
-	// talkWeight is the weight of talk beside a memory: words that nobody would write down seldom answer as well.
+	// talkWeight is the weight of talk beside a memory, because talk seldom answers as well.
 	talkWeight = 0.85
 	// support is the required share of the question in a statement, 0 to 1.
 	support = 0.4
@@ -110,8 +110,8 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	return best, true
 }
 
-// suits reports whether a memory suits the time of a query better than another one: the newer for the present, the
-// version of a time that is past, and the closed one for an unknown past.
+// suits reports whether a memory suits the time of a query better than another one. For the present, the newer one does.
+// For a time in the past, the version of that time does. For an unknown past, the closed one does.
 func suits(h query.Horizon, m, other memory.Memory) bool {
 	if h.Intent == intent.Past {
 		if closed := m.Status != memory.StatusActive; closed != (other.Status != memory.StatusActive) {
