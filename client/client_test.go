@@ -107,10 +107,12 @@ func TestWhatTheGatewayRefuses(t *testing.T) {
 
 func TestTurnsThatAreLeftOutAreNamed(t *testing.T) {
 	c, asked := open(t, says(207, `{"results":[{"turn_id":"t1","status":"accepted","status_url":"/x"},{"turn_id":"t2","status":"left_out",
-		"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty"}},{"turn_id":"t3","status":"accepted","status_url":"/x","shortened_by":7}]}`))
+		"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty"}},{"turn_id":"t3","status":"accepted",
+		"status_url":"/x","shortened_by":7}]}`))
 	added, err := c.AddTurns(t.Context(), "ines", "s", []client.Turn{{Role: "user", Text: "a"}, {Role: "user"}, {Role: "user", Text: "b"}})
 	var left *client.LeftOutError
-	if !errors.As(err, &left) || len(added) != 2 || added[0].ID != "t1" || added[1] != (client.Added{Place: 2, ID: "t3", ShortenedBy: 7}) || len(*asked) != 1 {
+	if !errors.As(err, &left) || len(added) != 2 || added[0].ID != "t1" || added[1] != (client.Added{Place: 2, ID: "t3",
+		ShortenedBy: 7}) || len(*asked) != 1 {
 		t.Fatal(added, err)
 	}
 	want := client.LeftOut{Place: 1, ID: "t2", Code: "invalid", Field: "turns[1].text", Detail: "is empty"}

@@ -82,7 +82,8 @@ func TestAMemoryOfThePastIsOneCandidate(t *testing.T) {
 
 // A memory that the floor removed, and that returns beside an older one, is not reported as removed.
 func TestAReturnedMemoryIsNotReportedAsRemoved(t *testing.T) {
-	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.", "The printer is jammed again.", "Thanks, that was all.")
+	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.", "The printer is jammed again.",
+		"Thanks, that was all.")
 	r.Floor = 0.15
 	edit(t, r, func(m *memory.Memory) {
 		if strings.HasPrefix(m.Content, "Thanks") {

@@ -117,7 +117,8 @@ func TestPlanQuarantineAndRelease(t *testing.T) {
 	odd := fresh("m1")
 	odd.Quarantine, odd.Tier = "order", memory.TierTalk
 	w := plan(t, []memory.Operation{op(memory.OpAdd, odd)})
-	if len(w.Put) != 1 || w.Put[0].Status != memory.StatusQuarantined || w.Put[0].Tier != memory.TierMemory || !slices.Equal(w.Retire, []string{"t1", "t2"}) {
+	if len(w.Put) != 1 || w.Put[0].Status != memory.StatusQuarantined || w.Put[0].Tier != memory.TierMemory ||
+		!slices.Equal(w.Retire, []string{"t1", "t2"}) {
 		t.Errorf("a quarantined entry gives %+v", w)
 	}
 	held, ended := stored("m1", 1), stored("m2", 1)

@@ -132,10 +132,10 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 	}
 }
 
-// TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the length takes four times
-// as long. The margin is for a busy machine: a quadratic reader took minutes.
+// TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the length
+// takes four times as long. The margin and the tries are for a busy machine: a quadratic reader took minutes.
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
-	const short, times = 4 << 10, 4
+	const short, times, tries = 4 << 10, 4, 3
 	for _, unit := range []string{
 		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’", "Xo: I a\n",
 		"Mallory: I am\n", "X: ",
@@ -150,9 +150,15 @@ func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 			text.SubjectOf(said)
 			return time.Since(at)
 		}
-		a, b := read(short), read(short*times)
-		if b > 2*times*a+time.Second {
-			t.Errorf("%q: %d bytes take %v, %d take %v", unit, short, a, short*times, b)
+		for try := 1; ; try++ {
+			a, b := read(short), read(short*times)
+			if b <= 2*times*a+time.Second {
+				break
+			}
+			if try == tries {
+				t.Errorf("%q: %d bytes take %v, %d take %v", unit, short, a, short*times, b)
+				break
+			}
 		}
 	}
 }

@@ -119,14 +119,15 @@ func TestWordsThatBeginWithUserAreOwn(t *testing.T) {
 }
 
 func TestLogsArePassedOn(t *testing.T) {
+	const diary = "2026-01-02 10:00 I ran.\n2026-01-03 10:00 I swam.\n2026-01-04 10:00 I slept."
 	const log = "2026-01-02T03:04:05Z ERROR billing: I am out of memory\n" + "2026-01-02T03:04:06Z INFO my name is worker-7\n" +
 		"Exception: I live in /srv\n\tat io.acme.Billing.pay(Billing.java:12)\n"
 	for said, want := range map[string]string{
 		"I'm Ines.\n" + log + "\nI maintain billing.":                                            "I'm Ines. I maintain billing.",
 		"I'm Ines, can you see what fails?\n" + strings.Repeat("INFO: I am up\nmore of it\n", 3): "I'm Ines, can you see what fails? more of it",
 		// A diary, a dialogue and two lines of a log are none.
-		"2026-01-02 10:00 I ran.\n2026-01-03 10:00 I swam.\n2026-01-04 10:00 I slept.": "2026-01-02 10:00 I ran. 2026-01-03 10:00 I swam. 2026-01-04 10:00 I slept.",
-		"ERROR is what I see.\nI use Go.\nERROR again.":                                "ERROR is what I see. I use Go. ERROR again.",
+		diary: strings.ReplaceAll(diary, "\n", " "),
+		"ERROR is what I see.\nI use Go.\nERROR again.": "ERROR is what I see. I use Go. ERROR again.",
 	} {
 		if own, _ := text.Voices(said, "Ines"); strings.Join(strings.Fields(own), " ") != want {
 			t.Errorf("own words of %q are %q", said, own)

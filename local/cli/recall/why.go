@@ -45,7 +45,8 @@ func (c commands) why() *cobra.Command {
 	f.StringVar(&req.Recall.Query, "query", "", "the query")
 	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "id of an expected turn; may be repeated")
 	f.StringVar(&req.ExpectText, "expect-text", "", "expected words; a memory must contain all of them")
-	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "number of candidates to retrieve (default 30, or the number of memories if it is larger)")
+	f.Uint32Var(&req.Recall.Candidates, "candidates", 0,
+		"number of candidates to retrieve (default 30, or the number of memories if it is larger)")
 	f.Uint32Var(&req.Recall.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
 	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
 	f.StringVar(&req.RecallId, "recall", "", "id of the recall to repeat, with the same random choices")

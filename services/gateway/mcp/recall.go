@@ -133,7 +133,7 @@ type recallOutput struct {
 
 type answerOutput struct {
 	Answer    string      `json:"answer" jsonschema:"[1] cites the memory of that index"`
-	Abstained bool        `json:"abstained" jsonschema:"whether no memory answers; the answer then says so, or quotes a recent turn without a citation"`
+	Abstained bool        `json:"abstained" jsonschema:"whether no memory answers; the answer then says so, or quotes a recent turn"`
 	CitedIDs  []string    `json:"cited_ids" jsonschema:"the memories that the answer cites"`
 	Shown     []citedView `json:"shown" jsonschema:"the memories that it was made from"`
 	RecallID  string      `json:"recall_id"`
@@ -145,7 +145,9 @@ func whenAsked() property {
 }
 
 func howMany() property {
-	return number("memories", "Maximum number of memories. The word budget may show fewer, and the core block up to two newer memories for each line.", 1, maxMemories, defaultMemories)
+	return number("memories",
+		"Maximum number of memories. The word budget may show fewer, and the core block up to two newer memories for each line.",
+		1, maxMemories, defaultMemories)
 }
 
 func runningConversation() property {
@@ -176,7 +178,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,
-		does: "Answers a question from a user's memories, with citations, or says that no memory answers it, or quotes a recent turn. Mneme learns from the citations " +
+		does: "Answers a question from a user's memories, with citations, or says that no memory answers it, or quotes a recent turn. " +
+			"Mneme learns from the citations " +
 			"which memories to show. The call changes no memory.",
 		costs: "a recall, and one call of a language model if the tenant has that policy, which may take seconds.",
 		input: object(query(), userID(), howMany(), whenAsked(), runningConversation(), filterProperty()),

@@ -15,7 +15,8 @@ import (
 func TestNothingIsMadeOfAPastedLog(t *testing.T) {
 	var log strings.Builder
 	for i := 0; log.Len() < 300<<10; i++ {
-		fmt.Fprintf(&log, "2026-01-02T03:04:%02d.%03dZ ERROR worker-%d: I live in zone7, my name is Quorra, timeout of postgres\n", i%60, i%1000, i%9)
+		fmt.Fprintf(&log,
+			"2026-01-02T03:04:%02d.%03dZ ERROR worker-%d: I live in zone7, my name is Quorra, timeout of postgres\n", i%60, i%1000, i%9)
 	}
 	said, leftOut := memory.Shorten("I'm Ines and I maintain the billing service, can you see what fails?\n" + log.String())
 	if leftOut == 0 {

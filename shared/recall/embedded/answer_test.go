@@ -12,9 +12,11 @@ import (
 
 // The answer is one line. A memory is better than talk, and a recent turn is better than an older memory.
 func TestTheAnswerIsOneLine(t *testing.T) {
-	home, rome := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), talked("Ana", mem("rome", memory.KindFact, "I live in Rome."))
+	home, rome := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), talked("Ana", mem("rome", memory.KindFact,
+		"I live in Rome."))
 	home.ValidFrom = now.AddDate(0, -2, 0)
-	dog, bus := saidBy("Ana", mem("dog", memory.KindFact, "My dog lives in the house.")), talked("Ana", mem("bus", memory.KindFact, "The red bus was late."))
+	dog, bus := saidBy("Ana", mem("dog", memory.KindFact, "My dog lives in the house.")), talked("Ana", mem("bus",
+		memory.KindFact, "The red bus was late."))
 	turn := func(role memory.Role, text string) memory.Turn {
 		return memory.Turn{ID: "w", Speaker: "Ana", Role: role, Text: text, Time: now.Add(-time.Minute)}
 	}
@@ -26,12 +28,17 @@ func TestTheAnswerIsOneLine(t *testing.T) {
 	}{
 		"nothing unrelated is appended": {"Where does Ana live?", []memory.Memory{home, dog, bus}, nil, `Ana (2024-02): "I live in Braga." [1]`},
 		"a memory rather than talk":     {"Where does Ana live?", []memory.Memory{rome, home}, nil, `Ana (2024-02): "I live in Braga." [2]`},
-		"talk":                          {"Which bus was late?", []memory.Memory{home, bus}, nil, `Ana said on 2024-04-01: "The red bus was late." [2]`},
-		"a recent turn":                 {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser, "The blue train was late.")}, `Ana said on 2024-04-01: "The blue train was late."`},
-		"a recent turn that corrects":   {"Where does Ana live?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser, "I live in Faro now.")}, `Ana said on 2024-04-01: "I live in Faro now."`},
-		"an assistant's turn":           {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleAssistant, "The blue train was late.")}, recall.Abstention},
-		"the question itself":           {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser, "Which train was late?")}, recall.Abstention},
-		"nothing":                       {"Which airline lost the suitcase?", []memory.Memory{home, dog, bus}, nil, recall.Abstention},
+		"talk": {"Which bus was late?", []memory.Memory{home, bus}, nil,
+			`Ana said on 2024-04-01: "The red bus was late." [2]`},
+		"a recent turn": {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser,
+			"The blue train was late.")}, `Ana said on 2024-04-01: "The blue train was late."`},
+		"a recent turn that corrects": {"Where does Ana live?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser,
+			"I live in Faro now.")}, `Ana said on 2024-04-01: "I live in Faro now."`},
+		"an assistant's turn": {"Which train was late?", []memory.Memory{home},
+			[]memory.Turn{turn(memory.RoleAssistant, "The blue train was late.")}, recall.Abstention},
+		"the question itself": {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser,
+			"Which train was late?")}, recall.Abstention},
+		"nothing": {"Which airline lost the suitcase?", []memory.Memory{home, dog, bus}, nil, recall.Abstention},
 	} {
 		e := recall.Evidence{Query: asked(c.query), WordBudget: 200, Memories: c.memories, Window: c.window}
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
@@ -59,7 +66,8 @@ func TestARequestIsAnsweredByTheFirstMemory(t *testing.T) {
 
 // A turn takes the place of an older memory only, and only its statements answer.
 func TestOnlyNewerTurnsReplaceAMemory(t *testing.T) {
-	home, nurse := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), saidBy("Ana", mem("nurse", memory.KindFact, "I work as a nurse."))
+	home, nurse := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), saidBy("Ana", mem("nurse",
+		memory.KindFact, "I work as a nurse."))
 	const old, train, none = `Ana (2024-04): "I live in Braga." [1]`, `Ana said on 2024-04-01: "The blue train was late."`, recall.Abstention
 	for name, c := range map[string]struct {
 		query, said string

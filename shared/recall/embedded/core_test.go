@@ -104,7 +104,8 @@ func TestWhatStandsKeepsTheBudget(t *testing.T) {
 func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 	nuts := of("t1", "", mem("nuts", memory.KindFact, "Ana is allergic to nuts."))
 	e := recall.Evidence{Query: asked("Where does Ana live?"), WordBudget: 200, Memories: []memory.Memory{
-		of("t1", "", mem("home", memory.KindFact, "Ana lives in Rome.")), nuts, of("t2", "", mem("dog", memory.KindFact, "Ana's dog is called Bo.")),
+		of("t1", "", mem("home", memory.KindFact, "Ana lives in Rome.")), nuts, of("t2", "", mem("dog", memory.KindFact,
+			"Ana's dog is called Bo.")),
 	}}
 	want := "core: Ana is allergic to nuts. [3]\nfacts: Ana lives in Rome. [1] / Ana's dog is called Bo. [2]\n"
 	if p := profile(t, standing(e, nuts)); render(p) != want || citedIDs(p) != "home dog nuts" {

@@ -195,9 +195,12 @@ func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
 		ranked []memory.Memory
 		want   string
 	}{
-		{now, []memory.Memory{newer, older, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / earlier: Ana bakes. [2]\n"},
-		{now, []memory.Memory{older, newer, tennis}, "facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [2] / earlier: Ana bakes. [1]\n"},
-		{before, []memory.Memory{older, newer, tennis}, "facts: earlier: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
+		{now, []memory.Memory{newer, older, tennis},
+			"facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [1] / earlier: Ana bakes. [2]\n"},
+		{now, []memory.Memory{older, newer, tennis},
+			"facts: Ana plays tennis. [3]\ntimeline: Ana started at the harbour. [2] / earlier: Ana bakes. [1]\n"},
+		{before, []memory.Memory{older, newer, tennis},
+			"facts: earlier: Ana bakes. [1] / Ana started at the harbour. [2] / Ana plays tennis. [3]\n"},
 	} {
 		p := profile(t, recall.Evidence{Query: asked(c.query), WordBudget: 200, Memories: c.ranked})
 		if got := render(p); got != c.want {
