@@ -2,6 +2,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,11 +144,15 @@ func (i *Ingester) read(
 	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
 ) (kept batch, left []Outcome, err error) {
 	for n, t := range turns {
-		if reason := chat.NotRemembered(t.Role); reason != "" {
+		reason := chat.NotRemembered(t.Role)
+		if reason != "" { // its fields have to be right all the same; only the text may be missing
+			t.Role, t.Text = memory.RoleUser, cmp.Or(t.Text, "-")
+		}
+		r, err := i.turn(scope, session, t, idleAfter)
+		if err == nil && reason != "" {
 			left = append(left, Outcome{Turn: n, NotRemembered: reason})
 			continue
 		}
-		r, err := i.turn(scope, session, t, idleAfter)
 		if err == nil {
 			r.place = n
 			kept = append(kept, r)
