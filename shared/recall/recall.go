@@ -17,9 +17,9 @@ type Evidence struct {
 	// Filter is the filter of the query's memories. Every memory here matches it, or stands behind a match.
 	Filter memory.Filter
 	// Memories are the reranked memories, best first, linked ones InOrder. Newer memories without a rank come last.
-	// Those made from the same turns as a better one come directly after it. Each may carry the dialogue that it was made from in
-	// Value, as lines "speaker:
-	// text". Memories that no longer hold are among them only where the question is about the past.
+	// Those made from the same turns as a better one come directly after it. Each may carry the dialogue that it was
+	// made from in Value, as lines "speaker: text". Memories that no longer hold are among them only where the question
+	// is about the past.
 	Memories []memory.Memory
 	// Explored is the id of a memory that is shown to learn from its citation. It is empty without exploration.
 	Explored string

@@ -132,8 +132,8 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 	}
 }
 
-// TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the length
-// takes four times as long. The margin and the tries are for a busy machine: a quadratic reader took minutes.
+// TestVoicesTakeTimeLinearInTheText has texts that make a reader start anew at each mark. A text of four times the
+// length takes four times as long. The margin and the tries are for a busy machine: a quadratic reader took minutes.
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 	const short, times, tries = 4 << 10, 4, 3
 	for _, unit := range []string{

@@ -39,8 +39,8 @@ func isLogged(line string) bool {
 	return loggedLine.MatchString(line)
 }
 
-// isSpoken reports whether a line is from a dialogue: a speaker's name follows the time. A name in lower case may also be
-// the name of a process, so it counts only behind a date in brackets.
+// isSpoken reports whether a line is from a dialogue: a speaker's name follows the time. A name in lower case may also
+// be the name of a process, so it counts only behind a date in brackets.
 func isSpoken(stamp, behind string) bool {
 	name := speakerAhead.FindStringSubmatch(behind)
 	if name == nil || level.MatchString(name[1]) {
@@ -73,8 +73,8 @@ func linesOf(message string) []messageLine {
 	return out
 }
 
-// pastes returns the pasted parts of a message, in order. unsure is the end of its opening words, if these may be pasted,
-// too; otherwise it is 0.
+// pastes returns the pasted parts of a message, in order. unsure is the end of its opening words, if these may be
+// pasted, too; otherwise it is 0.
 func pastes(message string) (out []paste, unsure int) {
 	if _, _, ok := memory.MarkOfShorten(message); ok {
 		return pasteOfLong(message)
@@ -101,9 +101,9 @@ func pastes(message string) (out []paste, unsure int) {
 	return out, 0
 }
 
-// pasteOfLong returns the pasted part of a shortened message, which is too long to be typed. The speaker's own words are a
-// short first paragraph, and a short last paragraph behind a log. A first paragraph before another text may be pasted,
-// too, unless it announces the text.
+// pasteOfLong returns the pasted part of a shortened message, which is too long to be typed. The speaker's own words
+// are a short first paragraph, and a short last paragraph behind a log. A first paragraph before another text may be
+// pasted, too, unless it announces the text.
 func pasteOfLong(message string) (out []paste, unsure int) {
 	lines := linesOf(message)
 	opens := 0
@@ -128,8 +128,8 @@ func pasteOfLong(message string) (out []paste, unsure int) {
 	return []paste{{from, closingOf(message, lines, opens)}}, unsure
 }
 
-// closingOf returns the start of the short last paragraph of a message behind a log or a fence. Without one it returns the
-// end of the message. The first lines are not part of it.
+// closingOf returns the start of the short last paragraph of a message behind a log or a fence. Without one it returns
+// the end of the message. The first lines are not part of it.
 func closingOf(message string, lines []messageLine, first int) int {
 	isText := func(l messageLine) bool { return !l.blank && !l.logged && !l.isFence }
 	at := len(lines)

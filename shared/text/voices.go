@@ -98,9 +98,9 @@ var userCues = []string{
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
-// Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are
-// quotations, mails, letters, transcripts, code, logs, pasted texts, data, reported speech, and claims about "the user". A line in the
-// first person after another person's name or handle is passed on, too. Every word is in one of the two, in its
+// Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are quotations,
+// mails, letters, transcripts, code, logs, pasted texts, data, reported speech, and claims about "the user". A line in
+// the first person after another person's name or handle is passed on, too. Every word is in one of the two, in its
 // order. The speaker may have no name. It takes time linear in the text.
 func Voices(s, speaker string) (own, others string) {
 	p := part(s, speaker)

@@ -2,6 +2,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,12 +85,12 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 // Unwrap returns the problem of the first left-out turn.
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
-// Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn
-// except those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It
-// publishes the others, and shortens their long texts. It does not publish the turns of the roles system, developer,
-// tool and function. It returns the outcomes of all these turns, in order. After an error nothing is published. The
-// request is wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with the same id has no
-// effect on memory, but counts against the quota. Turns needs access.Ingest.
+// Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn except
+// those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It publishes
+// the others, and shortens their long texts. It does not publish the turns of the roles system, developer, tool and
+// function. It returns the outcomes of all these turns, in order. After an error nothing is published. The request is
+// wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with the same id
+// has no effect on memory, but counts against the quota. Turns needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
@@ -143,11 +144,15 @@ func (i *Ingester) read(
 	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
 ) (kept batch, left []Outcome, err error) {
 	for n, t := range turns {
-		if reason := chat.NotRemembered(t.Role); reason != "" {
+		reason := chat.NotRemembered(t.Role)
+		if reason != "" { // its fields have to be right all the same; only the text may be missing
+			t.Role, t.Text = memory.RoleUser, cmp.Or(t.Text, "-")
+		}
+		r, err := i.turn(scope, session, t, idleAfter)
+		if err == nil && reason != "" {
 			left = append(left, Outcome{Turn: n, NotRemembered: reason})
 			continue
 		}
-		r, err := i.turn(scope, session, t, idleAfter)
 		if err == nil {
 			r.place = n
 			kept = append(kept, r)

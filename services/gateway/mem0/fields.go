@@ -72,28 +72,11 @@ func placed(at, remark string, err error) error {
 
 // wrongType says that a value is of another type than is wanted.
 func wrongType(field, what string, value any, want string) problem.Problem {
-	detail := "is " + kindOf(value) + ", want " + want
+	detail := "is " + problem.KindOf(value) + ", want " + want
 	if field == "" {
 		detail = what + " " + detail
 	}
 	return problem.Invalid(field, detail)
-}
-
-// kindOf names the type of a JSON value.
-func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "true or false"
-	case json.Number:
-		return "a number"
-	case string:
-		return "text"
-	case []any:
-		return "a list"
-	}
-	return "an object"
 }
 
 // has reports whether a field is there and not null.

@@ -15,8 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// MaxBody bounds the body of a request of every API, in bytes. The process may bound it more closely (MNEME_HTTP_MAX_BODY).
-// Many turns of the maximum length fit, also with escaped characters.
+// MaxBody bounds the body of a request of every API, in bytes. The process may bound it more closely
+// (MNEME_HTTP_MAX_BODY). Many turns of the maximum length fit, also with escaped characters.
 const MaxBody = 8 << 20
 
 // encodings are the headers that name a compression of bodies, or of messages in bodies. They are the headers of

@@ -44,7 +44,11 @@ func (content) Schema(huma.Registry) *huma.Schema {
 		Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString}, "text": {Type: huma.TypeString}},
 	}
 	return &huma.Schema{
-		OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeArray, Items: part}}, Extensions: map[string]any{anyType: true},
+		AnyOf: []*huma.Schema{
+			{Type: huma.TypeString}, {Type: huma.TypeArray, Items: part},
+			{Description: "Any other value, for a role that Mneme does not remember"},
+		},
+		Extensions: map[string]any{anyType: true},
 		Description: "In the place of text: the content as chat completions have it. It may be null. " +
 			"A line break joins the texts of parts with the types text, " +
 			"input_text, output_text and refusal. The text of an image part becomes the caption, if the part has one. Mneme cuts that caption to " +

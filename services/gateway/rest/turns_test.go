@@ -432,7 +432,7 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 		`"role":"user","content":7`: "turns[0].content", `"role":"user","content":["a"]`: "turns[0].content[0]",
 		`"role":"user","content":"a","text":"a"`: "turns[0].content", `"role":"user","content":[]`: "turns[0].text",
 		`"role":"assistant","tool_calls":[]`: "turns[0].text", `"role":"assistant","refusal":7`: "turns[0].refusal",
-		`"role":"user"`: "turns[0].text",
+		`"role":"user"`: "turns[0].text", `"role":"tool","text":"a\u0000b"`: "turns[0].text",
 	} {
 		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`, "Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
 			expect(t, 400, map[string]any{"errors.0.field": field})

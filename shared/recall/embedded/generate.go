@@ -110,8 +110,8 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	return best, true
 }
 
-// suits reports whether a memory suits the time of a query better than another one. For the present, the newer one does.
-// For a time in the past, the version of that time does. For an unknown past, the closed one does.
+// suits reports whether a memory suits the time of a query better than another one. For the present, the newer one
+// does. For a time in the past, the version of that time does. For an unknown past, the closed one does.
 func suits(h query.Horizon, m, other memory.Memory) bool {
 	if h.Intent == intent.Past {
 		if closed := m.Status != memory.StatusActive; closed != (other.Status != memory.StatusActive) {

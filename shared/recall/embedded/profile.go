@@ -61,9 +61,8 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 // exploredRank is the rank at which the explored memory has its words of the budget.
 const exploredRank = 4
 
-// addHeads adds each turn's best memory, by rank, after the newer memories of the core block. The explored memory has the words
-// of the fifth, so that its citation
-// can be learned from.
+// addHeads adds each turn's best memory, by rank, after the newer memories of the core block. The explored memory has
+// the words of the fifth, so that its citation can be learned from.
 func (w *writer) addHeads(shows func(*unit) bool) {
 	add := func(u *unit) {
 		if u.head == nil && shows(u) { // nor is it in the core block
