@@ -120,15 +120,19 @@ def examples(talk):
         before = turn
 
 
-def statements(person):
-    """Yields a turn with one or two of a person's plain statements, which are notes as a whole."""
+def statements(person, replies):
+    """Yields a talk of a person's plain statements, each a note as a whole: behind nothing, another statement or a reply."""
     said = [s for s in person["bank"] if len(s) > 12]
+    turns = []
     for some in (said[0:1], said[1:3], said[3:4]):
         spans = [s.rstrip(" .!") for s in some]
         if spans:
+            if turns and chance.random() < 0.7:
+                turns.append({"who": "assistant", "text": chance.choice(replies), "entries": []})
             text = ". ".join(s[0].upper() + s[1:] for s in spans) + chance.choice((".", "", "!"))
             entries = [{"spans": [s[0].upper() + s[1:]]} for s in spans]
-            yield {"turns": [{"who": "user", "text": text, "entries": entries}]}
+            turns.append({"who": "user", "text": text, "entries": entries})
+    yield {"turns": turns[chance.choice((0, 0, 1)) :]}
 
 
 def packed(batch, size, longest):
@@ -245,15 +249,17 @@ def main():
     p.add_argument("--weights", default="")
     p.add_argument("--start", default="", help="weights of another training to start from")
     o = p.parse_args()
-    rows = []
+    rows, replies = [], []
     for path in sorted(o.talks):
         if os.path.splitext(os.path.basename(path))[0] in o.without.split(","):
             continue
         with open(path, encoding="utf-8") as f:
-            rows += [e for i, line in enumerate(f) if i % TENTH != TENTH - 1 for e in examples(json.loads(line))]
+            talks = [json.loads(line) for i, line in enumerate(f) if i % TENTH != TENTH - 1]
+        rows += [e for talk in talks for e in examples(talk)]
+        replies += [t["text"] for talk in talks for t in talk["turns"] if t["who"] == "assistant"]
     for path in sorted(o.statements):
         with open(path, encoding="utf-8") as f:
-            rows += [e for line in f for talk in statements(json.loads(line)) for e in examples(talk)]
+            rows += [e for line in f for talk in statements(json.loads(line), replies) for e in examples(talk)]
     print(f"{len(rows)} turns", flush=True)
     write(train(rows, o.epochs, o.weights, o.start), o.model)
 

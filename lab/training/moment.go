@@ -172,7 +172,7 @@ func (n needs) momentWords(least int) (out []string) {
 
 // measure chooses the threshold and fills in the record.
 func (r *MomentRecord) measure(m *classifier.Terms) error {
-	former := embedded.NewFormer(embedded.IdentityOf("moment"))
+	former := embedded.NewFormerWith(embedded.IdentityOf("moment"), nil, 1, 1) // it quotes, and judges nothing
 	choosing := func(split corpus.Split) (needs, error) {
 		said, err := lastingStatements(split)
 		if err != nil {
