@@ -66,7 +66,7 @@ func (q *quotation) join(next quotation) {
 // quote returns the quotations of a turn, one candidate a fact. It uses the turn before and an assistant's list.
 func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
 	quotes := f.clausesOf(turn, behind)
-	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
+	if len(quotes) > 0 && !quotes[0].foreign && behind.isOfAnother(turn) {
 		near := options != nil && options.ID == behind.ID
 		if picked := options.takenUp(quotes[0].said, near); len(picked) > 0 {
 			quotes[0].said += " [from the assistant's list: " + joined(picked) + "]"
@@ -114,7 +114,7 @@ func (f *Former) clausesOf(turn memory.Turn, behind *before) []quotation {
 		out = append(out, q)
 	}
 	around := ""
-	if behind != nil {
+	if behind.isOfAnother(turn) {
 		around = text.Printable(behind.Text)
 	}
 	for _, b := range text.Blocks(text.Printable(turn.Text)) {

@@ -150,6 +150,11 @@ type before struct {
 	formed bool
 }
 
+// isOfAnother reports whether there is a turn before, by somebody else.
+func (b *before) isOfAnother(turn memory.Turn) bool {
+	return b != nil && (b.Speaker != turn.Speaker || b.Role != turn.Role)
+}
+
 // addTo puts the turn to the sources of what leans on it.
 func (b before) addTo(sources []string) []string {
 	if !b.formed {

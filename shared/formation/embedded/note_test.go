@@ -112,3 +112,14 @@ func TestNothingOfATurnIsLost(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoGoesOnIsReadAlone has people who state one thing a turn. The turn before is no context for them.
+func TestWhoGoesOnIsReadAlone(t *testing.T) {
+	said := []string{
+		"Ana: I am allergic to peanuts and I live in Porto.", "Ana: My sister Eva plays the cello in an orchestra.", "Ana: We have a piano.",
+	}
+	memories, talk := byTier(t, session(said...))
+	if len(talk) > 0 || len(memories) != len(said)+1 {
+		t.Errorf("memories are %q, talk is %q", memories, talk)
+	}
+}

@@ -127,24 +127,19 @@ func newNote(words []Word) (Note, bool) {
 	return n, len(words) >= fewest && most >= certain && n.Worth >= likely
 }
 
+// closing marks may follow the mark that ends a clause.
+const closing = " \t\"'”’»*_"
+
 // endsClause reports whether a clause ends in a text that begins with a word and ends before another.
-func endsClause(s string) bool {
-	if strings.ContainsRune(s, '\n') {
-		return true
-	}
-	s = strings.TrimRight(s, " \t\"'”’»*_")
-	last, _ := utf8.DecodeLastRuneInString(s)
-	return strings.ContainsRune(",.;:!?…—–)。！？、，", last)
+func endsClause(s string) bool { return endsWith(s, ",.;:!?…—–)。！？、，", closing) }
+
+// endsSentence reports whether a sentence ends in a text that begins with a word and ends before another.
+func endsSentence(s string) bool { return endsWith(s, ".!?…。！？", closing+")") }
+
+// endsWith reports whether a text has the end of a line, or ends with one of some marks and closing ones.
+func endsWith(s, marks, closing string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(s, closing))
+	return strings.ContainsRune(s, '\n') || strings.ContainsRune(marks, last)
 }
 
 func chance(logit float64) float64 { return 1 / (1 + math.Exp(-logit)) }
-
-// endsSentence reports whether a sentence ends in a text that begins with a word and ends before another.
-func endsSentence(s string) bool {
-	if strings.ContainsRune(s, '\n') {
-		return true
-	}
-	s = strings.TrimRight(s, " \t\"'”’»)*_")
-	last, _ := utf8.DecodeLastRuneInString(s)
-	return strings.ContainsRune(".!?…。！？", last)
-}
