@@ -60,3 +60,40 @@ func TestStrategiesAreMeasuredInTheirModes(t *testing.T) {
 		}
 	}
 }
+
+func TestASheetIsSampledLabelledAndCounted(t *testing.T) {
+	dir := t.TempDir()
+	file, sheet := filepath.Join(dir, "talk.jsonl"), filepath.Join(dir, "sheet.jsonl")
+	line := `{"user_id":"ana","session_id":"s1","text":"I live in Porto.","time":"` + atNoon + `"}` + "\n"
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sample := []string{"eval", "formation", "--data", file, "--sample", "5", "--out", sheet}
+	if code, _, errOut := run(t, sample...); code != command.ExitOK || !strings.Contains(errOut, "1 memories in ") {
+		t.Fatalf("exit code %d, %s", code, errOut)
+	}
+	if code, _, errOut := run(t, sample...); code != command.ExitUsage || !strings.Contains(errOut, "exists") {
+		t.Errorf("a sheet is never overwritten: exit code %d, %s", code, errOut)
+	}
+	if code, _, errOut := run(t, "eval", "formation", "--labels", sheet); code != command.ExitUsage ||
+		!strings.Contains(errOut, `line 1: worth is ""`) {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	text, err := os.ReadFile(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labelled := strings.NewReplacer(`"worth":""`, `"worth":"part"`, `:""`, `:"yes"`).Replace(string(text))
+	if err := os.WriteFile(sheet, []byte(labelled), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := run(t, "eval", "formation", "--labels", sheet); code != command.ExitOK ||
+		!strings.Contains(out, "in part 100.0 %") || !strings.Contains(out, "clear alone 100.0 %") {
+		t.Errorf("exit code %d, %s, %s", code, out, errOut)
+	}
+	for _, wrong := range [][]string{{"--data", ""}, {"--data", file, "--sample", "5"}, {"--data", file, "--out", sheet}} {
+		if code, _, _ := run(t, append([]string{"eval", "formation"}, wrong...)...); code != command.ExitUsage {
+			t.Errorf("%q: exit code %d, want %d", wrong, code, command.ExitUsage)
+		}
+	}
+}
