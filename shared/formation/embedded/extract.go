@@ -229,6 +229,9 @@ func fewer(quotes []quotation, n int) []quotation {
 func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	said, mentions, expressions := annotate(q.said, turn.Time)
 	kind := cmp.Or(q.kind, kindOf(said, mentions))
+	if kind == planned {
+		kind = kindOfPlan(mentions)
+	}
 	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{
 		Tier: q.tier, Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,

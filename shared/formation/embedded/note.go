@@ -10,11 +10,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// noteKinds are the kinds of memories for the kinds of notes. A plan is an event to come. A constraint is a fact: the
-// profile finds constraints by their words.
+// planned is the kind of a plan until its days are read: a plan with a day is an event to come, another one a fact.
+const planned memory.Kind = "planned"
+
+// noteKinds are the kinds of memories for the kinds of notes. A constraint is a fact: the profile finds constraints by
+// their words.
 var noteKinds = map[reader.Kind]memory.Kind{
 	reader.Fact: memory.KindFact, reader.Preference: memory.KindPreference, reader.Constraint: memory.KindFact,
-	reader.Episode: memory.KindEpisodic, reader.Procedure: memory.KindProcedural, reader.Plan: memory.KindEpisodic,
+	reader.Episode: memory.KindEpisodic, reader.Procedure: memory.KindProcedural, reader.Plan: planned,
+}
+
+// kindOfPlan is the kind of a plan with some days.
+func kindOfPlan(days []text.DateMention) memory.Kind {
+	if slices.ContainsFunc(days, func(m text.DateMention) bool { return m.Unit != text.Vague }) {
+		return memory.KindEpisodic
+	}
+	return memory.KindFact
 }
 
 // marked is a text in a speaker's own words with its notes. Clauses are taken from it in order.
@@ -84,11 +95,12 @@ func (m *marked) within(from, to int) (note reader.Note, ok bool) {
 // trim returns the words of a note between two bytes, without the opener before it and the question behind it.
 func (m *marked) trim(n reader.Note, from, to int) string {
 	start, end := max(from, n.From), min(to, n.To)
-	if lead := m.said[from:start]; turnsRound(lead) || open(lead) {
+	if lead := m.said[from:start]; turnsRound(lead) || open(lead) || isStart(lead) {
 		start = from
 	} else {
 		start = from + withSubject(m.said[from:to], start-from)
 	}
+	start += leadIn(m.said[start:to])
 	clause := m.said[start:to]
 	if isQuestion(clause) {
 		end = start + beforeQuestion(clause)
@@ -96,10 +108,31 @@ func (m *marked) trim(n reader.Note, from, to int) string {
 		end = to // only a mark follows
 	}
 	piece := text.OneLine(strings.TrimSpace(strings.TrimRight(m.said[start:max(start, end)], noteEnds)))
-	if isQuestion(piece) || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
+	if isQuestion(piece) || text.IsGreeting(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
 		return ""
 	}
 	return piece
+}
+
+// longestStart is the number of words that a clause may have before its note and still begin the same phrase.
+const longestStart = 2
+
+// isStart reports whether a lead is the first words of the note's phrase: "With" before "the rising prices".
+func isStart(lead string) bool {
+	words := text.Words(lead)
+	return len(words) > 0 && len(words) <= longestStart && strings.IndexFunc(lead, unicode.IsPunct) < 0 &&
+		!slices.ContainsFunc(words, func(w text.Word) bool { return leadingUp[w.Lower] || joining[w.Lower] || asking[w.Lower] })
+}
+
+// leadIn returns where a note begins behind the words that join it to the text before: "and", "also,".
+func leadIn(clause string) int {
+	words := text.Words(clause)
+	for i := 0; i+1 < len(words); i++ {
+		if w := words[i].Lower; !leadingUp[w] && !joining[w] {
+			return words[i].Start
+		}
+	}
+	return 0
 }
 
 // noteEnds are marks that do not end a note.
