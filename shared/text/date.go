@@ -198,7 +198,8 @@ func (d dater) match(i int) (DateMention, int) {
 		return DateMention{}, 0
 	}
 	readings := [...]func(dater, int) (DateMention, int){
-		dater.absolute, dater.named, dater.relative, dater.ago, dater.ahead, dater.weekday, dater.monthAlone, dater.yearAlone,
+		dater.inMonth, dater.counted, dater.beside, dater.absolute, dater.feastAlone, dater.unplaced, dater.named, dater.relative,
+		dater.ago, dater.ahead, dater.dayWeek, dater.weekday, dater.monthAlone, dater.yearAlone,
 	}
 	for _, read := range readings {
 		if m, n := read(d, i); n > 0 {

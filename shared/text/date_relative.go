@@ -66,7 +66,7 @@ func (d dater) ago(i int) (DateMention, int) {
 	if n == 0 || !d.adjacent(i+n-1) {
 		return DateMention{}, 0
 	}
-	unit, ok := units[d.at(i+n)]
+	unit, times, ok := d.unit(i + n)
 	if !ok || !d.adjacent(i+n) {
 		return DateMention{}, 0
 	}
@@ -75,27 +75,33 @@ func (d dater) ago(i int) (DateMention, int) {
 	default:
 		return DateMention{}, 0
 	}
-	if vague {
+	if other, _, _ := d.count(i - 2); vague || (d.at(i-1) == "or" || d.at(i-1) == "to") && other > 0 || d.at(i-1) == "half" {
 		return DateMention{Unit: Vague}, n + 2
 	}
-	return mention(unit, d.stepUnit(unit, -count)), n + 2
+	return mention(unit, d.stepUnit(unit, -count*times)), n + 2
 }
 
-// ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often where nothing says that
-// it is to come.
+// ahead reads "in two weeks", "in 3 months". A single unit may be a duration ("in a week"): it is vague without a word of
+// the future.
 func (d dater) ahead(i int) (DateMention, int) {
 	if d.at(i) != "in" || !d.toCome(i) || !d.adjacent(i) {
 		return DateMention{}, 0
 	}
 	n, count, vague := d.count(i + 1)
-	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.tense(i).ahead {
+	unit, times, ok := d.unit(i + n + 1)
+	if _, k := d.counted(i + 1); k > 0 || n == 0 || vague || !d.adjacent(i+n) || !ok {
 		return DateMention{}, 0
 	}
-	unit, ok := units[d.at(i+n+1)]
-	if !ok {
-		return DateMention{}, 0
+	if count == 1 && !d.tense(i).ahead && d.at(i+n+2) != "time" {
+		if unit == Day {
+			return DateMention{}, 0
+		}
+		return DateMention{Unit: Vague}, n + 2
 	}
-	return mention(unit, d.stepUnit(unit, count)), n + 2
+	if n += 2; d.at(i+n) == "time" && d.adjacent(i+n-1) {
+		n++
+	}
+	return mention(unit, d.stepUnit(unit, count*times)), n
 }
 
 // count reads a number of units at word i. It returns the number of words, the count, and whether the count is only

@@ -120,15 +120,16 @@ var fixedPhrases = []fixedPhrase{
 // vaguePhrases name no time that can be placed.
 var vaguePhrases = [][]string{
 	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"}, {"months", "ago"}, {"weeks", "ago"},
-	{"days", "ago"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
+	{"days", "ago"}, {"decade", "ago"}, {"decades", "ago"}, {"a", "while", "ago"}, {"a", "while", "back"}, {"long", "time", "ago"},
+	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"}, {"days", "later"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
 	{"was", "younger"}, {"was", "little"},
 }
 
 // dateStarts are the first words of all readings, in addition to numbers.
 var dateStarts = Union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming
 	upcoming following
-ages long years months weeks days as was in`), keys(weekdays), keys(shortWeekdays), keys(months),
-	keys(seasons), keys(counts), vagueCounts)
+ages long years months weeks days decade decades as was in that`), keys(weekdays), keys(shortWeekdays), keys(months),
+	keys(seasons), keys(counts), vagueCounts, keys(besideUnits), keys(places), feastStarts)
 
 func keys[V any](m map[string]V) map[string]bool {
 	out := make(map[string]bool, len(m))

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -249,7 +250,7 @@ func SpeakerOf(t memory.Turn) string {
 
 // annotate puts behind each expression of time the day that it means.
 func annotate(said string, at time.Time) (annotated string, mentions []text.DateMention, expressions []string) {
-	mentions = dates(said, at)
+	mentions = text.Dates(said, at)
 	var b strings.Builder
 	pos := 0
 	for _, m := range mentions {
@@ -278,6 +279,17 @@ func eventTime(said string, kind memory.Kind, mentions []text.DateMention, expre
 	y, month, d := at.UTC().Date()
 	return memory.EventTime{Time: time.Date(y, month, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
 }
+
+var (
+	// untilDate ends right before a date that something lasts to.
+	untilDate = regexp.MustCompile(`(?i)\b(?:until|till|up to|by|to) (?:the |early |mid |late )?$`)
+	// lasting is a duration, which does not give the time of an event.
+	lasting = regexp.MustCompile(`(?i)\bfor (?:about |almost |nearly |over |more than |the (?:last|past) )?(?:an? (?:few|couple of)|\w+) ` +
+		`(?:days|weeks|months|years|decades|hours|minutes)\b`)
+)
+
+// endsAt reports whether a mention is the end of a duration.
+func endsAt(text string, m text.DateMention) bool { return untilDate.MatchString(text[:m.Start]) }
 
 var precisions = map[text.Unit]memory.Precision{
 	text.Day: memory.PrecisionDay, text.Weekend: memory.PrecisionDay, text.Week: memory.PrecisionDay,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -193,5 +194,23 @@ func TestDecideKnowsWhatWasSaid(t *testing.T) {
 	ops := decide(t, nil, session("Ana: I live in Porto!"), home)
 	if len(ops) != 1 || ops[0].Kind != memory.OpNone || !slices.Equal(ops[0].Targets, []string{"home"}) {
 		t.Errorf("got %+v", ops)
+	}
+}
+
+// TestAnUnsureTimeIsNotTheDayOfSaying has events whose time the words do not tell.
+func TestAnUnsureTimeIsNotTheDayOfSaying(t *testing.T) {
+	for said, want := range map[string]string{
+		"The week after the wedding my cousin sold her car.": "", "That winter Ben broke his arm.": "", "In week 3 we built a parser.": "",
+		"We signed the lease the night before last.": "2023-05-23", "My uncle sold his farm two Mondays ago.": "2023-05-15",
+		"My uncle sold his farm.": "2023-05-25",
+	} {
+		got := extract(t, session("Ana: "+said))
+		day := ""
+		if len(got) == 1 && !got[0].EventTime.Time.IsZero() {
+			day = got[0].EventTime.Time.Format(time.DateOnly)
+		}
+		if len(got) != 1 || day != want {
+			t.Errorf("%q: got %+v, want the day %q", said, got, want)
+		}
 	}
 }

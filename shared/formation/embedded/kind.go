@@ -23,7 +23,7 @@ func kindOf(said string, mentions []text.DateMention) memory.Kind {
 	switch {
 	case slices.ContainsFunc(words, func(w text.Word) bool { return liking[text.Stem(w.Lower)] }):
 		return memory.KindPreference
-	case len(mentions) > 0, text.TellsPast(words):
+	case slices.ContainsFunc(mentions, isPlaced), text.TellsPast(words):
 		return memory.KindEpisodic
 	case own && routine.MatchString(said):
 		return memory.KindProcedural
@@ -32,3 +32,5 @@ func kindOf(said string, mentions []text.DateMention) memory.Kind {
 	}
 	return memory.KindSemantic
 }
+
+func isPlaced(m text.DateMention) bool { return m.Unit != text.Vague }
