@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/neurosnap/sentences"
 	"github.com/neurosnap/sentences/english"
@@ -64,28 +65,37 @@ func foreignRuns(line string) []string {
 	return out
 }
 
-// appendRuns appends a sentence, cut at ends that the model misses. These are "!" or "?" before white space, and a
-// point directly before a capital ("Great.I went").
+// appendRuns appends a sentence, cut at ends that the model misses. These are "!" or "?" before white space, and a mark
+// directly before the first word of a sentence ("Great.I went").
 func appendRuns(out []string, text string) []string {
 	start := 0
-	runes := []rune(text)
-	for i := 1; i+1 < len(runes); i++ {
-		if endsHere(runes[i-1], runes[i], runes[i+1]) {
-			out = appendTrimmed(out, string(runes[start:i+1]))
+	for i, r := range text {
+		if i > 0 && strings.ContainsRune(".!?", r) && endsAt(text[start:i], r, text[i+1:]) {
+			out = appendTrimmed(out, text[start:i+1])
 			start = i + 1
 		}
 	}
-	return appendTrimmed(out, string(runes[start:]))
+	return appendTrimmed(out, text[start:])
 }
 
-func endsHere(last, r, next rune) bool {
-	switch r {
-	case '!', '?':
-		return unicode.IsSpace(next) || unicode.IsUpper(next)
-	case '.':
-		return unicode.IsLower(last) && unicode.IsUpper(next)
+// endsAt reports whether a mark ends a sentence. A mark inside a word ends none ("Yahoo!Mail", "t7!Qz"). Directly before a
+// stop word with a capital and after a word of letters, the space was forgotten.
+func endsAt(before string, mark rune, after string) bool {
+	if next, _ := utf8.DecodeRuneInString(after); mark != '.' && unicode.IsSpace(next) {
+		return true
+	} else if !unicode.IsUpper(next) {
+		return false
 	}
-	return false
+	before, after = before[max(0, len(before)-longestForeign):], after[:min(len(after), longestForeign)]
+	notLetter := func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }
+	last := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
+	first := after
+	if end := strings.IndexFunc(after, unicode.IsSpace); end >= 0 {
+		first = after[:end]
+	}
+	first = strings.TrimRight(first, ",.!?")
+	end, _ := utf8.DecodeLastRuneInString(last)
+	return unicode.IsLower(end) && !strings.ContainsFunc(last+first, notLetter) && stopLanguages()[strings.ToLower(first)] != 0
 }
 
 func appendTrimmed(out []string, s string) []string {
