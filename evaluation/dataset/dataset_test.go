@@ -32,8 +32,8 @@ func TestReadLines(t *testing.T) {
 	if second.Role != memory.RoleAssistant || second.AgentID != "a1" || second.Metadata["n"] != 1.0 || first.Metadata != nil {
 		t.Errorf("second turn is %+v", second)
 	}
-	if ben.ID != "t9" || ben.Speaker != "Ben" || ben.Time.Location() != time.UTC || ben.Time.Hour() != 9 {
-		t.Errorf("given fields of %+v: want them kept, the time in UTC", ben)
+	if ben.ID != "t9" || ben.Speaker != "Ben" || ben.Time.Format(time.RFC3339) != "2026-01-02T10:00:30+01:00" {
+		t.Errorf("given fields of %+v: want them kept, the time in its offset", ben)
 	}
 	if got := sessions[0].End(); got.Hour() != 11 {
 		t.Errorf("ends at %s, want the closing line's time", got)

@@ -41,7 +41,7 @@ type Line struct {
 	AgentID  string          `json:"agent_id,omitempty"`
 	AppID    string          `json:"app_id,omitempty"`
 	RunID    string          `json:"run_id,omitempty"`
-	// Time is in RFC 3339.
+	// Time is in RFC 3339. Days in words ("tomorrow") count from its day in its offset.
 	Time time.Time `json:"time"`
 	// Closed ends the session at Time; such a line has no text. A file may omit these lines.
 	Closed bool `json:"closed,omitempty"`
@@ -131,7 +131,7 @@ func parseLine(raw []byte) (Line, error) {
 
 // turnID derives an id from the turn's contents.
 func turnID(t memory.Turn) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.Format(time.RFC3339Nano), t.Speaker, t.Text, t.Caption))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.UTC().Format(time.RFC3339Nano), t.Speaker, t.Text, t.Caption))
 	return fmt.Sprintf("%s:%x", t.SessionID, sum[:6])
 }
 
@@ -139,7 +139,7 @@ func turnID(t memory.Turn) string {
 func (l Line) turn() (memory.Turn, error) {
 	t := memory.Turn{
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
-		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
+		Text: l.Text, Caption: l.Caption, Time: l.Time,
 		Attributes: memory.Attributes{AgentID: l.AgentID, AppID: l.AppID, RunID: l.RunID},
 	}
 	if t.ID == "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // The contents of these files are invented.
@@ -299,4 +300,22 @@ func write(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestATurnKeepsItsOffset(t *testing.T) {
+	read := func(at string) memory.Turn {
+		line := `{"user_id":"u","session_id":"s","text":"I quit today.","time":"` + at + `"}`
+		sessions, err := dataset.Read(strings.NewReader(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sessions[0].Turns[0]
+	}
+	east, utc := read("2026-03-02T07:30:00+09:00"), read("2026-03-01T22:30:00Z")
+	if got := east.Time.Format(time.RFC3339); got != "2026-03-02T07:30:00+09:00" {
+		t.Errorf("the time is %s", got)
+	}
+	if east.ID != utc.ID {
+		t.Errorf("ids are %s and %s, want one for the same time", east.ID, utc.ID)
+	}
 }

@@ -132,7 +132,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	defer span.End()
 	scope := memory.Scope{Tenant: t.ID, User: q.User}
 	out := Result{ID: cmp.Or(q.ID, uuid.NewString()), TraceID: span.SpanContext().TraceID().String()}
-	q.asked = query.Understand(query.Input{Text: q.Query, Messages: q.Messages, AsOf: q.AsOf, Now: r.Now()})
+	q.asked = query.Understand(query.Input{Text: q.Query, Messages: q.Messages, AsOf: q.AsOf, Now: r.Now().UTC()})
 	q.chooser = r.Learned.Of(ctx, t.ID).W
 	found, err := r.retrieve(ctx, scope, q, &out)
 	if err != nil {

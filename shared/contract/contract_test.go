@@ -76,6 +76,7 @@ func TestSessionEventRefusals(t *testing.T) {
 		"year 9999": {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }),
 			"turn.time"},
 		"time out of range": {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
+		"offset of a day": {turn(func(t *mnemev1.Turn) { t.UtcOffsetMinutes = -24 * 60 }), "turn.utc_offset_minutes"},
 		"closed without time": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{}}
 		}, "session_closed.time"},
@@ -143,6 +144,8 @@ func TestSessionEventRoundTrip(t *testing.T) {
 				Metadata: map[string]any{"colour": "red", "n": -0.5, "tags": []any{"a", true}, "in": map[string]any{"x": nil}},
 				AgentID:  "a1", AppID: "app", RunID: "r1",
 			}}},
+		"turn in an offset": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
+			Text: "Olá", Time: now.In(time.FixedZone("", -(3*60+30)*60))}},
 		"turn with an idle time": {Envelope: envelope(), Turn: &memory.Turn{
 			ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now}, IdleAfter: 24 * time.Hour},
 		"closed": {Envelope: envelope(), ClosedAt: now},

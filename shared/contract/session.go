@@ -169,17 +169,29 @@ func turnFrom(p *mnemev1.Turn, sessionID string, maxText int, now time.Time) (me
 			return t, err
 		}
 	}
-	var err error
-	t.Time, err = timeOf("turn.time", p.GetTime(), now)
-	return t, err
+	at, err := timeOf("turn.time", p.GetTime(), now)
+	if err != nil {
+		return t, err
+	}
+	if m := p.GetUtcOffsetMinutes(); m < -maxOffset || m > maxOffset {
+		return t, fault.Terminal("turn.utc_offset_minutes", "is %d, want %d to %d", m, -maxOffset, maxOffset)
+	} else if t.Time = at; m != 0 {
+		t.Time = at.In(time.FixedZone("", int(m)*60))
+	}
+	return t, nil
 }
+
+// maxOffset is the greatest offset from UTC that RFC 3339 can write, in minutes.
+const maxOffset = 24*60 - 1
 
 // TurnToProto converts a turn.
 func TurnToProto(t memory.Turn) *mnemev1.Turn {
+	_, offset := t.Time.Zone()
 	return &mnemev1.Turn{
 		TurnId: t.ID, Speaker: t.Speaker, Role: roleTo(t.Role),
 		Text: t.Text, Caption: t.Caption, Time: stamp(t.Time),
 		Metadata: structOf(t.Metadata), AgentId: t.AgentID, AppId: t.AppID, RunId: t.RunID, AliasOf: t.AliasOf,
+		UtcOffsetMinutes: int32(offset / 60),
 	}
 }
 

@@ -41,7 +41,8 @@ type Turn struct {
 	Role      Role      `json:"role"`
 	Text      string    `json:"text"`
 	Caption   string    `json:"caption,omitempty"`
-	Time      time.Time `json:"time"`
+	// Time is in the offset of its speaker, from which days in words count ("tomorrow"). Stores return it in UTC.
+	Time time.Time `json:"time"`
 	// Saliency is the filter's decision on it. It is zero if unknown.
 	Saliency SaliencyDecision `json:"saliency,omitzero"`
 	Attributes

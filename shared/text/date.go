@@ -56,12 +56,12 @@ func (m DateMention) Last() time.Time {
 // maxMentions bounds the mentions from one text. A text of dates alone then costs no more than another.
 const maxMentions = 32
 
-// Dates finds the expressions of time in a text and resolves them against the day of at. They are in order and do
+// Dates finds the expressions of time in a text and resolves them against the day of at, in the zone of at. They are in order and do
 // not overlap. Dates leaves ambiguous expressions out ("we may 3 times", "she sat", "a second", "every Friday"). A
 // wrong date is worse than none.
 func Dates(text string, at time.Time) []DateMention {
 	words := Words(text)
-	d := dater{text: text, words: words, today: dayOf(at), progress: &progress{}}
+	d := dater{text: text, words: words, today: dayIn(at), progress: &progress{}}
 	others := d.others()
 	if !slices.ContainsFunc(words, mayBeDate) {
 		return others
@@ -244,8 +244,10 @@ func (d dater) phrase(i int, words []string) bool {
 	return true
 }
 
-func dayOf(t time.Time) time.Time {
-	t = t.UTC()
+func dayOf(t time.Time) time.Time { return dayIn(t.UTC()) }
+
+// dayIn returns the day of a time in its own zone, as midnight UTC.
+func dayIn(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 

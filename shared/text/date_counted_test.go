@@ -99,3 +99,20 @@ func TestDatesLeaveCountsAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestDatesCountFromTheDayOfTheSpeaker has times that are on another day in UTC.
+func TestDatesCountFromTheDayOfTheSpeaker(t *testing.T) {
+	for _, c := range []struct{ at, text, first string }{
+		{"2026-05-02T07:30:00+09:00", "I flew home yesterday", "2026-05-01"}, {"2026-05-01T20:30:00-07:00", "my test is tomorrow", "2026-05-02"},
+		{"2026-08-01T06:00:00+09:00", "We moved this month", "2026-08-01"}, {"2026-07-09T18:00:00-08:00", "heute habe ich gekündigt", "2026-07-09"},
+		{"2026-01-01T08:15:00+11:00", "ayer nos casamos", "2025-12-31"}, {"2026-07-10T00:30:00+02:00", "on Friday I fly", "2026-07-17"},
+	} {
+		at, err := time.Parse(time.RFC3339, c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text.Dates(c.text, at); len(got) != 1 || firstDay(got[0]) != c.first {
+			t.Errorf("%q at %s: got %+v, want %s", c.text, c.at, got, c.first)
+		}
+	}
+}

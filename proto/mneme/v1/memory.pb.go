@@ -426,9 +426,12 @@ type Turn struct {
 	RunId string `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Another identifier of the new version that UpdateMemory writes; at most 128 bytes, or empty. It must be empty in
 	// every other call.
-	AliasOf       string `protobuf:"bytes,11,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AliasOf string `protobuf:"bytes,11,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
+	// The speaker's offset from UTC at the time of the utterance, in minutes, -1439 to 1439. Positive is east. Days in
+	// words ("today", "tomorrow") count from the day in this offset.
+	UtcOffsetMinutes int32 `protobuf:"zigzag32,12,opt,name=utc_offset_minutes,json=utcOffsetMinutes,proto3" json:"utc_offset_minutes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
@@ -536,6 +539,13 @@ func (x *Turn) GetAliasOf() string {
 		return x.AliasOf
 	}
 	return ""
+}
+
+func (x *Turn) GetUtcOffsetMinutes() int32 {
+	if x != nil {
+		return x.UtcOffsetMinutes
+	}
+	return 0
 }
 
 // EventTime is the time of an event, with the precision of the speaker.
@@ -1452,7 +1462,7 @@ var File_mneme_v1_memory_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x15mneme/v1/memory.proto\x12\bmneme.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd4\x02\n" +
+	"\x15mneme/v1/memory.proto\x12\bmneme.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\x03\n" +
 	"\x04Turn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x18\n" +
 	"\aspeaker\x18\x02 \x01(\tR\aspeaker\x12\"\n" +
@@ -1465,7 +1475,8 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x06app_id\x18\t \x01(\tR\x05appId\x12\x15\n" +
 	"\x06run_id\x18\n" +
 	" \x01(\tR\x05runId\x12\x19\n" +
-	"\balias_of\x18\v \x01(\tR\aaliasOf\"\xbc\x01\n" +
+	"\balias_of\x18\v \x01(\tR\aaliasOf\x12,\n" +
+	"\x12utc_offset_minutes\x18\f \x01(\x11R\x10utcOffsetMinutes\"\xbc\x01\n" +
 	"\tEventTime\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x121\n" +
 	"\tprecision\x18\x02 \x01(\x0e2\x13.mneme.v1.PrecisionR\tprecision\x12\x1e\n" +

@@ -62,7 +62,7 @@ func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, 
 	of, _ := in.read("") // checked
 	turn := contract.TurnToProto(memory.Turn{
 		ID:      "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(written)).String(),
-		Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text, Time: s.Now(), Attributes: of,
+		Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text, Time: s.Now().UTC(), Attributes: of,
 	})
 	res, err := s.Services.Memories.UpdateMemory(ctx,
 		connect.NewRequest(&mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: in.MemoryID, Turn: turn}))

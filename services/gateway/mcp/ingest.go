@@ -192,7 +192,7 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 	if err != nil {
 		return out, "", err
 	}
-	now, session := s.Now(), in.RunID
+	now, session := s.Now().UTC(), in.RunID
 	if session == "" {
 		session = "mcp-" + uuid.NewString()
 	}

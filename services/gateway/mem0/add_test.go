@@ -13,6 +13,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+func TestATimestampKeepsItsOffset(t *testing.T) {
+	g := open(t)
+	g.add(object{
+		"messages": []any{object{"role": "user", "content": "I quit today."}}, "user_id": "ines", "timestamp": "2026-03-01T20:30:00-07:00",
+	})
+	if got := g.turnsOf("ines"); len(got) != 1 || got[0].Time.Format(time.RFC3339) != "2026-03-01T20:30:00-07:00" {
+		t.Errorf("turns are %+v", got)
+	}
+}
+
 func TestAddBecomesTurns(t *testing.T) {
 	g := open(t)
 	event := g.add(object{

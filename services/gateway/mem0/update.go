@@ -115,7 +115,7 @@ func (a *api) turnOver(f *found, c change) (t memory.Turn, changes bool, err err
 	case !c.at.IsZero():
 		created = c.at
 	case t.Text != shown.Memory:
-		t.Time = a.Now()
+		t.Time = a.Now().UTC()
 	default: // relative times in the text keep their meaning
 		t.Time = timeOf(f.newest.GetValidFrom())
 	}

@@ -32,7 +32,7 @@ func span(at string, value any) (from, to time.Time, err error) {
 		}
 		for _, layout := range append([]string{time.RFC3339Nano}, layouts...) {
 			if t, err := time.Parse(layout, v); err == nil {
-				return t.UTC(), t.UTC(), nil
+				return t, t, nil
 			}
 		}
 		if from, err = unix(v); err == nil {
@@ -55,9 +55,9 @@ func unix(s string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e6)*1e3).UTC(), nil
 }
 
-// parseTimestamp reads the time of the turn. The default is now.
+// parseTimestamp reads the time of the turn, with its offset. The default is now.
 func (a *api) parseTimestamp(in fields) (time.Time, error) {
-	now := a.Now()
+	now := a.Now().UTC()
 	if !in.has("timestamp") {
 		return now, nil
 	}

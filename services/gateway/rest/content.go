@@ -71,7 +71,7 @@ func (unread) Schema(huma.Registry) *huma.Schema {
 
 // turnOf returns the turn at a place of a request, with defaults for its empty fields.
 func (a *API) turnOf(t NewTurn, at, id string) (memory.Turn, error) {
-	out := memory.Turn{ID: string(t.ID), Role: memory.Role(t.Role), Caption: string(t.Caption), Time: a.Now()}
+	out := memory.Turn{ID: string(t.ID), Role: memory.Role(t.Role), Caption: string(t.Caption), Time: a.Now().UTC()}
 	switch {
 	case t.Text != nil && t.Content.value != nil:
 		return out, invalid(inBody, at+".content", "is set together with text, want one of them")

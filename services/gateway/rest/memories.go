@@ -40,7 +40,7 @@ type NewMemory struct {
 	Role    string     `json:"role,omitempty" enum:"user,assistant" doc:"The role of the speaker. Default: user."`
 	Speaker speaker    `json:"speaker,omitempty"`
 	Caption caption    `json:"caption,omitempty"`
-	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Default: now."`
+	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Days in words (tomorrow) count from its day in its offset. Default: now, in UTC."`
 	TurnID  textID     `json:"turn_id,omitempty" doc:"The id of the source turn. Default: an id derived from the Idempotency-Key. A repeated turn adds nothing. At most 128 bytes."`
 	NewAttributes
 }
@@ -194,11 +194,14 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 	if err != nil {
 		return nil, err
 	}
+	at := a.Now().UTC()
+	if in.Time != nil {
+		at = *in.Time
+	}
 	out := contract.TurnToProto(memory.Turn{
 		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content), Caption: string(in.Caption),
-		Attributes: attributes,
+		Time: at, Attributes: attributes,
 	})
-	out.Time = stampOf(in.Time)
 	if out.TurnId == "" {
 		out.TurnId = deriveID(key, where, 0)
 	}
@@ -207,10 +210,6 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 	}
 	if out.Speaker == "" {
 		out.Speaker = word(out.GetRole(), "ROLE_")
-	}
-	if in.Time == nil {
-		now := a.Now()
-		out.Time = stampOf(&now)
 	}
 	return out, nil
 }

@@ -44,7 +44,7 @@ type NewTurn struct {
 	Audio   unread     `json:"audio,omitempty"`
 	Notes   unread     `json:"annotations,omitempty"`
 	Caption caption    `json:"caption,omitempty"`
-	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Default: now."`
+	Time    *time.Time `json:"time,omitempty" doc:"The time of the turn, between 1970-01-01 and one day from now. Days in words (tomorrow) count from its day in its offset. Default: now, in UTC."`
 	NewAttributes
 }
 

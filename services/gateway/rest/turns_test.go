@@ -59,6 +59,8 @@ func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
 	said := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 	if turn := *got[0].Turn; turn.ID != "t1" || turn.Speaker != "Ines" || turn.Caption != "a river" || !turn.Time.Equal(said) {
 		t.Errorf("the first is %+v", turn)
+	} else if clock := turn.Time.Format(time.RFC3339); clock != "2026-01-01T10:00:00+02:00" {
+		t.Errorf("the first is at %s, want the time in its offset", clock)
 	}
 	turn := *got[1].Turn
 	if turn.ID != a.field("turns.1.id") || turn.Speaker != "assistant" || turn.Role != memory.RoleAssistant || !turn.Time.Equal(now) {

@@ -109,7 +109,7 @@ func (d *decider) decide(r formation.Related) error {
 			d.ops = append(d.ops, op)
 			return nil
 		}
-		entry.Content += " (" + turn.Time.UTC().Format(time.DateOnly) + ")" // it happened again: no two entries read alike
+		entry.Content += " (" + turn.Time.Format(time.DateOnly) + ")" // it happened again: no two entries read alike
 	}
 	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)

@@ -276,7 +276,7 @@ func eventTime(said string, kind memory.Kind, mentions []text.DateMention, expre
 	if kind != memory.KindEpisodic || len(mentions) > 0 || at.IsZero() || lasting.MatchString(said) {
 		return memory.EventTime{}
 	}
-	y, month, d := at.UTC().Date()
+	y, month, d := at.Date()
 	return memory.EventTime{Time: time.Date(y, month, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
 }
 

@@ -214,3 +214,11 @@ func TestAnUnsureTimeIsNotTheDayOfSaying(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEventIsOnTheDayOfItsSpeaker(t *testing.T) {
+	in := session("Ana: My aunt Rosa broke her leg.")
+	in.Turns[0].Time = time.Date(2026, 5, 1, 20, 30, 0, 0, time.FixedZone("", -7*60*60))
+	if got := extract(t, in); len(got) != 1 || got[0].EventTime.Time.Format(time.DateOnly) != "2026-05-01" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -73,7 +73,7 @@ func May(c formation.Candidate, said time.Time) bool {
 		text.TellsPast(text.Words(c.Content)) || constraint.Binds(c.Content) {
 		return false
 	}
-	y, month, d := said.UTC().Date()
+	y, month, d := said.Date()
 	today := time.Date(y, month, d, 0, 0, 0, 0, time.UTC)
 	for _, m := range text.Dates(c.Content, said) {
 		if m.Unit != text.Vague && !(m.Time.Equal(today) && m.Last().Equal(today)) {

@@ -56,7 +56,7 @@ func lineOf(t memory.Turn) string {
 	if caption := text.OneLine(t.Caption); caption != "" {
 		said += " [picture: " + caption + "]"
 	}
-	return text.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + said
+	return text.OneLine(t.Speaker) + " (" + t.Time.Format(time.DateOnly) + "): " + said
 }
 
 // bounded joins the last lines that fit.

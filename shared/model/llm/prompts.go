@@ -128,13 +128,13 @@ func DataBlock(v any) (string, error) {
 	return DataOpen + "\n" + string(out) + "\n" + DataClose, nil
 }
 
-// ShowTime writes a time as prompts show it. It adds the day of the week, because relative dates need it and models
+// ShowTime writes a time as prompts show it, in its zone. It adds the day of the week, because relative dates need it and models
 // get it wrong.
 func ShowTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("Monday 2006-01-02 15:04")
+	return t.Format("Monday 2006-01-02 15:04")
 }
 
 // ShowEvent writes an event time as exactly as it is known, a range as "from to until".
