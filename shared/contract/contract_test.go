@@ -76,7 +76,7 @@ func TestSessionEventRefusals(t *testing.T) {
 		"year 9999": {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }),
 			"turn.time"},
 		"time out of range": {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
-		"offset of a day": {turn(func(t *mnemev1.Turn) { t.UtcOffsetMinutes = -24 * 60 }), "turn.utc_offset_minutes"},
+		"offset of a day":   {turn(func(t *mnemev1.Turn) { t.UtcOffsetMinutes = -24 * 60 }), "turn.utc_offset_minutes"},
 		"closed without time": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{}}
 		}, "session_closed.time"},

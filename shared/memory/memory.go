@@ -35,12 +35,12 @@ type Message struct {
 
 // Turn is one utterance.
 type Turn struct {
-	ID        string    `json:"id"`
-	SessionID string    `json:"session_id"`
-	Speaker   string    `json:"speaker"`
-	Role      Role      `json:"role"`
-	Text      string    `json:"text"`
-	Caption   string    `json:"caption,omitempty"`
+	ID        string `json:"id"`
+	SessionID string `json:"session_id"`
+	Speaker   string `json:"speaker"`
+	Role      Role   `json:"role"`
+	Text      string `json:"text"`
+	Caption   string `json:"caption,omitempty"`
 	// Time is in the offset of its speaker, from which days in words count ("tomorrow"). Stores return it in UTC.
 	Time time.Time `json:"time"`
 	// Saliency is the filter's decision on it. It is zero if unknown.

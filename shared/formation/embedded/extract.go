@@ -22,8 +22,6 @@ const (
 	maxQuoteWords = 60
 	// fewStems is how many words of content a clause needs to stand alone.
 	fewStems = 2
-	// shortAnswer is how many words may answer a question so that they say nothing without it.
-	shortAnswer = 8
 	// codeShown is the number of bytes of code, or of a list's entry, that a quotation shows. The turn has the full
 	// text.
 	codeShown = 160
@@ -194,17 +192,6 @@ func (f *Former) worthy(quotes []quotation) []quotation {
 		out[n].join(q)
 	}
 	return out
-}
-
-// complete puts the answered question before a turn's first quotation, if the quotation needs it to be clear.
-func (f *Former) complete(q quotation, behind before) quotation {
-	if sentences := f.splitter.Split(text.Printable(behind.Text)); q.words() <= shortAnswer && !alone(q.said) {
-		if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
-			q.said = "[asked: " + sentences[n] + "] " + q.said
-			q.sources = behind.addTo(q.sources)
-		}
-	}
-	return q
 }
 
 // fewer joins neighbours until there are at most n: neighbours of the same tier first, and the shortest first.

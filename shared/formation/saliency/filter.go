@@ -2,13 +2,15 @@
 // scores a turn's value for memory. Its training data are labelled and synthetic dialogues.
 //
 // A score depends on the turn alone: its text, caption, role, and the speaker's name. Batches do not change it, and
-// calls share no state. The text of a turn is only data: instructions in it have no effect.
+// calls share no state. A short answer passes with its question. The text of a turn is only data: instructions in it have
+// no effect.
 package saliency
 
 import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -17,6 +19,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/classifier"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Filter decides by a model. It is safe for concurrent use.
@@ -62,15 +65,16 @@ func (f *Filter) Version() string { return f.version }
 // Threshold is the score from which a text is positive, 0 to 1.
 func (f *Filter) Threshold() float64 { return f.threshold }
 
-// Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least.
-func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
+// Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least. So does
+// the answer to a question, and a bare answer ("yes") whose question is in no given turn.
+func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}
 	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
-		if score < f.threshold && Commitment(turns[i]) != "" {
+		if score < f.threshold && (Commitment(turns[i]) != "" || isAnswer(turns[i], turns[:i], before)) {
 			score = f.threshold
 		}
 		decisions[i] = memory.SaliencyDecision{
@@ -78,6 +82,22 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, _ []memory.T
 		}
 	}
 	return decisions, nil
+}
+
+// isAnswer reports whether a person's turn answers the last turn of another voice in its session.
+func isAnswer(t memory.Turn, batch, before []memory.Turn) bool {
+	if t.Role == memory.RoleAssistant {
+		return false
+	}
+	for _, turns := range [][]memory.Turn{batch, before} {
+		for _, b := range slices.Backward(turns) {
+			if b.SessionID == t.SessionID && (b.Role != t.Role || b.Speaker != t.Speaker) {
+				question := text.Question(splitter().Split(text.Printable(b.Text)))
+				return question != "" && text.NeedsQuestion(question, t.Text)
+			}
+		}
+	}
+	return text.IsBareAnswer(t.Text)
 }
 
 // Score returns the value of a turn for memory, 0 to 1. A user's turn in words that the model cannot read scores at

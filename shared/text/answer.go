@@ -1,0 +1,119 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// mostAnswered bounds the words of a reply that may need its question.
+const mostAnswered = 8
+
+var (
+	// polar words begin an answer to a question for yes or no, without accents.
+	polar = WordSet(`yes yeah yep yup yea no nope nah never always sometimes rarely seldom often usually occasionally not none neither both
+		either ja nein jein nie oui non si jamais tak nie sim nao nunca siempre da net evet hayir hai はい いいえ うん いや 是 是的 不是 不 对 没有 네 예 아니요 да нет никогда`)
+	// quantities are answers without a noun.
+	quantities = Union(keys(counts), vagueCounts, WordSet("zero once twice half dozen hundred"))
+	// orders are verbs that begin an order to an assistant.
+	orders = WordSet(`tell write rewrite give show make explain help list translate summarize summarise shorten find let stop go continue keep try
+		add remove delete change create draft check fix use send look skip forget ignore repeat say start finish move describe suggest
+		recommend compare convert calculate update answer proceed generate print run open
+		erzähl erzähle schreib schreibe zeig zeige gib sag erklär erkläre hilf mach übersetze
+		dime cuéntame escribe haz muéstrame dame explica ayúdame raconte dis écris fais montre donne explique aide dimmi scrivi fammi mostrami`)
+	// softening words stand before an order.
+	softening = WordSet("just please now then so ok okay well first actually instead and but rather bitte por favor")
+	// moving words ask for something else, unless a time follows them.
+	moving = WordSet("next another more again anything")
+	// reacting words are no answers.
+	reacting = WordSet(`thanks thank thx ok okay hi hey hello bye lol haha wow cool great nice good sorry hmm oh ah awesome congrats welcome sure
+		danke gracias merci obrigado grazie dzięki`)
+	// evasive words, behind "not" or alone, give no answer.
+	evasive  = WordSet("know idea sure clue tell say remember saying telling answer")
+	refusing = WordSet("no not don't dont can't cannot rather won't never")
+)
+
+// Question returns the last sentence of a text if it is a question, or "".
+func Question(sentences []string) string {
+	if len(sentences) == 0 {
+		return ""
+	}
+	last := sentences[len(sentences)-1]
+	if end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(last, ` "'”)*_`)); !strings.ContainsRune("?？؟", end) {
+		return ""
+	}
+	return last
+}
+
+// NeedsQuestion reports whether a short reply may be the answer to a question. An order, a question, a reaction and an
+// evasion answer none.
+func NeedsQuestion(question, reply string) bool {
+	words := Words(reply)
+	if len(words) == 0 || len(words) > mostAnswered || Question([]string{reply}) != "" {
+		return false
+	}
+	return polar[foldAccents(words[0].Lower)] || !isOrder(Words(question), reply, words) && !isReaction(reply, words)
+}
+
+// IsBareAnswer reports whether a reply is hardly more than "yes", "no" or a quantity, so that it says nothing without a
+// question.
+func IsBareAnswer(reply string) bool {
+	words := Words(reply)
+	const most = 3
+	if len(words) == 0 || len(words) > most || Question([]string{reply}) != "" {
+		return false
+	}
+	if quantities[words[0].Lower] || words[0].Number {
+		return true
+	}
+	for i, w := range words {
+		if said := polar[foldAccents(w.Lower)]; !said && (i == 0 || !IsFiller(reply, words, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Evades reports whether a reply gives no answer: "I don't know", "rather not say".
+func Evades(reply string) bool {
+	words := Words(reply)
+	denied := slices.IndexFunc(words, func(w Word) bool { return refusing[w.Lower] })
+	return denied >= 0 && slices.ContainsFunc(words[denied:], func(w Word) bool { return evasive[w.Lower] })
+}
+
+// isOrder reports whether a reply tells its reader to do something, or to move on. "Make pancakes" answers "What do you do
+// on Sundays?".
+func isOrder(question []Word, reply string, words []Word) bool {
+	for len(words) > 1 && softening[words[0].Lower] {
+		words = words[1:]
+	}
+	if moving[words[0].Lower] {
+		_, _, isUnit := dater{text: reply, words: words}.unit(1)
+		return len(words) < 2 || !isUnit && !timeWords[words[1].Lower]
+	}
+	return orders[words[0].Lower] && !asksDeed(question)
+}
+
+// asksDeed reports whether a question asks for what somebody does.
+func asksDeed(question []Word) bool {
+	does := 0
+	for _, w := range question {
+		switch w.Lower {
+		case "do", "did", "does":
+			does++
+		case "doing":
+			does += 2
+		}
+	}
+	return does > 1 && questionWords[question[0].Lower]
+}
+
+// isReaction reports whether a reply has only words of reaction and fillers.
+func isReaction(reply string, words []Word) bool {
+	return !slices.ContainsFunc(words, func(w Word) bool {
+		i := slices.Index(words, w)
+		return w.Number || quantities[w.Lower] || polar[foldAccents(w.Lower)] || !reacting[w.Lower] && !IsFiller(reply, words, i) &&
+			strings.ContainsFunc(w.Lower, unicode.IsLetter)
+	})
+}
