@@ -64,8 +64,8 @@ type Session struct {
 func (s Session) Around(first, end int) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range s.Context {
-		before := first > 0 && t.Time.Before(s.Turns[first-1].Time)
-		behind := end < len(s.Turns) && t.Time.After(s.Turns[end].Time)
+		before := first > 0 && t.Compare(s.Turns[first-1]) < 0
+		behind := end < len(s.Turns) && t.Compare(s.Turns[end]) > 0
 		if !before && !behind {
 			out = append(out, t)
 		}

@@ -2,7 +2,10 @@
 // and their effect on a bank. It is pure: it uses no store, no bus and no model.
 package memory
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Scope is the owner of memories: a tenant and a user. Every read and write of a store takes one.
 type Scope struct {
@@ -43,9 +46,17 @@ type Turn struct {
 	Caption   string `json:"caption,omitempty"`
 	// Time is in the offset of its speaker, from which days in words count ("tomorrow"). Stores return it in UTC.
 	Time time.Time `json:"time"`
+	// Place is the order of arrival in the session, from 1, while the turn waits for its consolidation. It orders turns of
+	// the same time. Stores do not keep it.
+	Place int `json:"place,omitempty"`
 	// Saliency is the filter's decision on it. It is zero if unknown.
 	Saliency SaliencyDecision `json:"saliency,omitzero"`
 	Attributes
+}
+
+// Compare orders turns by time, and turns of the same time by their arrival.
+func (t Turn) Compare(o Turn) int {
+	return cmp.Or(t.Time.Compare(o.Time), cmp.Compare(t.Place, o.Place))
 }
 
 // SameAs reports whether both turns have the same contents and session. A turn's id, unique per user, must stand

@@ -292,3 +292,29 @@ func TestPassingTurnsAreHeldInTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsOfOneTimeKeepTheirOrder has turns with one time. Each turn has a place behind the turns before it.
+func TestTurnsOfOneTimeKeepTheirOrder(t *testing.T) {
+	env, s := newRun(t)
+	var events []consolidation.Event
+	for n := range 6 {
+		e := turn("s1", n)
+		if n%2 == 0 {
+			e = aside("s1", n)
+		}
+		e.Turn.Time = turn("s1", 0).Turn.Time
+		events = append(events, e)
+	}
+	signals(env, append(events, closed("s1")))
+	finish(t, env, params())
+	for _, a := range s.applied {
+		for i, said := range a.Batch.Turns {
+			if said.Place <= a.Batch.Context[i].Place || i > 0 && a.Batch.Turns[i-1].Place >= a.Batch.Context[i].Place {
+				t.Errorf("turn %s has place %d, its question %s has place %d", said.ID, said.Place, a.Batch.Context[i].ID, a.Batch.Context[i].Place)
+			}
+		}
+	}
+	if got := s.turnsOf(); len(got) == 0 || len(got[0]) != 3 {
+		t.Errorf("formed %v", got)
+	}
+}

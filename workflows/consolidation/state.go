@@ -86,6 +86,8 @@ type Session struct {
 	Turns []Turn `json:"turns,omitempty"`
 	// Context is turns that are not formed, in order of arrival. They are deleted with the session.
 	Context []memory.Turn `json:"context,omitempty"`
+	// Heard is the number of turns that came, with context.
+	Heard int `json:"heard,omitempty"`
 	// Arrived is when its newest event came. Context counts only in a session without turns: it neither starts nor
 	// delays a consolidation.
 	Arrived time.Time `json:"arrived"`
@@ -154,7 +156,14 @@ func (s *State) addTurn(e Event, now time.Time) {
 		return
 	}
 	session := s.open(e, now)
-	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
+	session.Turns = append(session.Turns, Turn{session.place(*e.Turn), e.ID, e.DecidedAt})
+}
+
+// place returns a new turn of the session with its place.
+func (o *Session) place(t memory.Turn) memory.Turn {
+	o.Heard++
+	t.Place = o.Heard
+	return t
 }
 
 // addContext keeps a turn that is only read. It drops context that comes after the end of its session.
@@ -176,7 +185,7 @@ func (s *State) addContext(e Event, now time.Time) {
 	if len(session.Turns) == 0 {
 		session.Arrived = now
 	}
-	session.Context = append(session.Context, *e.Turn)
+	session.Context = append(session.Context, session.place(*e.Turn))
 	for contextBytes(session.Context) > maxContextBytes { // the oldest is dropped
 		session.Context = slices.Delete(session.Context, 0, 1)
 	}
@@ -236,10 +245,10 @@ func (o *Session) context(n int) []memory.Turn {
 	}
 	out := slices.DeleteFunc(slices.Clone(o.Context), func(c memory.Turn) bool {
 		formed := func(t Turn) bool { return t.ID == c.ID }
-		later := n < len(o.Turns) && c.Time.After(o.Turns[n].Time)
+		later := n < len(o.Turns) && c.Compare(o.Turns[n].Turn) > 0
 		return later || slices.ContainsFunc(o.Turns, formed)
 	})
-	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(out, memory.Turn.Compare)
 	return out
 }
 
@@ -324,8 +333,8 @@ func (o *Session) halve(turns int) bool {
 // done removes a batch's turns. It also removes the session after its last turn.
 func (s *State) done(session *Session, turns int) {
 	if turns > 0 { // the earlier context has been read
-		last := slices.MaxFunc(session.Turns[:turns], func(a, b Turn) int { return a.Time.Compare(b.Time) }).Time
-		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return !c.Time.After(last) })
+		last := slices.MaxFunc(session.Turns[:turns], func(a, b Turn) int { return a.Compare(b.Turn) }).Turn
+		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return c.Compare(last) <= 0 })
 	}
 	session.Turns = slices.Delete(session.Turns, 0, turns)
 	session.Failures, session.Skip, session.Take, session.Plain, session.extracted = 0, 0, 0, false, nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // TestAnAnswerAboutTheSpeakerIsAMemory has short answers. The question behind them decides.
@@ -47,5 +49,24 @@ func TestOnlyAnAnswerHasTheQuestion(t *testing.T) {
 	in := session("Assistant: Do you smoke?", "Ana: No.")
 	if got := extract(t, in); len(got) != 1 || got[0].Content != "[asked: Do you smoke?] No." || !slices.Equal(got[0].Sources, []string{"t2", "t1"}) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAnswersOfOneTimeHaveTheirOwnQuestions has turns with one time, in order of arrival. A gate dropped the questions.
+func TestAnswersOfOneTimeHaveTheirOwnQuestions(t *testing.T) {
+	in := session("Assistant: What is your cat called?", "Ana: Momo.", "Assistant: Which street?", "Ana: Kirchgasse.", "Assistant: Do you smoke?", "Ana: No.")
+	var answers []memory.Turn
+	for i := range in.Turns {
+		in.Turns[i].Time, in.Turns[i].Place = thursday, i+1
+		if i%2 == 0 {
+			in.Context = append(in.Context, in.Turns[i])
+		} else {
+			answers = append(answers, in.Turns[i])
+		}
+	}
+	in.Turns = answers
+	want := []string{"[asked: What is your cat called?] Momo.", "[asked: Which street?] Kirchgasse.", "[asked: Do you smoke?] No."}
+	if got := contents(extract(t, in)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

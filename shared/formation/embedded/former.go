@@ -170,7 +170,7 @@ func preceding(in formation.Session, i int) *before {
 		out = &before{Turn: in.Turns[i-1], formed: true}
 	}
 	for _, t := range in.Context {
-		if !t.Time.After(in.Turns[i].Time) && (out == nil || t.Time.After(out.Time)) {
+		if t.Compare(in.Turns[i]) <= 0 && (out == nil || t.Compare(out.Turn) > 0) {
 			out = &before{Turn: t}
 		}
 	}

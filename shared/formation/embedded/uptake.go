@@ -67,7 +67,7 @@ type list struct {
 // listsBefore returns for each turn the assistant's latest earlier list, from which a user may pick; nil without a
 // list.
 func listsBefore(in formation.Session) []*list {
-	context := slices.SortedStableFunc(slices.Values(in.Context), func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	context := slices.SortedStableFunc(slices.Values(in.Context), memory.Turn.Compare)
 	var latest *list
 	read := func(t memory.Turn, formed bool) {
 		if t.Role != memory.RoleAssistant {
@@ -79,7 +79,7 @@ func listsBefore(in formation.Session) []*list {
 	}
 	out := make([]*list, len(in.Turns))
 	for i, t := range in.Turns {
-		for len(context) > 0 && !context[0].Time.After(t.Time) {
+		for len(context) > 0 && context[0].Compare(t) <= 0 {
 			read(context[0], false)
 			context = context[1:]
 		}

@@ -46,7 +46,7 @@ func ShowContext(context, turns []memory.Turn) []ShownContext {
 	out := make([]ShownContext, len(context))
 	for i, t := range ShowAs("x", context) {
 		out[i].ShownTurn = t
-		next := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.Time.After(context[i].Time) })
+		next := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.Compare(context[i]) > 0 })
 		if next >= 0 {
 			out[i].Before = Alias("t", next)
 		}
