@@ -79,6 +79,10 @@ const reach = 3
 // SubjectOf reads English. In German, Spanish, French, Portuguese and Italian, it reads statements that begin with
 // a pronoun, or with a noun and its owner.
 func SubjectOf(said string) Subject {
+	if phrase, _, ok := CutAbout(said); ok {
+		noted := Words(phrase)
+		return Subject{Other: true, Person: true, Heads: nounsOf(noted), Relation: companionIn(noted, companions, IsStopWord)}
+	}
 	words := Words(said)
 	for len(words) > reach && fronted[words[0].Lower] {
 		words = words[1:]

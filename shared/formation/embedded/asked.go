@@ -15,7 +15,7 @@ import (
 // question about the speaker, the answer is a memory.
 func (f *Former) complete(q quotation, behind before) quotation {
 	question := text.Question(f.splitter.Split(text.Printable(behind.Text)))
-	if question == "" || alone(q.said) || !text.NeedsQuestion(question, q.said) {
+	if question == "" || alone(q.said) || strings.HasPrefix(q.said, "[") || !text.NeedsQuestion(question, q.said) {
 		return q
 	}
 	if q.tier == memory.TierTalk && f.read != nil && behind.Role == memory.RoleAssistant && !text.Evades(q.said) {

@@ -48,7 +48,11 @@ func (q quotation) words() int { return text.CountWords(q.said) }
 
 // join puts a neighbour behind a quotation.
 func (q *quotation) join(next quotation) {
-	q.said, q.foreign = q.said+next.glue+next.said, q.foreign || next.foreign
+	said := next.said
+	if phrase, rest, ok := text.CutAbout(said); ok && strings.Contains(q.said, phrase) {
+		said = rest
+	}
+	q.said, q.foreign = q.said+next.glue+said, q.foreign || next.foreign
 	q.kind = cmp.Or(q.kind, next.kind)
 	if q.tier != next.tier {
 		q.tier = memory.TierMemory
@@ -63,8 +67,9 @@ func (q *quotation) join(next quotation) {
 }
 
 // quote returns the quotations of a turn, one candidate a fact. It uses the turn before and an assistant's list.
-func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
-	quotes := f.clausesOf(turn, behind)
+func (f *Former) quote(turn memory.Turn, turns []before, options *list) []formation.Candidate {
+	quotes := f.clausesOf(turn, turns)
+	behind := newest(turns)
 	if len(quotes) > 0 && !quotes[0].foreign && behind.isOfAnother(turn) {
 		near := options != nil && options.ID == behind.ID
 		if picked := options.takenUp(quotes[0].said, near); len(picked) > 0 {
@@ -98,10 +103,14 @@ func (f *Former) unmarked() memory.Tier {
 }
 
 // clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it in its tier.
-func (f *Former) clausesOf(turn memory.Turn, behind *before) []quotation {
+// A pronoun that points to one person gets a note of the person.
+func (f *Former) clausesOf(turn memory.Turn, turns []before) []quotation {
 	var out []quotation
 	add := func(q quotation, joins bool) {
 		q.sources, q.asks = []string{turn.ID}, isQuestion(q.said)
+		if pronoun := text.Pronoun(q.said); !joins || len(out) == 0 || pronoun != "" && len(mentionsOf(out[len(out)-1].said, pronoun)) == 0 {
+			q, joins = f.referTo(q, joins, out, turns, turn.Speaker)
+		}
 		alone := turn
 		alone.Text, alone.Caption = q.said, ""
 		q.worth = f.worth(alone)
@@ -113,7 +122,7 @@ func (f *Former) clausesOf(turn memory.Turn, behind *before) []quotation {
 		out = append(out, q)
 	}
 	around := ""
-	if behind.isOfAnother(turn) {
+	if behind := newest(turns); behind.isOfAnother(turn) {
 		around = text.Printable(behind.Text)
 	}
 	for _, b := range text.Blocks(text.Printable(turn.Text)) {

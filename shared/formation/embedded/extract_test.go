@@ -23,7 +23,7 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		{"two facts in a sentence", []string{"Ana: I live in Porto and I am allergic to peanuts."},
 			[]string{"I live in Porto", "I am allergic to peanuts."}},
 		{"a comma before another subject", []string{"Ana: My sister Eva moved to Leeds, I took over her flat."},
-			[]string{"My sister Eva moved to Leeds", "I took over her flat."}},
+			[]string{"My sister Eva moved to Leeds", "[about: My sister Eva] I took over her flat."}},
 		{"two people are one subject", []string{"Ana: On 24 May my sister and I hiked to the lake. Last Sunday Teo and I cooked for everybody."},
 			[]string{"On 24 May (2023-05-24) my sister and I hiked to the lake.", "Last Sunday (2023-05-21) Teo and I cooked for everybody."}},
 		{"two people with a clause each", []string{"Ana: Marta lives in Rome with two cats and I live in Porto near the station."},

@@ -103,7 +103,7 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 		}
 		turn := in.Turns[i]
 		if turn.Role != memory.RoleAssistant {
-			out = append(out, f.quote(turn, preceding(in, i), lists[i])...)
+			out = append(out, f.quote(turn, earlier(in, i), lists[i])...)
 		} else if said := saliency.Commitment(turn); said != "" {
 			out = append(out, f.candidate(quotation{said: text.Printable(said), sources: []string{turn.ID}}, turn))
 		}
@@ -161,18 +161,4 @@ func (b before) addTo(sources []string) []string {
 		return sources
 	}
 	return append(sources, b.ID)
-}
-
-// preceding returns the turn before turn i, or nil where i is the first.
-func preceding(in formation.Session, i int) *before {
-	var out *before
-	if i > 0 {
-		out = &before{Turn: in.Turns[i-1], formed: true}
-	}
-	for _, t := range in.Context {
-		if t.Compare(in.Turns[i]) <= 0 && (out == nil || t.Compare(out.Turn) > 0) {
-			out = &before{Turn: t}
-		}
-	}
-	return out
 }
