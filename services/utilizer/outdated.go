@@ -41,8 +41,8 @@ func outdated(memories []memory.Memory) map[string]statements {
 }
 
 // dropOutdated removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
-// carry no validity, so such sentences would look valid. If these memories are unreadable, it shows no raw words
-// behind memories.
+// carry no validity, so such sentences would look valid. If the rest does not support its memory, or if these memories
+// are unreadable, it shows no raw words behind a memory.
 func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
 	for _, i := range places {
@@ -59,10 +59,33 @@ func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *foun
 			c.Turns, c.Memory.Value = nil, ""
 			continue
 		}
+		before := wordsBehind(*c)
 		c.Turns = withoutOutdated(c.Turns, byTurn)
 		c.Memory.Value = validDialogue(c.Memory, byTurn)
+		if !supports(wordsBehind(*c), before, c.Memory.Content) {
+			c.Turns, c.Memory.Value = nil, ""
+		}
 	}
 	return err
+}
+
+// wordsBehind returns the raw words behind a memory, without the speakers' names.
+func wordsBehind(c candidate) string {
+	var out strings.Builder
+	for _, t := range c.Turns {
+		out.WriteString(t.Text + "\n")
+	}
+	for line := range strings.Lines(c.Memory.Value) {
+		_, said, _ := strings.Cut(line, ": ")
+		out.WriteString(said + "\n")
+	}
+	return out.String()
+}
+
+// supports reports whether the rest of the raw words still has half of a memory's words that all of them have.
+func supports(rest, all, content string) bool {
+	words := text.StemSet(content)
+	return 2*shared(words, text.StemSet(rest)) >= shared(words, text.StemSet(all))
 }
 
 // errManyClosed means that turns have more memories that no longer hold than a recall reads.

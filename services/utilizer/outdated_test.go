@@ -84,6 +84,32 @@ func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
 	}
 }
 
+// The sentence behind a valid memory may also have a statement that no longer holds. The rest of its turn is then no
+// source of the memory, and is left out.
+func TestADialogueThatNoLongerSupportsItsMemoryIsLeftOut(t *testing.T) {
+	const said = "Thanks! We took in two kittens and Ruben keeps halal now. She always liked jazz."
+	for name, value := range map[string]string{"turns": "", "a stored dialogue": "Ana (2026-03-01): " + said} {
+		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+			r := newRecaller(t)
+			closes(t, r, said, value, "Ana took in two kittens.", "Ruben, Ana's son, keeps halal.", "Ana's mother always liked jazz.")
+			r.Indexes = newIndexCache(t, r.Bank, room)
+			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ruben keep halal, and who likes jazz?",
+				Candidates: 20, Memories: 20, WordBudget: 250})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range got.Evidence.Memories {
+				if strings.Contains(m.Content, "halal") && m.Value != "" {
+					t.Errorf("%s, %s: %q is beside %q", name, way, m.Value, m.Content)
+				}
+				if strings.Contains(m.Content, "jazz") && value != "" && !strings.Contains(m.Value, "jazz") {
+					t.Errorf("%s, %s: %q has lost its dialogue %q", name, way, m.Content, m.Value)
+				}
+			}
+		}
+	}
+}
+
 // raws returns the raw words of the turn "told" in a recall.
 func raws(t *testing.T, r *utilizer.Recaller, q utilizer.Request) string {
 	t.Helper()
