@@ -20,7 +20,7 @@ var _ recall.Generator = (*Generator)(nil)
 
 // NewGenerator makes a generator. A prompt that does not work is an error here, not later.
 func NewGenerator(client *model.Client, opts Options) (*Generator, error) {
-	r, err := newRole(client, model.RoleGenerator, "generator.v5", opts)
+	r, err := newRole(client, model.RoleGenerator, "generator.v6", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm generator: %w", err)
 	}

@@ -73,7 +73,7 @@ type shownTurn struct {
 
 // NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
 func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
-	r, err := newRole(client, model.RoleUtilizer, "utilizer.v6", opts)
+	r, err := newRole(client, model.RoleUtilizer, "utilizer.v7", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
