@@ -41,8 +41,8 @@ func outdated(memories []memory.Memory) map[string]statements {
 }
 
 // dropOutdated removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
-// carry no validity, so such sentences would look valid. If the rest does not support its memory, or if these memories
-// are unreadable, it shows no raw words behind a memory.
+// carry no validity, so such sentences would look valid. If the rest of a turn is no source of its memory, it removes
+// the turn there. If these memories are unreadable, it shows no raw words behind memories.
 func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
 	for _, i := range places {
@@ -59,33 +59,29 @@ func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *foun
 			c.Turns, c.Memory.Value = nil, ""
 			continue
 		}
-		before := wordsBehind(*c)
-		c.Turns = withoutOutdated(c.Turns, byTurn)
+		c.Turns = supporting(c.Memory, c.Turns, withoutOutdated(c.Turns, byTurn))
 		c.Memory.Value = validDialogue(c.Memory, byTurn)
-		if !supports(wordsBehind(*c), before, c.Memory.Content) {
-			c.Turns, c.Memory.Value = nil, ""
-		}
 	}
 	return err
 }
 
-// wordsBehind returns the raw words behind a memory, without the speakers' names.
-func wordsBehind(c candidate) string {
-	var out strings.Builder
-	for _, t := range c.Turns {
-		out.WriteString(t.Text + "\n")
-	}
-	for line := range strings.Lines(c.Memory.Value) {
-		_, said, _ := strings.Cut(line, ": ")
-		out.WriteString(said + "\n")
-	}
-	return out.String()
+// supporting removes the turns that lost sentences, and whose rest is no source of the memory.
+func supporting(m memory.Memory, all, rest []memory.Turn) []memory.Turn {
+	return slices.DeleteFunc(slices.Clone(rest), func(t memory.Turn) bool {
+		whole := slices.IndexFunc(all, func(o memory.Turn) bool { return o.ID == t.ID })
+		return !supports(t.Text, all[whole].Text, m.Content)
+	})
 }
 
-// supports reports whether the rest of the raw words still has half of a memory's words that all of them have.
+// supports reports whether the rest of some words is a source of a memory: it is all of them, or has at least one of the
+// memory's words and half of those that all of them have.
 func supports(rest, all, content string) bool {
+	if rest == all {
+		return true
+	}
 	words := text.StemSet(content)
-	return 2*shared(words, text.StemSet(rest)) >= shared(words, text.StemSet(all))
+	left := shared(words, text.StemSet(rest))
+	return left > 0 && 2*left >= shared(words, text.StemSet(all))
 }
 
 // errManyClosed means that turns have more memories that no longer hold than a recall reads.
@@ -146,7 +142,8 @@ func withoutOutdated(turns []memory.Turn, byTurn map[string]statements) []memory
 	return out
 }
 
-// validDialogue returns the dialogue in a memory without sentences that no longer hold.
+// validDialogue returns the dialogue in a memory without sentences that no longer hold, and without lines whose rest is
+// no source of the memory.
 func validDialogue(m memory.Memory, byTurn map[string]statements) string {
 	var about statements
 	for _, id := range m.Sources {
@@ -159,9 +156,9 @@ func validDialogue(m memory.Memory, byTurn map[string]statements) string {
 	about.valid = append(about.valid, m.Content)
 	var out []string
 	for line := range strings.Lines(m.Value) {
-		speaker, said, _ := strings.Cut(line, ": ")
-		if said = about.removeOutdated(speaker, said); said != "" {
-			out = append(out, speaker+": "+said)
+		speaker, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if rest := about.removeOutdated(speaker, said); rest != "" && supports(rest, said, m.Content) {
+			out = append(out, speaker+": "+rest)
 		}
 	}
 	return strings.Join(out, "\n")
