@@ -73,8 +73,8 @@ func supporting(m memory.Memory, all, rest []memory.Turn) []memory.Turn {
 	})
 }
 
-// supports reports whether the rest of some words is a source of a memory: it is all of them, or has at least one of the
-// memory's words and half of those that all of them have.
+// supports reports whether the rest of some words is a source of a memory. The rest is all of the words, or has at
+// least half of the words that they share with the memory.
 func supports(rest, all, content string) bool {
 	if rest == all {
 		return true

@@ -21,7 +21,7 @@ type PairRole struct {
 	Prompt, Schema string
 }
 
-// NewPair makes the roles of a strategy, with answers of types E and D. Its errors are those of NewRoles.
+// NewPair makes the roles of a strategy, with answers of types E and D. It returns the errors of NewRoles.
 func NewPair[E, D any](
 	client *model.Client, strategy string, prompts fs.FS, opts Options, extractor, manager PairRole,
 ) (Pair, error) {

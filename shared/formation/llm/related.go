@@ -14,8 +14,8 @@ const (
 	nearShare       = 0.6
 )
 
-// Nearest reduces each candidate's memories to at most a number: those of its slot, and the nearest others that are
-// near enough.
+// Nearest reduces each candidate's memories to at most a number. The memories of its slot come first, then the nearest
+// others.
 func Nearest(in formation.Bundle, most int) formation.Bundle {
 	related := make([]formation.Related, len(in.Related))
 	for i, r := range in.Related {

@@ -92,7 +92,7 @@ func TestALineOfDialogueIsShownOnce(t *testing.T) {
 	}
 }
 
-// The generator's turns leave out what a line of the profile already quotes, and what another memory's turns have.
+// The generator's turns leave out the words that a line of the profile quotes, and the lines of another memory's turns.
 func TestTheGeneratorReadsNoTurnTwice(t *testing.T) {
 	e, p := evidence(100), profile()
 	p.Sections[0].Lines = []string{recall.Quotation("Ana", "2024-05", "I am allergic to nuts, hazelnuts most of all.") + " [1]", "Ana lives in Porto. [2]"}
