@@ -41,8 +41,8 @@ func outdated(memories []memory.Memory) map[string]statements {
 }
 
 // dropOutdated removes the sentences of memories that no longer hold from the raw words and from the window. Raw words
-// carry no validity, so such sentences would look valid. If these memories are unreadable, it shows no raw words
-// behind memories.
+// carry no validity, so such sentences would look valid. If the rest of a turn is no source of its memory, it removes
+// the turn there. If these memories are unreadable, it shows no raw words behind memories.
 func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
 	for _, i := range places {
@@ -59,10 +59,29 @@ func (r *Recaller) dropOutdated(ctx context.Context, scope memory.Scope, f *foun
 			c.Turns, c.Memory.Value = nil, ""
 			continue
 		}
-		c.Turns = withoutOutdated(c.Turns, byTurn)
+		c.Turns = supporting(c.Memory, c.Turns, withoutOutdated(c.Turns, byTurn))
 		c.Memory.Value = validDialogue(c.Memory, byTurn)
 	}
 	return err
+}
+
+// supporting removes the turns that lost sentences, and whose rest is no source of the memory.
+func supporting(m memory.Memory, all, rest []memory.Turn) []memory.Turn {
+	return slices.DeleteFunc(slices.Clone(rest), func(t memory.Turn) bool {
+		whole := slices.IndexFunc(all, func(o memory.Turn) bool { return o.ID == t.ID })
+		return !supports(t.Text, all[whole].Text, m.Content)
+	})
+}
+
+// supports reports whether the rest of some words is a source of a memory. The rest is all of the words, or has at
+// least half of the words that they share with the memory.
+func supports(rest, all, content string) bool {
+	if rest == all {
+		return true
+	}
+	words := text.StemSet(content)
+	left := shared(words, text.StemSet(rest))
+	return left > 0 && 2*left >= shared(words, text.StemSet(all))
 }
 
 // errManyClosed means that turns have more memories that no longer hold than a recall reads.
@@ -123,7 +142,8 @@ func withoutOutdated(turns []memory.Turn, byTurn map[string]statements) []memory
 	return out
 }
 
-// validDialogue returns the dialogue in a memory without sentences that no longer hold.
+// validDialogue returns the dialogue in a memory without sentences that no longer hold, and without lines whose rest is
+// no source of the memory.
 func validDialogue(m memory.Memory, byTurn map[string]statements) string {
 	var about statements
 	for _, id := range m.Sources {
@@ -136,9 +156,9 @@ func validDialogue(m memory.Memory, byTurn map[string]statements) string {
 	about.valid = append(about.valid, m.Content)
 	var out []string
 	for line := range strings.Lines(m.Value) {
-		speaker, said, _ := strings.Cut(line, ": ")
-		if said = about.removeOutdated(speaker, said); said != "" {
-			out = append(out, speaker+": "+said)
+		speaker, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if rest := about.removeOutdated(speaker, said); rest != "" && supports(rest, said, m.Content) {
+			out = append(out, speaker+": "+rest)
 		}
 	}
 	return strings.Join(out, "\n")

@@ -2,6 +2,8 @@ package utilizer_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,68 @@ func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The sentence behind a valid memory may also have a statement that no longer holds. The rest of its turn is then no
+// source of the memory, and is left out.
+func TestADialogueThatNoLongerSupportsItsMemoryIsLeftOut(t *testing.T) {
+	const said = "Thanks! We took in two kittens and Ruben keeps halal now. She always liked jazz."
+	for name, value := range map[string]string{"turns": "", "a stored dialogue": "Ana (2026-03-01): " + said} {
+		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+			r := newRecaller(t)
+			closes(t, r, said, value, "Ana took in two kittens.", "Ruben, Ana's son, keeps halal.", "Ana's mother always liked jazz.")
+			r.Indexes = newIndexCache(t, r.Bank, room)
+			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ruben keep halal, and who likes jazz?",
+				Candidates: 20, Memories: 20, WordBudget: 250})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range got.Evidence.Memories {
+				if strings.Contains(m.Content, "halal") && m.Value != "" {
+					t.Errorf("%s, %s: %q is beside %q", name, way, m.Value, m.Content)
+				}
+				if strings.Contains(m.Content, "jazz") && value != "" && !strings.Contains(m.Value, "jazz") {
+					t.Errorf("%s, %s: %q has lost its dialogue %q", name, way, m.Content, m.Value)
+				}
+			}
+		}
+	}
+}
+
+// A turn that lost its only sentence about a memory is left out, and the memory's other turns stay.
+func TestTheRestOfATurnWithoutItsMemoryIsLeftOut(t *testing.T) {
+	r := newRecaller(t)
+	said := []string{"Chickpeas, great! I sail to Texel in June with Otto.", "We cancelled Texel, the boat leaks."}
+	contents := []string{"Ana sails to Texel with Otto in June.", "Ana's sail to Texel in June is cancelled, because the boat leaks."}
+	vectors, err := builtin.New().Embed(t.Context(), contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first string
+	for i, content := range contents {
+		at, id := now.AddDate(0, 0, i-20), fmt.Sprint("sail", i)
+		m := memory.Memory{ID: memory.DeriveID(ana, []string{id}, 0), Kind: memory.KindEpisodic, Content: content, Version: i + 1,
+			Status: memory.StatusActive, RecordedAt: at, ValidFrom: at, Sources: []string{"sail0", id}[1-i:], SessionID: id, Vector: vectors[i]}
+		w := memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{
+			{ID: id, SessionID: id, Speaker: "Ana", Role: memory.RoleUser, Text: said[i], Time: at}}}
+		if i == 1 {
+			w.Put[0].Predecessors = []string{first}
+			w.Close = []memory.Closing{{ID: first, Status: memory.StatusSuperseded, ValidTo: at, OperationID: "op"}}
+		}
+		if first = m.ID; r.Bank.Write(t.Context(), ana, w) != nil {
+			t.Fatal("the bank refuses the write")
+		}
+	}
+	for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+		r.Indexes = newIndexCache(t, r.Bank, room)
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ana sail to Texel?", Candidates: 20, Memories: 20,
+			WordBudget: 250})
+		at := slices.IndexFunc(got.Evidence.Memories, func(m memory.Memory) bool { return m.Content == contents[1] })
+		if err != nil || at < 0 || !strings.HasSuffix(got.Evidence.Memories[at].Value, said[1]) ||
+			strings.Contains(got.Evidence.Memories[at].Value, "Chickpeas") {
+			t.Errorf("%s: got %+v, %v", way, got.Evidence.Memories, err)
+		}
 	}
 }
 

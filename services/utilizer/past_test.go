@@ -70,6 +70,35 @@ func TestAProfileAsOfATimeShowsNothingLater(t *testing.T) {
 	}
 }
 
+// The current version comes with an earlier one, for a policy that reads it. A time that the caller names shows nothing
+// later.
+func TestTheCurrentVersionComesWithAnEarlierOne(t *testing.T) {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecaller(t)
+			r.Indexes = newIndexCache(t, r.Bank, room)
+			r.Now = func() time.Time { return now.AddDate(0, 0, 30) }
+			move(t, r)
+			for _, c := range []struct {
+				query string
+				asOf  time.Time
+				want  string
+			}{
+				{"In which city did Ana live on 5 March 2026?", time.Time{}, "Ana lives in Braga."},
+				{"In which city did Ana live before?", time.Time{}, "Ana lives in Braga."},
+				{"In which city does Ana live?", time.Time{}, ""},
+				{"In which city does Ana live?", now.AddDate(0, 0, 1), ""},
+			} {
+				got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5,
+					WordBudget: 250, AsOf: c.asOf})
+				if current := strings.Join(contents(got.Evidence.Current), " "); err != nil || current != c.want {
+					t.Errorf("%s (as of %v): the current versions are %q, %v; want %q", c.query, c.asOf, current, err, c.want)
+				}
+			}
+		})
+	}
+}
+
 func askOfThePast(t *testing.T, r *utilizer.Recaller) {
 	t.Helper()
 	r.Now = func() time.Time { return now.AddDate(0, 0, 30) }

@@ -58,7 +58,8 @@ type Recaller struct {
 	Log       *slog.Logger
 	// Alpha is the weight of vectors against words in retrieval, 0 to 1.
 	Alpha float32
-	// Floor is the probability, 0 to 1, up to which the least likely memories are removed from a request's result.
+	// Floor is the probability, 0 to 1, up to which the least likely memories are removed from the result of a request
+	// to an assistant, and of every question that a model answers.
 	Floor float64
 	// OwnPlaces is the maximum number of separate places for constraints, and for preferences, in a request's result.
 	// These places follow the best memories. A recall of fewer than five memories has two in five of its number.
@@ -96,6 +97,8 @@ type Request struct {
 	asked query.Query
 	// chooser has the feature weights for the selection of candidates. Recall sets it.
 	chooser []float32
+	// modelled means that a model writes the profile. Recall sets it.
+	modelled bool
 }
 
 // Result is a profile with its origin.
@@ -134,6 +137,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out := Result{ID: cmp.Or(q.ID, uuid.NewString()), TraceID: span.SpanContext().TraceID().String()}
 	q.asked = query.Understand(query.Input{Text: q.Query, Messages: q.Messages, AsOf: q.AsOf, Now: r.Now().UTC()})
 	q.chooser = r.Learned.Of(ctx, t.ID).W
+	q.modelled = t.Policy.Kind() != tenant.PolicyEmbedded
 	found, err := r.retrieve(ctx, scope, q, &out)
 	if err != nil {
 		span.SetStatus(codes.Error, "bank unavailable")
@@ -142,9 +146,10 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Searched, out.Window = found.from == nil, found.turns
 	ranked := r.order(ctx, q, found, &out)
 	places := ranked
-	if found.hardlyNeeded != nil {
-		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
+	if found.request && q.asked.Horizon.Intent != intent.Past {
+		places = withStores(found, places, r.OwnPlaces)
 	}
+	places = aboveFloor(found, places, &out)
 	if !q.Unranked {
 		places = withNewer(found, ranked, places, q, out.Explored)
 	}
@@ -158,8 +163,9 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.asked, Filter: q.Filter, Memories: make([]memory.Memory, len(shown)), Explored: out.Explored,
-		Window: matching(q.Filter, withoutMessages(found.turns, q.Messages)),
-		Core:   found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
+		Current: currentOf(found, shown, q),
+		Window:  matching(q.Filter, withoutMessages(found.turns, q.Messages)),
+		Core:    found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request, Owner: found.owner,
 	}
 	out.Scores = make(map[string]float64, len(shown))
@@ -207,7 +213,7 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 		return err
 	}
 	bounded := ctx
-	if deadline, ok := ctx.Deadline(); ok && t.Policy.Kind() != tenant.PolicyEmbedded { // a policy without a model
+	if deadline, ok := ctx.Deadline(); ok && q.modelled {
 		left := time.Until(deadline)
 		if q.Answered && left < r.AnswerTime { // the answer is more important than the method of its profile
 			out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)

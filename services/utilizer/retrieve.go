@@ -26,6 +26,8 @@ type candidate = features.Candidate
 // found is the result of the retrieval for a query.
 type found struct {
 	candidates []candidate
+	// index is the index of the candidates. It is nil if a search alone orders them.
+	index *features.Index
 	// from has the projected vectors. It is nil if the candidates come from a search.
 	from *cachedIndex
 	// scores are the search's scores, if they alone order the candidates.
@@ -36,8 +38,8 @@ type found struct {
 	best float64
 	// request is true if a user asks an assistant for something.
 	request bool
-	// hardlyNeeded has a value per first candidate: true if the floor removes it. It is set if a user asks an
-	// assistant, and nil otherwise.
+	// hardlyNeeded has a value per first candidate: true if the floor removes it. It is set for a request to an
+	// assistant, and for any question that a model answers. It is nil otherwise.
 	hardlyNeeded []bool
 	// vector is the embedding of the resolved query, or nil without one.
 	vector []float32
@@ -249,6 +251,7 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 // the version of a memory that fits the time of the query.
 func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	h := q.asked.Horizon
+	f.index = x
 	asked := features.Query{Query: q.asked, Vector: f.vector, Past: h.Intent != intent.Present}
 	if !q.Filter.IsZero() {
 		asked.Match = q.Filter.Match
@@ -271,7 +274,7 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 	if f.candidates = all[:min(len(all), q.Candidates)]; h.Intent != intent.Past {
 		f.candidates = chosen(all, len(f.candidates), asked.Standing)
 	}
-	if f.request && h.Intent != intent.Past {
+	if (f.request || q.modelled) && h.Intent != intent.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }

@@ -35,7 +35,7 @@ func withStores(f found, places []int, own int) []int {
 	return places
 }
 
-// aboveFloor removes memories that a request hardly needs, by the shared prior. It keeps the first memory and the
+// aboveFloor removes memories that a query hardly needs, by the shared prior. It keeps the first memory and the
 // explored one.
 func aboveFloor(f found, places []int, out *Result) []int {
 	var kept []int

@@ -14,6 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // told returns a recaller with a user who told these statements, one session each. The shared prior ranks.
@@ -117,6 +118,24 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 	friends.Floor = 0.15
 	if got := evidence(t, friends, q); len(got) != len(said) {
 		t.Errorf("between friends shows %q, want all", got)
+	}
+}
+
+// A model reads the results of every question, so a tenant with a model has the floor for questions about the user,
+// too.
+func TestAModelGetsNoMemoriesThatAQuestionHardlyNeeds(t *testing.T) {
+	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.", "The printer is jammed again.",
+		"Thanks, that was all.")
+	r.Floor = 0.15
+	q := asks("What am I allergic to, peanuts or shellfish?")
+	if got := evidence(t, r, q); len(got) != 3 {
+		t.Errorf("without a model shows %q, want all", got)
+	}
+	modelled := acme
+	modelled.Policy = tenant.PolicyLLM
+	got, err := r.Recall(t.Context(), modelled, q)
+	if shown := contents(got.Evidence.Memories); err != nil || len(shown) != 1 || !strings.Contains(shown[0], "allergic") {
+		t.Errorf("with a model shows %q, %v; want the allergy alone", shown, err)
 	}
 }
 

@@ -21,6 +21,8 @@ type Evidence struct {
 	// made from in Value, as lines "speaker: text". Memories that no longer hold are among them only where the question
 	// is about the past.
 	Memories []memory.Memory
+	// Current has the valid versions of memories in Memories that no longer hold.
+	Current []memory.Memory
 	// Explored is the id of a memory that is shown to learn from its citation. It is empty without exploration.
 	Explored string
 	// Support is the log odds that the found memories answer this query, and not the same query about another
@@ -77,6 +79,8 @@ type Profile struct {
 	// Cited are the memories cited, in order of their numbers: [i] is Cited[i-1], and the turns behind it are its
 	// Sources (Turns).
 	Cited []memory.Memory
+	// Unrelated means that no evidence bears on the query. The sections have only the standing lines of the core block.
+	Unrelated bool
 }
 
 // Answer is a generator's reply.

@@ -27,7 +27,7 @@ var shipped = classifier.Shipped("constraints", trained, saliency.Parse)
 
 // Version names the model and the way of choosing, which takes own words alone. It is the policy version of the blocks:
 // a block of another version is chosen anew.
-func Version() string { return shipped().Version() + "+own+named+clause" }
+func Version() string { return shipped().Version() + "+own+named+clause+brackets" }
 
 // Score returns the binding force of a statement, 0 to 1. Words that the model cannot read do not raise it.
 func Score(said string) float64 {
@@ -55,8 +55,10 @@ const repeated = 0.8
 var (
 	// asked is the question that a short answer carries before it.
 	asked = regexp.MustCompile(`^\[[^\]]*\]\s*`)
-	// parts is where a sentence may be cut.
+	// parts is where a sentence may be cut, outside brackets.
 	parts = regexp.MustCompile(`[,;:–—]\s+|\s-\s`)
+	// brackets are remarks that stay whole.
+	brackets = regexp.MustCompile(`[(\[（][^)\]）]*[)\]）]`)
 	// splitter parts sentences.
 	splitter = sync.OnceValue(text.NewSplitter)
 )
@@ -97,7 +99,11 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 func runs(sentence string) []string {
 	var out []string
 	begin := 0
+	remarks := brackets.FindAllStringIndex(sentence, -1)
 	for _, at := range append(parts.FindAllStringIndex(sentence, -1), []int{len(sentence), len(sentence)}) {
+		if slices.ContainsFunc(remarks, func(r []int) bool { return r[0] < at[0] && at[0] < r[1] }) {
+			continue
+		}
 		if part := sentence[begin:at[0]]; len(strings.Fields(part)) > 2 && len(strings.Fields(part)) <= maxLineWords {
 			out = append(out, part)
 		}

@@ -34,7 +34,7 @@ func NewLLMWithin(client *model.Client, opts llm.Options, bounds Bounds) (*LLM, 
 		return nil, err
 	}
 	f := &LLM{bounds: bounds}
-	spec := llm.Spec[answer](&f.agent, model.RoleAgent, "deltamem-agent.v3", "mneme_deltamem_agent")
+	spec := llm.Spec[answer](&f.agent, model.RoleAgent, "deltamem-agent.v4", "mneme_deltamem_agent")
 	return f, llm.NewRoles(client, Name, prompts, opts, spec)
 }
 

@@ -316,11 +316,40 @@ func TestAnAssistantsWordChangesNothing(t *testing.T) {
 	for _, o := range got.Operations {
 		kinds = append(kinds, string(o.Kind))
 	}
-	if want := "ADD NONE NONE NONE UPDATE"; strings.Join(kinds, " ") != want {
+	if want := "ADD ADD UPDATE NONE UPDATE"; strings.Join(kinds, " ") != want {
 		t.Errorf("got %v, want %s", kinds, want)
+	}
+	if op := got.Operations[1]; len(op.Targets) != 0 || op.New == nil || op.New.ID != "n1" {
+		t.Errorf("the assistant's update is %+v, want an entry of its own", op)
 	}
 	if len(got.Core) != 1 || got.Core[0].New != "y" {
 		t.Errorf("core operations %+v", got.Core)
+	}
+}
+
+// An assistant's statement that updates a user's statement of the same answer becomes an entry of its own.
+func TestAnAssistantsUpdateOfAUsersCandidateIsAdded(t *testing.T) {
+	in := formationtest.Session("I need a rain cover for my cello case.", "Try the Gewa cover at gewamusic.com/covers.")
+	in.Turns[1].Role = memory.RoleAssistant
+	asked := formation.Candidate{Content: "Ana needs a rain cover for her cello case.", Sources: []string{"turn-a"}}
+	links := formation.Candidate{Content: "The assistant suggested the Gewa cover at gewamusic.com/covers.", Sources: []string{"turn-b"}}
+	joined := "Ana needs a rain cover for her cello case; the assistant suggested the Gewa cover at gewamusic.com/covers."
+	id := func(source string) string { return memory.DeriveID(in.Scope, []string{source}, 0) }
+	for _, kind := range []memory.OpKind{memory.OpUpdate, memory.OpMerge} {
+		s := &spy{next: formation.Verdict{Operations: []memory.Operation{
+			{Kind: memory.OpAdd, Sources: asked.Sources, New: &memory.Memory{ID: id("turn-a"), Content: asked.Content}},
+			{Kind: kind, Sources: links.Sources, Targets: []string{id("turn-a")}, New: &memory.Memory{ID: id("turn-b"), Content: joined}},
+		}}}
+		got, err := guard.New(s).Decide(t.Context(), formation.Bundle{
+			Session: in, Related: []formation.Related{{Candidate: asked}, {Candidate: links}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := got.Operations[len(got.Operations)-1]
+		if last.Kind != memory.OpAdd || len(last.Targets) != 0 || last.New == nil || last.New.Content != links.Content {
+			t.Errorf("%s: the operation is %+v, want the candidate as an entry", kind, last)
+		}
 	}
 }
 

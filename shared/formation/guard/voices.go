@@ -126,7 +126,8 @@ func Says(m memory.Memory, clause string, turns []memory.Turn) bool {
 	return !quoted
 }
 
-// checked limits a verdict to the operations that its sources' speakers may cause.
+// checked limits a verdict to the operations that its sources' speakers may cause. A refused replacement is added as
+// an entry of its own, so no statement is lost.
 func (v voices) checked(in formation.Verdict, known []memory.Memory, before memory.Core) formation.Verdict {
 	contents := map[string]string{}
 	for _, m := range known {
@@ -165,14 +166,14 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 		case part != nil && closes && (onWhole || v.othersTell(op.Sources, part.Content, stood, 0)):
 			none(reasonOthers)
 			whole[op.New.ID] = cmp.Or(whole[op.Targets[0]], op.Targets[0])
-		case closes && (onGone && !onWhole || v.assistants(op.Sources) || onWhole && op.New == nil):
+		case closes && op.New == nil && (onGone || onWhole || v.assistants(op.Sources)):
 			none(reasonOthers)
 		case op.Kind == memory.OpDelete && deleted[turnsOf(op.Sources)] > maxDeleted:
 			none(reasonMany)
 		case op.Kind == memory.OpDelete && (v.othersEnd(op.Sources, stood) || v.isAboutAnother(op, contents)):
 			none(reasonOthers)
-		case closes && op.New != nil &&
-			(onWhole || v.othersTell(op.Sources, op.New.Content, stood, 0) || v.isAboutAnother(op, contents)):
+		case closes && op.New != nil && (onGone || onWhole || v.assistants(op.Sources) ||
+			v.othersTell(op.Sources, op.New.Content, stood, 0) || v.isAboutAnother(op, contents)):
 			ops[i] = v.asAddition(op)
 			stopped[turnsOf(op.Sources)] = true
 		}

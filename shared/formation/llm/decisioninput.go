@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"slices"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -9,10 +11,12 @@ import (
 
 // ShownCandidate is a candidate as prompts show it.
 type ShownCandidate struct {
-	ID      string   `json:"id"`
-	Kind    string   `json:"kind"`
-	Content string   `json:"content"`
-	Speaker string   `json:"speaker,omitempty"`
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Content string `json:"content"`
+	Speaker string `json:"speaker,omitempty"`
+	// Role is assistant if no user said it, and else empty.
+	Role    string   `json:"role,omitempty"`
 	Slot    string   `json:"slot,omitempty"`
 	Said    string   `json:"said"`
 	When    string   `json:"when,omitempty"`
@@ -38,8 +42,8 @@ type ShownKnown struct {
 	When    string `json:"when,omitempty"`
 }
 
-// ReadsOfBank is how many entries an extractor reads.
-const ReadsOfBank = 16
+// readsOfBank is how many entries an extractor reads.
+const readsOfBank = 16
 
 // ShowKnown shows entries to be read only.
 func ShowKnown(list []memory.Memory) []ShownKnown {
@@ -70,10 +74,9 @@ type DecisionInput struct {
 	memories map[string]memory.Memory
 }
 
-// NewDecisionInput shows each candidate with its nearest related memories, at most related for each candidate. It
-// shows each memory once, also when it is near to several candidates. A candidate with a source outside the session is
-// a terminal error.
-func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) {
+// NewDecisionInput shows each candidate with its related memories. It shows each memory once, also when it is near to
+// several candidates. A candidate with a source outside the session is a terminal error.
+func NewDecisionInput(in formation.Bundle) (*DecisionInput, error) {
 	newest, err := timesOf(in)
 	if err != nil {
 		return nil, err
@@ -88,7 +91,10 @@ func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) 
 			ID: id, Kind: string(c.Kind), Content: c.Content, Speaker: c.Speaker, Slot: c.Slot, Negates: c.Negates,
 			Said: model.ShowTime(in.Session.Turns[newest[i]].Time), When: model.ShowEvent(c.EventTime), Related: []string{},
 		}
-		for _, m := range r.Memories[:min(related, len(r.Memories))] {
+		if isAssistants(c, in.Session.Turns) {
+			shown.Role = string(memory.RoleAssistant)
+		}
+		for _, m := range r.Memories {
 			if m.Status == memory.StatusActive {
 				shown.Related = append(shown.Related, b.show(aliases, m))
 			}
@@ -96,6 +102,13 @@ func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) 
 		b.Candidates = append(b.Candidates, shown)
 	}
 	return b, nil
+}
+
+// isAssistants reports whether no user said a candidate.
+func isAssistants(c formation.Candidate, turns []memory.Turn) bool {
+	return !slices.ContainsFunc(turns, func(t memory.Turn) bool {
+		return t.Role != memory.RoleAssistant && slices.Contains(c.Sources, t.ID)
+	})
 }
 
 // Memory is the memory that an alias stands for.

@@ -27,7 +27,7 @@ func TestFilterDecidesEachTurnByItsScore(t *testing.T) {
 		score   float64
 	}{{true, 1}, {false, 0.29}, {true, 0.3}} {
 		d := out[i]
-		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v3/scripted" {
+		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v4/scripted" {
 			t.Errorf("turn %d: %+v", i+1, d)
 		}
 	}
@@ -156,14 +156,14 @@ func TestVersionsNameOverriddenPromptsAndModels(t *testing.T) {
 	opts := llm.DefaultOptions()
 	opts.PromptDir = t.TempDir()
 	override := `{{define "system"}}Rate.{{end}}{{define "user"}}{{.Params.Count}} turns: {{.Data}}{{end}}`
-	if err := os.WriteFile(filepath.Join(opts.PromptDir, "filter.v3.tmpl"), []byte(override), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(opts.PromptDir, "filter.v4.tmpl"), []byte(override), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	filter, err := llm.NewFilter(c, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v3+") || !strings.HasSuffix(v, "/scripted") {
+	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v4+") || !strings.HasSuffix(v, "/scripted") {
 		t.Errorf("filter version is %s", v)
 	}
 	if _, err := filter.Filter(t.Context(), scope, turns("We have two cats now"), nil); err != nil {

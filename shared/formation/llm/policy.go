@@ -24,6 +24,9 @@ import (
 //go:embed prompts/*.tmpl
 var builtin embed.FS
 
+// rules are the templates that the prompts of all strategies use.
+var rules = model.Part{FS: builtin, File: "prompts/rules.v1.tmpl"}
+
 // Options are the settings of filter and former.
 type Options struct {
 	// PromptDir holds files that take the place of built-in prompts of the same name; empty for none.
@@ -31,15 +34,13 @@ type Options struct {
 	// Threshold is the least score of a salient turn, 0 to 1. It is low because a missed turn is worse than an extra one.
 	Threshold float64 `envDefault:"0.3"`
 	// FilterBatch is how many turns are rated in one call.
-	// FilterBatch: turns rated in one call.
 	FilterBatch int `envDefault:"40"`
-	// Related is how many of a candidate's related memories the manager is shown, nearest first.
-	// Related: related memories shown for each candidate, at most 20.
-	Related int `envDefault:"10"`
+	// Related is how many related memories the manager reads for each candidate, at most 20, nearest first.
+	Related int `envDefault:"3"`
 }
 
 // DefaultOptions returns the settings that apply where nothing is set.
-func DefaultOptions() Options { return Options{Threshold: 0.3, FilterBatch: 40, Related: 10} }
+func DefaultOptions() Options { return Options{Threshold: 0.3, FilterBatch: 40, Related: 3} }
 
 // Validate reports every setting that is out of range.
 func (o Options) Validate() error {
@@ -87,7 +88,7 @@ func NewRoles(client *model.Client, strategy string, prompts fs.FS, opts Options
 		if client.ModelFor(s.name) == "" {
 			return fmt.Errorf("no model is configured for role %s", s.name)
 		}
-		prompt, err := model.LoadPrompt(prompts, opts.PromptDir, "prompts/"+s.prompt+".tmpl", count{Count: 1})
+		prompt, err := model.LoadPrompt(prompts, opts.PromptDir, "prompts/"+s.prompt+".tmpl", count{Count: 1}, rules)
 		if err != nil {
 			return fmt.Errorf("role %s: %w", s.name, err)
 		}

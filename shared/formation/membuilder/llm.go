@@ -28,11 +28,11 @@ var _ formation.Former = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
 	err := llm.NewRoles(client, Name, prompts, opts,
-		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v3", "mneme_membuilder_core"),
-		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v3", "mneme_membuilder_episodic"),
-		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v3", "mneme_membuilder_semantic"),
-		llm.Spec[procedures](&f.procedural, model.RoleProcedural, "membuilder-procedural.v3", "mneme_membuilder_procedural"),
-		llm.Spec[compressed](&f.compress, model.RoleCore, "membuilder-compress.v2", "mneme_membuilder_compress"))
+		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v4", "mneme_membuilder_core"),
+		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v4", "mneme_membuilder_episodic"),
+		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v4", "mneme_membuilder_semantic"),
+		llm.Spec[procedures](&f.procedural, model.RoleProcedural, "membuilder-procedural.v4", "mneme_membuilder_procedural"),
+		llm.Spec[compressed](&f.compress, model.RoleCore, "membuilder-compress.v3", "mneme_membuilder_compress"))
 	return f, err
 }
 

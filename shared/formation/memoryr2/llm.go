@@ -17,24 +17,17 @@ var prompts embed.FS
 
 // LLM is the strategy by a language model. In an ordinary session, one call extracts the facts and one decides on
 // them. It is safe for concurrent use.
-type LLM struct {
-	extractor llm.Role
-	manager   llm.Role
-}
+type LLM struct{ llm.Pair }
 
 var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	f := &LLM{}
-	err := llm.NewRoles(client, Name, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v3", "mneme_memory_r2_facts"),
-		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v3", "mneme_memory_r2_fact_manager"))
-	return f, err
+	p, err := llm.NewPair[extraction, edits](client, Name, prompts, opts,
+		llm.PairRole{Role: model.RoleFacts, Prompt: "memory-r2-facts.v4", Schema: "mneme_memory_r2_facts"},
+		llm.PairRole{Role: model.RoleFactManager, Prompt: "memory-r2-fact-manager.v4", Schema: "mneme_memory_r2_fact_manager"})
+	return &LLM{p}, err
 }
-
-// Version is strategy, prompt versions and models.
-func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
 
 // Division says that facts can be decided in groups. They are extracted in chunks of text already.
 func (f *LLM) Division() formation.Division { return formation.Division{Decide: true} }
@@ -44,9 +37,6 @@ type extraction struct {
 	Nothing bool            `json:"nothing" desc:"true when the turns hold no fact, and then facts is empty"`
 	Facts   []llm.Statement `json:"facts"`
 }
-
-// Reads is how many entries of the bank the extractor reads.
-func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
 // Extract asks for the facts of each chunk of the session, in parallel. An empty result means that the model reports
 // every chunk as empty.
@@ -73,7 +63,7 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 
 func (f *LLM) extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []llm.Statement) { return a.Nothing, a.Facts }
-	return llm.Extract(ctx, f.extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) { return s.Candidate(in.Turns) })
+	return llm.Extract(ctx, f.Extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) { return s.Candidate(in.Turns) })
 }
 
 // chunked splits a session into runs of turns of at most chunkCharacters each, with the context around them. A turn is
@@ -117,11 +107,11 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 }
 
 func (f *LLM) decide(ctx context.Context, group formation.Bundle) (formation.Verdict, error) {
-	input, err := llm.NewDecisionInput(group, relatedEach)
+	input, err := llm.NewDecisionInput(group)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, group.Session.Scope, input, len(group.Related), func(a edits) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.Manager, group.Session.Scope, input, len(group.Related), func(a edits) (formation.Verdict, error) {
 		return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 	})
 }

@@ -17,28 +17,17 @@ var prompts embed.FS
 
 // LLM is the strategy by a language model. One call finds the topics of all speakers of the session. One call adds or
 // merges them. It is safe for concurrent use.
-type LLM struct {
-	topics  llm.Role
-	manager llm.Role
-	related int
-}
+type LLM struct{ llm.Pair }
 
 var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	f := &LLM{related: opts.Related}
-	err := llm.NewRoles(client, Name, prompts, opts,
-		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v3", "mneme_rmm_topics"),
-		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v2", "mneme_rmm_manager"))
-	return f, err
+	p, err := llm.NewPair[reflection, decisions](client, Name, prompts, opts,
+		llm.PairRole{Role: model.RoleTopics, Prompt: "rmm-topics.v4", Schema: "mneme_rmm_topics"},
+		llm.PairRole{Role: model.RoleTopicManager, Prompt: "rmm-manager.v3", Schema: "mneme_rmm_manager"})
+	return &LLM{p}, err
 }
-
-// Version is strategy, prompt versions and models.
-func (f *LLM) Version() string { return llm.VersionOf(Name, f.topics, f.manager) }
-
-// Division says that long sessions can be read in parts and decided in groups.
-func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
 
 // reflection is the answer on the session's topics. An empty list alone could be a failure to answer. The model must
 // therefore state that the turns hold nothing worth keeping.
@@ -60,14 +49,11 @@ type topic struct {
 	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
 }
 
-// Reads is how many entries of the bank the extractor reads.
-func (f *LLM) Reads() int { return llm.ReadsOfBank }
-
 // Extract asks once for the topics of all speakers. An empty result requires that the model states it. Every other
 // answer without topics is an error. Without turns, Extract makes no call.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a reflection) (bool, []topic) { return a.Nothing, a.Topics }
-	return llm.Extract(ctx, f.topics, in, of, func(t topic) (formation.Candidate, int, error) {
+	return llm.Extract(ctx, f.Extractor, in, of, func(t topic) (formation.Candidate, int, error) {
 		return t.candidate(in.Turns)
 	})
 }
@@ -115,11 +101,11 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, nil
 	}
 	in, shown := bySpeaker(in)
-	input, err := llm.NewDecisionInput(in, f.related)
+	input, err := f.Input(in)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, in.Session.Scope, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.Manager, in.Session.Scope, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
 		r, w := newReader(input, in), llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 		var verdict formation.Verdict
 		for _, d := range a.Operations {

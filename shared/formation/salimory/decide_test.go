@@ -46,7 +46,7 @@ func TestDecideAddsCompleteEntries(t *testing.T) {
 	want := memory.Memory{
 		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
 		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
-		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v5+salimory-manager.v4/scripted",
+		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v6+salimory-manager.v5/scripted",
 	}
 	if len(out) != 1 || !reflect.DeepEqual(*out[0].New, want) {
 		t.Errorf("got %+v\nwant %+v", out[0].New, want)

@@ -18,28 +18,17 @@ var prompts embed.FS
 
 // LLM is the strategy by a language model. One call finds the statements worth keeping. A second call decides their
 // effect on the bank and on working memory. It is safe for concurrent use.
-type LLM struct {
-	extractor llm.Role
-	manager   llm.Role
-	related   int
-}
+type LLM struct{ llm.Pair }
 
 var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	f := &LLM{related: opts.Related}
-	err := llm.NewRoles(client, Name, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v5", "mneme_salimory_extractor"),
-		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v4", "mneme_salimory_manager"))
-	return f, err
+	p, err := llm.NewPair[extraction, decisions](client, Name, prompts, opts,
+		llm.PairRole{Role: model.RoleExtractor, Prompt: "salimory-extractor.v6", Schema: "mneme_salimory_extractor"},
+		llm.PairRole{Role: model.RoleManager, Prompt: "salimory-manager.v5", Schema: "mneme_salimory_manager"})
+	return &LLM{p}, err
 }
-
-// Version is strategy, prompt versions and models.
-func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
-
-// Division says that sessions can be extracted in parts and decided in groups.
-func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
 
 // extraction is the extractor's answer. An empty list alone could be a failure to answer. The model must therefore
 // state that the turns hold nothing worth keeping.
@@ -54,14 +43,11 @@ type routed struct {
 	llm.Statement
 }
 
-// Reads is how many entries of the bank the extractor reads.
-func (f *LLM) Reads() int { return llm.ReadsOfBank }
-
 // Extract asks once for the statements of the session. An empty result requires that the model states it. Every other
 // answer without memories is an error. Without turns, Extract makes no call.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []routed) { return a.Nothing, a.Memories }
-	return llm.Extract(ctx, f.extractor, in, of, func(r routed) (formation.Candidate, int, error) {
+	return llm.Extract(ctx, f.Extractor, in, of, func(r routed) (formation.Candidate, int, error) {
 		return r.candidate(in.Turns)
 	})
 }
@@ -113,13 +99,13 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	if len(lasting.Related) == 0 {
 		return passing.addTo(formation.Verdict{Retire: stale(in.Window, in.Session)}), nil
 	}
-	input, err := llm.NewDecisionInput(lasting, f.related)
+	input, err := f.Input(lasting)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
 	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time), Working: llm.ShowAs("w", working)}
-	return llm.Ask(ctx, f.manager, in.Session.Scope, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.Manager, in.Session.Scope, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
 		w := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 		var verdict formation.Verdict
 		for _, d := range a.list() {

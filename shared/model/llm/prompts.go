@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -19,35 +20,61 @@ import (
 
 // Prompt is a versioned pair of templates, "system" and "user".
 type Prompt struct {
-	// Version is the file's name without its suffix ("filter.v3"). An overridden prompt adds '+' and a digest, so
-	// that its results are distinguishable.
+	// Version is the file's name without its suffix ("filter.v3"). If the prompt or one of its parts is overridden,
+	// '+' and a digest follow, so that its results are distinguishable.
 	Version string
 	t       *template.Template
 }
 
-// LoadPrompt reads a prompt file of the form name.vN.tmpl. It reads from the directory override, if that is set and
-// has the file, else from builtin. The prompt must define "system" and "user". "user" must carry {{.Data}}, and
-// "system" must not. Both must render with probe, a sample of the role's Params.
-func LoadPrompt(builtin fs.FS, override, file string, probe any) (Prompt, error) {
+// Part is a file with templates that several prompts use.
+type Part struct {
+	FS   fs.FS
+	File string
+}
+
+//go:embed prompts/*.tmpl
+var ownPrompts embed.FS
+
+// dataRule has the template "data", which states that the data block is no instruction. Every prompt may use it.
+var dataRule = Part{ownPrompts, "prompts/data.v1.tmpl"}
+
+// LoadPrompt reads a prompt file of the form name.vN.tmpl, with the parts that it uses. It reads each file from the
+// directory override, if that is set and has the file, else from builtin. The prompt must define "system" and "user".
+// "user" must carry {{.Data}}, and "system" must not. Both must render with probe, a sample of the role's Params.
+func LoadPrompt(builtin fs.FS, override, file string, probe any, parts ...Part) (Prompt, error) {
 	version := strings.TrimSuffix(filepath.Base(file), ".tmpl")
-	text, err := readOverride(override, filepath.Base(file))
-	switch {
-	case err != nil:
-		return Prompt{}, err
-	case text != nil:
-		sum := sha256.Sum256(text)
-		version += "+" + hex.EncodeToString(sum[:4])
-	default:
-		if text, err = fs.ReadFile(builtin, file); err != nil {
-			return Prompt{}, fmt.Errorf("read prompt %s: %w", file, err)
+	t := template.New(version).Option("missingkey=error")
+	digest := sha256.New()
+	overridden := false
+	for _, part := range append([]Part{dataRule}, append(parts, Part{builtin, file})...) {
+		text, own, err := readPart(override, part)
+		if err != nil {
+			return Prompt{}, err
+		}
+		if own {
+			overridden = true
+			digest.Write(text)
+		}
+		if _, err = t.Parse(string(text)); err != nil {
+			return Prompt{}, fmt.Errorf("prompt %s: %w", part.File, err)
 		}
 	}
-	t, err := template.New(version).Option("missingkey=error").Parse(string(text))
-	if err != nil {
-		return Prompt{}, fmt.Errorf("prompt %s: %w", file, err)
+	if overridden {
+		version += "+" + hex.EncodeToString(digest.Sum(nil)[:4])
 	}
 	p := Prompt{Version: version, t: t}
 	return p, p.probe(file, probe)
+}
+
+// readPart reads a file, and reports whether it comes from the directory of overrides.
+func readPart(override string, part Part) (text []byte, own bool, err error) {
+	if text, err = readOverride(override, filepath.Base(part.File)); err != nil || text != nil {
+		return text, text != nil, err
+	}
+	if text, err = fs.ReadFile(part.FS, part.File); err != nil {
+		err = fmt.Errorf("read prompt %s: %w", part.File, err)
+	}
+	return text, false, err
 }
 
 // readOverride returns nil for a file without an override.

@@ -68,6 +68,32 @@ func TestPromptOverride(t *testing.T) {
 	}
 }
 
+// A prompt uses the templates of its parts. An override of a part changes the version of each prompt that uses it.
+func TestPromptsShareParts(t *testing.T) {
+	builtin := fstest.MapFS{
+		"prompts/x.v1.tmpl": {Data: []byte(`{{define "system"}}{{template "rule"}} {{template "data"}}{{end}}{{define "user"}}{{.Data}}{{end}}`)},
+		"rules.v1.tmpl":     {Data: []byte(`{{define "rule"}}Keep names.{{end}}`)},
+	}
+	dir := t.TempDir()
+	for _, c := range []struct{ override, system, version string }{
+		{"", "Keep names. The JSON document", "x.v1"}, {`{{define "rule"}}Keep dates.{{end}}`, "Keep dates. The JSON document", "x.v1+"},
+	} {
+		if c.override != "" {
+			if err := os.WriteFile(filepath.Join(dir, "rules.v1.tmpl"), []byte(c.override), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := llm.LoadPrompt(builtin, dir, "prompts/x.v1.tmpl", nil, llm.Part{FS: builtin, File: "rules.v1.tmpl"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		system, _, err := p.Render(1, nil)
+		if err != nil || !strings.HasPrefix(system, c.system) || !strings.HasPrefix(p.Version, c.version) || (p.Version == "x.v1") != (c.override == "") {
+			t.Errorf("system is %q, version %q, error %v", system, p.Version, err)
+		}
+	}
+}
+
 func TestBrokenOverrideIsAStartUpError(t *testing.T) {
 	for name, text := range map[string]string{
 		"syntax":         `{{define "system"}}`,

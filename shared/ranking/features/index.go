@@ -77,6 +77,29 @@ func (x *Index) findLinks() {
 	}
 }
 
+// Current returns the valid version of a memory that later versions replaced. ok is false without one.
+func (x *Index) Current(id string) (m memory.Memory, ok bool) {
+	for range len(x.units) + 1 { // a chain is no longer, even if imported entries name each other
+		if m, ok = x.replacing(id); !ok || m.Status == memory.StatusActive {
+			return m, ok
+		}
+		id = m.ID
+	}
+	return memory.Memory{}, false
+}
+
+// replacing returns the memory that replaced another one.
+func (x *Index) replacing(id string) (memory.Memory, bool) {
+	for _, u := range x.units {
+		for _, m := range u.memories {
+			if slices.Contains(m.Predecessors, id) {
+				return m, true
+			}
+		}
+	}
+	return memory.Memory{}, false
+}
+
 // The places of Index.beside.
 const (
 	twoBack = iota

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Generator answers by a model. It is safe for concurrent use.
@@ -20,7 +20,7 @@ var _ recall.Generator = (*Generator)(nil)
 
 // NewGenerator makes a generator. A prompt that does not work is an error here, not later.
 func NewGenerator(client *model.Client, opts Options) (*Generator, error) {
-	r, err := newRole(client, model.RoleGenerator, "generator.v5", opts)
+	r, err := newRole(client, model.RoleGenerator, "generator.v6", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm generator: %w", err)
 	}
@@ -45,21 +45,41 @@ type shownTurns struct {
 	Lines []string `json:"lines"`
 }
 
-// maxTurnBytes bounds the dialogue that an answer is made from.
-const maxTurnBytes = 6 << 10
+// Bounds of the dialogue that an answer is made from.
+const (
+	maxTurnBytes = 6 << 10
+	// leastQuoted is the least number of words of a line that a line of the profile may replace. A "yes" stays.
+	leastQuoted = 4
+)
 
-// turnsBehind is the dialogue behind a profile's memories, each once, those cited first as long as there is room.
+// turnsBehind is the dialogue behind a profile's memories, the first cited first, as long as there is room. It has each
+// line once, and none that a line of the profile quotes.
 func turnsBehind(e recall.Evidence, p recall.Profile) []shownTurns {
 	var out []shownTurns
+	var quoted strings.Builder
+	for _, s := range p.Sections {
+		for _, l := range s.Lines {
+			quoted.WriteString(" " + text.Canonical(l) + " ")
+		}
+	}
 	shown, room := map[string]bool{}, maxTurnBytes
 	for i, cited := range p.Cited {
 		at := slices.IndexFunc(e.Memories, func(m memory.Memory) bool { return m.ID == cited.ID })
-		if at < 0 || e.Memories[at].Value == "" || shown[e.Memories[at].Value] || len(e.Memories[at].Value) > room {
+		if at < 0 || len(e.Memories[at].Value) > room {
 			continue
 		}
-		said := e.Memories[at].Value
-		shown[said], room = true, room-len(said)
-		out = append(out, shownTurns{"[" + strconv.Itoa(i+1) + "]", strings.Split(strings.TrimSpace(said), "\n")})
+		var lines []string
+		for _, line := range linesOf(e.Memories[at].Value) {
+			_, said, _ := strings.Cut(line, ": ")
+			repeated := text.CountWords(said) >= leastQuoted && strings.Contains(quoted.String(), " "+text.Canonical(said)+" ")
+			if shown[line] || repeated {
+				continue
+			}
+			lines, shown[line], room = append(lines, line), true, room-len(line)
+		}
+		if len(lines) > 0 {
+			out = append(out, shownTurns{recall.Mark(i + 1), lines})
+		}
 	}
 	return out
 }
@@ -69,7 +89,7 @@ type shownSection struct {
 	Lines   []string `json:"lines"`
 }
 
-// Answer calls the model once, and not at all for an empty profile. It drops citations that the profile lacks.
+// Answer calls the model once, and not at all for a profile that is empty or unrelated to the question. It drops citations that the profile lacks.
 // Without a remaining citation, it abstains. An answer that neither cites nor abstains, or does both, is repaired
 // or is an error. A model that is not reachable or too slow is an error.
 func (g *Generator) Answer(
@@ -78,7 +98,7 @@ func (g *Generator) Answer(
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
 	}
-	if len(p.Sections) == 0 {
+	if len(p.Sections) == 0 || p.Unrelated {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
 	q := question{

@@ -57,6 +57,16 @@ func TestTheGeneratorSeesWhatWasSaidBehindTheProfile(t *testing.T) {
 	}
 }
 
+// A model that finds nothing to the point ends the answer: the standing lines alone need no second call.
+func TestNothingToThePointNeedsNoGenerator(t *testing.T) {
+	p := profile()
+	p.Unrelated = true
+	a, calls, err := answer(t, p)
+	if err != nil || calls != 0 || !a.Abstained || a.Text != recall.Abstention {
+		t.Errorf("got %+v, %v after %d calls", a, err, calls)
+	}
+}
+
 func TestAnswerCitesTheProfile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text, want string

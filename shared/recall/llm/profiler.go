@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
@@ -55,8 +57,11 @@ type shownMemory struct {
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
 	Status  string `json:"status"`
-	// Dialogue is the original words, if the entry keeps them with its summary.
+	// Until is the end of a memory that no longer holds.
+	Until string `json:"until,omitempty"`
+	// Dialogue has the original words, without lines that are behind an earlier memory. Also has the numbers of these.
 	Dialogue string `json:"dialogue,omitempty"`
+	Also     []int  `json:"also,omitempty"`
 }
 
 type shownTurn struct {
@@ -68,7 +73,7 @@ type shownTurn struct {
 
 // NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
 func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
-	r, err := newRole(client, model.RoleUtilizer, "utilizer.v6", opts)
+	r, err := newRole(client, model.RoleUtilizer, "utilizer.v7", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
@@ -78,22 +83,30 @@ func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
 // Version is prompt version and model.
 func (p *Profiler) Version() string { return p.role.version() }
 
+// recentAge is the largest age of a recent turn, by the clock of the question.
+const recentAge = 7 * 24 * time.Hour
+
 // Profile calls the model once. Without evidence the profile is empty and there is no call. If the model finds
-// nothing relevant, the profile has only the standing lines. The model sees the standing memories, too. Each has
-// its own line if no other line cites it.
+// nothing relevant, the profile has only the standing lines. The model sees the standing memories, and the current
+// versions of earlier ones, too. Each standing memory has its own line if no other line cites it.
 func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evidence) (recall.Profile, error) {
 	budget := e.WordBudget
 	if budget <= 0 {
 		budget = p.budget
 	}
 	written := e.Core.Content != "" && len(e.Core.Lines) == 0
-	stands := len(e.Memories)
+	e.Window = slices.DeleteFunc(slices.Clone(e.Window), func(t memory.Turn) bool { return e.Query.Now.Sub(t.Time) > recentAge })
+	found := len(e.Memories)
+	beside := slices.Clone(e.Current)
 	for _, s := range e.Standing() {
-		if !slices.ContainsFunc(e.Memories, func(m memory.Memory) bool { return m.ID == s.Memory.ID }) {
-			e.Memories = append(slices.Clip(e.Memories), s.Memory)
+		beside = append(beside, s.Memory)
+	}
+	for _, b := range beside {
+		if !slices.ContainsFunc(e.Memories, func(m memory.Memory) bool { return m.ID == b.ID }) {
+			e.Memories = append(slices.Clip(e.Memories), b)
 		}
 	}
-	if stands == 0 && len(e.Window) == 0 && !written {
+	if found == 0 && len(e.Window) == 0 && !written {
 		return assemble(standing(e, nil, budget), e.Memories, budget), nil
 	}
 	req, err := p.role.request(scope, show(e), params{WordBudget: budget})
@@ -106,7 +119,9 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 		if err != nil {
 			return recall.Profile{}, err
 		}
-		return assemble(withStanding(e, lines, budget), e.Memories, budget), nil
+		out := assemble(withStanding(e, lines, budget), e.Memories, budget)
+		out.Unrelated = a.Nothing
+		return out, nil
 	})
 }
 
@@ -168,6 +183,12 @@ func standing(e recall.Evidence, others []line, budget int) []line {
 	return out
 }
 
+// linesOf returns the lines of a dialogue.
+func linesOf(dialogue string) []string {
+	return slices.DeleteFunc(strings.Split(dialogue, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
+// show is the evidence as the model reads it.
 func show(e recall.Evidence) evidence {
 	out := evidence{
 		Conversation: showMessages(e.Query.Messages), Question: e.Query.Text, Now: model.ShowTime(e.Query.Now),
@@ -176,15 +197,22 @@ func show(e recall.Evidence) evidence {
 	if len(e.Core.Lines) == 0 {
 		out.Core = e.Core.Content // the others are among the memories
 	}
+	first := map[string]int{} // by line of dialogue: the number of its memory
 	for i, m := range e.Memories {
-		if i > 0 && m.Value == e.Memories[i-1].Value && slices.Equal(m.Sources, e.Memories[i-1].Sources) {
-			m.Value = "" // it stands there once already
-		}
-		out.Memories = append(out.Memories, shownMemory{
+		shown := shownMemory{
 			N: i + 1, Kind: string(m.Kind), Tier: string(m.Tier), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom),
-			When:   model.ShowEvent(m.EventTime),
-			Status: string(m.Status), Dialogue: m.Value,
-		})
+			When: model.ShowEvent(m.EventTime), Status: string(m.Status), Until: model.ShowTime(m.ValidTo),
+		}
+		var lines []string
+		for _, line := range linesOf(m.Value) {
+			if first[line] == 0 {
+				lines, first[line] = append(lines, line), i+1
+			} else if first[line] != i+1 && !slices.Contains(shown.Also, first[line]) {
+				shown.Also = append(shown.Also, first[line])
+			}
+		}
+		shown.Dialogue = strings.Join(lines, "\n")
+		out.Memories = append(out.Memories, shown)
 	}
 	for _, t := range e.Window {
 		out.Recent = append(out.Recent, shownTurn{

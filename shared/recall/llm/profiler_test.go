@@ -212,8 +212,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 			s := llmtest.New(t)
 			s.Script(model.RoleUtilizer, step(t, tt.answer))
 			got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
-			if err != nil || !reflect.DeepEqual(got.Sections, tt.want) {
-				t.Errorf("got %+v, %v", got.Sections, err)
+			if err != nil || !reflect.DeepEqual(got.Sections, tt.want) || got.Unrelated != (name == "nothing bears on it") {
+				t.Errorf("got %+v, %v", got, err)
 			}
 			if data := string(s.Calls(model.RoleUtilizer)[0].Data()); !strings.Contains(data, `"n":4`) || strings.Contains(data, `"core"`) {
 				t.Errorf("the model was shown %s", data)
