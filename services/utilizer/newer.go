@@ -91,3 +91,17 @@ func (l linking) cut(places, ranked []int, room int, explored string) []int {
 	}
 	return places
 }
+
+// replacedBy returns the earlier versions of memories, by the ids of the memories.
+func (f found) replacedBy(current []memory.Memory) map[string][]memory.Memory {
+	if f.replaced == nil {
+		return nil
+	}
+	out := map[string][]memory.Memory{}
+	for _, m := range current {
+		if earlier := f.replaced(m.ID); len(earlier) > 0 {
+			out[m.ID] = earlier
+		}
+	}
+	return out
+}

@@ -47,6 +47,8 @@ type found struct {
 	coreMemories []memory.Memory
 	// owner distinguishes the user's turns from turns of other speakers.
 	owner memory.Owner
+	// replaced returns the earlier versions of a memory. It is nil without candidates.
+	replaced func(id string) []memory.Memory
 	// turnsErr is the reason why the turns of the candidates are missing.
 	turnsErr error
 }
@@ -262,6 +264,7 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 			asked.Standing = append(asked.Standing, m.ID)
 		}
 	}
+	f.replaced = x.Replaced
 	all := x.Candidates(asked, q.chooser, depth)
 	if asked.Past {
 		all = within(h, all)
@@ -329,12 +332,15 @@ const searchDepth = 200
 
 // search is the bank's hybrid search.
 func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, f *found) ([]bank.Scored, error) {
-	k := q.Candidates
+	k, statuses := q.Candidates, recall.Statuses(q.asked.Horizon)
 	if !q.Unranked {
 		k = max(k, searchDepth)
+		if q.asked.Horizon.Intent == intent.Present { // earlier versions find the current one by their words
+			statuses = append(statuses, memory.StatusSuperseded)
+		}
 	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
-		Text: q.asked.Resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: recall.Statuses(q.asked.Horizon),
+		Text: q.asked.Resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: statuses,
 		WithVectors: !q.Unranked, Filter: q.Filter,
 	})
 	if err != nil {
