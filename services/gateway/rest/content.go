@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -92,7 +93,9 @@ func (t NewTurn) say(out *memory.Turn, at string) error {
 	case t.Text != nil && t.Content.value != nil:
 		return invalid(inBody, at+".content", "is set together with text, want one of them")
 	case t.Text != nil:
-		out.Text = string(*t.Text)
+		if out.Text = string(*t.Text); strings.TrimSpace(out.Text) == "" {
+			out.Text, out.Caption = out.Caption, ""
+		}
 		return nil
 	}
 	read, err := chat.Read(chat.Message{
