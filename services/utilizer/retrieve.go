@@ -282,20 +282,22 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 // chosen returns the first n candidates, and the newer memories that link to one of them, to a standing memory, or to
 // another newer memory.
 func chosen(all []candidate, n int, standing []string) []candidate {
-	out, older := slices.Clone(all[:n]), slices.Clone(standing)
+	out, older, rest := slices.Clone(all[:n]), slices.Clone(standing), make([]int, len(all)-n)
 	for _, c := range out {
 		older = append(older, c.Memory.ID)
 	}
-	rest := slices.Clone(all[n:])
-	for k := 0; k < len(older); k++ {
-		rest = slices.DeleteFunc(rest, func(c candidate) bool {
-			if len(out) == maxCandidates || !slices.Contains(c.Memory.Links, older[k]) {
-				return false
-			}
-			out, older = append(out, c), append(older, c.Memory.ID)
-			return true
-		})
+	for i := range rest {
+		rest[i] = n + i
 	}
+	taken := map[int]bool{}
+	memory.NewerOf(rest, func(i int) memory.Memory { return all[i].Memory }).Walk(older, len(all), func(i int) bool {
+		if len(out) == maxCandidates || taken[i] {
+			return false
+		}
+		taken[i] = true
+		out = append(out, all[i])
+		return true
+	})
 	return out
 }
 

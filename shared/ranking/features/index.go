@@ -27,8 +27,8 @@ type Index struct {
 	sessions                                     int
 	full, statements, dialogue, concept, session *invertedIndex
 	meanings
-	// newer has the current memories that link to a memory, by its id.
-	newer map[string][]link
+	// newer finds the current memories that link to a memory.
+	newer memory.Newer[link]
 	// replaced has the earlier versions of a current memory, by its id.
 	replaced map[string][]memory.Memory
 	first    time.Time
@@ -66,17 +66,13 @@ type link struct{ unit, member int }
 
 // findLinks finds the current memories that link to others.
 func (x *Index) findLinks() {
-	x.newer = map[string][]link{}
+	var all []link
 	for i, u := range x.units {
-		for k, m := range u.memories {
-			if !u.active {
-				continue
-			}
-			for _, older := range m.Links {
-				x.newer[older] = append(x.newer[older], link{i, k})
-			}
+		for k := range u.memories {
+			all = append(all, link{i, k})
 		}
 	}
+	x.newer = memory.NewerOf(all, func(l link) memory.Memory { return x.units[l.unit].memories[l.member] })
 }
 
 // maxReplaced is the maximum number of earlier versions of a memory: the newest.
