@@ -142,16 +142,15 @@ func trim(words []string) (out []string, isNamed bool) {
 	return words, false
 }
 
-// verbOf finds the verb of a request. A negation turns "remember" into a request, and "forget" into none.
+// verbOf finds the verb of a request. A negation of the verb turns "remember" into a request, and "forget" into none.
+// It stands before the verb, directly behind it, or at the end ("merk dir das nicht").
 func verbOf(words []string) (place int, isFirm, ok bool) {
-	denied := has(words, denying)
 	for i, w := range words {
-		switch {
-		case strong[w], weak[w]:
-			return i, strong[w], !denied
-		case keep[w]:
-			return i, true, denied
+		if !strong[w] && !weak[w] && !keep[w] {
+			continue
 		}
+		denied := has(words[:min(i+2, len(words))], denying) || denying[words[len(words)-1]]
+		return i, !weak[w], denied == keep[w]
 	}
 	return 0, false, false
 }

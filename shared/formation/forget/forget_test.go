@@ -14,6 +14,7 @@ func TestRequestsToForgetAreRead(t *testing.T) {
 		"Could you please forget my landlord's name?":                {"landlord's name", ""},
 		"I'd like you to forget my shoe size.":                       {"shoe size", ""},
 		"Forget that I live in Lyon.":                                {"live in lyon", ""},
+		"Forget that I don't eat meat.":                              {"eat meat", ""},
 		"Delete my address.":                                         {"address", ""},
 		"Erase my blood type from your memory, please.":              {"blood type", ""},
 		"Please don't remember my address.":                          {"address", ""},
@@ -42,7 +43,8 @@ func TestOtherWordsAreNoRequestToForget(t *testing.T) {
 	for _, said := range []string{
 		"Don't forget my birthday.", "I always forget my keys.", "You forget my name every time.", "I could never forget my grandmother.",
 		"Forget it.", "Forget the milk, we have some.", "Forget about the hotel.", "I want to forget my ex.", "How do I delete my account?",
-		"Remove my name from the mailing list.", "Remember my birthday.", "Please remember that I am vegan.", "Could I delete my address?",
+		"Remove my name from the mailing list.", "Remember my birthday.", "Please remember that I am vegan.",
+		"Please remember that I no longer eat meat.", "Remember that I don't like my boss.", "Could I delete my address?",
 		"Let's forget my first idea.", "I forgot my umbrella.", "Delete the second paragraph.", "My son keeps forgetting my number.",
 		"No olvides mi cumpleaños.", "Vergiss meinen Geburtstag nicht.", "N'oublie pas mon anniversaire.", "Ich vergesse meine Schlüssel oft.",
 		"Keep my receipts in the drawer.", "I don't keep my receipts.", "My mail says: \"Forget my address.\"",
