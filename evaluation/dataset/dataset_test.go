@@ -91,7 +91,10 @@ func TestReadRefuses(t *testing.T) {
 		"a WhatsApp chat": {"12/05/2026, 09:14 - Ana: Hi, all\n", "a WhatsApp chat; want"},
 		"a Slack export":  {`[{"type":"message","user":"U1","text":"hi","ts":"1710000000.000100"}]`, "a Slack export; want"},
 		"a table":         {"id,sender,text\n1,ana,hi\n", "a table such as CSV; want"},
-		"a time of SQL":   {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01 10:00:00"}`, "time is 2026-01-01 10:00:00, want RFC 3339"},
+		"a time of SQL": {
+			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01 10:00:00"}`,
+			"time is 2026-01-01 10:00:00, want RFC 3339",
+		},
 		"no user":         {`[{"role":"user","content":"I swim."}]`, "names no user"},
 		"missing user":    {`{"session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`, "user_id"},
 		"missing session": {`{"user_id":"u","text":"x","time":"2026-01-01T00:00:00Z"}`, "session_id"},

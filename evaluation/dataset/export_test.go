@@ -26,12 +26,15 @@ const chatGPT = `[{"title":"Kayak","create_time":1767260000.5,"conversation_id":
 func TestChatExportsAreRead(t *testing.T) {
 	began := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	claude := `[{"uuid":"k-1","name":"Kayak","created_at":"2026-01-01T09:00:00.123Z","chat_messages":[
-		{"uuid":"m1","sender":"human","text":"I keep a kayak in the shed.","created_at":"2026-01-01T10:00:00Z","content":[{"type":"text","text":"I keep a kayak in the shed."}]},
+		{"uuid":"m1","sender":"human","text":"I keep a kayak in the shed.","created_at":"2026-01-01T10:00:00Z",
+			"content":[{"type":"text","text":"I keep a kayak in the shed."}]},
 		{"uuid":"m2","sender":"assistant","text":"How long is it?","created_at":"2026-01-01T10:01:00Z"},
 		{"uuid":"m3","sender":"assistant","text":"","content":[{"type":"tool_use","name":"f"}]},
 		{"uuid":"m4","sender":"human","text":"Five metres.","created_at":"2026-01-01T10:02:00Z"}]}]`
-	openAI := `{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"I keep a kayak in the shed."},{"type":"image_url"}]},
-		{"role":"assistant","content":"How long is it?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]},{"role":"assistant","content":""},
+	openAI := `{"role":"system","content":"Be brief."},
+		{"role":"user","content":[{"type":"text","text":"I keep a kayak in the shed."},{"type":"image_url"}]},
+		{"role":"assistant","content":"How long is it?"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]},{"role":"assistant","content":""},
 		{"role":"user","content":"Five metres."}`
 	langChain := `[{"type":"system","data":{"content":"Be brief."}},{"type":"human","data":{"content":"I keep a kayak in the shed."}},
 		{"type":"ai","data":{"content":"How long is it?","type":"ai"}},{"type":"human","data":{"content":"Five metres."}}]`
@@ -99,7 +102,8 @@ func TestWrongExportsAreRefused(t *testing.T) {
 		`[{"question_id":"q","haystack_sessions":[],"question":"x"}]`:                "LongMemEval's file, which has questions",
 		`{"mapping":{"a":{"parent":"a","message":null}},"current_node":"a"}` + "\n{": "item 1",
 	} {
-		if _, _, err := dataset.Read(strings.NewReader(in), dataset.ReadOptions{User: "ana"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := dataset.Read(strings.NewReader(in), dataset.ReadOptions{User: "ana"}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", in, err, want)
 		}
 	}
@@ -110,7 +114,8 @@ func TestLinesWithoutAStatementAreSkipped(t *testing.T) {
 	line := func(fields string) string {
 		return `{"user_id":"u","session_id":"s","time":"2026-01-01T00:00:00Z",` + fields + "}\n"
 	}
-	in := line(`"role":"system","text":"Be brief."`) + line(`"role":"assistant","text":" "`) + line(`"role":"user","text":"","caption":"a red canoe"`) +
+	in := line(`"role":"system","text":"Be brief."`) + line(`"role":"assistant","text":" "`) +
+		line(`"role":"user","text":"","caption":"a red canoe"`) +
 		line(`"role":"user","text":"I swim."`) + line(`"role":"Developer","text":"x"`)
 	sessions, repairs, err := dataset.Read(strings.NewReader(in), dataset.ReadOptions{})
 	if err != nil || len(sessions) != 1 || len(sessions[0].Turns) != 2 || repairs.Silent != 2 || repairs.Empty != 1 ||

@@ -100,7 +100,8 @@ func readLines(r io.Reader) ([]Session, Repairs, error) {
 			said[[2]string{l.User, t.ID}] = saidAt{n, t}
 			out[i].Turns = append(out[i].Turns, t)
 		case !first.SameAs(t):
-			return nil, Repairs{}, fmt.Errorf("%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
+			return nil, Repairs{}, fmt.Errorf(
+				"%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
 				ErrFormat, n, t.ID, first.line)
 		}
 	}

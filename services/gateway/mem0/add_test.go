@@ -168,7 +168,8 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 			}
 			left, _ := list[i].(object)
 			detail, _ := left["detail"].(string)
-			if left["field"] != w.field || !strings.HasPrefix(detail, w.detail) || !strings.HasPrefix(w.field, fmt.Sprintf("messages[%v]", left["message"])) ||
+			if left["field"] != w.field || !strings.HasPrefix(detail, w.detail) ||
+				!strings.HasPrefix(w.field, fmt.Sprintf("messages[%v]", left["message"])) ||
 				!strings.Contains(said, w.field+": "+w.detail) {
 				t.Errorf("left out is %v, the message %q", left, said)
 			}

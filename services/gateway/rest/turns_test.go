@@ -442,7 +442,8 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 // The caption of a picture is the text of a turn without another text.
 func TestACaptionIsTheTextOfATurnWithoutText(t *testing.T) {
 	g := open(t)
-	g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"","caption":"a red canoe"}]}`, "Idempotency-Key: k").expect(t, 202, nil)
+	body := `{"turns":[{"role":"user","text":"","caption":"a red canoe"}]}`
+	g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k").expect(t, 202, nil)
 	if e := events(t, g.out.msgs); len(e) != 1 || e[0].Turn.Text != "a red canoe" || e[0].Turn.Caption != "" {
 		t.Errorf("published %+v", e)
 	}

@@ -72,15 +72,18 @@ func TestARequestNamesOneSubject(t *testing.T) {
 		known  []memory.Memory
 		want   string
 	}{
-		"one memory":                {"depression", []memory.Memory{entry("a", "I was treated for depression in 2019."), entry("b", "I like rye bread.")}, "a"},
-		"the memory that states it": {"address", []memory.Memory{entry("a", "My address is Lindenweg 4."), entry("b", "My email address is a@b.c.")}, "a"},
-		"with talk of its turn":     {"address", []memory.Memory{entry("a", "My address is Lindenweg 4."), talk}, "at"},
-		"two subjects":              {"sister", []memory.Memory{entry("a", "My sister lives in Rome."), entry("b", "I met my sister in May.")}, ""},
-		"another subject":           {"salary", []memory.Memory{entry("a", "My address is Lindenweg 4.")}, ""},
-		"a part of the words":       {"phone number", []memory.Memory{entry("a", "My passport number is X1.")}, ""},
-		"a closed memory":           {"address", []memory.Memory{closed}, ""},
-		"another form of the word":  {"allergies", []memory.Memory{entry("a", "I have an allergy to peanuts.")}, "a"},
-		"Spanish":                   {"número de pasaporte", []memory.Memory{entry("a", "Mi número de pasaporte es X1234567.")}, "a"},
+		"one memory": {"depression", []memory.Memory{entry("a", "I was treated for depression in 2019."),
+			entry("b", "I like rye bread.")}, "a"},
+		"the memory that states it": {"address", []memory.Memory{entry("a", "My address is Lindenweg 4."),
+			entry("b", "My email address is a@b.c.")}, "a"},
+		"with talk of its turn": {"address", []memory.Memory{entry("a", "My address is Lindenweg 4."), talk}, "at"},
+		"two subjects": {"sister", []memory.Memory{entry("a", "My sister lives in Rome."),
+			entry("b", "I met my sister in May.")}, ""},
+		"another subject":          {"salary", []memory.Memory{entry("a", "My address is Lindenweg 4.")}, ""},
+		"a part of the words":      {"phone number", []memory.Memory{entry("a", "My passport number is X1.")}, ""},
+		"a closed memory":          {"address", []memory.Memory{closed}, ""},
+		"another form of the word": {"allergies", []memory.Memory{entry("a", "I have an allergy to peanuts.")}, "a"},
+		"Spanish":                  {"número de pasaporte", []memory.Memory{entry("a", "Mi número de pasaporte es X1234567.")}, "a"},
 	} {
 		got := ""
 		for _, m := range (forget.Request{Object: c.object}).Find(c.known) {

@@ -17,11 +17,12 @@ func TestAMemoryAnswersAsItsEarlierVersions(t *testing.T) {
 		now    string
 		want   string
 	}{
-		"a tool":            {"Which editor do I use?", []string{"I use Vim as my editor."}, "I switched to Helix.", "Helix"},
-		"two changes":       {"Which bank do I use?", []string{"I went to N26.", "My bank is Sparkasse."}, "Now I am with Revolut.", "Revolut"},
-		"a yes or no":       {"Am I vegan?", []string{"I'm vegan."}, "I eat fish again these days.", "fish"},
-		"Spanish":           {"¿Qué coche tengo?", []string{"Tengo un coche Seat."}, "Cambié al Dacia en mayo.", "Dacia"},
-		"German":            {"Welchen Tarif habe ich beim Strom?", []string{"Mein Tarif beim Strom ist Basis."}, "Ich bin zu Öko gewechselt.", "Öko"},
+		"a tool":      {"Which editor do I use?", []string{"I use Vim as my editor."}, "I switched to Helix.", "Helix"},
+		"two changes": {"Which bank do I use?", []string{"I went to N26.", "My bank is Sparkasse."}, "Now I am with Revolut.", "Revolut"},
+		"a yes or no": {"Am I vegan?", []string{"I'm vegan."}, "I eat fish again these days.", "fish"},
+		"Spanish":     {"¿Qué coche tengo?", []string{"Tengo un coche Seat."}, "Cambié al Dacia en mayo.", "Dacia"},
+		"German": {"Welchen Tarif habe ich beim Strom?", []string{"Mein Tarif beim Strom ist Basis."},
+			"Ich bin zu Öko gewechselt.", "Öko"},
 		"another question":  {"Which airline lost the suitcase?", []string{"I use Vim as my editor."}, "I switched to Helix.", recall.Abstention},
 		"no earlier one":    {"Which editor do I use?", nil, "I switched to Helix.", recall.Abstention},
 		"someone else's":    {"Which editor does Bo use?", []string{"I use Vim as my editor."}, "I switched to Helix.", recall.Abstention},
