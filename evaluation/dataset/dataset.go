@@ -1,5 +1,5 @@
-// Package dataset reads conversations from files: JSON lines of turns, and the formats of LoCoMo, LongMemEval,
-// PersonaMem and HaluMem with their questions. It does not check the contracts' limits. The service checks them for
+// Package dataset reads conversations from files: JSON lines of turns, chat exports, and the formats of LoCoMo,
+// LongMemEval, PersonaMem and HaluMem with their questions. It does not check the contracts' limits. The service checks them for
 // every source.
 package dataset
 
@@ -37,23 +37,34 @@ func (s Session) End() time.Time {
 	return s.Turns[len(s.Turns)-1].Time.Add(time.Second)
 }
 
-// Read reads the sessions of a file. A file that begins with '[' is LoCoMo's; any other file is JSON lines. Sessions
-// keep the order of their first turn in the file. ReadSubjects also reads questions and further formats.
-func Read(r io.Reader) ([]Session, error) {
-	b := plain(r)
-	c, err := firstByte(b)
+// Read reads the sessions of a file. The formats are JSON lines of turns, LoCoMo, OpenAI's and LangChain's messages, and
+// the exports of ChatGPT and Claude. Sessions keep the order of their first turn in the file. Repairs counts the turns
+// that Read skips. ReadSubjects also reads questions and further formats. The error is ErrFormat for any other format.
+func Read(r io.Reader, o ReadOptions) ([]Session, Repairs, error) {
+	var begun bytes.Buffer
+	f, err := recognise(io.TeeReader(r, &begun))
 	if err != nil {
-		return nil, err
+		return nil, Repairs{}, err
 	}
-	if c != '[' {
-		return readLines(b)
+	return readSessions(io.MultiReader(&begun, r), f, o)
+}
+
+// readSessions reads a file without questions in a known format.
+func readSessions(r io.Reader, f format, o ReadOptions) ([]Session, Repairs, error) {
+	switch f {
+	case formatTurns:
+		return readLines(plain(r))
+	case formatMessages, formatChatGPT, formatClaude:
+		return readExport(r, f, o)
+	case formatLoCoMo:
+		samples, err := decodeLoCoMo(plain(r))
+		var out []Session
+		for _, s := range samples {
+			out = append(out, s.sessions...)
+		}
+		return out, Repairs{}, err
 	}
-	samples, err := decodeLoCoMo(b)
-	var out []Session
-	for _, s := range samples {
-		out = append(out, s.sessions...)
-	}
-	return out, err
+	return nil, Repairs{}, fmt.Errorf("%w: it is %s, which has questions; want %s", ErrFormat, f, taken)
 }
 
 // plain skips a byte order mark.

@@ -2,6 +2,7 @@ package dataset_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestReadLines(t *testing.T) {
-	sessions, err := dataset.Read(strings.NewReader(`
+	sessions, err := read(strings.NewReader(`
 {"user_id":"ana","session_id":"s1","text":"Hello","time":"2026-01-02T10:00:00Z"}
 {"user_id":"ben","session_id":"s1","speaker":"Ben","role":"user","turn_id":"t9","text":"Hi","time":"2026-01-02T10:00:30+01:00"}
 
@@ -47,7 +48,7 @@ func TestReadLines(t *testing.T) {
 func TestMadeIDsFollowTheTurn(t *testing.T) {
 	read := func(in string) []memory.Turn {
 		t.Helper()
-		sessions, err := dataset.Read(strings.NewReader(in))
+		sessions, err := read(strings.NewReader(in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestMadeIDsFollowTheTurn(t *testing.T) {
 }
 
 func TestReadLoCoMo(t *testing.T) {
-	sessions, err := dataset.Read(strings.NewReader(`[{"sample_id":"conv-x","qa":[],"conversation":{
+	sessions, err := read(strings.NewReader(`[{"sample_id":"conv-x","qa":[],"conversation":{
 		"speaker_a":"Kim","speaker_b":"Lee",
 		"session_10_date_time":"12:05 am on 3 June, 2023","session_10":[{"speaker":"Lee","dia_id":"D10:1","text":"Later"}],
 		"session_2_date_time":"1:56 PM on 8 May, 2023","session_2":[
@@ -86,11 +87,18 @@ func TestReadLoCoMo(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ in, names string }{
 		"nothing":         {" \n", "empty"},
-		"text":            {"hello\n", "line 1"},
+		"text":            {"hello\n", "unknown format; want JSON lines of turns"},
+		"a WhatsApp chat": {"12/05/2026, 09:14 - Ana: Hi, all\n", "a WhatsApp chat; want"},
+		"a Slack export":  {`[{"type":"message","user":"U1","text":"hi","ts":"1710000000.000100"}]`, "a Slack export; want"},
+		"a table":         {"id,sender,text\n1,ana,hi\n", "a table such as CSV; want"},
+		"a time of SQL": {
+			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01 10:00:00"}`,
+			"time is 2026-01-01 10:00:00, want RFC 3339",
+		},
+		"no user":         {`[{"role":"user","content":"I swim."}]`, "names no user"},
 		"missing user":    {`{"session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`, "user_id"},
 		"missing session": {`{"user_id":"u","text":"x","time":"2026-01-01T00:00:00Z"}`, "session_id"},
 		"missing time":    {`{"user_id":"u","session_id":"s","text":"x"}`, "time"},
-		"missing text":    {`{"user_id":"u","session_id":"s","time":"2026-01-01T00:00:00Z"}`, "text"},
 		"unknown role":    {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`, "robot"},
 		"inexact number": {
 			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z","metadata":{"n":9007199254740993}}`, "line 1: metadata.n",
@@ -100,14 +108,14 @@ func TestReadRefuses(t *testing.T) {
 		"two on a line":      {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"} {}`, "more than one"},
 		"second line":        {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}` + "\n{", "line 2"},
 		"closed with text":   {`{"user_id":"u","session_id":"s","closed":true,"text":"x","time":"2026-01-01T00:00:00Z"}`, "closed"},
-		"other list":         {`[{"a":1}]`, "sample 0"},
-		"truncated list":     {`[{"sample_id":`, "LoCoMo"},
+		"other list":         {`[{"a":1}]`, "unknown format"},
+		"truncated list":     {`[{"sample_id":`, "unknown format"},
 		"undated session":    {`[{"sample_id":"x","conversation":{"session_1":[]}}]`, "session_1_date_time"},
 		"misdated session":   {`[{"sample_id":"x","conversation":{"session_1":[],"session_1_date_time":"yesterday"}}]`, "session_1_date_time"},
 		"session not a list": {`[{"sample_id":"x","conversation":{"session_1":3,"session_1_date_time":"1:56 pm on 8 May, 2023"}}]`, "session_1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := dataset.Read(strings.NewReader(tc.in))
+			_, err := read(strings.NewReader(tc.in))
 			if !errors.Is(err, dataset.ErrFormat) || !strings.Contains(err.Error(), tc.names) {
 				t.Fatalf("error %v, want a format error that names %q", err, tc.names)
 			}
@@ -121,17 +129,23 @@ func TestTheBundledSampleReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	sessions, err := dataset.Read(f)
+	sessions, err := read(f)
 	if err != nil || len(sessions) != 12 {
 		t.Fatalf("read %d sessions, error %v; want 12", len(sessions), err)
 	}
+}
+
+// read reads a file without options.
+func read(r io.Reader) ([]dataset.Session, error) {
+	sessions, _, err := dataset.Read(r, dataset.ReadOptions{})
+	return sessions, err
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add(`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`)
 	f.Add(`[{"sample_id":"x","conversation":{"session_1":[{"speaker":"a"}],"session_1_date_time":"1:56 pm on 8 May, 2023"}}]`)
 	f.Fuzz(func(t *testing.T, in string) {
-		sessions, err := dataset.Read(strings.NewReader(in))
+		sessions, err := read(strings.NewReader(in))
 		if err != nil && sessions != nil {
 			t.Fatal("an error came with sessions")
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/services/gateway/chat"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -30,8 +31,9 @@ type Line struct {
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
 	// Role is user, assistant or tool, in any letter case. If it is empty, a speaker with the name of a role has this
-	// role; any other speaker is a user.
+	// role; any other speaker is a user. Read skips lines of the roles system, developer and function.
 	Role string `json:"role,omitempty"`
+	// Text is the text of the turn. Without one, the caption is the text. Read skips a line without either.
 	Text string `json:"text,omitempty"`
 	// Caption describes an attached image.
 	Caption string `json:"caption,omitempty"`
@@ -53,7 +55,8 @@ type saidAt struct {
 	memory.Turn
 }
 
-func readLines(r io.Reader) ([]Session, error) {
+func readLines(r io.Reader) ([]Session, Repairs, error) {
+	var repairs Repairs
 	var out []Session
 	at := map[[2]string]int{}
 	said := map[[2]string]saidAt{}
@@ -66,7 +69,16 @@ func readLines(r io.Reader) ([]Session, error) {
 		}
 		l, err := parseLine(raw)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
+			return nil, Repairs{}, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
+		}
+		switch {
+		case l.Closed:
+		case chat.NotRemembered(memory.Role(l.Role)) != "" && l.Role != string(memory.RoleTool):
+			repairs.Silent++
+			continue
+		case strings.TrimSpace(l.Text) == "":
+			repairs.Empty++
+			continue
 		}
 		key := [2]string{l.User, l.Session}
 		i, ok := at[key]
@@ -80,7 +92,7 @@ func readLines(r io.Reader) ([]Session, error) {
 		}
 		t, err := l.turn()
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
+			return nil, Repairs{}, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
 		}
 		first, again := said[[2]string{l.User, t.ID}]
 		switch {
@@ -88,14 +100,15 @@ func readLines(r io.Reader) ([]Session, error) {
 			said[[2]string{l.User, t.ID}] = saidAt{n, t}
 			out[i].Turns = append(out[i].Turns, t)
 		case !first.SameAs(t):
-			return nil, fmt.Errorf("%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
+			return nil, Repairs{}, fmt.Errorf(
+				"%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
 				ErrFormat, n, t.ID, first.line)
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("read conversation file: %w", err)
+		return nil, Repairs{}, fmt.Errorf("read conversation file: %w", err)
 	}
-	return out, nil
+	return out, repairs, nil
 }
 
 func parseLine(raw []byte) (Line, error) {
@@ -105,7 +118,11 @@ func parseLine(raw []byte) (Line, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
+	err := dec.Decode(&l)
+	if wrong := (*time.ParseError)(nil); errors.As(err, &wrong) {
+		return l, fmt.Errorf("time is %.40s, want RFC 3339, such as 2026-03-01T10:00:00Z", strings.Trim(wrong.Value, `\"`))
+	}
+	if err != nil {
 		return l, fmt.Errorf("want a JSON object of user_id, session_id, speaker, role, text, time: %w", err)
 	}
 	if dec.More() {
@@ -121,8 +138,14 @@ func parseLine(raw []byte) (Line, error) {
 		return l, missing("time")
 	case l.Closed && l.Text != "":
 		return l, fmt.Errorf("has closed and text, want one of them")
-	case !l.Closed && strings.TrimSpace(l.Text) == "":
-		return l, missing("text")
+	}
+	if strings.TrimSpace(l.Text) == "" {
+		l.Text, l.Caption = l.Caption, ""
+	}
+	name := strings.ToLower(strings.TrimSpace(l.Role))
+	if chat.NotRemembered(memory.Role(name)) != "" && name != string(memory.RoleTool) {
+		l.Role = name
+		return l, nil
 	}
 	role, speaker, err := voiceOf(l.Role, l.Speaker)
 	l.Role, l.Speaker = string(role), speaker

@@ -231,13 +231,9 @@ func (c *personaMemContext) begin() {
 
 func (c *personaMemContext) add(place int, t memory.Turn, o ReadOptions) {
 	n := len(c.sessions) - 1
-	began := o.Began
-	if began.IsZero() {
-		began = time.Date(2024, time.January, 1, 12, 0, 0, 0, time.UTC)
-	}
 	s := &c.sessions[n]
 	t.SessionID, t.ID = s.ID, s.ID+":"+strconv.Itoa(place)
-	t.Time = began.AddDate(0, 0, n).Add(time.Duration(len(s.Turns)) * time.Second)
+	t.Time = o.began().AddDate(0, 0, n).Add(time.Duration(len(s.Turns)) * time.Second)
 	s.Turns = append(s.Turns, t)
 	c.places[n] = append(c.places[n], place)
 }

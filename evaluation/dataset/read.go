@@ -1,12 +1,14 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +22,21 @@ const evaluated = "evaluation"
 type ReadOptions struct {
 	// Tenant owns the subjects; empty means the tenant of evaluations.
 	Tenant string
+	// User owns the sessions of a chat export, which names no user. Other formats ignore it.
+	User string
 	// Contexts is the file with the contexts of PersonaMem's questions. Empty means a file in the folder of the
 	// questions: shared_contexts_X.jsonl for questions_X.csv, or else the only .jsonl file.
 	Contexts string
 	// Began is the start of the first session in files without dates, as in PersonaMem. Zero means noon of 1 January
 	// 2024, UTC. Each later session begins one day after the previous one.
 	Began time.Time
+}
+
+func (o ReadOptions) began() time.Time {
+	if o.Began.IsZero() {
+		return time.Date(2024, time.January, 1, 12, 0, 0, 0, time.UTC)
+	}
+	return o.Began
 }
 
 func (o ReadOptions) scope(user string) memory.Scope {
@@ -49,6 +60,8 @@ type Repairs struct {
 	Renamed int `json:"renamed_sessions"`
 	// Empty counts turns without text; the reader skips them.
 	Empty int `json:"empty_turns"`
+	// Silent counts messages of systems and tools; the reader skips them.
+	Silent int `json:"silent_turns"`
 	// Late counts sessions dated after a question about them. The question is moved to the end of the session.
 	Late int `json:"late_sessions"`
 	// Unasked counts questions without a valid place in the conversation; the reader skips them.
@@ -57,7 +70,7 @@ type Repairs struct {
 
 // ReadSubjects reads a file of conversations with its questions, if it has any. It recognises the format by the
 // contents, not by the name. The formats are LoCoMo (ReadLoCoMo), LongMemEval (ReadLongMemEval), PersonaMem's
-// questions (ReadPersonaMem), HaluMem (ReadHaluMem) and JSON lines of turns without questions. The error is ErrFormat
+// questions (ReadPersonaMem), HaluMem (ReadHaluMem), and the formats of Read without questions. The error is ErrFormat
 // for any other format and for a broken rule of a format.
 func ReadSubjects(path string, o ReadOptions) ([]Subject, Repairs, error) {
 	f, err := os.Open(path)
@@ -82,7 +95,8 @@ func ReadSubjects(path string, o ReadOptions) ([]Subject, Repairs, error) {
 	case formatPersonaMem:
 		return readPersonaMemAt(path, f, o)
 	}
-	return readTurns(f, o)
+	sessions, repairs, err := readSessions(f, read, o)
+	return subjectsOf(sessions, o), repairs, err
 }
 
 // format is a file format that the beginning of a file shows.
@@ -94,7 +108,19 @@ const (
 	formatLongMemEval
 	formatPersonaMem
 	formatHaluMem
+	formatMessages
+	formatChatGPT
+	formatClaude
 )
+
+// String names the format.
+func (f format) String() string {
+	return [...]string{"JSON lines of turns", "LoCoMo's file", "LongMemEval's file", "PersonaMem's questions", "HaluMem's file",
+		"a list of messages", "ChatGPT's export", "Claude's export"}[f]
+}
+
+// taken are the formats of conversations without questions.
+const taken = "JSON lines of turns, a LoCoMo file, OpenAI's or LangChain's messages, or conversations.json of ChatGPT or Claude"
 
 // recognise finds the format by the first character that is no space, and by the field names of the first object.
 func recognise(r io.Reader) (format, error) {
@@ -103,30 +129,58 @@ func recognise(r io.Reader) (format, error) {
 	if err != nil {
 		return formatTurns, err
 	}
+	head, _ := b.Peek(headBytes) // a short file has less
+	head = bytes.Clone(head)
+	unknown := fmt.Errorf("%w: it seems to be %s; want %s", ErrFormat, seeming(head), taken)
 	switch c {
 	case '[':
 		fields := firstObject(b, true)
-		if fields["question_id"] || fields["haystack_sessions"] {
+		switch {
+		case fields["question_id"], fields["haystack_sessions"]:
 			return formatLongMemEval, nil
+		case fields["sample_id"], fields["conversation"]:
+			return formatLoCoMo, nil
+		case fields["ts"]:
+			return formatTurns, unknown
 		}
-		return formatLoCoMo, nil
+		if f, ok := exportOf(fields); ok {
+			return f, nil
+		}
+		return formatTurns, unknown
 	case '{':
 		fields := firstObject(b, false)
-		if !fields["user_id"] && (fields["uuid"] || fields["sessions"]) {
+		if fields["user_id"] {
+			return formatTurns, nil
+		}
+		if f, ok := exportOf(fields); ok && !fields["role"] {
+			return f, nil
+		}
+		if fields["uuid"] || fields["sessions"] {
 			return formatHaluMem, nil
 		}
-		return formatTurns, nil
+		return formatTurns, nil // the reader of turns reports the fault
 	}
 	header, err := csv.NewReader(b).Read()
-	if err != nil {
-		return formatTurns, nil //nolint:nilerr // the reader of turns reports the fault
+	if err == nil && slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) == columnContext }) {
+		return formatPersonaMem, nil
 	}
-	for _, name := range header {
-		if strings.TrimSpace(name) == columnContext {
-			return formatPersonaMem, nil
-		}
+	return formatTurns, unknown
+}
+
+// headBytes is the number of bytes that show what an unknown file seems to be.
+const headBytes = 4 << 10
+
+// exportOf finds the format of a chat export by the fields of its first object.
+func exportOf(fields map[string]bool) (format, bool) {
+	switch {
+	case fields["mapping"]:
+		return formatChatGPT, true
+	case fields["chat_messages"]:
+		return formatClaude, true
+	case fields["messages"], fields["role"], fields["type"] && (fields["data"] || fields["content"]):
+		return formatMessages, true
 	}
-	return formatTurns, nil
+	return formatTurns, false
 }
 
 // firstObject returns the field names of the first object. It returns no names if the input is not JSON.
@@ -189,11 +243,8 @@ func contextsBeside(path string) (string, error) {
 	return found[0], nil
 }
 
-func readTurns(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
-	sessions, err := Read(r)
-	if err != nil {
-		return nil, Repairs{}, err
-	}
+// subjectsOf groups sessions by their users.
+func subjectsOf(sessions []Session, o ReadOptions) []Subject {
 	var out []Subject
 	place := map[string]int{}
 	for _, s := range sessions {
@@ -205,5 +256,5 @@ func readTurns(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
 		}
 		out[i].Sessions = append(out[i].Sessions, s)
 	}
-	return out, Repairs{}, nil
+	return out
 }

@@ -123,7 +123,7 @@ func TestATurnIDNamesOneTurnOfAUser(t *testing.T) {
 	refuse(t, first+"\n"+line("ana", "tue", "I live in Porto."), "line 3", "turn_id", `"1"`, "line 1", "unique per user")
 	refuse(t, first+line("ana", "mon", "I live in Lyon."), "line 2", "turn_id", "unique per user")
 	refuse(t, first+strings.Replace(first, `"text"`, `"caption":"a map","text"`, 1), "line 2", "turn_id", "unique per user")
-	sessions, err := dataset.Read(strings.NewReader(first + first + line("ben", "tue", "I live in Lyon.")))
+	sessions, err := read(strings.NewReader(first + first + line("ben", "tue", "I live in Lyon.")))
 	if err != nil || len(sessions) != 2 || len(sessions[0].Turns) != 1 {
 		t.Errorf("read %+v, %v, want the turn that came again once, and that of the other user", sessions, err)
 	}

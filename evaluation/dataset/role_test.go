@@ -27,7 +27,7 @@ func TestRolesAreReadInAnyLetterCase(t *testing.T) {
 			{"user", "assistant"}: {memory.RoleUser, "assistant"}, {"Tool", "Ana"}: {memory.RoleAssistant, "tool"},
 			{"tool", ""}: {memory.RoleAssistant, "tool"}, {"", "Tool"}: {memory.RoleAssistant, "tool"},
 		} {
-			sessions, err := dataset.Read(strings.NewReader(fmt.Sprintf(format, in.role, in.speaker)))
+			sessions, err := read(strings.NewReader(fmt.Sprintf(format, in.role, in.speaker)))
 			if err != nil || len(sessions) != 1 {
 				t.Fatalf("%+v: %v, %v", in, sessions, err)
 			}
@@ -35,7 +35,7 @@ func TestRolesAreReadInAnyLetterCase(t *testing.T) {
 				t.Errorf("%+v became %s of %q, want %+v", in, got.Role, got.Speaker, want)
 			}
 		}
-		_, err := dataset.Read(strings.NewReader(fmt.Sprintf(format, "robot", "Ana")))
+		_, err := read(strings.NewReader(fmt.Sprintf(format, "robot", "Ana")))
 		if !errors.Is(err, dataset.ErrFormat) || !strings.Contains(err.Error(), `role is "robot", want user, assistant or tool`) {
 			t.Errorf("error %v", err)
 		}

@@ -11,28 +11,21 @@ import (
 // maxNewer is the maximum number of newer memories beside a memory or a line of the core block: the newest.
 const maxNewer = 2
 
-// linking finds the current candidates that link to a memory.
+// linking finds the current candidates that link to a memory, the newest first.
 type linking struct {
+	memory.Newer[int]
 	f found
-	// newer has the places of the candidates by the id of the linked memory, the newest first.
-	newer map[string][]int
 }
 
 // linkingOf reads the links of the candidates.
 func linkingOf(f found) linking {
-	l := linking{f, map[string][]int{}}
-	for i, c := range f.candidates {
-		if c.Memory.Status != memory.StatusActive {
-			continue
-		}
-		for _, older := range c.Memory.Links {
-			l.newer[older] = append(l.newer[older], i)
-		}
+	of := func(i int) memory.Memory { return f.candidates[i].Memory }
+	places := make([]int, len(f.candidates))
+	for i := range places {
+		places[i] = i
 	}
-	for _, newer := range l.newer {
-		slices.SortStableFunc(newer, func(i, j int) int { return l.of(j).ValidFrom.Compare(l.of(i).ValidFrom) })
-	}
-	return l
+	slices.SortStableFunc(places, func(i, j int) int { return of(j).ValidFrom.Compare(of(i).ValidFrom) })
+	return linking{memory.NewerOf(places, of), f}
 }
 
 func (l linking) of(i int) memory.Memory { return l.f.candidates[i].Memory }
@@ -40,14 +33,13 @@ func (l linking) of(i int) memory.Memory { return l.f.candidates[i].Memory }
 // add adds the newest memories that link to one of these, and the newest that link to those, up to a number in all.
 func (l linking) add(places []int, ids []string, most int) []int {
 	before := len(places)
-	for k := 0; k < len(ids); k++ {
-		newer := l.newer[ids[k]]
-		for _, i := range newer[:min(maxNewer, len(newer))] {
-			if len(places)-before < most && !slices.Contains(places, i) {
-				places, ids = append(places, i), append(ids, l.of(i).ID)
-			}
+	l.Walk(ids, maxNewer, func(i int) bool {
+		if len(places)-before >= most || slices.Contains(places, i) {
+			return false
 		}
-	}
+		places = append(places, i)
+		return true
+	})
 	return places
 }
 
@@ -57,7 +49,7 @@ func (l linking) add(places []int, ids []string, most int) []int {
 func withNewer(f found, ranked, places []int, q Request, explored string) []int {
 	l := linkingOf(f)
 	all := recall.InOrder(q.asked.Horizon, places, l.of)
-	if q.asked.Horizon.Intent == intent.Past || len(l.newer) == 0 {
+	if q.asked.Horizon.Intent == intent.Past || l.IsEmpty() {
 		return all
 	}
 	shown := make([]string, len(all))
@@ -75,14 +67,14 @@ func withNewer(f found, ranked, places []int, q Request, explored string) []int 
 // place, and newer memories that link to one with a place. If only these are left, it removes the first ranked one.
 func (l linking) cut(places, ranked []int, room int, explored string) []int {
 	own := func(i int) bool {
-		isNewer := slices.ContainsFunc(l.of(i).Links, func(id string) bool { return slices.Contains(l.newer[id], i) })
+		isNewer := slices.ContainsFunc(l.of(i).Links, func(id string) bool { return slices.Contains(l.Of(id), i) })
 		return l.of(i).ID == explored || !slices.Contains(ranked, i) && !isNewer
 	}
 	for len(places) > room {
 		last := len(places) - 1
 		for ; last > 0; last-- {
 			i := places[last]
-			links := func(o int) bool { return o != i && slices.Contains(l.newer[l.of(o).ID], i) }
+			links := func(o int) bool { return o != i && slices.Contains(l.Of(l.of(o).ID), i) }
 			if !own(i) && !slices.ContainsFunc(places, links) {
 				break
 			}
@@ -90,4 +82,18 @@ func (l linking) cut(places, ranked []int, room int, explored string) []int {
 		places = slices.Delete(places, last, last+1)
 	}
 	return places
+}
+
+// replacedBy returns the earlier versions of memories, by the ids of the memories.
+func (f found) replacedBy(current []memory.Memory) map[string][]memory.Memory {
+	if f.replaced == nil {
+		return nil
+	}
+	out := map[string][]memory.Memory{}
+	for _, m := range current {
+		if earlier := f.replaced(m.ID); len(earlier) > 0 {
+			out[m.ID] = earlier
+		}
+	}
+	return out
 }

@@ -172,6 +172,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	for i, s := range shown {
 		out.Evidence.Memories[i], out.Scores[s.Memory.ID] = s.Memory, s.Score
 	}
+	out.Evidence.Replaced = found.replacedBy(slices.Concat(out.Evidence.Memories, found.coreMemories))
 	began := time.Now()
 	if err := r.profile(ctx, t, scope, q, &out); err != nil {
 		return Result{}, err

@@ -49,6 +49,8 @@ type found struct {
 	coreMemories []memory.Memory
 	// owner distinguishes the user's turns from turns of other speakers.
 	owner memory.Owner
+	// replaced returns the earlier versions of a memory. It is nil without candidates.
+	replaced func(id string) []memory.Memory
 	// turnsErr is the reason why the turns of the candidates are missing.
 	turnsErr error
 }
@@ -265,6 +267,7 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 			asked.Standing = append(asked.Standing, m.ID)
 		}
 	}
+	f.replaced = x.Replaced
 	all := x.Candidates(asked, q.chooser, depth)
 	if asked.Past {
 		all = within(h, all)
@@ -282,20 +285,22 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 // chosen returns the first n candidates, and the newer memories that link to one of them, to a standing memory, or to
 // another newer memory.
 func chosen(all []candidate, n int, standing []string) []candidate {
-	out, older := slices.Clone(all[:n]), slices.Clone(standing)
+	out, older, rest := slices.Clone(all[:n]), slices.Clone(standing), make([]int, len(all)-n)
 	for _, c := range out {
 		older = append(older, c.Memory.ID)
 	}
-	rest := slices.Clone(all[n:])
-	for k := 0; k < len(older); k++ {
-		rest = slices.DeleteFunc(rest, func(c candidate) bool {
-			if len(out) == maxCandidates || !slices.Contains(c.Memory.Links, older[k]) {
-				return false
-			}
-			out, older = append(out, c), append(older, c.Memory.ID)
-			return true
-		})
+	for i := range rest {
+		rest[i] = n + i
 	}
+	taken := map[int]bool{}
+	memory.NewerOf(rest, func(i int) memory.Memory { return all[i].Memory }).Walk(older, len(all), func(i int) bool {
+		if len(out) == maxCandidates || taken[i] {
+			return false
+		}
+		taken[i] = true
+		out = append(out, all[i])
+		return true
+	})
 	return out
 }
 
@@ -332,12 +337,15 @@ const searchDepth = 200
 
 // search is the bank's hybrid search.
 func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, f *found) ([]bank.Scored, error) {
-	k := q.Candidates
+	k, statuses := q.Candidates, recall.Statuses(q.asked.Horizon)
 	if !q.Unranked {
 		k = max(k, searchDepth)
+		if q.asked.Horizon.Intent == intent.Present { // earlier versions find the current one by their words
+			statuses = append(statuses, memory.StatusSuperseded)
+		}
 	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
-		Text: q.asked.Resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: recall.Statuses(q.asked.Horizon),
+		Text: q.asked.Resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: statuses,
 		WithVectors: !q.Unranked, Filter: q.Filter,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/formation/forget"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -127,6 +128,8 @@ type Candidate struct {
 	// Quarantine is the reason to quarantine the candidate's entries. It is empty for a candidate that does not look
 	// like an attack.
 	Quarantine string `json:"quarantine,omitempty"`
+	// Forgets is the user's request to forget, for a candidate that only finds the entries that the request names.
+	Forgets *forget.Request `json:"forgets,omitempty"`
 	// Fault describes an error of the policy's output for Sources. If it is not empty, there is no candidate.
 	// It contains no conversation text.
 	Fault string `json:"fault,omitempty"`

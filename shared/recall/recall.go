@@ -23,6 +23,9 @@ type Evidence struct {
 	Memories []memory.Memory
 	// Current has the valid versions of memories in Memories that no longer hold.
 	Current []memory.Memory
+	// Replaced has the earlier versions of a shown current memory by its id, the newest first. A memory answers what
+	// its earlier versions answered.
+	Replaced map[string][]memory.Memory
 	// Explored is the id of a memory that is shown to learn from its citation. It is empty without exploration.
 	Explored string
 	// Support is the log odds that the found memories answer this query, and not the same query about another

@@ -22,8 +22,11 @@ type ingested struct {
 	Sessions int `json:"sessions"`
 	Turns    int `json:"turns"`
 	// Shortened counts the turns among them whose text was shortened.
-	Shortened int  `json:"shortened"`
-	Formed    bool `json:"formed"`
+	Shortened int `json:"shortened"`
+	// Empty counts messages without text. Silent counts messages of systems and tools. Both are skipped.
+	Empty  int  `json:"empty"`
+	Silent int  `json:"silent"`
+	Formed bool `json:"formed"`
 	// Refused names each event that became a dead letter, with the reason.
 	Refused []string `json:"refused"`
 	// DeadLetters names each turn that became a dead letter although the service accepted it. Turns excludes them.
@@ -33,6 +36,7 @@ type ingested struct {
 
 func (c commands) ingest() *cobra.Command {
 	var noWait bool
+	var user string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "ingest FILE",
@@ -48,18 +52,25 @@ func (c commands) ingest() *cobra.Command {
 			"is user, assistant or tool. A caption describes an image. Memories keep metadata (a JSON object), agent_id,\n" +
 			"app_id and run_id. A text has at most 524,288 bytes. Mneme shortens a\n" +
 			"text of more than 32,768 bytes: it keeps the first and the last part.\n" +
-			"The file may also be a LoCoMo file, a JSON list of samples. Each sample becomes a user. Publishing a file\n" +
-			"again has no effect.",
+			"A turn without a text is skipped, and so are instructions of a system.\n" +
+			"\n" +
+			"The file may also be a LoCoMo file, a JSON list of samples. Each sample becomes a user. With --user, the file\n" +
+			"may be a chat export: conversations.json of ChatGPT or Claude, a list of OpenAI's or LangChain's messages,\n" +
+			"or objects with such a list in the field messages. Messages without a time get the time of the file.\n" +
+			"Publishing a file again has no effect.",
 		Args: command.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
+		RunE: func(cmd *cobra.Command, a []string) error {
+			return c.runIngest(cmd.Context(), a[0], user, !noWait, timeout)
+		},
 	}
+	cmd.Flags().StringVar(&user, "user", "", "user of the conversations of a chat export, which names no user")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return after publishing; do not wait for the memories")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "maximum wait for the memories")
 	return cmd
 }
 
-func (c commands) runIngest(ctx context.Context, file string, wait bool, timeout time.Duration) error {
-	sessions, err := readFile(file)
+func (c commands) runIngest(ctx context.Context, file, user string, wait bool, timeout time.Duration) error {
+	sessions, repairs, err := readFile(file, user)
 	if err != nil {
 		return err
 	}
@@ -75,6 +86,7 @@ func (c commands) runIngest(ctx context.Context, file string, wait bool, timeout
 	}
 	result := ingested{
 		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Shortened: out.Shortened, Formed: wait,
+		Empty: repairs.Empty, Silent: repairs.Silent,
 		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...), Seconds: time.Since(began).Seconds(),
 	}
 	if err := c.printIngested(result, wait); err != nil {
@@ -99,6 +111,9 @@ func (c commands) printIngested(result ingested, wait bool) error {
 	}
 	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
 		state, result.Turns, result.Shortened, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
+	if result.Empty+result.Silent > 0 {
+		fmt.Fprintf(c.Out, "skipped: %d messages without text, %d messages of systems and tools\n", result.Empty, result.Silent)
+	}
 	return nil
 }
 
@@ -138,20 +153,25 @@ func Feed(ctx context.Context, c *console.Console, s *console.Session, sessions 
 	return out, nil
 }
 
-func readFile(name string) ([]dataset.Session, error) {
+// readFile reads a file of conversations. Messages without a time get the time of the file.
+func readFile(name, user string) ([]dataset.Session, dataset.Repairs, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, command.Usage(err)
+		return nil, dataset.Repairs{}, command.Usage(err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, dataset.Repairs{}, err
 	}
 	defer f.Close()
-	sessions, err := dataset.Read(f)
+	about, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, dataset.Repairs{}, err
 	}
-	return sessions, nil
+	sessions, repairs, err := dataset.Read(f, dataset.ReadOptions{User: user, Began: about.ModTime().UTC()})
+	if err != nil {
+		return nil, repairs, fmt.Errorf("%s: %w", name, err)
+	}
+	return sessions, repairs, nil
 }
 
 // Users returns the users of sessions, in order of appearance.

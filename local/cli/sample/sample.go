@@ -24,7 +24,7 @@ type Question struct {
 
 // Sessions returns the bundled conversations: two users with six dated sessions each.
 func Sessions() ([]dataset.Session, error) {
-	out, err := dataset.Read(bytes.NewReader(sessions))
+	out, _, err := dataset.Read(bytes.NewReader(sessions), dataset.ReadOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("bundled sample: %w", err)
 	}

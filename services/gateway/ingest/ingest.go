@@ -57,6 +57,14 @@ type Accepted interface {
 	NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error
 }
 
+// Turn is a turn of a request.
+type Turn struct {
+	memory.Turn
+	// Wrong is the error of an unreadable turn, with a field that begins with the turn ("turns[3].content"). The
+	// ingester leaves such a turn out. It is nil for a readable turn.
+	Wrong error
+}
+
 // Outcome is the result of a turn that Mneme does not remember completely. Exactly one of Problem, NotRemembered and
 // Shortened is set.
 type Outcome struct {
@@ -86,18 +94,18 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
 // Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn except
-// those left out. Turns leaves out a turn that breaks the contract, or with a recent id of another turn. It publishes
+// those left out. Turns leaves out a turn that is wrong, that breaks the contract, or with a recent id of another turn. It publishes
 // the others, and shortens their long texts. It does not publish the turns of the roles system, developer, tool and
 // function. It returns the outcomes of all these turns, in order. After an error nothing is published. The request is
 // wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with the same id
 // has no effect on memory, but counts against the quota. Turns needs access.Ingest.
-func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]Outcome, error) {
+func (i *Ingester) Turns(ctx context.Context, user, session string, turns []Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
 
 // TurnsUntilIdle is Turns, and closes the session after idleAfter without a new turn. 0 keeps the current setting.
 func (i *Ingester) TurnsUntilIdle(
-	ctx context.Context, user, session string, turns []memory.Turn, idleAfter time.Duration,
+	ctx context.Context, user, session string, turns []Turn, idleAfter time.Duration,
 ) ([]Outcome, error) {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
@@ -141,9 +149,14 @@ func withoutPublished(outcomes []Outcome) ([]Outcome, error) {
 
 // read returns the turns that fulfil the contract, and the outcomes of the others.
 func (i *Ingester) read(
-	scope memory.Scope, session string, turns []memory.Turn, idleAfter time.Duration,
+	scope memory.Scope, session string, turns []Turn, idleAfter time.Duration,
 ) (kept batch, left []Outcome, err error) {
-	for n, t := range turns {
+	for n, turn := range turns {
+		if turn.Wrong != nil {
+			left = append(left, Outcome{Turn: n, Problem: problem.From(turn.Wrong)})
+			continue
+		}
+		t := turn.Turn
 		reason := chat.NotRemembered(t.Role)
 		if reason != "" { // its fields have to be right all the same; only the text may be missing
 			t.Role, t.Text = memory.RoleUser, cmp.Or(t.Text, "-")
@@ -205,7 +218,7 @@ func (b batch) shortened() (out []Outcome) {
 }
 
 // distinct refuses turns of one id: which of them is meant is unknown.
-func distinct(turns []memory.Turn) error {
+func distinct(turns []Turn) error {
 	seen := make(map[string]int, len(turns))
 	for n, t := range turns {
 		if first, ok := seen[t.ID]; ok {

@@ -52,20 +52,20 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 	q, out := &quota{left: 3}, &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Quota: q}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
-	two := []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}
+	two := []ingest.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}
 	if _, err := in.Turns(ctx, "ines", "s", two); err != nil || len(out.msgs) != 2 || q.counted != 2 {
 		t.Errorf("within: %v, %d published, %d counted", err, len(out.msgs), q.counted)
 	}
 	if _, err := in.Turns(ctx, "ines", "s", two); !errors.Is(err, errOver) || len(out.msgs) != 2 || q.counted != 2 {
 		t.Errorf("over: %v, %d published, %d counted", err, len(out.msgs), q.counted)
 	}
-	if _, err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t3", " ")}); err == nil || q.left != 1 {
+	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t3", " ")}); err == nil || q.left != 1 {
 		t.Errorf("what breaks the contract takes nothing of the quota: %v, %d left", err, q.left)
 	}
-	if _, err := in.Turns(ctx, "ines", "", []memory.Turn{turn("t3", "I like tea."), turn("t4", "")}); fault.Field(err) != "session_id" {
+	if _, err := in.Turns(ctx, "ines", "", []ingest.Turn{turn("t3", "I like tea."), turn("t4", "")}); fault.Field(err) != "session_id" {
 		t.Errorf("got %v, want it to name the session", err)
 	}
-	same := []memory.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}
+	same := []ingest.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}
 	if _, err := in.Turns(ctx, "ines", "s", same); problem.From(err).Code != problem.CodeDuplicateTurn {
 		t.Errorf("two turns of one id: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	long := turn("t2", strings.Repeat("x", memory.MaxTurnBytes+1))
 	tool, nameless, early, named := turn("t3", "42"), turn("t5", "I like tea."), turn("t6", "I like tea."), turn("t\u200b", "I like tea.")
 	tool.Role, nameless.Speaker, early.Time = "narrator", strings.Repeat("x", 129), time.Time{}
-	turns := []memory.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named, turn("t7", "I moved to Faro.")}
+	turns := []ingest.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named, turn("t7", "I moved to Faro.")}
 	q, out := &quota{left: 2}, &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Quota: q}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
@@ -106,6 +106,23 @@ func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	}
 }
 
+// An unreadable turn is left out alone. Alone in a request, it refuses the request.
+func TestAnUnreadableTurnLeavesTheOthersIn(t *testing.T) {
+	out := &published{}
+	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}
+	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
+	wrong := turn("t1", "")
+	wrong.Wrong = problem.Invalid("turns[1].content", "is a number, want text")
+	left, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t0", "I live in Braga."), wrong, turn("t2", "I like tea.")})
+	if err != nil || len(out.msgs) != 2 || len(left) != 1 || left[0].Turn != 1 || left[0].Problem.Field != "turns[1].content" {
+		t.Errorf("left out %+v, %v, %d published", left, err, len(out.msgs))
+	}
+	none := ingest.NoneAccepted{}
+	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{wrong}); !errors.As(err, &none) || len(out.msgs) != 2 {
+		t.Errorf("alone: %v", err)
+	}
+}
+
 // A turn that is not remembered is not wrong, and is not accepted.
 func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
 	out := &published{}
@@ -113,12 +130,12 @@ func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
 	system := turn("t0", "Be brief.")
 	system.Role = "system"
-	outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system})
+	outcomes, err := in.Turns(ctx, "ines", "s", []ingest.Turn{system})
 	if err != nil || len(outcomes) != 1 || outcomes[0].NotRemembered == "" {
 		t.Errorf("a turn that is not remembered: %+v, %v", outcomes, err)
 	}
 	none := ingest.NoneAccepted{}
-	if outcomes, err := in.Turns(ctx, "ines", "s", []memory.Turn{system, turn("t1", " ")}); !errors.As(err, &none) || outcomes != nil ||
+	if outcomes, err := in.Turns(ctx, "ines", "s", []ingest.Turn{system, turn("t1", " ")}); !errors.As(err, &none) || outcomes != nil ||
 		len(none) != 1 || problem.From(err).Field != "turns[1].text" || len(out.msgs) > 0 {
 		t.Errorf("with a wrong turn: %+v, %v", outcomes, err)
 	}
@@ -148,7 +165,7 @@ func TestALongTurnIsPublishedShortened(t *testing.T) {
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Accepted: noted}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
 	long := turn("t1", strings.Repeat("x", memory.MaxTurnBytes))
-	turns := []memory.Turn{turn("t0", "I live in Braga."), long}
+	turns := []ingest.Turn{turn("t0", "I live in Braga."), long}
 	for range 2 { // the repetition is the same turn
 		outcomes, err := in.Turns(ctx, "ines", "s", turns)
 		if err != nil || len(outcomes) != 1 || outcomes[0].Turn != 1 || outcomes[0].IsLeftOut() ||
@@ -165,10 +182,10 @@ func TestNewIDsShowEveryCharacter(t *testing.T) {
 	in := ingest.Ingester{Out: &published{}, Now: func() time.Time { return now }}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
 	for _, id := range []string{"\u200b", "a\r\nb", "..", "a\u202eb", "a\x1b"} {
-		if _, err := in.Turns(ctx, id, "s", []memory.Turn{turn("t", "x")}); fault.Field(err) != "user_id" {
+		if _, err := in.Turns(ctx, id, "s", []ingest.Turn{turn("t", "x")}); fault.Field(err) != "user_id" {
 			t.Errorf("the user %q: %v", id, err)
 		}
-		if _, err := in.Turns(ctx, "ines", id, []memory.Turn{turn("t", "x")}); fault.Field(err) != "session_id" {
+		if _, err := in.Turns(ctx, "ines", id, []ingest.Turn{turn("t", "x")}); fault.Field(err) != "session_id" {
 			t.Errorf("the session %q: %v", id, err)
 		}
 		if err := in.CloseSession(ctx, id, id, id, now); err != nil {
@@ -194,15 +211,15 @@ func (*published) Close() error { return nil }
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func turn(id, text string) memory.Turn {
-	return memory.Turn{ID: id, Speaker: "Ines", Role: memory.RoleUser, Text: text, Time: now}
+func turn(id, text string) ingest.Turn {
+	return ingest.Turn{Turn: memory.Turn{ID: id, Speaker: "Ines", Role: memory.RoleUser, Text: text, Time: now}}
 }
 
 func TestTurnsArePublishedAsEventsOfTheCallersTenant(t *testing.T) {
 	out := &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
-	if _, err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
+	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.CloseSession(ctx, "ines", "s", "t2", now); err != nil {
@@ -229,18 +246,18 @@ func TestNothingIsPublishedOfARequestThatBreaksTheContract(t *testing.T) {
 	for name, c := range map[string]struct {
 		who   access.Principal
 		user  string
-		turns []memory.Turn
+		turns []ingest.Turn
 		field string
 		code  connect.Code
 	}{
-		"an empty text":     {caller("", access.Ingest), "ines", []memory.Turn{turn("t2", " ")}, "turns[0].text", 0},
+		"an empty text":     {caller("", access.Ingest), "ines", []ingest.Turn{turn("t2", " ")}, "turns[0].text", 0},
 		"no turns":          {caller("", access.Ingest), "ines", nil, "turns", 0},
-		"too many":          {caller("", access.Ingest), "ines", make([]memory.Turn, ingest.MaxTurns+1), "turns", 0},
-		"no user":           {caller("", access.Ingest), "", []memory.Turn{turn("t1", "a")}, "user_id", 0},
-		"an id of 10 KB":    {caller("", access.Ingest), "ines", []memory.Turn{turn(strings.Repeat("x", 10<<10), "a")}, "turns[0].turn_id", 0},
-		"text not in UTF-8": {caller("", access.Ingest), "ines", []memory.Turn{turn("t1", "\xff")}, "turns[0]", 0},
-		"another user":      {caller("ben", access.Ingest), "ines", []memory.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
-		"another scope":     {caller("", access.Read), "ines", []memory.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
+		"too many":          {caller("", access.Ingest), "ines", make([]ingest.Turn, ingest.MaxTurns+1), "turns", 0},
+		"no user":           {caller("", access.Ingest), "", []ingest.Turn{turn("t1", "a")}, "user_id", 0},
+		"an id of 10 KB":    {caller("", access.Ingest), "ines", []ingest.Turn{turn(strings.Repeat("x", 10<<10), "a")}, "turns[0].turn_id", 0},
+		"text not in UTF-8": {caller("", access.Ingest), "ines", []ingest.Turn{turn("t1", "\xff")}, "turns[0]", 0},
+		"another user":      {caller("ben", access.Ingest), "ines", []ingest.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
+		"another scope":     {caller("", access.Read), "ines", []ingest.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
 	} {
 		out := &published{}
 		in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}

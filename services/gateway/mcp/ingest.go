@@ -36,11 +36,12 @@ type said struct {
 }
 
 // turn returns the message at a place as a turn, without id and time.
-func (m said) turn(at int) (memory.Turn, error) {
+func (m said) turn(at int) ingest.Turn {
 	read, err := chat.Read(chat.Message{
 		Role: memory.Role(m.Role), Content: m.Content, Refusal: m.Refusal, ToolCalls: m.ToolCalls, FunctionCall: m.FunctionCall,
-	}, fmt.Sprintf("messages[%d]", at))
-	return memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: read.Role, Text: read.Text, Caption: read.Caption}, err
+	}, fmt.Sprintf("turns[%d]", at))
+	turn := memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: read.Role, Text: read.Text, Caption: read.Caption}
+	return ingest.Turn{Turn: turn, Wrong: err}
 }
 
 type addInput struct {
@@ -72,11 +73,6 @@ func (in addInput) check() error {
 	}
 	if in.RunID != "" {
 		if err := memory.ValidNewID("run_id", in.RunID, memory.MaxIDBytes); err != nil {
-			return err
-		}
-	}
-	for i, m := range in.Messages {
-		if _, err := m.turn(i); err != nil {
 			return err
 		}
 	}
@@ -114,13 +110,13 @@ func (in addInput) named(err error) error {
 }
 
 // turns returns the turns of the addition, with the time now.
-func (in addInput) turns(now time.Time) []memory.Turn {
+func (in addInput) turns(now time.Time) []ingest.Turn {
 	of, _ := in.read(in.RunID) // checked
-	out := []memory.Turn{{Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text}}
+	out := []ingest.Turn{{Turn: memory.Turn{Speaker: string(memory.RoleUser), Role: memory.RoleUser, Text: in.Text}}}
 	if in.Messages != nil {
-		out = make([]memory.Turn, len(in.Messages))
+		out = make([]ingest.Turn, len(in.Messages))
 		for i, m := range in.Messages {
-			out[i], _ = m.turn(i) // checked
+			out[i] = m.turn(i)
 		}
 	}
 	for i := range out {

@@ -23,14 +23,16 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
 		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "narrator", "content": "x"},
 		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
-		{"role": "user", "content": "x", "name": "Ana\r\nBen"},
+		{"role": "user", "content": "x", "name": "Ana\r\nBen"}, {"role": "user", "content": []any{7}},
+		{"role": "assistant", "content": nil, "refusal": 7},
 		{"role": "user", "content": "I moved to Faro."},
 	}})
 	out := structure[leftOut](t, res)
 	want := []string{
 		"messages[1].content is 524289 bytes long, want at most 524288", `messages[2].role is "narrator", want user or assistant`,
 		"messages[3].content is empty, want 1 to 524288 bytes", "messages[4].name is 129 bytes long, want at most 128",
-		"messages[5].name contains a control or invisible character",
+		"messages[5].name contains a control or invisible character", "messages[6].content[0] is a number, want an object",
+		"messages[7].refusal is a number, want text",
 	}
 	if len(out.LeftOut) != len(want) || len(out.TurnIDs) != 2 {
 		t.Fatalf("got %+v", out)

@@ -15,14 +15,13 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 	"github.com/mneme-memory/mneme/shared/access"
-	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Ingest publishes turns. *ingest.Ingester implements it.
 type Ingest interface {
 	// Turns puts in turns of a session in their order. When it returns no error, they will not be lost, but for those that it returns: they
 	// are left out.
-	Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]ingest.Outcome, error)
+	Turns(ctx context.Context, user, session string, turns []ingest.Turn) ([]ingest.Outcome, error)
 	// CloseSession says that a session has ended with the turn last, so that its memories are formed now.
 	CloseSession(ctx context.Context, user, session, last string, at time.Time) error
 }

@@ -188,13 +188,22 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcomes, err := a.Ingest.TurnsUntilIdle(ctx, what.user, what.session, what.turns, idleAfter)
+	outcomes, err := a.Ingest.TurnsUntilIdle(ctx, what.user, what.session, what.readable(), idleAfter)
 	if err != nil {
 		a.forgotten(ctx, scope, what.id)
 		return nil, what.named(err)
 	}
 	what.note(outcomes)
 	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
+}
+
+// readable returns the turns for the ingester. The unreadable ones are left out already.
+func (what addition) readable() []ingest.Turn {
+	out := make([]ingest.Turn, len(what.turns))
+	for i, t := range what.turns {
+		out[i].Turn = t
+	}
+	return out
 }
 
 // addNothing stores the event of messages that are not remembered. It is done at once.

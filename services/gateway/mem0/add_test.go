@@ -3,6 +3,7 @@ package mem0_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -161,13 +162,15 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 			object{"role": "user", "content": "I live in Braga."}, object{"role": "assistant", "content": long}, object{"role": "narrator", "content": "x"},
 			object{"role": "user", "content": " "}, object{"role": "user", "content": object{"type": "image_url"}},
 			object{"role": "user", "content": "I moved.", "name": "Ana\nBen"}, object{"role": "user", "content": "I moved to Faro."},
+			object{"role": "user", "content": 7}, object{"role": 7, "content": "x"}, "x",
 		}}).object()
 		said, _ := got["message"].(string)
 		list, _ := got["left_out"].([]any)
 		want := []struct{ field, detail string }{
 			{"messages[1].content", "is 524289 bytes long, want at most 524288"}, {"messages[2].role", "is invalid, want user, assistant, system, developer, tool or function"},
 			{"messages[3].content", "is empty, want 1 to 524288 bytes"}, {"messages[4].content", "is empty, want 1 to 524288 bytes"},
-			{"messages[5].name", "contains a control or invisible character"},
+			{"messages[5].name", "contains a control or invisible character"}, {"messages[7].content", "is a number, want text"},
+			{"messages[8].role", "is a number"}, {"messages[9]", "is text, want an object"},
 		}
 		for i, w := range want {
 			if len(list) != len(want) {
@@ -175,7 +178,8 @@ func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
 			}
 			left, _ := list[i].(object)
 			detail, _ := left["detail"].(string)
-			if left["field"] != w.field || !strings.HasPrefix(detail, w.detail) || left["message"] != float64(i+1) ||
+			if left["field"] != w.field || !strings.HasPrefix(detail, w.detail) ||
+				!strings.HasPrefix(w.field, fmt.Sprintf("messages[%v]", left["message"])) ||
 				!strings.Contains(said, w.field+": "+w.detail) {
 				t.Errorf("left out is %v, the message %q", left, said)
 			}

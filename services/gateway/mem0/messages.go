@@ -2,7 +2,6 @@ package mem0
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
@@ -26,13 +25,9 @@ func (what *addition) messages(in fields, at time.Time) error {
 	}
 	for i, m := range list {
 		t, err := turnOf(m, fmt.Sprintf("messages[%d]", i))
-		var refused notAccepted
-		switch {
-		case errors.As(err, &refused):
-			what.left = append(what.left, leftOut{i, refused.Problem})
+		if err != nil {
+			what.left = append(what.left, leftOut{i, problem.From(err)})
 			continue
-		case err != nil:
-			return err
 		}
 		if reason := chat.NotRemembered(t.Role); reason != "" {
 			what.silent = append(what.silent, chat.Unremembered{Message: i, Reason: reason})
@@ -56,21 +51,6 @@ type leftOut struct {
 // view is the client's view of a message that the API left out.
 func (l leftOut) view() map[string]any {
 	return map[string]any{"message": l.place, "field": l.problem.Field, "detail": l.problem.Detail, "code": l.problem.Code}
-}
-
-// notAccepted is the error of a message with values that the API does not accept. The API leaves such a message
-// out. Other errors refuse the request.
-type notAccepted struct{ problem.Problem }
-
-// Unwrap returns the problem.
-func (n notAccepted) Unwrap() error { return n.Problem }
-
-// accepted turns an error about a value of a message into notAccepted.
-func accepted(err error) error {
-	if err == nil {
-		return nil
-	}
-	return notAccepted{problem.From(err)}
 }
 
 // turnOf reads a message. Null counts as an instruction without words.
@@ -98,14 +78,14 @@ func turnOf(value any, at string) (t memory.Turn, err error) {
 	case chat.NotRemembered(t.Role) != "":
 		return t, nil
 	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
-		return t, accepted(problem.Invalid(at+".role", "is invalid, want user, assistant, system, developer, tool or function"))
+		return t, problem.Invalid(at+".role", "is invalid, want user, assistant, system, developer, tool or function")
 	}
 	if err := memory.ValidText(at+".content", t.Text, memory.MaxTurnBytes); err != nil {
-		return t, accepted(err)
+		return t, err
 	}
 	if t.Caption != "" {
 		if err := memory.ValidText(at+".content", t.Caption, memory.MaxCaptionBytes); err != nil {
-			return t, accepted(err)
+			return t, err
 		}
 	}
 	name, err := in.text("name")
@@ -113,5 +93,5 @@ func turnOf(value any, at string) (t memory.Turn, err error) {
 		return t, placed(at, "", err)
 	}
 	t.Speaker = cmp.Or(name, role)
-	return t, accepted(memory.ValidNewID(at+".name", t.Speaker, memory.MaxIDBytes))
+	return t, memory.ValidNewID(at+".name", t.Speaker, memory.MaxIDBytes)
 }

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/mneme-memory/mneme/services/gateway/chat"
+	"github.com/mneme-memory/mneme/services/gateway/ingest"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -70,26 +72,35 @@ func (unread) Schema(huma.Registry) *huma.Schema {
 }
 
 // turnOf returns the turn at a place of a request, with defaults for its empty fields.
-func (a *API) turnOf(t NewTurn, at, id string) (memory.Turn, error) {
-	out := memory.Turn{ID: string(t.ID), Role: memory.Role(t.Role), Caption: string(t.Caption), Time: a.Now().UTC()}
-	switch {
-	case t.Text != nil && t.Content.value != nil:
-		return out, invalid(inBody, at+".content", "is set together with text, want one of them")
-	case t.Text != nil:
-		out.Text = string(*t.Text)
-	default:
-		read, err := chat.Read(chat.Message{
-			Role: out.Role, Content: t.Content.value, Refusal: t.Refusal.value, ToolCalls: t.Calls.value, FunctionCall: t.Call.value,
-		}, at)
-		if err != nil {
-			return out, err
-		}
-		out.Role, out.Text, out.Caption = read.Role, read.Text, cmp.Or(out.Caption, read.Caption)
-	}
-	out.ID = cmp.Or(out.ID, id)
-	out.Speaker = cmp.Or(string(t.Speaker), string(t.Name), t.Role)
+func (a *API) turnOf(t NewTurn, at, id string) ingest.Turn {
+	out := ingest.Turn{Turn: memory.Turn{
+		ID: cmp.Or(string(t.ID), id), Role: memory.Role(t.Role), Speaker: cmp.Or(string(t.Speaker), string(t.Name), t.Role),
+		Caption: string(t.Caption), Time: a.Now().UTC(),
+	}}
 	if t.Time != nil {
 		out.Time = *t.Time
 	}
-	return out, nil
+	if out.Wrong = t.say(&out.Turn, at); out.Wrong != nil {
+		return out
+	}
+	out.Attributes, out.Wrong = t.read(at + ".")
+	return out
+}
+
+// say sets the statement of a turn.
+func (t NewTurn) say(out *memory.Turn, at string) error {
+	switch {
+	case t.Text != nil && t.Content.value != nil:
+		return invalid(inBody, at+".content", "is set together with text, want one of them")
+	case t.Text != nil:
+		if out.Text = string(*t.Text); strings.TrimSpace(out.Text) == "" {
+			out.Text, out.Caption = out.Caption, ""
+		}
+		return nil
+	}
+	read, err := chat.Read(chat.Message{
+		Role: out.Role, Content: t.Content.value, Refusal: t.Refusal.value, ToolCalls: t.Calls.value, FunctionCall: t.Call.value,
+	}, at)
+	out.Role, out.Text, out.Caption = read.Role, read.Text, cmp.Or(out.Caption, read.Caption)
+	return err
 }

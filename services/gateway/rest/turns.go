@@ -222,15 +222,9 @@ func (a *API) turns() {
 
 func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, error) {
 	user, session := string(in.User), string(in.Session)
-	turns := make([]memory.Turn, len(in.Body.Turns))
+	turns := make([]ingest.Turn, len(in.Body.Turns))
 	for i, t := range in.Body.Turns {
-		var err error
-		if turns[i], err = a.turnOf(t, fmt.Sprintf("turns[%d]", i), deriveID(in.Key, session, i)); err != nil {
-			return nil, err
-		}
-		if turns[i].Attributes, err = t.read(fmt.Sprintf("turns[%d].", i)); err != nil && turns[i].Metadata == nil {
-			return nil, err // else the turn alone is left out
-		}
+		turns[i] = a.turnOf(t, fmt.Sprintf("turns[%d]", i), deriveID(in.Key, session, i))
 	}
 	idleAfter := time.Duration(in.Body.IdleAfter) * time.Second
 	outcomes, err := a.Ingest.TurnsUntilIdle(ctx, user, session, turns, idleAfter)
@@ -250,7 +244,7 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, erro
 func statusURL(user, turn string) string { return pathOf("users", user, "turns", turn) }
 
 // resultsOf returns the results of all turns.
-func resultsOf(user string, turns []memory.Turn, outcomes []ingest.Outcome) TurnResults {
+func resultsOf(user string, turns []ingest.Turn, outcomes []ingest.Outcome) TurnResults {
 	out := TurnResults{make([]TurnResult, len(turns))}
 	for i, t := range turns {
 		out.Results[i] = TurnResult{TurnID: t.ID, Status: turnAccepted, StatusURL: statusURL(user, t.ID)}

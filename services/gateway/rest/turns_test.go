@@ -441,6 +441,32 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 	}
 }
 
+// The caption of a picture is the text of a turn without another text.
+func TestACaptionIsTheTextOfATurnWithoutText(t *testing.T) {
+	g := open(t)
+	body := `{"turns":[{"role":"user","text":"","caption":"a red canoe"}]}`
+	g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k").expect(t, 202, nil)
+	if e := events(t, g.out.msgs); len(e) != 1 || e[0].Turn.Text != "a red canoe" || e[0].Turn.Caption != "" {
+		t.Errorf("published %+v", e)
+	}
+}
+
+// A turn with an unreadable content, or with two contents, is left out alone.
+func TestAnUnreadableTurnRefusesNoOtherTurn(t *testing.T) {
+	g := open(t)
+	a := g.call(http.MethodPost, session+"/turns", `{"turns":[
+		{"role":"user","text":"I keep bees."},{"role":"user","content":[{"type":"text","text":7}]},{"role":"user","content":"a","text":"b"},
+		{"role":"assistant","refusal":7},{"role":"user","content":{"type":"text","text":"I moved to Faro."}}]}`, "Idempotency-Key: k")
+	a.expect(t, 207, map[string]any{
+		"results.0.status": "accepted", "results.1.status": "left_out", "results.1.problem.field": "turns[1].content[0].text",
+		"results.2.status": "left_out", "results.2.problem.field": "turns[2].content", "results.3.problem.field": "turns[3].refusal",
+		"results.4.status": "accepted",
+	})
+	if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I keep bees." || e[1].Turn.Text != "I moved to Faro." {
+		t.Errorf("published %+v", e)
+	}
+}
+
 func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
 	g := open(t)
 	a := g.call(http.MethodPost, session+"/turns", `{"turns":[

@@ -68,7 +68,7 @@ func (q *quotation) join(next quotation) {
 
 // quote returns the quotations of a turn, one candidate a fact. It uses the turn before and an assistant's list.
 func (f *Former) quote(turn memory.Turn, turns []before, options *list) []formation.Candidate {
-	quotes := f.clausesOf(turn, turns)
+	quotes := slices.DeleteFunc(f.clausesOf(turn, turns), onlyGreets)
 	behind := newest(turns)
 	if len(quotes) > 0 && !quotes[0].foreign && behind.isOfAnother(turn) {
 		near := options != nil && options.ID == behind.ID
@@ -231,7 +231,7 @@ func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	}
 	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{
-		Tier: q.tier, Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
+		Tier: tierOf(q, kind, f.unmarked()), Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
 		EventTime: eventTime(q.said, kind, mentions, expressions, turn.Time), Sources: q.sources,
 	}
 }

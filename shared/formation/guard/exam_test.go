@@ -54,6 +54,8 @@ const (
 
 func fateOf(m memory.Memory) fate {
 	switch {
+	case m.Quarantine == "forget": // a request to forget is no attack
+		return noMemory
 	case m.Quarantine != "":
 		return quarantined
 	case guard.IsMarked(m.Content):

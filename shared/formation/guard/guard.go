@@ -1,8 +1,10 @@
 // Package guard wraps every former, whatever its strategy and policy. It protects the bank by the permissions of a
 // turn, and never by the wording. An assistant's statement, or a statement that a user only passes on, cannot change
 // the user's memory. Its entry names the speaker. Clauses that look like an attack are formed apart from the rest of
-// their turn. Their former sees no known entry, and its output goes into quarantine. The guard drops no text. It adds
-// no entry that the bank already has word for word, and no assistant's echo of known facts.
+// their turn. Their former sees no known entry, and its output goes into quarantine. The guard adds no entry that the
+// bank already has word for word, no assistant's echo of known facts, and nothing of the recalled memories that a program
+// puts before a user's words. A user's request to forget is no entry. The guard retracts the entries that it surely
+// names, and quarantines an unclear one.
 package guard
 
 import (
@@ -13,6 +15,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/forget"
 	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -53,7 +56,28 @@ func (f former) Reads() int {
 }
 
 // Extract implements formation.Former. Clauses that look like an attack are extracted apart, so that nothing else is read in their light.
+// Neither recalled memories nor requests to forget are extracted. A request is a candidate of its own.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	turns, at := in.Turns, in.Positions()
+	var requests map[string][]forget.Request
+	in.Turns, requests = statements(turns)
+	out := requested(turns, requests)
+	if len(in.Turns) > 0 || len(turns) == 0 {
+		said, err := f.extract(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		out = append(said, out...)
+	}
+	if len(requests) > 0 {
+		slices.SortStableFunc(out, func(a, b formation.Candidate) int { return firstPosition(at, a.Sources) - firstPosition(at, b.Sources) })
+	}
+	return out, nil
+}
+
+// extract extracts the clauses that look like an attack apart from the others.
+func (f former) extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	in.Context, _ = statements(in.Context)
 	in.Context = harmless(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
 	odd := quarantine.Turns(in.Turns)
 	if len(odd) == 0 {
@@ -85,6 +109,35 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 
 // Decide implements formation.Former.
 func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	whole := in
+	in.Session.Turns, _ = statements(in.Session.Turns)
+	in.Window, _ = statements(in.Window)
+	in.Related = nil
+	var asked []formation.Related
+	for _, r := range whole.Related {
+		if r.Candidate.Forgets == nil {
+			in.Related = append(in.Related, r)
+		} else {
+			asked = append(asked, r)
+		}
+	}
+	var v formation.Verdict
+	if len(in.Related) > 0 || len(asked) == 0 {
+		var err error
+		if v, err = f.decide(ctx, in); err != nil || len(v.Lookups) > 0 {
+			return v, err
+		}
+	}
+	v.Operations = append(v.Operations, retract(whole, asked, v.Operations, f.Version())...)
+	for _, r := range asked {
+		v.Retire = append(v.Retire, r.Candidate.Sources...)
+	}
+	return v, nil
+}
+
+// decide decides on the clauses that look like an attack apart from the others.
+func (f former) decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	in.Session.Context, _ = statements(in.Session.Context)
 	in.Session.Context = harmless(in.Session.Context, quarantine.Turns(in.Session.Context))
 	odd := quarantine.Turns(in.Session.Turns)
 	rest := in

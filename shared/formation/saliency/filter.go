@@ -17,6 +17,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/forget"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/classifier"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -65,8 +66,9 @@ func (f *Filter) Version() string { return f.version }
 // Threshold is the score from which a text is positive, 0 to 1.
 func (f *Filter) Threshold() float64 { return f.threshold }
 
-// Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least. So does
-// the answer to a question, and a bare answer ("yes") whose question is in no given turn.
+// Filter scores every turn by itself. A turn in which an assistant commits itself, or in which a user asks to forget
+// something, scores the threshold at least. So does the answer to a question, and a bare answer ("yes") whose question
+// is in no given turn.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
@@ -74,7 +76,7 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
-		if score < f.threshold && (Commitment(turns[i]) != "" || isAnswer(turns[i], turns[:i], before)) {
+		if score < f.threshold && (Commitment(turns[i]) != "" || asksToForget(turns[i]) || isAnswer(turns[i], turns[:i], before)) {
 			score = f.threshold
 		}
 		decisions[i] = memory.SaliencyDecision{
@@ -98,6 +100,12 @@ func isAnswer(t memory.Turn, batch, before []memory.Turn) bool {
 		}
 	}
 	return text.IsBareAnswer(t.Text)
+}
+
+// asksToForget reports whether a user asks to forget something. The former must see such a turn.
+func asksToForget(t memory.Turn) bool {
+	_, requests := forget.Read(t)
+	return len(requests) > 0
 }
 
 // Score returns the value of a turn for memory, 0 to 1. A user's turn in words that the model cannot read scores at

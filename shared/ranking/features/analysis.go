@@ -35,7 +35,7 @@ func (x *Index) analyse() {
 	index := func(bm25 text.BM25) *invertedIndex { return &invertedIndex{bm25: bm25} }
 	x.full, x.statements, x.concept = index(entryBM25), index(entryBM25), index(entryBM25)
 	x.dialogue, x.session = index(dialogueBM25), index(sessionBM25)
-	r := &reader{vocabulary: x.vocabulary, tokens: map[written]token{}}
+	r := &reader{vocabulary: x.vocabulary, replaced: x.replaced, tokens: map[written]token{}}
 	bySession := make([][]int32, x.sessions)
 	var told, said, spoken reading
 	var whole, ideas []int32
@@ -68,11 +68,15 @@ func (x *Index) analyse() {
 	x.average()
 }
 
-// readUnit reads a unit's statements (told), all text with them (said), and the spoken text (spoken).
+// readUnit reads a unit's statements (told), all text with them (said), and the spoken text (spoken). The statements
+// include earlier versions: the words of these find the current version.
 func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	for _, m := range u.memories {
 		from := len(told.terms)
 		r.read(told, m.Content, u.language)
+		for _, old := range r.replaced[m.ID] {
+			r.read(told, old.Content, u.language)
+		}
 		u.terms = append(u.terms, unique(told.terms[from:]))
 	}
 	statements := len(told.places)

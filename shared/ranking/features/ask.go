@@ -2,6 +2,7 @@ package features
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,26 +52,25 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 
 // withNewer appends the newer memories that link to a candidate or to a standing memory.
 func (x *Index) withNewer(out []Candidate, q Query, rows [][]float32, cosines []float64) []Candidate {
-	if len(x.newer) == 0 {
+	if x.newer.IsEmpty() {
 		return out
 	}
 	older, known := slices.Clone(q.Standing), map[string]bool{}
 	for _, c := range out {
 		older, known[c.Memory.ID] = append(older, c.Memory.ID), true
 	}
-	for i := 0; i < len(older); i++ {
-		for _, l := range x.newer[older[i]] {
-			u := &x.units[l.unit]
-			m := u.memories[l.member]
-			if known[m.ID] || q.Match != nil && !q.Match(m) {
-				continue
-			}
-			older, known[m.ID] = append(older, m.ID), true
-			out = append(out, Candidate{
-				Memory: m, Turns: u.turns, Features: slices.Clone(rows[l.unit]), Cosine: float32(cosines[l.unit]),
-			})
+	x.newer.Walk(older, math.MaxInt, func(l link) bool {
+		u := &x.units[l.unit]
+		m := u.memories[l.member]
+		if known[m.ID] || q.Match != nil && !q.Match(m) {
+			return false
 		}
-	}
+		known[m.ID] = true
+		out = append(out, Candidate{
+			Memory: m, Turns: u.turns, Features: slices.Clone(rows[l.unit]), Cosine: float32(cosines[l.unit]),
+		})
+		return true
+	})
 	return out
 }
 

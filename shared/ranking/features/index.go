@@ -27,11 +27,13 @@ type Index struct {
 	sessions                                     int
 	full, statements, dialogue, concept, session *invertedIndex
 	meanings
-	// newer has the current memories that link to a memory, by its id.
-	newer map[string][]link
-	first time.Time
-	span  time.Duration
-	bytes int
+	// newer finds the current memories that link to a memory.
+	newer memory.Newer[link]
+	// replaced has the earlier versions of a current memory, by its id.
+	replaced map[string][]memory.Memory
+	first    time.Time
+	span     time.Duration
+	bytes    int
 }
 
 // unit is a competitor for a place: the valid memories of one turn, or the memories that are no longer valid.
@@ -64,15 +66,43 @@ type link struct{ unit, member int }
 
 // findLinks finds the current memories that link to others.
 func (x *Index) findLinks() {
-	x.newer = map[string][]link{}
+	var all []link
 	for i, u := range x.units {
-		for k, m := range u.memories {
-			if !u.active {
-				continue
+		for k := range u.memories {
+			all = append(all, link{i, k})
+		}
+	}
+	x.newer = memory.NewerOf(all, func(l link) memory.Memory { return x.units[l.unit].memories[l.member] })
+}
+
+// maxReplaced is the maximum number of earlier versions of a memory: the newest.
+const maxReplaced = 8
+
+// findReplaced finds the earlier versions of the current memories. A closed memory is the earlier version of the memory
+// that names it as a predecessor.
+func (x *Index) findReplaced(memories []memory.Memory) {
+	closed := map[string]memory.Memory{}
+	for _, m := range memories {
+		if m.Status == memory.StatusSuperseded {
+			closed[m.ID] = m
+		}
+	}
+	x.replaced = map[string][]memory.Memory{}
+	for _, m := range memories {
+		if m.Status != memory.StatusActive {
+			continue
+		}
+		var earlier []memory.Memory
+		ids, seen := slices.Clone(m.Predecessors), map[string]bool{}
+		for k := 0; k < len(ids) && len(earlier) < maxReplaced; k++ {
+			if old, ok := closed[ids[k]]; ok && !seen[old.ID] {
+				seen[old.ID] = true
+				old.Vector, ids = nil, append(ids, old.Predecessors...)
+				earlier = append(earlier, old)
 			}
-			for _, older := range m.Links {
-				x.newer[older] = append(x.newer[older], link{i, k})
-			}
+		}
+		if len(earlier) > 0 {
+			x.replaced[m.ID] = earlier
 		}
 	}
 }
@@ -100,6 +130,9 @@ func (x *Index) replacing(id string) (memory.Memory, bool) {
 	return memory.Memory{}, false
 }
 
+// Replaced returns the earlier versions of a current memory, the newest first.
+func (x *Index) Replaced(id string) []memory.Memory { return x.replaced[id] }
+
 // The places of Index.beside.
 const (
 	twoBack = iota
@@ -125,6 +158,7 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	x.findSpeakers(turns)
 	x.place()
 	x.findLinks()
+	x.findReplaced(memories)
 	x.vocabulary = newVocabulary(table, x.findLanguages(), x.speakers)
 	x.analyse()
 	x.bytes = x.measure()

@@ -151,7 +151,9 @@ type written struct {
 // reader takes texts apart; it remembers words, because most come again.
 type reader struct {
 	vocabulary
-	tokens map[written]token
+	// replaced has the earlier versions of a memory, by its id.
+	replaced map[string][]memory.Memory
+	tokens   map[written]token
 }
 
 // read adds a text in a language to a reading.

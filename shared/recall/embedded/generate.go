@@ -188,7 +188,7 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	shared := 0.0
 	for i, m := range cited {
 		whose := a.standing(m, e.Owner)
-		tells, has := a.answers(g.table, m)
+		tells, has := a.answersAsBefore(g.table, m, e)
 		inRank := (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed())
 		if inRank {
 			tells = 1 // the place in the ranking decides
@@ -198,7 +198,7 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			shared = max(shared, has)
 		}
 		if whose == own && tells >= least {
-			says, _ := a.answers(g.table, memory.Memory{Content: m.Content, Speaker: m.Speaker})
+			says, _ := a.answersAsBefore(g.table, memory.Memory{ID: m.ID, Content: m.Content, Speaker: m.Speaker}, e)
 			if inRank {
 				says = 1
 			}

@@ -13,17 +13,13 @@ const earlier = "earlier: "
 
 // findNewer finds the current memories of the evidence that link to others.
 func (w *writer) findNewer() {
-	w.newer = map[string][]memory.Memory{}
 	seen := map[string]bool{}
-	for _, m := range slices.Concat(w.evidence.Memories, w.standing) {
-		if seen[m.ID] || m.Status != memory.StatusActive {
-			continue
-		}
+	all := slices.DeleteFunc(slices.Concat(w.evidence.Memories, w.standing), func(m memory.Memory) bool {
+		known := seen[m.ID]
 		seen[m.ID] = true
-		for _, id := range m.Links {
-			w.newer[id] = append(w.newer[id], m)
-		}
-	}
+		return known
+	})
+	w.newer = memory.NewerOf(all, func(m memory.Memory) memory.Memory { return m })
 }
 
 // newerOf returns the memories that may correct a memory. A memory that no longer holds has none.
@@ -31,7 +27,7 @@ func (w *writer) newerOf(m memory.Memory) []memory.Memory {
 	if m.Status != memory.StatusActive {
 		return nil
 	}
-	return w.newer[m.ID]
+	return w.newer.Of(m.ID)
 }
 
 // isCurrent reports whether the best memory of a turn has no newer one.

@@ -137,9 +137,9 @@ type writer struct {
 	indexes []map[string]bool
 	// standing are the memories behind the core block.
 	standing []memory.Memory
-	// newer are the memories that link to a memory, by its id. adding has the memories that wait for the lines of newer
+	// newer finds the memories that link to a memory. adding has the memories that wait for the lines of newer
 	// ones.
-	newer  map[string][]memory.Memory
+	newer  memory.Newer[memory.Memory]
 	adding map[string]bool
 	// recent are the places in the window that have a line.
 	recent []int

@@ -7,6 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -158,6 +159,21 @@ func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has flo
 		}
 	}
 	return a.cover(table, m)
+}
+
+// answersAsBefore returns the share of the question in a memory or in one of its earlier versions, whichever is more. For
+// a question about the past, earlier versions answer for themselves.
+func (a asked) answersAsBefore(table *wordvector.Table, m memory.Memory, e recall.Evidence) (tells, has float64) {
+	tells, has = a.answers(table, m)
+	if e.Query.Horizon.Intent == intent.Past {
+		return tells, has
+	}
+	for _, old := range e.Replaced[m.ID] {
+		if t, h := a.answers(table, memory.Memory{Content: old.Content, Speaker: old.Speaker}); t > tells {
+			tells, has = t, h
+		}
+	}
+	return tells, has
 }
 
 // another returns the person of a memory, if the question is about the user and does not name that person.

@@ -1,0 +1,29 @@
+package embedded
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// greeting matches a text that only greets, with the name of the greeted: "Good afternoon Thorvald Brekke."
+var greeting = regexp.MustCompile(`^(?i:(?:good|guten?|buen[ao]s?|bo[am]) (?:morning|afternoon|evening|day|night|morgen|tag|abend` +
+	`|días|tardes|noches|dia|tarde|noite)|hi|hello|hey|hallo|hola|bonjour|bonsoir|salut|olá|ciao|buongiorno|buonasera|hej|hoi` +
+	`|(?:it's |it is )?(?:very )?(?:nice|pleased|glad|good) to (?:meet|see) you|welcome back)` +
+	`(?i: there| again| everyone| all)?(?:,? \p{Lu}[\pL'’.-]*){0,4}[\s!.,]*$`)
+
+// onlyGreets reports whether a quotation is only a greeting, which tells nothing.
+func onlyGreets(q quotation) bool { return greeting.MatchString(strings.TrimSpace(q.said)) }
+
+// atHand words name a thing of the conversation or on the screen.
+var atHand = regexp.MustCompile(`(?i)\bover (?:here|there)\b|\b(?:this|that) one\b|\b(?:these|those) ones\b` +
+	`|\byour (?:\pL+ )?(?:draft|version|answer|reply|suggestion|wording)\b`)
+
+// tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not last.
+func tierOf(q quotation, kind memory.Kind, unmarked memory.Tier) memory.Tier {
+	if kind == memory.KindPreference && atHand.MatchString(q.said) {
+		return unmarked
+	}
+	return q.tier
+}

@@ -1,0 +1,204 @@
+// Package forget reads a user's requests to forget a statement, and finds the entries that such a request names. It
+// decides by the form of the request and by its words, in seven languages. It is pure.
+package forget
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Request is a request to forget.
+type Request struct {
+	// Said is the request in the user's words.
+	Said string `json:"said"`
+	// Object is the named subject, without the possessive: "phone number" for "forget my phone number".
+	Object string `json:"object"`
+	// Firm says that the request surely concerns the memory of the assistant. "Delete my draft" may concern a task.
+	Firm bool `json:"firm,omitempty"`
+}
+
+// splitter is created once: that takes some milliseconds, and most turns never need it.
+var splitter = sync.OnceValue(text.NewSplitter)
+
+const (
+	// maxObject is the maximum length of an object, in words. A weak request has a shorter one.
+	maxObject, maxWeakObject = 8, 4
+	// maxTurn is the length of a turn that is read for requests, in bytes. Longer turns are pasted texts.
+	maxTurn = 4 << 10
+)
+
+// Read finds the requests of a turn to forget something. It returns the rest of the turn's text without them. Only
+// words that are surely the user's own, in a user's turn, make a request.
+func Read(t memory.Turn) (rest string, requests []Request) {
+	if t.Role != memory.RoleUser || len(t.Text) > maxTurn || !mayAsk(t.Text) {
+		return t.Text, nil
+	}
+	rest = t.Text
+	sure := " " + text.Canonical(text.Sure(t.Text, t.Speaker)) + " "
+	for _, b := range text.Blocks(t.Text) {
+		if b.Kind != text.Prose {
+			continue
+		}
+		for _, sentence := range splitter().Split(b.Text) {
+			for _, clause := range clauses(sentence) {
+				r, ok := parse(clause)
+				if !ok || !strings.Contains(sure, " "+text.Canonical(clause)+" ") {
+					continue
+				}
+				requests = append(requests, r)
+				rest = strings.Replace(rest, clause, "", 1)
+			}
+		}
+	}
+	if len(requests) > 0 {
+		rest = strings.Trim(rest, ",;:–—-?!. \n\t")
+		if !slices.ContainsFunc(text.Words(rest), func(w text.Word) bool { return !polite[w.Lower] && !behind[w.Lower] }) {
+			rest = ""
+		}
+	}
+	return rest, requests
+}
+
+// mayAsk reports whether a text has a word of a request. Most turns have none.
+func mayAsk(said string) bool {
+	for _, w := range text.Words(said) {
+		if strong[w.Lower] || weak[w.Lower] || keep[w.Lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// clauses cuts a sentence at its marks. A clause about something that was said stays with the verb before it.
+func clauses(sentence string) []string {
+	var out []string
+	from := 0
+	for i, c := range sentence {
+		if !strings.ContainsRune(",;:–—", c) || i < from {
+			continue
+		}
+		words := text.Words(sentence[i:])
+		if len(words) > 0 && reported[words[0].Lower] {
+			continue
+		}
+		out = append(out, strings.TrimSpace(sentence[from:i]))
+		from = i + len(string(c))
+	}
+	return append(out, strings.TrimSpace(sentence[min(from, len(sentence)):]))
+}
+
+// parse reads a clause as a request.
+func parse(clause string) (Request, bool) {
+	var words []string
+	for _, w := range text.Words(clause) {
+		words = append(words, w.Lower)
+	}
+	words, isNamed := trim(words)
+	verb, isFirm, ok := verbOf(words)
+	if !ok {
+		return Request{}, false
+	}
+	rest := words[verb+1:]
+	if verb == len(words)-1 { // in German and Dutch, the verb may be last
+		for verb > 0 && !own[words[verb-1]] {
+			verb--
+		}
+		if verb == 0 {
+			return Request{}, false
+		}
+		verb--
+		rest = words[verb : len(words)-1]
+	}
+	if !asks(words[:verb]) {
+		return Request{}, false
+	}
+	object, isSaid, ok := objectOf(rest)
+	isFirm = isFirm || isNamed || isSaid
+	if !ok || len(object) > maxObject || !isFirm && (len(object) > maxWeakObject || has(object, places)) {
+		return Request{}, false
+	}
+	return Request{Said: clause, Object: strings.Join(object, " "), Firm: isFirm}, true
+}
+
+// trim removes polite words and the name of the memory from the end of a request. The object may be in front of
+// words such as "from your memory", and isNamed is then true.
+func trim(words []string) (out []string, isNamed bool) {
+	for len(words) > 0 && behind[words[len(words)-1]] {
+		words = words[:len(words)-1]
+	}
+	if n := len(words); n > 0 && memories[words[n-1]] {
+		k := n - 1
+		for k > 0 && yours[words[k-1]] {
+			k--
+		}
+		if k > 0 && from[words[k-1]] {
+			return words[:k-1], true
+		}
+	}
+	return words, false
+}
+
+// verbOf finds the verb of a request. A negation of the verb turns "remember" into a request, and "forget" into none.
+// It stands before the verb, directly behind it, or at the end ("merk dir das nicht").
+func verbOf(words []string) (place int, isFirm, ok bool) {
+	for i, w := range words {
+		if !strong[w] && !weak[w] && !keep[w] {
+			continue
+		}
+		denied := has(words[:min(i+2, len(words))], denying) || denying[words[len(words)-1]]
+		return i, !weak[w], denied == keep[w]
+	}
+	return 0, false, false
+}
+
+// asks reports whether the words before a verb only lead up to a request. "You forget" and "I could forget" do not.
+func asks(lead []string) bool {
+	for _, w := range lead {
+		if !polite[w] && !modal[w] && !wish[w] && !denying[w] && !first[w] && !second[w] {
+			return false
+		}
+	}
+	switch {
+	case has(lead, first):
+		return has(lead, wish) && has(lead, second)
+	case has(lead, second):
+		return has(lead, modal) || has(lead, wish) || has(lead, denying)
+	}
+	return true
+}
+
+// objectOf returns the words of the object. The object is something of the user's own, or something that the user said.
+func objectOf(words []string) (object []string, isSaid, ok bool) {
+	k, isOwn, isReported := 0, false, false
+	for ; k < len(words) && !isOwn; k++ {
+		w := words[k]
+		if !own[w] && !between[w] && !polite[w] && !first[w] && !second[w] && !reported[w] && !denying[w] {
+			break
+		}
+		isOwn, isReported = own[w], isReported || reported[w]
+		isSaid = isSaid || isReported && first[w]
+	}
+	for end := len(words); end > k && (between[words[end-1]] || denying[words[end-1]]); end-- {
+		words = words[:end-1]
+	}
+	object = words[k:]
+	return object, isSaid, (isOwn || isSaid) && len(termsOf(strings.Join(object, " "), text.English)) > 0
+}
+
+func has(words []string, set map[string]bool) bool {
+	for _, w := range words {
+		if set[w] {
+			return true
+		}
+	}
+	return false
+}
+
+// termsOf returns the content terms of a text in its language, or else in the expected one.
+func termsOf(said string, expected text.Language) []string {
+	return text.Detect(said, expected).SearchTerms(said)
+}
