@@ -124,6 +124,10 @@ const (
 
 var changes = []relation.Label{relation.Replaces, relation.Ends}
 
+// corrects is the probability of a change for a message that names itself a correction. The model of messages takes
+// such messages for no news.
+const corrects = 0.99
+
 // Logits returns the logits behind the probabilities of Judge, by stored statement. A message that is unlikely to
 // change a statement is compared only with statements that have all its words. Such a message repeats them, or states
 // the opposite.
@@ -138,7 +142,10 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	if len(stored) == 0 {
 		return out
 	}
-	message := s.message(later.Text)
+	message, correction := s.message(later.Text), relation.Corrects(later.Text)
+	if correction {
+		message = max(message, corrects)
+	}
 	which := make([]int, 0, len(stored))
 	words := text.ContentStems(later.Text)
 	for i, m := range stored {
@@ -157,6 +164,9 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 			for _, l := range changes {
 				z[l-1] += told
 			}
+			if correction {
+				z = corrected(z, relation.TakesBack(later.Text, stored[i].Text))
+			}
 		} else {
 			for _, l := range changes {
 				z[l-1] += float32(c.Share) * (float32(c.Unasked) - z[l-1])
@@ -165,6 +175,24 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 		out[which[k]] = z
 	}
 	return out
+}
+
+// taken is how far the logit of an end leads the others where a message takes back a statement.
+const taken = 4
+
+// corrected returns the logits of a correction. A correction repeats nothing and adds nothing: a statement with the
+// same content has a new value.
+func corrected(z relation.Logits, takesBack bool) relation.Logits {
+	sum := 0.0
+	for _, l := range []relation.Label{relation.Same, relation.Adds, relation.Replaces} {
+		sum += math.Exp(float64(z[l-1]))
+	}
+	z[relation.Replaces-1] = float32(math.Log(sum))
+	z[relation.Same-1], z[relation.Adds-1] = nothing, nothing
+	if takesBack {
+		z[relation.Ends-1] = max(0, slices.Max(z[:])) + taken
+	}
+	return z
 }
 
 // Between returns the effect of a statement on one stored statement. It reads the pair even where the statement hardly
