@@ -247,12 +247,16 @@ func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 // keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
 func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (remainder string, whole bool) {
 	var gone []bool
-	if list := Facts(m.Content); len(list) > 1 {
-		for i := range list {
-			list[i] = plain(list[i])
+	if list := facts(m.Content); len(list) > 1 {
+		texts := make([]string, len(list))
+		for i, f := range list {
+			texts[i] = plain(f.text)
 		}
 		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-		gone = d.endedFacts(m, d.judges.Gone(later, list))
+		if relation.Corrects(later.Text) && namesEach(list, later.Text) {
+			return "", true // facts that were mixed up
+		}
+		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
 	}
 	remainder, sure := Without(m.Content, gone)
 	if !sure {
