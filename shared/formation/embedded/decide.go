@@ -114,7 +114,7 @@ func (d *decider) decide(r formation.Related) error {
 	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)
 	}
-	if isTalk && op.Kind == memory.OpAdd {
+	if isTalk && op.Kind == memory.OpAdd && op.Until.IsZero() {
 		op.Kind, op.Targets, op.Reason = memory.OpUpdate, []string{talk.ID}, reasonKnown
 	}
 	isChanged := func(m memory.Memory) bool { return m.Tier == memory.TierMemory && slices.Contains(op.Targets, m.ID) }
@@ -123,7 +123,9 @@ func (d *decider) decide(r formation.Related) error {
 	}
 	if op.Kind != memory.OpNone {
 		op.New, op.Anew = &entry, op.Kind != memory.OpAdd
-		d.fresh = append(d.fresh, entry)
+		if op.Until.IsZero() {
+			d.fresh = append(d.fresh, entry)
+		}
 		for _, id := range op.Targets {
 			d.closed[id] = true
 		}
@@ -171,6 +173,10 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			return
 		}
 	}
+	if op.Until = d.endedBefore(c, turn, own); !op.Until.IsZero() {
+		op.Reason = reasonOlder
+		return
+	}
 	var changed, linked []judged
 	whole := 0.0 // the probability that an entry is changed, whichever it is
 	for _, m := range own {
@@ -182,9 +188,8 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		}
 		r := does.each[c.Content][m.ID]
 		change := r.Change()
-		if turn.Time.Before(m.ValidFrom) && change >= d.former.links {
-			op.Reason = reasonOlder // a late turn changes no later statement
-			continue
+		if turn.Time.Before(m.ValidFrom) {
+			continue // a late turn changes no later statement
 		}
 		may := change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes
 		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
@@ -234,6 +239,31 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	case len(linked) > 0:
 		op.Reason = reasonMaybe
 	}
+}
+
+// endedBefore returns the time at which the statement of an older turn ceased to hold: the time of the first later entry
+// that would have closed it. It returns the zero time where no entry would.
+func (d *decider) endedBefore(c formation.Candidate, turn memory.Turn, own []memory.Memory) (until time.Time) {
+	said := relation.Statement{Text: plain(c.Content), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+	for i, later := range asStored(own) {
+		at := own[i].ValidFrom
+		if !turn.Time.Before(at) || !until.IsZero() && !at.Before(until) {
+			continue
+		}
+		if does := d.judges.Judge(later, []relation.Statement{said})[0]; does.Change() < d.former.closes {
+			continue
+		}
+		list := Facts(said.Text)
+		if len(list) < 2 {
+			until = at
+			continue
+		}
+		rest, sure := Without(said.Text, GoneFrom(said.Text, later.Text, d.judges.Gone(later, list)))
+		if sure && !slices.ContainsFunc(d.former.parts(rest), hasSubject) { // words without a subject end with the rest
+			until = at
+		}
+	}
+	return until
 }
 
 // bySpeaker are the entries that the speaker of a candidate told, in other turns.
