@@ -148,10 +148,10 @@ func (d *decider) known(related []memory.Memory) []memory.Memory {
 	return out
 }
 
-// repeated returns the entry that says the same, word for word.
+// repeated returns the entry that says the same, word for word. Contractions and small numbers make no difference.
 func repeated(c formation.Candidate, known []memory.Memory) (memory.Memory, bool) {
-	words := text.Canonical(c.Content)
-	i := slices.IndexFunc(known, func(m memory.Memory) bool { return m.Speaker == c.Speaker && text.Canonical(m.Content) == words })
+	words := wording(c.Content)
+	i := slices.IndexFunc(known, func(m memory.Memory) bool { return m.Speaker == c.Speaker && wording(m.Content) == words })
 	if i < 0 || words == "" {
 		return memory.Memory{}, false
 	}
@@ -172,6 +172,13 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 			return
 		}
+	}
+	if m, anew, ok := d.retold(c, turn, own); ok {
+		op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
+		if anew {
+			op.Kind = memory.OpUpdate
+		}
+		return
 	}
 	if op.Until = d.endedBefore(c, turn, own); !op.Until.IsZero() {
 		op.Reason = reasonOlder
