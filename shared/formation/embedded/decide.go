@@ -173,6 +173,9 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			return
 		}
 	}
+	if does.each[c.Content] == nil {
+		return // words that are not surely the user's
+	}
 	if m, anew, ok := d.retold(c, turn, own); ok {
 		op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 		if anew {
@@ -207,10 +210,16 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		}
 	}
 	likeliest := func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) }
-	slices.SortStableFunc(changed, likeliest)
+	later := relation.Statement{Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+	if len(changed) > 0 {
+		later.Text = d.message(c)
+	}
+	sure := func(j judged) float64 { return j.Change() + leadOf(later.Text, j.Content) }
+	slices.SortStableFunc(changed, func(a, b judged) int { return cmp.Compare(sure(b), sure(a)) })
 	var part *judged // whose rest stays
 	for i, j := range changed {
-		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed || !d.saysSame(j.Memory, changed[0].Memory)) {
+		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed ||
+			!d.saysSame(j.Memory, changed[0].Memory) && !d.endsWith(later, j.Memory)) {
 			linked = append(linked, j)
 			continue
 		}

@@ -104,9 +104,16 @@ encore soltanto tranne ancora exceto só ainda alleen behalve nog`)
 tout tous toutes rien tutto tutti tutte niente tudo nenhuma nenhum allemaal niets`)
 )
 
-// onlyNamed changes the probabilities that the items of an enumeration are gone. Where a message names an item that is
-// gone, the other items stay. Where it names no item, but all of them ("all my allergies"), all are gone.
+// leastEach is the least probability that each fact is gone where a message names every one.
+const leastEach = 0.5
+
+// onlyNamed changes the probabilities that facts are gone, by the names in a message. Where it names every fact, all
+// are. Where it names an item of an enumeration that is gone, the other items stay. Where it names no item, but all of
+// them ("all my allergies"), all are gone.
 func onlyNamed(list []fact, message string, gone []float64) []float64 {
+	if len(gone) == len(list) && len(list) > 1 && slices.Min(gone) >= leastEach && namesEach(list, message) {
+		return slices.Repeat([]float64{slices.Max(gone)}, len(gone))
+	}
 	e, ok := enumerationIn(list)
 	has := func(set map[string]bool) bool {
 		return slices.ContainsFunc(text.Words(message), func(w text.Word) bool { return set[w.Lower] })

@@ -68,7 +68,9 @@ type essence struct {
 var pasts = text.WordSet("was were had did been used")
 
 // reverses reports whether a word changes what others say: a negation, or a past.
-func reverses(lower string) bool { return denying[lower] || pasts[lower] || strings.HasSuffix(lower, "ed") }
+func reverses(lower string) bool {
+	return denying[lower] || pasts[lower] || strings.HasSuffix(lower, "ed")
+}
 
 func essenceOf(content string) essence {
 	said := plain(content)
