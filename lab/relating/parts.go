@@ -44,7 +44,7 @@ func EvaluateParts(d Divider, sets []corpus.Among) Parts {
 		if len(facts) < 2 {
 			continue
 		}
-		told, over := embedded.Gone(d.Gone(a.Later, facts)), overlapping(said, facts, a.Part)
+		told, over := embedded.GoneFrom(said, a.Later.Text, d.Gone(a.Later, facts)), overlapping(said, facts, a.Part)
 		p.Entries++
 		if !slices.Contains(over, false) {
 			p.All++

@@ -271,7 +271,7 @@ func (s *memoryServer) GetCore(
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "read core block", err)
 	}
-	return connect.NewResponse(&mnemev1.GetCoreResponse{Core: contract.CoreToProto(core)}), nil
+	return connect.NewResponse(&mnemev1.GetCoreResponse{Core: contract.CoreToProto(stillHolding(core, time.Now()))}), nil
 }
 
 // GetWorkingMemory implements the RPC.

@@ -1,6 +1,7 @@
 package utilizer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,6 +94,7 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 		return found{}, err
 	}
 	f.filterCore(q.Filter)
+	f.core = stillHolding(f.core, cmp.Or(h.At, r.Now()))
 	if f.vector == nil {
 		r.degrade(ctx, out, EmbeddingUnusable, errOddVector)
 	}
@@ -100,6 +102,16 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 	r.degrade(ctx, out, WindowUnavailable, windowErr)
 	r.degrade(ctx, out, CoreUnavailable, coreErr)
 	return f, nil
+}
+
+// stillHolding returns a core block without the lines that held only until an earlier day. It keeps a block that a
+// strategy wrote, because that has no lines.
+func stillHolding(core memory.Core, at time.Time) memory.Core {
+	over := func(l memory.CoreLine) bool { return l.Over(at) }
+	if !slices.ContainsFunc(core.Lines, over) {
+		return core
+	}
+	return core.Only(func(l memory.CoreLine) bool { return !over(l) })
 }
 
 // filterCore keeps the lines of the core block with a matching first memory. It removes a whole block that a strategy

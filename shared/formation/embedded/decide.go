@@ -114,7 +114,7 @@ func (d *decider) decide(r formation.Related) error {
 	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)
 	}
-	if isTalk && op.Kind == memory.OpAdd {
+	if isTalk && op.Kind == memory.OpAdd && op.Until.IsZero() {
 		op.Kind, op.Targets, op.Reason = memory.OpUpdate, []string{talk.ID}, reasonKnown
 	}
 	isChanged := func(m memory.Memory) bool { return m.Tier == memory.TierMemory && slices.Contains(op.Targets, m.ID) }
@@ -123,7 +123,9 @@ func (d *decider) decide(r formation.Related) error {
 	}
 	if op.Kind != memory.OpNone {
 		op.New, op.Anew = &entry, op.Kind != memory.OpAdd
-		d.fresh = append(d.fresh, entry)
+		if op.Until.IsZero() {
+			d.fresh = append(d.fresh, entry)
+		}
 		for _, id := range op.Targets {
 			d.closed[id] = true
 		}
@@ -146,10 +148,10 @@ func (d *decider) known(related []memory.Memory) []memory.Memory {
 	return out
 }
 
-// repeated returns the entry that says the same, word for word.
+// repeated returns the entry that says the same, word for word. Contractions and small numbers make no difference.
 func repeated(c formation.Candidate, known []memory.Memory) (memory.Memory, bool) {
-	words := text.Canonical(c.Content)
-	i := slices.IndexFunc(known, func(m memory.Memory) bool { return m.Speaker == c.Speaker && text.Canonical(m.Content) == words })
+	words := wording(c.Content)
+	i := slices.IndexFunc(known, func(m memory.Memory) bool { return m.Speaker == c.Speaker && wording(m.Content) == words })
 	if i < 0 || words == "" {
 		return memory.Memory{}, false
 	}
@@ -171,6 +173,20 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			return
 		}
 	}
+	if does.each[c.Content] == nil {
+		return // words that are not surely the user's
+	}
+	if m, anew, ok := d.retold(c, turn, own); ok {
+		op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
+		if anew {
+			op.Kind = memory.OpUpdate
+		}
+		return
+	}
+	if op.Until = d.endedBefore(c, turn, own); !op.Until.IsZero() {
+		op.Reason = reasonOlder
+		return
+	}
 	var changed, linked []judged
 	whole := 0.0 // the probability that an entry is changed, whichever it is
 	for _, m := range own {
@@ -182,9 +198,8 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		}
 		r := does.each[c.Content][m.ID]
 		change := r.Change()
-		if turn.Time.Before(m.ValidFrom) && change >= d.former.links {
-			op.Reason = reasonOlder // a late turn changes no later statement
-			continue
+		if turn.Time.Before(m.ValidFrom) {
+			continue // a late turn changes no later statement
 		}
 		may := change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes
 		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
@@ -195,10 +210,16 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		}
 	}
 	likeliest := func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) }
-	slices.SortStableFunc(changed, likeliest)
+	later := relation.Statement{Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+	if len(changed) > 0 {
+		later.Text = d.message(c)
+	}
+	sure := func(j judged) float64 { return j.Change() + leadOf(later.Text, j.Content) }
+	slices.SortStableFunc(changed, func(a, b judged) int { return cmp.Compare(sure(b), sure(a)) })
 	var part *judged // whose rest stays
 	for i, j := range changed {
-		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed || !d.saysSame(j.Memory, changed[0].Memory)) {
+		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed ||
+			!d.saysSame(j.Memory, changed[0].Memory) && !d.endsWith(later, j.Memory)) {
 			linked = append(linked, j)
 			continue
 		}
@@ -236,6 +257,31 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	}
 }
 
+// endedBefore returns the time at which the statement of an older turn ceased to hold: the time of the first later entry
+// that would have closed it. It returns the zero time where no entry would.
+func (d *decider) endedBefore(c formation.Candidate, turn memory.Turn, own []memory.Memory) (until time.Time) {
+	said := relation.Statement{Text: plain(c.Content), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+	for i, later := range asStored(own) {
+		at := own[i].ValidFrom
+		if !turn.Time.Before(at) || !until.IsZero() && !at.Before(until) {
+			continue
+		}
+		if does := d.judges.Judge(later, []relation.Statement{said})[0]; does.Change() < d.former.closes {
+			continue
+		}
+		list := Facts(said.Text)
+		if len(list) < 2 {
+			until = at
+			continue
+		}
+		rest, sure := Without(said.Text, GoneFrom(said.Text, later.Text, d.judges.Gone(later, list)))
+		if sure && !slices.ContainsFunc(d.former.parts(rest), hasSubject) { // words without a subject end with the rest
+			until = at
+		}
+	}
+	return until
+}
+
 // bySpeaker are the entries that the speaker of a candidate told, in other turns.
 func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	return slices.DeleteFunc(slices.Clone(known), func(m memory.Memory) bool {
@@ -247,12 +293,16 @@ func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 // keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
 func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (remainder string, whole bool) {
 	var gone []bool
-	if list := Facts(m.Content); len(list) > 1 {
-		for i := range list {
-			list[i] = plain(list[i])
+	if list := facts(m.Content); len(list) > 1 {
+		texts := make([]string, len(list))
+		for i, f := range list {
+			texts[i] = plain(f.text)
 		}
 		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-		gone = d.endedFacts(m, d.judges.Gone(later, list))
+		if relation.Corrects(later.Text) && namesEach(list, later.Text) {
+			return "", true // facts that were mixed up
+		}
+		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
 	}
 	remainder, sure := Without(m.Content, gone)
 	if !sure {

@@ -11,7 +11,7 @@ import (
 
 // between matches the text between two facts, or between a fact and its detail. It is an "and" of the supported
 // languages, a list sign, a comma, a colon, or the end of a sentence.
-var between = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|y|et|och|og)\s|:?\s*\n\s*(?:[-*•]\s)?|[;&•·|；]|` +
+var between = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|oder|y|et|ou|e|och|og)\s|:?\s*\n\s*(?:[-*•]\s)?|[;&•·|；]|` +
 	`\s[-*]\s|,\s|[—–，、]|[。！？]+|[.!?…]+(?:\s|$)|:\s`)
 
 // ending is the sign at the end of a sentence.
@@ -109,6 +109,11 @@ func Gone(probabilities []float64) []bool {
 	return out
 }
 
+// GoneFrom returns the facts of a changed entry that no longer hold after a message, by the rules.
+func GoneFrom(said, message string, probabilities []float64) []bool {
+	return Gone(onlyNamed(facts(said), message, probabilities))
+}
+
 // sharesGone reports whether the last fact only describes a statement that is gone: "mostly on night shifts".
 func sharesGone(list []fact, gone []bool) bool {
 	for i := len(list) - 1; i > 0; i-- {
@@ -146,14 +151,16 @@ func Without(said string, gone []bool) (rest string, sure bool) {
 		return "", false
 	}
 	kept, left := make([]bool, len(list)), false // left is whether any behind a fact is kept
+	e, listed := enumerationIn(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].heads() {
 			kept[i] = left
 			continue
 		}
-		kept[i] = !gone[i] && !sharesGone(list[:i+1], gone)
+		kept[i] = !gone[i] && (listed && e.from < i && i < e.to || !sharesGone(list[:i+1], gone))
 		left = left || kept[i]
 	}
+	passHead(list, kept)
 	var b strings.Builder
 	for i, sign := 0, ""; i < len(list); i++ { // sign is what parts the next fact that is kept from the last
 		if !kept[i] {

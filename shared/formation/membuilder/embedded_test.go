@@ -313,7 +313,7 @@ func TestOriginalsStayRetrievable(t *testing.T) {
 		want     []string
 	}{
 		"a new value": {[][]string{{"I live in Porto."}, {"I live in Braga now."}}, memory.OpUpdate, []string{"I live in Porto."}},
-		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}}, memory.OpMerge,
+		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}}, memory.OpUpdate,
 			[]string{"I live in Porto.", "My home is Porto town."}},
 		"a range of time": {[][]string{{climbed + "."}, {climbed + " again."}}, memory.OpMerge,
 			[]string{"Yesterday (2024-05-05) I went climbing in Sintra with Eva."}},

@@ -172,3 +172,29 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+func TestAJudgeReadsAMessageThatNamesItselfACorrection(t *testing.T) {
+	judge := crossencoder.ShippedJudge()
+	others := []relation.Statement{user("I have two brothers"), user("I sing in a choir on Mondays")}
+	for _, c := range []struct {
+		stored, later string
+		changes       bool
+	}{
+		{"My flight leaves at 7.", "My mistake, the flight leaves at 9.", true},
+		{"Our gate code is 4410.", "Scratch that, our gate code is 4401.", true},
+		{"My daughter Ida is nine.", "I told you Ida is nine, but she is actually ten.", true},
+		{"I take the bus to work.", "Sorry, I meant the tram, not the bus.", true},
+		{"I play the harp.", "I was joking about the harp.", true},
+		{"Meine Schwester wohnt in Graz.", "Ich habe mich vertan, meine Schwester wohnt in Linz.", true},
+		{"J'habite à Lyon.", "Je me suis trompé, j'habite à Lille.", true},
+		{"My mother is 71.", "I meant to say thanks for the recipe.", false},
+		{"I have an appointment with Dr Ng on Tuesday.", "I meant the other printer, not this one.", false},
+		{"I like green.", "I like blue.", false},
+	} {
+		told := judge.Judge(user(c.later), append([]relation.Statement{user(c.stored)}, others...))
+		i, _, whole := relation.Changed(told)
+		if got := i == 0 && whole >= judge.Thresholds().Certain; got != c.changes {
+			t.Errorf("%q after %q: %.2f, want a change: %t", c.later, c.stored, told, c.changes)
+		}
+	}
+}

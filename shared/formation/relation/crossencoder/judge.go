@@ -124,9 +124,13 @@ const (
 
 var changes = []relation.Label{relation.Replaces, relation.Ends}
 
+// corrects is the probability of a change for a message that names itself a correction. The model of messages takes
+// such messages for no news.
+const corrects = 0.99
+
 // Logits returns the logits behind the probabilities of Judge, by stored statement. A message that is unlikely to
-// change a statement is compared only with statements that have all its words. Such a message repeats them, or states
-// the opposite.
+// change a statement is compared only with statements that have all its words, and with values of the same attribute.
+// Such a message repeats them, or states the opposite or a new value.
 func (s *Session) Logits(later relation.Statement, stored []relation.Statement) []relation.Logits {
 	c := s.judge.choice
 	out := make([]relation.Logits, len(stored))
@@ -138,24 +142,36 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	if len(stored) == 0 {
 		return out
 	}
-	message := s.message(later.Text)
+	message, correction := s.message(later.Text), relation.Corrects(later.Text)
+	if correction {
+		message = max(message, corrects)
+	}
 	which := make([]int, 0, len(stored))
 	words := text.ContentStems(later.Text)
+	telling := make([]float64, len(stored))
 	for i, m := range stored {
-		if message >= c.From || repeats(words, m.Text) {
+		telling[i] = message
+		if relation.SameAttribute(m.Text, later.Text) {
+			telling[i] = max(message, foreign)
+		}
+		if telling[i] >= c.From || repeats(words, m.Text) {
 			which = append(which, i)
 		}
 	}
 	likeliest, linear := s.order(later, stored, which)
-	told := float32(c.Message * math.Log(max(message, leastOdds)/max(1-message, leastOdds)))
 	for place, k := range likeliest {
 		z := linear[k]
 		if i := which[k]; place < c.Most {
 			for o, x := range s.pair(stored[i].Text, later.Text).Logits {
 				z[o] += float32(c.Share) * (x - z[o])
 			}
+			p := telling[i]
+			told := float32(c.Message * math.Log(max(p, leastOdds)/max(1-p, leastOdds)))
 			for _, l := range changes {
 				z[l-1] += told
+			}
+			if correction {
+				z = corrected(z, relation.TakesBack(later.Text, stored[i].Text))
 			}
 		} else {
 			for _, l := range changes {
@@ -165,6 +181,24 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 		out[which[k]] = z
 	}
 	return out
+}
+
+// taken is how far the logit of an end leads the others where a message takes back a statement.
+const taken = 4
+
+// corrected returns the logits of a correction. A correction repeats nothing and adds nothing: a statement with the
+// same content has a new value.
+func corrected(z relation.Logits, takesBack bool) relation.Logits {
+	sum := 0.0
+	for _, l := range []relation.Label{relation.Same, relation.Adds, relation.Replaces} {
+		sum += math.Exp(float64(z[l-1]))
+	}
+	z[relation.Replaces-1] = float32(math.Log(sum))
+	z[relation.Same-1], z[relation.Adds-1] = nothing, nothing
+	if takesBack {
+		z[relation.Ends-1] = max(0, slices.Max(z[:])) + taken
+	}
+	return z
 }
 
 // Between returns the effect of a statement on one stored statement. It reads the pair even where the statement hardly
@@ -204,8 +238,8 @@ func repeats(words []string, stored string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !have[w] })
 }
 
-// foreign is the least probability of a change for a message that is not in English. The model of messages learned too
-// little of other languages to exclude a change.
+// foreign is the least probability of a change where the model of messages cannot exclude one. It learned too little of
+// languages other than English, and it cannot see that an attribute has an earlier value.
 const foreign = 0.5
 
 // message is the probability that a message changes anything.

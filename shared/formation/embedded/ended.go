@@ -1,0 +1,67 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// surelyEnds is the least probability of an end by which a statement ends a second entry about the same subject.
+const surelyEnds = 0.8
+
+// longestSubject is the maximum number of words of a subject: "my shift at the bakery".
+const longestSubject = 5
+
+// definite words begin a subject that the speaker has: "my father", "the house".
+var definite = text.WordSet("my our the")
+
+// subjectOf returns the words of the subject of a statement about the present: the words before "is" or a verb of the
+// third person. It returns no words where the subject does not begin with a possessive or an article.
+func subjectOf(said string) string {
+	words := text.Words(said)
+	if len(words) < 3 || !definite[words[0].Lower] {
+		return ""
+	}
+	for i := 2; i < min(len(words), longestSubject+1); i++ {
+		lower := words[i].Lower
+		if pasts[lower] || strings.HasSuffix(lower, "ed") {
+			return ""
+		}
+		if lower == "is" || lower == "has" || !words[i].Capital && !strings.Contains(lower, "'") && strings.HasSuffix(lower, "s") {
+			return said[:words[i-1].End]
+		}
+	}
+	return ""
+}
+
+// surer is how much likelier an entry is changed by a message that names its subject.
+const surer = 0.1
+
+// leadOf is what the subject of an entry adds to the probability that a message changes it. A statement about the past
+// rarely changes.
+func leadOf(message, content string) float64 {
+	words := text.Words(plain(content))
+	past := slices.ContainsFunc(words[:min(len(words), longestSubject)], func(w text.Word) bool { return pasts[w.Lower] })
+	switch {
+	case namesSubject(message, content):
+		return surer
+	case past:
+		return -surer
+	}
+	return 0
+}
+
+// namesSubject reports whether a message names the subject of a statement about the present.
+func namesSubject(message, content string) bool {
+	subject := text.StemSet(subjectOf(plain(content)))
+	return slices.ContainsFunc(text.ContentStems(message), func(stem string) bool { return subject[stem] })
+}
+
+// endsWith decides whether a message that ends one entry ends another entry, too: it names the subject of the other
+// entry, and the judge is sure of the end.
+func (d *decider) endsWith(later relation.Statement, m memory.Memory) bool {
+	return namesSubject(later.Text, m.Content) && d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds
+}
