@@ -38,9 +38,6 @@ var (
 		translate proofread interview interviewed transcribed overheard liked wanted`)
 )
 
-// IsGreeting reports whether a line only greets somebody: "Hey there!"
-func IsGreeting(line string) bool { return greets.MatchString(line) }
-
 // mostLeadIn is the maximum length in bytes of a lead-in.
 const mostLeadIn = 120
 

@@ -82,7 +82,7 @@ func statement(question, answer string) string {
 	if noun, ok := strings.CutSuffix(verb, "'s"); ok { // "What's your budget?"
 		asked, verb = append(asked, noun), "is"
 	}
-	subject := subjectOf(rest)
+	subject := askedSubject(rest)
 	rest = rest[len(subject):]
 	if v, ok := verbsTurned[verb]; ok && (len(subject) == 1 && subject[0] == "you" || v == "") {
 		verb = v
@@ -134,8 +134,8 @@ func askedWords(question string) []string {
 	return nil
 }
 
-// subjectOf returns the subject at the beginning of the words: a word, or a possessive with its noun.
-func subjectOf(words []string) []string {
+// askedSubject returns the subject at the beginning of the words: a word, or a possessive with its noun.
+func askedSubject(words []string) []string {
 	if len(words) > 1 && possessives[words[0]] || len(words) > 1 && words[0] == "your" {
 		return words[:2]
 	}

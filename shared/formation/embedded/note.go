@@ -108,7 +108,7 @@ func (m *marked) trim(n reader.Note, from, to int) string {
 		end = to // only a mark follows
 	}
 	piece := text.OneLine(strings.TrimSpace(strings.TrimRight(m.said[start:max(start, end)], noteEnds)))
-	if isQuestion(piece) || text.IsGreeting(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
+	if isQuestion(piece) || greets(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
 		return ""
 	}
 	return piece

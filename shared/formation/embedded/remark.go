@@ -13,8 +13,11 @@ var greeting = regexp.MustCompile(`^(?i:(?:good|guten?|buen[ao]s?|bo[am]) (?:mor
 	`|(?:it's |it is )?(?:very )?(?:nice|pleased|glad|good) to (?:meet|see) you|welcome back)` +
 	`(?i: there| again| everyone| all)?(?:,? \p{Lu}[\pL'’.-]*){0,4}[\s!.,]*$`)
 
-// onlyGreets reports whether a quotation is only a greeting, which tells nothing.
-func onlyGreets(q quotation) bool { return greeting.MatchString(strings.TrimSpace(q.said)) }
+// greets reports whether a text is only a greeting.
+func greets(said string) bool { return greeting.MatchString(strings.TrimSpace(said)) }
+
+// onlyGreets reports whether a quotation is only a greeting.
+func onlyGreets(q quotation) bool { return greets(q.said) }
 
 // atHand words name a thing of the conversation or on the screen.
 var atHand = regexp.MustCompile(`(?i)\bover (?:here|there)\b|\b(?:this|that) one\b|\b(?:these|those) ones\b` +

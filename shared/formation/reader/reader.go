@@ -49,6 +49,9 @@ const (
 const (
 	longestBefore = 64
 	longestTurn   = 160
+	// longestRead is the number of tokens that are read of a turn: some 1,500 words, which take half a second. People
+	// paste longer texts, and do not say them.
+	longestRead = 16 * longestTurn
 )
 
 // output is the name of the network's output.
@@ -103,6 +106,7 @@ type token struct {
 func (m *Model) read(before, turn string) ([]Word, error) {
 	_, context := m.tokens(before)
 	words, tokens := m.tokens(turn)
+	tokens = tokens[:min(len(tokens), longestRead)]
 	for from := 0; from < len(tokens); from += longestTurn {
 		part := tokens[from:min(len(tokens), from+longestTurn)]
 		if err := m.mark(words, context, part); err != nil {
@@ -165,8 +169,8 @@ func (w *Word) add(z []float32) {
 // never are the log-odds of what cannot be.
 const never = -100
 
-// divide makes means of the sums over a word's tokens. Begin is the largest. A word without tokens, such as an invisible
-// character, is part of no note.
+// divide makes means of the sums over a word's tokens. Begin is the largest. A word without read tokens is part of no
+// note: an invisible character, or a word behind the longest text.
 func (w *Word) divide(n float64) {
 	if n == 0 {
 		w.Keep, w.Begin = never, never

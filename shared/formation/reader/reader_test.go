@@ -96,3 +96,16 @@ func BenchmarkRead(b *testing.B) {
 		m.Read(before, turn)
 	}
 }
+
+// TestAPastedTextIsReadToALimit has a text that nobody says. The words behind the limit are part of no note.
+func TestAPastedTextIsReadToALimit(t *testing.T) {
+	turn := "I am allergic to peanuts. " + strings.Repeat("line of a log, ", 2000) + "\nI live in Porto."
+	words := reader.Shipped().Read("", turn)
+	found := reader.Notes(turn, words)
+	if len(found) == 0 || !strings.Contains(turn[found[0].From:found[0].To], "peanuts") || found[len(found)-1].To == len(turn) {
+		t.Errorf("want a note at the beginning and none at the end, got %d notes", len(found))
+	}
+	if last := words[len(words)-1]; last.To != len(turn) || last.Keep > -50 {
+		t.Errorf("the last word is %+v, want an unlikely one", last)
+	}
+}
