@@ -167,7 +167,7 @@ func recognise(r io.Reader) (format, error) {
 	return formatTurns, unknown
 }
 
-// headBytes is the number of bytes that show what an unknown file seems to be.
+// headBytes is the number of bytes that are read to guess the format of an unknown file.
 const headBytes = 4 << 10
 
 // exportOf finds the format of a chat export by the fields of its first object.

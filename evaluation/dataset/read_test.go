@@ -305,7 +305,7 @@ func write(t *testing.T, name, text string) string {
 func TestATurnKeepsItsOffset(t *testing.T) {
 	read := func(at string) memory.Turn {
 		line := `{"user_id":"u","session_id":"s","text":"I quit today.","time":"` + at + `"}`
-		sessions, err := dataset.Read(strings.NewReader(line))
+		sessions, _, err := dataset.Read(strings.NewReader(line), dataset.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,8 +158,8 @@ type Judged struct {
 	Holds    float64 `json:"true_now"`
 }
 
-// Judge counts the labels of a sheet: JSON lines as Sample's, with the labels filled in. A line with another label than
-// those of the rubric is an ErrSheet that names line and label.
+// Judge counts the labels of a sheet: JSON lines as Sample's, with the labels filled in. A label outside the rubric is
+// an ErrSheet that names line and label.
 func Judge(in io.Reader) (Judged, error) {
 	var out Judged
 	counts := map[string]int{}

@@ -95,7 +95,7 @@ func isOrder(question []Word, reply string, words []Word) bool {
 	return orders[words[0].Lower] && !asksDeed(question)
 }
 
-// asksDeed reports whether a question asks for what somebody does.
+// asksDeed reports whether a question asks for an action.
 func asksDeed(question []Word) bool {
 	does := 0
 	for _, w := range question {

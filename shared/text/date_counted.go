@@ -177,7 +177,7 @@ func (d dater) dayWeek(i int) (DateMention, int) {
 	return span{Week, 1}.from(m, 1), 2
 }
 
-// recurring reads what comes back, with "ago" or "from now": "two Fridays ago", "three summers ago".
+// recurring reads a day or a season that comes back, with "ago" or "from now": "two Fridays ago", "three summers ago".
 func (d dater) recurring(i, count int, vague bool) (DateMention, int) {
 	name, plural := strings.CutSuffix(d.at(i), "s")
 	day, isDay := weekdays[name]

@@ -15,7 +15,7 @@ func firstDay(m text.DateMention) string {
 	return m.Time.Format(time.DateOnly)
 }
 
-// TestDatesCountFromAnotherDay has expressions with two times, or with a time of a story. All are said on a Thursday.
+// TestDatesCountFromAnotherDay has expressions with two times, or with a time of a story. The day of the turn is a Thursday.
 func TestDatesCountFromAnotherDay(t *testing.T) {
 	for _, c := range []struct{ text, expression, first string }{
 		{"Dad's knee operation is a week from Monday", "a week from Monday", "2023-06-05"},

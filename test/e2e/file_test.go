@@ -52,7 +52,7 @@ func conversationFile(t *testing.T) []byte {
 
 // Every turn of a long file gets exactly one decision, and the memories of its session are formed.
 func TestALongConversationFileIsAccountedFor(t *testing.T) {
-	sessions, err := dataset.Read(bytes.NewReader(conversationFile(t)))
+	sessions, _, err := dataset.Read(bytes.NewReader(conversationFile(t)), dataset.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,17 +76,27 @@ func (f *Former) referTo(q quotation, leans bool, out []quotation, turns []befor
 	for _, o := range out {
 		behind += o.said + " "
 	}
-	pronoun := text.Pronoun(q.said)
+	pronoun, n := text.Pronoun(q.said), len(out)-1
 	q, joins := refer(q, behind, turns, speaker)
 	if strings.HasPrefix(q.said, "[") {
 		return q, false
 	}
-	n := len(out) - 1
-	if joins && text.IsPerson(pronoun) && f.read != nil && (n < 0 || out[n].tier != q.tier || out[n].foreign) {
+	unknown := joins && text.IsPerson(pronoun) || dangles(q.said)
+	if unknown && f.read != nil && (n < 0 || out[n].tier != q.tier || out[n].foreign) {
 		q.tier, q.kind = memory.TierTalk, ""
 	}
-	return q, joins || leans
+	return q, joins || leans || unknown
 }
+
+// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May".
+// In "it's my birthday", the words behind it name it.
+var dangling = regexp.MustCompile(`(?i)^(?:it|they|that|those|these|this) (?:is|are|was|were|has|have|had|will|would|can|could|should|may|might)\b` +
+	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^(?:i|we)(?:['’]\pL+)?(?: [\pL'’]+){1,3} (?:it|them|those)\b`)
+
+var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b`)
+
+// dangles reports whether a statement needs the words before it to name its thing.
+func dangles(said string) bool { return dangling.MatchString(said) && !ownThing.MatchString(said) }
 
 // mentionsOf returns the different mentions in a text that a pronoun may stand for.
 func mentionsOf(said, pronoun string) []string {

@@ -61,3 +61,27 @@ func TestAPronounStaysWithItsClause(t *testing.T) {
 		}
 	}
 }
+
+// TestAThingWithoutANameIsNoMemory has turns whose thing is named elsewhere, and turns that name it.
+func TestAThingWithoutANameIsNoMemory(t *testing.T) {
+	for said, kept := range map[string]bool{
+		"I've finished it on 12 March, with Figma and two colleagues.": false,
+		"They have a garden with two pear trees.":                      false,
+		"It's my birthday on 3 May.":                                   true,
+		"I sold the boat, because I never used it.":                    true,
+	} {
+		if memories, talk := byTier(t, session("Ana: "+said)); (len(memories) > 0) != kept {
+			t.Errorf("%q: memories are %q, talk is %q", said, memories, talk)
+		}
+	}
+}
+
+func TestAClauseHasAVerb(t *testing.T) {
+	for _, said := range []string{
+		"Most of the time, I prefer to read on the train to Leeds.", "I study old typefaces and their use in modern print.",
+	} {
+		if memories, talk := byTier(t, session("Ana: "+said)); len(memories)+len(talk) != 1 {
+			t.Errorf("%q: memories are %q, talk is %q, want one entry", said, memories, talk)
+		}
+	}
+}

@@ -59,7 +59,7 @@ var (
 )
 
 // statement returns a question with its answer as a statement of the speaker: "I live in Gdansk" of "Which city do you
-// live in?". It returns "" for a question about an action of the one who asks.
+// live in?". It returns "" for a question about an action of the other speaker.
 func statement(question, answer string) string {
 	words := askedWords(question)
 	for _, w := range words {
@@ -142,7 +142,7 @@ func askedSubject(words []string) []string {
 	return words[:min(1, len(words))]
 }
 
-// turned returns words of the one who asks as the words of the one who answers.
+// turned returns words of one speaker as the words of the other speaker, who answers.
 func turned(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {

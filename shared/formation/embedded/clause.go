@@ -43,13 +43,24 @@ func clauses(sentence string) []string {
 	for i := range words {
 		at, ok := cutAt(sentence, words, i)
 		if !ok || i-from < leastWords || len(words)-i < leastWords || depends(words[from:i]) || isOneSubject(words[from:i]) ||
-			open(sentence[start:at]) {
+			open(sentence[start:at]) || !acts(words[from:i]) || possessives[words[i].Lower] && !acts(words[i:]) {
 			continue
 		}
 		out = append(out, strings.TrimRight(sentence[start:at], ",;—–& \t"))
 		start, from = words[i].Start, i
 	}
 	return append(out, strings.TrimSpace(sentence[start:]))
+}
+
+// acting words are verbs, or subjects with their verb, beside those of text.IsPersonalVerb.
+var acting = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd she'll they they're they've
+they'd they'll there's it's that's am be do does did don't doesn't didn't can can't could will won't would should must may might
+need needs make makes go goes come comes start starts take takes work works say says give gives cost costs know knows think thinks
+mean means keep keeps feel feels look looks seem seems run runs play plays call calls train trains thanks`)
+
+// acts reports whether some words have a verb. Words without one are no clause: "most of the time", "their use in print".
+func acts(words []text.Word) bool {
+	return slices.ContainsFunc(words, func(w text.Word) bool { return acting[w.Lower] || text.IsPersonalVerb(w.Lower) })
 }
 
 // cutAt reports whether a clause begins with word i, and where the one before ends.

@@ -40,7 +40,7 @@ func subjectOf(said string) string {
 // surer is how much likelier an entry is changed by a message that names its subject.
 const surer = 0.1
 
-// leadOf is what the subject of an entry adds to the probability that a message changes it. A statement about the past
+// leadOf is the part of the probability of a change that comes from the entry's subject. A statement about the past
 // rarely changes.
 func leadOf(message, content string) float64 {
 	words := text.Words(plain(content))

@@ -226,8 +226,11 @@ func fewer(quotes []quotation, n int) []quotation {
 func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	said, mentions, expressions := annotate(q.said, turn.Time)
 	kind := cmp.Or(q.kind, kindOf(said, mentions))
-	if kind == planned {
+	switch said := kindOf(said, mentions); {
+	case kind == planned:
 		kind = kindOfPlan(mentions)
+	case kind == memory.KindFact && q.tier != memory.TierTalk && said == memory.KindPreference:
+		kind = said // the reader takes a liking with "usually" for a habit
 	}
 	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{

@@ -105,7 +105,7 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 		if turn.Role != memory.RoleAssistant {
 			out = append(out, f.quote(turn, earlier(in, i), lists[i])...)
 		} else if said := saliency.Commitment(turn); said != "" {
-			out = append(out, f.candidate(quotation{said: text.Printable(said), sources: []string{turn.ID}}, turn))
+			out = append(out, f.candidate(quotation{said: text.Printable(said), sources: []string{turn.ID}, tier: f.unmarked()}, turn))
 		}
 	}
 	f.lookUp(out)

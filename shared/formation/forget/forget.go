@@ -73,7 +73,7 @@ func mayAsk(said string) bool {
 	return false
 }
 
-// clauses cuts a sentence at its marks. A clause about something that was said stays with the verb before it.
+// clauses cuts a sentence at its marks. A clause about an earlier statement stays with the verb before it.
 func clauses(sentence string) []string {
 	var out []string
 	from := 0

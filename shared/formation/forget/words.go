@@ -32,7 +32,7 @@ var (
 	// behind words may end a request.
 	behind = text.WordSet(`please thanks now again anymore altogether immediately completely for me por favor gracias bitte danke jetzt
 		wieder s'il te vous plaît merci obrigado obrigada grazie alsjeblieft dank`)
-	// reported words begin something that was said.
+	// reported words begin a clause about an earlier statement.
 	reported = text.WordSet(`what that everything anything all lo que todo was dass alles ce tout o tudo quello che tutto wat dat`)
 	// between words may stand between the verb and the object.
 	between = text.WordSet(`about regarding concerning on of the fact any all memory memories note notes information info data said told

@@ -97,7 +97,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestAPastedTextIsReadToALimit has a text that nobody says. The words behind the limit are part of no note.
+// TestAPastedTextIsReadToALimit has a long text. The words behind the limit are part of no note.
 func TestAPastedTextIsReadToALimit(t *testing.T) {
 	turn := "I am allergic to peanuts. " + strings.Repeat("line of a log, ", 2000) + "\nI live in Porto."
 	words := reader.Shipped().Read("", turn)
