@@ -10,7 +10,8 @@ var (
 	untilNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:until|till|through|bis|hasta|jusqu'(?:à|au|en)|fino (?:a|al|alla)|até|tot|до)` +
 		` (?:[^\s()]+ ){1,4}\((?:week of |weekend of )?(\d{4}(?:-\d{2}){0,2})\)`)
 	// duringNoted matches a resolved span in which a statement holds: "this month (2026-01)".
-	duringNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:this (?:week|month|year|weekend)|today|tonight|diese[nrs]? \pL+|heute|este \pL+|esta \pL+|hoy` +
+	duringNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:this (?:week|month|year|weekend)|today|tonight` +
+		`|diese[nrs]? \pL+|heute|este \pL+|esta \pL+|hoy` +
 		`|ce \pL+|cette \pL+) \((?:week of |weekend of |[a-z]+ )?(\d{4}(?:-\d{2}){0,2})\)`)
 	// weekNoted matches the note of a week.
 	weekNoted = regexp.MustCompile(`\((?:week|weekend) of `)

@@ -173,7 +173,8 @@ func (d dater) unplaced(i int) (DateMention, int) {
 		return DateMention{Unit: Vague}, 2
 	case ofCourse[word] && !every[d.at(i-1)] && strings.Trim(d.at(i+1), "0123456789") == "" && !(d.adjacent(i+1) && d.counts(i+2)):
 		return DateMention{Unit: Vague}, 2
-	case word == "the" && beforeDay[d.at(i-1)] && ordinal.MatchString(d.at(i+1)) && (!d.adjacent(i+1) || joining[d.at(i+2)] || prepositions[d.at(i+2)]):
+	case word == "the" && beforeDay[d.at(i-1)] && ordinal.MatchString(d.at(i+1)) &&
+		(!d.adjacent(i+1) || joining[d.at(i+2)] || prepositions[d.at(i+2)]):
 		return DateMention{Unit: Vague}, 2
 	}
 	return DateMention{}, 0

@@ -121,7 +121,8 @@ var fixedPhrases = []fixedPhrase{
 var vaguePhrases = [][]string{
 	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"}, {"months", "ago"}, {"weeks", "ago"},
 	{"days", "ago"}, {"decade", "ago"}, {"decades", "ago"}, {"a", "while", "ago"}, {"a", "while", "back"}, {"long", "time", "ago"},
-	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"}, {"days", "later"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
+	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"}, {"days", "later"},
+	{"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
 	{"was", "younger"}, {"was", "little"},
 }
 

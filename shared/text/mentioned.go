@@ -27,7 +27,8 @@ var (
 	// Persons by the pronouns that stand for them.
 	women  = WordSet(`mother mum mom mama sister daughter wife girlfriend fiancée aunt niece grandmother grandma granny landlady`)
 	men    = WordSet(`father dad papa brother son husband boyfriend fiancé uncle nephew grandfather grandpa landlord`)
-	manyOf = WordSet(`parents brothers sisters sons daughters children kids grandparents twins friends colleagues neighbours neighbors dogs cats`)
+	manyOf = WordSet(`parents brothers sisters sons daughters children kids grandparents twins friends colleagues
+		neighbours neighbors dogs cats`)
 	// placing words stand before the name of a place or an employer.
 	placing = WordSet("in at to from near around via by of on for with")
 	// owned words stand before a thing that a text mentions first.

@@ -66,16 +66,19 @@ func TestALineIsTheSentenceThatBinds(t *testing.T) {
 // A line keeps a remark in brackets whole, and a list with its sentence.
 func TestALineIsNotCutInsideBrackets(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"Ada is allergic only to tree nuts (walnuts, hazelnuts and pecans), so a sauce with peanuts in it or a spoon of sesame on top is no problem for her at all.",
+		{"Ada is allergic only to tree nuts (walnuts, hazelnuts and pecans), " +
+			"so a sauce with peanuts in it or a spoon of sesame on top is no problem for her at all.",
 			"Ada is allergic only to tree nuts (walnuts, hazelnuts and pecans)"},
-		{"Since the operation I can't eat citrus fruit (oranges, lemons, grapefruit), and my husband does most of the cooking in our house during the week as well as on Sundays.",
+		{"Since the operation I can't eat citrus fruit (oranges, lemons, grapefruit), " +
+			"and my husband does most of the cooking in our house during the week as well as on Sundays.",
 			"Since the operation I can't eat citrus fruit (oranges, lemons, grapefruit)"},
 	} {
 		if got, _ := constraint.Quote(c.content); got != c.want {
 			t.Errorf("of %q it quotes %q, want %q", c.content, got, c.want)
 		}
 	}
-	long := "Omar is allergic to a long list of foods (peanuts, walnuts, sesame, mustard, lupin, celery, soy, eggs, milk, wheat, rye, fish, squid)."
+	long := "Omar is allergic to a long list of foods (peanuts, walnuts, sesame, mustard, lupin, celery, " +
+		"soy, eggs, milk, wheat, rye, fish, squid)."
 	if got, _ := constraint.Quote(long); strings.Count(got, "(") != strings.Count(got, ")") {
 		t.Errorf("of %q it quotes %q, want no part of the brackets", long, got)
 	}

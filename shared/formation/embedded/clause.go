@@ -52,7 +52,7 @@ func clauses(sentence string) []string {
 	return append(out, strings.TrimSpace(sentence[start:]))
 }
 
-// acting words are verbs, or subjects with their verb, beside those of text.IsPersonalVerb.
+// acting words are verbs, or subjects with their verb, that text.IsPersonalVerb does not know.
 var acting = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd she'll they they're they've
 they'd they'll there's it's that's am be do does did don't doesn't didn't can can't could will won't would should must may might
 need needs make makes go goes come comes start starts take takes work works say says give gives cost costs know knows think thinks
@@ -212,6 +212,20 @@ func (f *Former) parts(said string) []string {
 	}
 	return out
 }
+
+// isResidue reports whether English words are no clause: they have no verb ("mostly on night shifts"), or they begin with
+// it ("have done for six years").
+func isResidue(said string) bool {
+	words := text.Words(said)
+	if len(words) == 0 || text.Detect(said, text.English) != text.English {
+		return false
+	}
+	first := words[0].Lower
+	return !acts(words[1:]) || linksOnly[first] || !words[0].Capital && strings.HasSuffix(first, "ing")
+}
+
+// linksOnly words are verbs that begin no statement.
+var linksOnly = text.WordSet("am is are was were has have had isn't aren't wasn't weren't hasn't haven't can't don't doesn't")
 
 // hasSubject reports whether a clause has a subject. The length of the clause does not matter.
 func hasSubject(clause string) bool {

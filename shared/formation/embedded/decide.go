@@ -318,7 +318,7 @@ func (d *decider) keeps(rest string, m judged) bool {
 	for _, p := range d.former.parts(rest) {
 		switch {
 		case isQuestion(p):
-		case hasSubject(p), contentOf(plain(p)) > 0:
+		case hasSubject(p), contentOf(plain(p)) > 0 && !isResidue(plain(p)):
 			return true
 		default:
 			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))

@@ -126,20 +126,22 @@ func TestARequestForgetsAStatementOfItsSession(t *testing.T) {
 
 func TestRecalledMemoriesAreNotFormedAgain(t *testing.T) {
 	for said, want := range map[string]string{
-		"<memory>\nfacts:\n- Ana (2026-02): \"I live in Tartu.\" [1]\n</memory>\nI moved to Narva.":                         "I moved to Narva.",
-		"<user_memories count=\"1\">Lives in Tartu</user_memories>\n\nQuestion: what should I cook?":                        "what should I cook?",
-		"Relevant memories about the user:\n- Likes rye bread\n- Lives in Tartu\n\nUser query: what should I cook tonight?": "what should I cook tonight?",
-		"## Relevant memories\n1. Likes rye bread\n2. Lives in Tartu\n\nI bought a kayak.":                                  "I bought a kayak.",
-		"Here is what you know about me:\nAna (2026-02): \"I live in Tartu.\" [1]\nQuestion: what should I cook?":           "what should I cook?",
-		"[Context from memory: the user lives in Tartu and likes rye bread.] I keep bees.":                                  "I keep bees.",
-		"<memory>\n- Lives in Tartu\n</memory>":                                                                             "",
-		"My best memories of us:\n- the lake\n- the barn":                                                                   "same",
-		"Things I remember about me as a child:\n- I had a red bike":                                                        "same",
-		"Shopping list:\n- rye bread\n- milk":                                                                               "same",
-		"<b>Memory</b> is my favourite musical.":                                                                            "same",
-		"[Note: I live in Tartu] and I like rye bread.":                                                                     "same",
-		"Relevant memories: I lived in Tartu for ten years.":                                                                "same",
-		"<memory> is an element that I use in my files, and I never close it.":                                              "same",
+		"<memory>\nfacts:\n- Ana (2026-02): \"I live in Tartu.\" [1]\n</memory>\nI moved to Narva.":  "I moved to Narva.",
+		"<user_memories count=\"1\">Lives in Tartu</user_memories>\n\nQuestion: what should I cook?": "what should I cook?",
+		"Relevant memories about the user:\n- Likes rye bread\n- Lives in Tartu\n\n" +
+			"User query: what should I cook tonight?": "what should I cook tonight?",
+		"## Relevant memories\n1. Likes rye bread\n2. Lives in Tartu\n\nI bought a kayak.": "I bought a kayak.",
+		"Here is what you know about me:\nAna (2026-02): \"I live in Tartu.\" [1]\n" +
+			"Question: what should I cook?": "what should I cook?",
+		"[Context from memory: the user lives in Tartu and likes rye bread.] I keep bees.": "I keep bees.",
+		"<memory>\n- Lives in Tartu\n</memory>":                                            "",
+		"My best memories of us:\n- the lake\n- the barn":                                  "same",
+		"Things I remember about me as a child:\n- I had a red bike":                       "same",
+		"Shopping list:\n- rye bread\n- milk":                                              "same",
+		"<b>Memory</b> is my favourite musical.":                                           "same",
+		"[Note: I live in Tartu] and I like rye bread.":                                    "same",
+		"Relevant memories: I lived in Tartu for ten years.":                               "same",
+		"<memory> is an element that I use in my files, and I never close it.":             "same",
 	} {
 		s := &spy{}
 		in := formationtest.Session(said)

@@ -49,9 +49,9 @@ const (
 const (
 	longestBefore = 64
 	longestTurn   = 160
-	// longestRead is the number of tokens that are read of a turn: some 1,500 words, which take half a second. People
+	// longestRead is the number of tokens that are read of a turn: some 800 words, which take a quarter of a second. People
 	// paste longer texts, and do not say them.
-	longestRead = 16 * longestTurn
+	longestRead = 8 * longestTurn
 )
 
 // output is the name of the network's output.

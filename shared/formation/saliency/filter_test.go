@@ -148,7 +148,8 @@ func TestFilterKeepsAnAnswerWithItsQuestion(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"You are a welder, aren't you?", "Thanks!"}, {"Is your boss called Ilse?", "ok"}, {"I moved the file.", "Yes"}, {"Are you cold?", "Really?"},
+		{"You are a welder, aren't you?", "Thanks!"}, {"Is your boss called Ilse?", "ok"},
+		{"I moved the file.", "Yes"}, {"Are you cold?", "Really?"},
 	} {
 		in := turns("Assistant: "+c[0], "Ana: "+c[1])
 		in[0].Role = memory.RoleAssistant

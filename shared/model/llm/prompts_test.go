@@ -88,7 +88,8 @@ func TestPromptsShareParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		system, _, err := p.Render(1, nil)
-		if err != nil || !strings.HasPrefix(system, c.system) || !strings.HasPrefix(p.Version, c.version) || (p.Version == "x.v1") != (c.override == "") {
+		if err != nil || !strings.HasPrefix(system, c.system) || !strings.HasPrefix(p.Version, c.version) ||
+			(p.Version == "x.v1") != (c.override == "") {
 			t.Errorf("system is %q, version %q, error %v", system, p.Version, err)
 		}
 	}

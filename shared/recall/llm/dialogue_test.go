@@ -95,7 +95,9 @@ func TestALineOfDialogueIsShownOnce(t *testing.T) {
 // The generator's turns leave out the words that a line of the profile quotes, and the lines of another memory's turns.
 func TestTheGeneratorReadsNoTurnTwice(t *testing.T) {
 	e, p := evidence(100), profile()
-	p.Sections[0].Lines = []string{recall.Quotation("Ana", "2024-05", "I am allergic to nuts, hazelnuts most of all.") + " [1]", "Ana lives in Porto. [2]"}
+	p.Sections[0].Lines = []string{
+		recall.Quotation("Ana", "2024-05", "I am allergic to nuts, hazelnuts most of all.") + " [1]", "Ana lives in Porto. [2]",
+	}
 	e.Memories[0].Value = "Ana (2024-05-06): I am allergic to nuts, hazelnuts most of all."
 	e.Memories[2].Value = e.Memories[0].Value + "\nAna (2024-05-06): My flat in Porto has a balcony."
 	s := llmtest.New(t)
@@ -144,7 +146,8 @@ func TestTheProfilerSeesTheCurrentVersionBesideAnEarlierOne(t *testing.T) {
 	if err != nil || len(got.Cited) != 2 || got.Cited[1].ID != "id-9" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if !strings.Contains(data, `"n":4`) || !strings.Contains(data, "Braga") || strings.Count(data, `"until":"Thursday 2024-05-16 09:30"`) != 1 {
+	if !strings.Contains(data, `"n":4`) || !strings.Contains(data, "Braga") ||
+		strings.Count(data, `"until":"Thursday 2024-05-16 09:30"`) != 1 {
 		t.Errorf("the data is %s", data)
 	}
 }
