@@ -93,7 +93,7 @@ func (t NewTurn) say(out *memory.Turn, at string) error {
 	case t.Text != nil && t.Content.value != nil:
 		return invalid(inBody, at+".content", "is set together with text, want one of them")
 	case t.Text != nil:
-		if out.Text = string(*t.Text); strings.TrimSpace(out.Text) == "" {
+		if out.Text = string(*t.Text); strings.TrimSpace(out.Text) == "" && len(out.Caption) <= memory.MaxCaptionBytes {
 			out.Text, out.Caption = out.Caption, ""
 		}
 		return nil

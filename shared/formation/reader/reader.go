@@ -49,8 +49,8 @@ const (
 const (
 	longestBefore = 64
 	longestTurn   = 160
-	// longestRead is the number of tokens that are read of a turn: some 800 words, which take a quarter of a second. People
-	// paste longer texts, and do not say them.
+	// longestRead is the number of tokens that are read of a turn, half at its beginning and half at its end: some 800
+	// words, which take a quarter of a second. People paste longer texts, and say what they want before or behind them.
 	longestRead = 8 * longestTurn
 )
 
@@ -106,7 +106,9 @@ type token struct {
 func (m *Model) read(before, turn string) ([]Word, error) {
 	_, context := m.tokens(before)
 	words, tokens := m.tokens(turn)
-	tokens = tokens[:min(len(tokens), longestRead)]
+	if len(tokens) > longestRead {
+		tokens = slices.Concat(tokens[:longestRead/2], tokens[len(tokens)-longestRead/2:])
+	}
 	for from := 0; from < len(tokens); from += longestTurn {
 		part := tokens[from:min(len(tokens), from+longestTurn)]
 		if err := m.mark(words, context, part); err != nil {
@@ -170,7 +172,7 @@ func (w *Word) add(z []float32) {
 const never = -100
 
 // divide makes means of the sums over a word's tokens. Begin is the largest. A word without read tokens is part of no
-// note: an invisible character, or a word behind the longest text.
+// note: an invisible character, or a word in the middle of a long text.
 func (w *Word) divide(n float64) {
 	if n == 0 {
 		w.Keep, w.Begin = never, never

@@ -97,15 +97,16 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestAPastedTextIsReadToALimit has a long text. The words behind the limit are part of no note.
-func TestAPastedTextIsReadToALimit(t *testing.T) {
-	turn := "I am allergic to peanuts. " + strings.Repeat("line of a log, ", 2000) + "\nI live in Porto."
+// TestALongTurnIsReadAtItsTwoEnds has statements around a long text. The words in its middle are part of no note.
+func TestALongTurnIsReadAtItsTwoEnds(t *testing.T) {
+	turn := "I am allergic to peanuts. " + strings.Repeat("word ", 5000) + "I moved to Porto last week."
 	words := reader.Shipped().Read("", turn)
 	found := reader.Notes(turn, words)
-	if len(found) == 0 || !strings.Contains(turn[found[0].From:found[0].To], "peanuts") || found[len(found)-1].To == len(turn) {
-		t.Errorf("want a note at the beginning and none at the end, got %d notes", len(found))
+	if len(found) < 2 || !strings.Contains(turn[found[0].From:found[0].To], "peanuts") ||
+		!strings.Contains(turn[found[len(found)-1].From:found[len(found)-1].To], "Porto") {
+		t.Errorf("want a note at each end, got %d notes", len(found))
 	}
-	if last := words[len(words)-1]; last.To != len(turn) || last.Keep > -50 {
-		t.Errorf("the last word is %+v, want an unlikely one", last)
+	if middle := words[len(words)/2]; middle.Keep > -50 {
+		t.Errorf("the word in the middle is %+v, want an unlikely one", middle)
 	}
 }
