@@ -347,6 +347,7 @@ func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 		"an id of 10 KB":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`, "id", "is 10240 bytes long, want at most 128"},
 		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
 		"a blank caption": {`"role":"user","text":"a","caption":" "`, "caption", "is empty, want 1 to 4096 bytes"},
+		"a long caption":  {`"role":"tool","text":"","caption":"` + strings.Repeat("x", 4097) + `"`, "caption", "is 4097 bytes long, want at most 4096"},
 		"a long speaker":  {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker", "is 129 bytes long, want at most 128"},
 		"two lines":       {`"role":"user","text":"a","speaker":"Ana\nBen"`, "speaker", "contains a control or invisible character"},
 		"a time to come":  {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time", "is in the year 2026, want between 1970-01-01 and one day from now"},
