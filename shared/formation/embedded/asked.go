@@ -41,8 +41,12 @@ func (f *Former) kindOfAnswer(question, answer string) (memory.Kind, bool) {
 			best = n
 		}
 	}
-	return noteKinds[best.Kind], best.Worth > 0
+	return noteKinds[best.Kind], best.Worth >= leastAnswer
 }
+
+// leastAnswer is the least worth of a statement that a question makes with its answer. Its words are not the speaker's,
+// so the reader has to be sure.
+const leastAnswer = 0.87
 
 var (
 	// auxiliaries begin a question for yes or no, and follow the words of any other question.
@@ -149,8 +153,11 @@ func turned(words []string) string {
 		if out[i] = w; pronounsTurned[w] != "" {
 			out[i] = pronounsTurned[w]
 		}
-		if i > 0 && words[i-1] == "you" && w == "are" {
+		switch {
+		case i > 0 && words[i-1] == "you" && w == "are":
 			out[i] = "am"
+		case i > 0 && i == len(words)-1 && w == "you":
+			out[i] = "me" // "treating you"
 		}
 	}
 	return strings.Join(out, " ")

@@ -27,7 +27,8 @@ func TestAnAnswerAboutATaskIsTalk(t *testing.T) {
 	for _, c := range [][2]string{
 		{"Shall I make it longer?", "Yes"}, {"Would you like me to add a table?", "No."}, {"Anything else?", "No"}, {"Does that work?", "yes"},
 		{"Which file should I open?", "The second"}, {"How long should it be?", "200 words"}, {"Do you want a longer version?", "Yes"},
-		{"Are you left-handed?", "I don't know"}, {"Soll ich es kürzen?", "Ja"},
+		{"Are you left-handed?", "I don't know"}, {"Soll ich es kürzen?", "Ja"}, {"What are you cooking tonight?", "Lasagne."},
+		{"Are you at home?", "Yes."},
 	} {
 		if memories, _ := byTier(t, session("Assistant: "+c[0], "Ana: "+c[1])); len(memories) > 0 {
 			t.Errorf("%q: memories are %q", c, memories)
