@@ -45,3 +45,19 @@ func TestAMemoryAnswersAsItsEarlierVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnWordsCountMoreThanThoseOfAnEarlierVersion has a word of the question in an earlier version by chance.
+func TestOwnWordsCountMoreThanThoseOfAnEarlierVersion(t *testing.T) {
+	job := saidBy("Ana", mem("job", memory.KindFact, "I work as a head nurse."))
+	swim := saidBy("Ana", mem("swim", memory.KindFact, "I stopped swimming on Tuesdays."))
+	job.ValidFrom, swim.ValidFrom = now.AddDate(0, -2, 0), now.AddDate(0, -1, 0)
+	old := saidBy("Ana", mem("old", memory.KindFact, "Every Tuesday I swim before work."))
+	e := recall.Evidence{
+		Query: asked("What does Ana do for work?"), WordBudget: 200, Memories: []memory.Memory{swim, job},
+		Replaced: map[string][]memory.Memory{"swim": {old}}, Owner: memory.OwnerOf(scope, []memory.Turn{{Speaker: "Ana", Role: memory.RoleUser}}),
+	}
+	a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
+	if err != nil || !strings.Contains(a.Text, "head nurse") {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}

@@ -161,6 +161,9 @@ func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has flo
 	return a.cover(table, m)
 }
 
+// asBefore is the weight of an earlier version's words beside a memory's own words.
+const asBefore = 0.8
+
 // answersAsBefore returns the share of the question in a memory or in one of its earlier versions, whichever is more. For
 // a question about the past, earlier versions answer for themselves.
 func (a asked) answersAsBefore(table *wordvector.Table, m memory.Memory, e recall.Evidence) (tells, has float64) {
@@ -169,8 +172,8 @@ func (a asked) answersAsBefore(table *wordvector.Table, m memory.Memory, e recal
 		return tells, has
 	}
 	for _, old := range e.Replaced[m.ID] {
-		if t, h := a.answers(table, memory.Memory{Content: old.Content, Speaker: old.Speaker}); t > tells {
-			tells, has = t, h
+		if t, h := a.answers(table, memory.Memory{Content: old.Content, Speaker: old.Speaker}); t*asBefore > tells {
+			tells, has = t*asBefore, h*asBefore
 		}
 	}
 	return tells, has
