@@ -50,7 +50,7 @@ const (
 	longestBefore = 64
 	longestTurn   = 160
 	// longestRead is the number of tokens that are read of a turn, half at its beginning and half at its end: some 800
-	// words, which take a quarter of a second. People paste longer texts, and say what they want before or behind them.
+	// words, which take a quarter of a second. People paste longer texts, and speak for themselves before or behind them.
 	longestRead = 8 * longestTurn
 )
 
