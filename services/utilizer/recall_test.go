@@ -126,7 +126,7 @@ func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
 	}{
 		{"the window", func(r *utilizer.Recaller) { r.Window = unavailableWindow{} }, []string{"window_unavailable"}, 0, false},
 		{"a window that does not answer", func(r *utilizer.Recaller) {
-			r.Window, r.WindowTimeout = slowWindow{}, time.Millisecond
+			r.Window, r.WindowTimeout = slowWindow{}, 50*time.Millisecond // the core block has this time, too
 		}, []string{"window_unavailable"}, 0, false},
 		{"the reranker", func(r *utilizer.Recaller) { r.Ranker = unavailableRanker{} }, []string{"reranker_unavailable"}, 1, true},
 		{"a reranker that does not answer", func(r *utilizer.Recaller) {
