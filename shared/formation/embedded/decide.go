@@ -187,21 +187,41 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		op.Reason = reasonOlder
 		return
 	}
-	var changed, linked []judged
+	changed, linked := d.findChanges(c, turn, own, does)
+	targets, linked := d.divide(changed, linked, c, turn)
+	op.Targets = targets
+	for _, j := range linked[:min(len(linked), maxLinked)] {
+		entry.Links = append(entry.Links, j.ID)
+	}
+	switch {
+	case len(targets) > 0 && changed[0].Relation[relation.Ends] > changed[0].Relation[relation.Replaces]:
+		op.Kind, op.Reason = memory.OpUpdate, ReasonEnd
+	case len(targets) > 0:
+		op.Kind, op.Reason = memory.OpUpdate, reasonChange
+	case len(changed) > 0 && len(linked) > 0:
+		op.Reason = ReasonPart
+	case len(linked) > 0:
+		op.Reason = reasonMaybe
+	}
+	if len(targets) > 1 {
+		op.Kind = memory.OpMerge
+	}
+}
+
+// findChanges decides which of the speaker's entries a statement changes, and to which it links as uncertain.
+func (d *decider) findChanges(
+	c formation.Candidate, turn memory.Turn, own []memory.Memory, does turnJudged,
+) (changed, linked []judged) {
 	whole := 0.0 // the probability that an entry is changed, whichever it is
 	for _, m := range own {
 		whole += does.each[c.Content][m.ID].Change()
 	}
 	for _, m := range own {
-		if does.by[m.ID] != c.Content {
-			continue
+		if does.by[m.ID] != c.Content || turn.Time.Before(m.ValidFrom) {
+			continue // another statement changes it, or a later turn made it
 		}
 		r := does.each[c.Content][m.ID]
-		change := r.Change()
-		if turn.Time.Before(m.ValidFrom) {
-			continue // a late turn changes no later statement
-		}
-		may := change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes
+		may := r.Change() >= relation.LeastOwn || r.Change() >= alsoChanged && does.alone[m.ID] >= d.former.closes
 		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
 		case replaces:
 			changed = append(changed, judged{m, r})
@@ -209,16 +229,27 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			linked = append(linked, judged{m, r})
 		}
 	}
-	likeliest := func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) }
+	later := ""
+	if len(changed) > 0 {
+		later = d.message(c)
+	}
+	sure := func(j judged) float64 { return j.Change() + leadOf(later, j.Content) }
+	slices.SortStableFunc(changed, func(a, b judged) int { return cmp.Compare(sure(b), sure(a)) })
+	return changed, linked
+}
+
+// divide returns the entries that a statement closes, and the entries that it links to, the likeliest first. An entry of
+// which a part stays comes first. Several entries are closed if they state the same, or if the statement surely ends each.
+func (d *decider) divide(
+	changed, linked []judged, c formation.Candidate, turn memory.Turn,
+) (closed []string, links []judged) {
 	later := relation.Statement{Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
 	if len(changed) > 0 {
 		later.Text = d.message(c)
 	}
-	sure := func(j judged) float64 { return j.Change() + leadOf(later.Text, j.Content) }
-	slices.SortStableFunc(changed, func(a, b judged) int { return cmp.Compare(sure(b), sure(a)) })
 	var part *judged // whose rest stays
 	for i, j := range changed {
-		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed ||
+		if i > 0 && (part != nil || len(closed) == 0 || len(closed) >= maxClosed ||
 			!d.saysSame(j.Memory, changed[0].Memory) && !d.endsWith(later, j.Memory)) {
 			linked = append(linked, j)
 			continue
@@ -226,35 +257,18 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		rest, entire := d.remainder(j, c, turn)
 		switch {
 		case entire:
-			op.Targets = append(op.Targets, j.ID)
+			closed = append(closed, j.ID)
 		case rest == "" || i > 0:
 			linked = append(linked, j)
 		default:
 			part = &judged{d.writeRemainder(j.Memory, rest, c, turn), j.Relation}
 		}
 	}
-	slices.SortStableFunc(linked, likeliest)
+	slices.SortStableFunc(linked, func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) })
 	if part != nil {
 		linked = slices.Insert(linked, 0, *part)
 	}
-	for _, j := range linked[:min(len(linked), maxLinked)] {
-		entry.Links = append(entry.Links, j.ID)
-	}
-	if len(op.Targets) > 0 {
-		op.Kind, op.Reason = memory.OpUpdate, reasonChange
-		if changed[0].Relation[relation.Ends] > changed[0].Relation[relation.Replaces] {
-			op.Reason = ReasonEnd
-		}
-	}
-	switch {
-	case len(op.Targets) > 1:
-		op.Kind = memory.OpMerge
-	case len(op.Targets) == 1:
-	case len(changed) > 0 && len(linked) > 0:
-		op.Reason = ReasonPart
-	case len(linked) > 0:
-		op.Reason = reasonMaybe
-	}
+	return closed, linked
 }
 
 // endedBefore returns the time at which the statement of an older turn ceased to hold: the time of the first later entry
@@ -287,77 +301,6 @@ func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	return slices.DeleteFunc(slices.Clone(known), func(m memory.Memory) bool {
 		return m.Speaker != "" && m.Speaker != c.Speaker || slices.Contains(m.Sources, c.Sources[0])
 	})
-}
-
-// remainder returns the text of an entry without the facts that a statement changes. whole reports that no text worth
-// keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
-func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (remainder string, whole bool) {
-	var gone []bool
-	if list := facts(m.Content); len(list) > 1 {
-		texts := make([]string, len(list))
-		for i, f := range list {
-			texts[i] = plain(f.text)
-		}
-		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-		if relation.Corrects(later.Text) && namesEach(list, later.Text) {
-			return "", true // facts that were mixed up
-		}
-		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
-	}
-	remainder, sure := Without(m.Content, gone)
-	if !sure {
-		return "", false
-	}
-	return remainder, remainder == "" || !d.keeps(remainder, m)
-}
-
-// keeps decides whether the rest of an entry is worth keeping. A text that stands alone or states a fact is worth
-// keeping. A text that only asks is not.
-func (d *decider) keeps(rest string, m judged) bool {
-	worth := 0.0
-	for _, p := range d.former.parts(rest) {
-		switch {
-		case isQuestion(p):
-		case hasSubject(p), contentOf(plain(p)) > 0 && !isResidue(plain(p)):
-			return true
-		default:
-			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))
-		}
-	}
-	return decision.Either(d.former.choose, decision.Rest, decision.Above(worth, leastWorth), func() []float64 {
-		return []float64{1, decision.Odds(worth) / 5, lengthOf(text.CountWords(rest))}
-	})
-}
-
-// endedFacts decides which facts of an entry hold no more, by their probabilities.
-func (d *decider) endedFacts(m judged, probabilities []float64) []bool {
-	out := make([]bool, len(probabilities))
-	for i, base := range goneOdds(probabilities) {
-		out[i] = decision.Either(d.former.choose, decision.Retract, base, func() []float64 {
-			likeliest := 0.0
-			if probabilities[i] == slices.Max(probabilities) {
-				likeliest = 1
-			}
-			return []float64{1, decision.Odds(probabilities[i]) / 5, likeliest, decision.Odds(m.Change()) / 5}
-		})
-	}
-	return out
-}
-
-// writeRemainder writes the new version of an entry with only the remaining text, in the original words.
-func (d *decider) writeRemainder(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
-	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
-	left := m
-	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
-	left.Content, left.Kind, left.Topic, left.Keywords, left.EventTime = rest, said.Kind, said.Topic, said.Keywords, said.EventTime
-	left.Vector, left.Links, left.Status = nil, nil, memory.StatusActive
-	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
-	d.ops = append(d.ops, memory.Operation{
-		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, At: turn.Time, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
-	})
-	d.closed[m.ID] = true
-	d.fresh = append(d.fresh, left)
-	return left
 }
 
 // saysSame decides whether an entry says again what another says: it is changed with it. Of others only the likeliest is.

@@ -1,0 +1,82 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// remainder returns the text of an entry without the facts that a statement changes. whole reports that no text worth
+// keeping is left. Where the changed facts are uncertain, rest removes nothing and both results are empty.
+func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (remainder string, whole bool) {
+	var gone []bool
+	if list := facts(m.Content); len(list) > 1 {
+		texts := make([]string, len(list))
+		for i, f := range list {
+			texts[i] = plain(f.text)
+		}
+		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+		if relation.Corrects(later.Text) && namesEach(list, later.Text) {
+			return "", true // facts that were mixed up
+		}
+		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
+	}
+	remainder, sure := Without(m.Content, gone)
+	if !sure {
+		return "", false
+	}
+	return remainder, remainder == "" || !d.keeps(remainder, m)
+}
+
+// keeps decides whether the rest of an entry is worth keeping. A text that stands alone or states a fact is worth
+// keeping. A text that only asks is not.
+func (d *decider) keeps(rest string, m judged) bool {
+	worth := 0.0
+	for _, p := range d.former.parts(rest) {
+		switch {
+		case isQuestion(p):
+		case hasSubject(p), contentOf(plain(p)) > 0 && !isResidue(plain(p)):
+			return true
+		default:
+			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))
+		}
+	}
+	return decision.Either(d.former.choose, decision.Rest, decision.Above(worth, leastWorth), func() []float64 {
+		return []float64{1, decision.Odds(worth) / 5, lengthOf(text.CountWords(rest))}
+	})
+}
+
+// endedFacts decides which facts of an entry hold no more, by their probabilities.
+func (d *decider) endedFacts(m judged, probabilities []float64) []bool {
+	out := make([]bool, len(probabilities))
+	for i, base := range goneOdds(probabilities) {
+		out[i] = decision.Either(d.former.choose, decision.Retract, base, func() []float64 {
+			likeliest := 0.0
+			if probabilities[i] == slices.Max(probabilities) {
+				likeliest = 1
+			}
+			return []float64{1, decision.Odds(probabilities[i]) / 5, likeliest, decision.Odds(m.Change()) / 5}
+		})
+	}
+	return out
+}
+
+// writeRemainder writes the new version of an entry with only the remaining text, in the original words.
+func (d *decider) writeRemainder(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
+	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
+	left := m
+	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
+	left.Content, left.Kind, left.Topic, left.Keywords, left.EventTime = rest, said.Kind, said.Topic, said.Keywords, said.EventTime
+	left.Vector, left.Links, left.Status = nil, nil, memory.StatusActive
+	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
+	d.ops = append(d.ops, memory.Operation{
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, At: turn.Time, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
+	})
+	d.closed[m.ID] = true
+	d.fresh = append(d.fresh, left)
+	return left
+}
