@@ -52,7 +52,7 @@ func Recipes() []Recipe {
 			FilterOptions{Seed: 1, Persons: 44, Recall: 0.975, RecallWeight: 0.6, Descent: Descent{4, 0.05, 2e-3}}, Filter),
 		recipe("commitment", "shared/formation/saliency/commitment.json", "Train the model of what an assistant commits itself to",
 			"a network of an assistant's sentences that say what it has done, noted or promised, on labelled sentences.",
-			CommitmentOptions{Seed: 1, Passing: .01, Descent: Descent{20, 0.05, 1e-3}}, Commitment),
+			CommitmentOptions{Seed: 1, Passing: .01, Descent: Descent{30, 0.05, 1e-3}}, Commitment),
 		recipe("constraint", "shared/formation/constraint/model.json", "Train the model of constraints",
 			"a network of the memories that bind and stand, for the core block, on labelled statements and on statements from patterns.",
 			ConstraintOptions{Seed: 1, Phrased: 2000, Passing: 0.05, Descent: Descent{10, 0.05, 4e-3}}, Constraint),
