@@ -150,7 +150,7 @@ func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	case value == nil:
 		return nil, nil
 	case !ok:
-		return nil, fault.Terminal(field, "is %s, want an object", jsonType(value))
+		return nil, fault.Terminal(field, "is %s, want an object", JSONType(value))
 	}
 	return metadata, CheckMetadata(field, metadata)
 }
@@ -232,14 +232,14 @@ func exactNumber(field string, n json.Number) (float64, error) {
 	return f, nil
 }
 
-// jsonType names the type of a JSON value.
-func jsonType(value any) string {
+// JSONType names the type of a decoded JSON value, with its article.
+func JSONType(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
 	case bool:
 		return "true or false"
-	case float64:
+	case json.Number, float64:
 		return "a number"
 	case string:
 		return "text"

@@ -187,11 +187,11 @@ func checkOperand(at string, value any, kind fieldKind) error {
 			return fault.Terminal(at, "is %g, want a finite number", v)
 		}
 	default:
-		return fault.Terminal(at, "is %s, want text, a number, true or false", jsonType(value))
+		return fault.Terminal(at, "is %s, want text, a number, true or false", JSONType(value))
 	}
 	switch {
 	case kind != anyField && !isText:
-		return fault.Terminal(at, "is %s, want text", jsonType(value))
+		return fault.Terminal(at, "is %s, want text", JSONType(value))
 	case kind == kindField && !slices.Contains(Kinds(), Kind(s)):
 		return fault.Terminal(at, "is not a kind, want fact, preference, episodic, semantic or procedural")
 	case kind == dateField:
@@ -222,7 +222,7 @@ func (r Range) validate(at string, kind fieldKind) error {
 				return fault.Terminal(at+"."+b.name, "is not a date, want RFC 3339 text or a number")
 			}
 		default:
-			return fault.Terminal(at+"."+b.name, "is %s, want a number or a date as RFC 3339 text", jsonType(b.value))
+			return fault.Terminal(at+"."+b.name, "is %s, want a number or a date as RFC 3339 text", JSONType(b.value))
 		}
 	}
 	if numbers > 0 && numbers < len(bounds) {

@@ -30,7 +30,7 @@ func ParseFilter(raw []byte) (Filter, error) {
 func readFilter(at string, value any, depth int) (f Filter, err error) {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return f, fault.Terminal(at, "is %s, want an object", jsonType(value))
+		return f, fault.Terminal(at, "is %s, want an object", JSONType(value))
 	}
 	if depth > MaxFilterDepth {
 		return f, fault.Terminal(at, "is on level %d of the filter, want at most %d levels", depth, MaxFilterDepth)
@@ -77,7 +77,7 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 	c := &Condition{}
 	var ok bool
 	if c.Field, ok = object["field"].(string); !ok {
-		return nil, fault.Terminal(at+".field", "is %s, want text", jsonType(object["field"]))
+		return nil, fault.Terminal(at+".field", "is %s, want text", JSONType(object["field"]))
 	}
 	if len(object) > 2 {
 		return nil, fault.Terminal(at, "has the keys %s, want field and exactly one test", keysOf(object))
@@ -98,12 +98,12 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 			}
 		case "in":
 			if c.In, ok = operand.([]any); !ok {
-				return nil, fault.Terminal(at, "is %s, want a list", jsonType(operand))
+				return nil, fault.Terminal(at, "is %s, want a list", JSONType(operand))
 			}
 		case "exists":
 			exists, ok := operand.(bool)
 			if !ok {
-				return nil, fault.Terminal(at, "is %s, want true or false", jsonType(operand))
+				return nil, fault.Terminal(at, "is %s, want true or false", JSONType(operand))
 			}
 			c.Exists = &exists
 		case "range":
@@ -121,7 +121,7 @@ func readCondition(at string, object map[string]any) (*Condition, error) {
 func readRange(at string, operand any) (*Range, error) {
 	object, ok := operand.(map[string]any)
 	if !ok {
-		return nil, fault.Terminal(at, "is %s, want an object with gt, gte, lt or lte", jsonType(operand))
+		return nil, fault.Terminal(at, "is %s, want an object with gt, gte, lt or lte", JSONType(operand))
 	}
 	r := &Range{}
 	for name, value := range object {

@@ -67,7 +67,7 @@ func Read(m Message, at string) (Statement, error) {
 	if m.Refusal != nil {
 		refusal, ok := m.Refusal.(string)
 		if !ok {
-			return out, problem.Invalid(at+".refusal", "is "+problem.KindOf(m.Refusal)+", want text")
+			return out, problem.Invalid(at+".refusal", "is "+memory.JSONType(m.Refusal)+", want text")
 		}
 		if !isBlank(refusal) {
 			out.Text = refusal
@@ -108,7 +108,7 @@ func (s *Statement) readContent(value any, at string) error {
 		parts = []any{v}
 	case []any:
 	default:
-		return problem.Invalid(at, "is "+problem.KindOf(value)+", want text or a list of parts")
+		return problem.Invalid(at, "is "+memory.JSONType(value)+", want text or a list of parts")
 	}
 	var said, shown []string
 	for i, part := range parts {
@@ -118,7 +118,7 @@ func (s *Statement) readContent(value any, at string) error {
 		}
 		object, ok := part.(map[string]any)
 		if !ok {
-			return problem.Invalid(place, "is "+problem.KindOf(part)+", want an object")
+			return problem.Invalid(place, "is "+memory.JSONType(part)+", want an object")
 		}
 		text, isImage, err := partOf(object, place)
 		switch {
@@ -143,7 +143,7 @@ func (s *Statement) readContent(value any, at string) error {
 func partOf(part map[string]any, at string) (text string, isImage bool, err error) {
 	kind, ok := part["type"].(string)
 	if !ok {
-		return "", false, problem.Invalid(at+".type", "is "+problem.KindOf(part["type"])+", want text")
+		return "", false, problem.Invalid(at+".type", "is "+memory.JSONType(part["type"])+", want text")
 	}
 	field, isText := texts[kind]
 	isImage = images[kind]
@@ -155,7 +155,7 @@ func partOf(part map[string]any, at string) (text string, isImage bool, err erro
 		return "", false, nil
 	}
 	if text, ok = value.(string); !ok {
-		return "", false, problem.Invalid(at+"."+field, "is "+problem.KindOf(value)+", want text")
+		return "", false, problem.Invalid(at+"."+field, "is "+memory.JSONType(value)+", want text")
 	}
 	return text, isImage, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/mneme-memory/mneme/services/gateway/problem"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // fields are the fields of a JSON object. A null field counts as absent. Numbers are json.Number.
@@ -72,7 +73,7 @@ func placed(at, remark string, err error) error {
 
 // wrongType says that a value is of another type than is wanted.
 func wrongType(field, what string, value any, want string) problem.Problem {
-	detail := "is " + problem.KindOf(value) + ", want " + want
+	detail := "is " + memory.JSONType(value) + ", want " + want
 	if field == "" {
 		detail = what + " " + detail
 	}
