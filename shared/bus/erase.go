@@ -30,8 +30,8 @@ type EraseConfig struct {
 //
 // The function join makes a membership in the group of the replay. One member at a time holds a partition. So no
 // replay and no other erasure holds a letter meanwhile that it would put back. The cut also removes letters that
-// were replayed before. An interrupted erasure may leave one dead letter per partition twice, and loses none. When
-// it returns nil, a scan has found no chosen letter. Letters that arrive during the erasure may stay.
+// were replayed before. An interrupted erasure may leave the letters of one fetch per partition twice, and loses
+// none. When it returns nil, a scan has found no chosen letter. Letters that arrive during the erasure may stay.
 func EraseDeadLetters(
 	ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments,
 ) (erased int, err error) {
@@ -41,8 +41,7 @@ func EraseDeadLetters(
 	if cfg.MaxIdle <= 0 {
 		cfg.MaxIdle = 15 * time.Second
 	}
-	e := &erasure{cfg: cfg, log: log}
-	e.replay = replay{pub: pub, ins: ins, ends: make(map[Partition]int64), each: e.one}
+	e := &erasure{cfg: cfg, log: log, pub: pub}
 	for idle := cfg.Idle; ; idle = min(2*idle, cfg.MaxIdle) {
 		left, err := e.find(ctx)
 		if err == nil && len(left) == 0 {
@@ -69,9 +68,9 @@ func EraseDeadLetters(
 }
 
 type erasure struct {
-	replay
 	cfg    EraseConfig
 	log    Log
+	pub    Publisher
 	erased int
 }
 
@@ -102,7 +101,7 @@ func (e *erasure) member(ctx context.Context, join func() (Source, error), left 
 	for _, p := range gen.Partitions() {
 		if left[p.ID] > 0 {
 			if err := e.clear(ctx, gen, p); err != nil {
-				return err
+				return errors.Join(context.Cause(ctx), err)
 			}
 			delete(left, p.ID)
 		}
@@ -125,11 +124,8 @@ func (e *erasure) clear(ctx context.Context, gen Generation, p Partition) error 
 	if err != nil || found == 0 {
 		return err
 	}
-	if err := e.partition(ctx, gen, p, end); err != nil {
+	if err := e.requeueRest(ctx, gen, p, end); err != nil {
 		return err
-	}
-	if err := gen.Commit(ctx, map[Partition]int64{p: end}); err != nil {
-		return fmt.Errorf("commit erasure: %w", err)
 	}
 	if err := e.log.Cut(ctx, p.ID, end); err != nil {
 		return err
@@ -151,10 +147,35 @@ func DecodeDeadLetter(value []byte) *mnemev1.DeadLetter {
 	return dead
 }
 
-// one keeps a waiting dead letter that stays.
-func (e *erasure) one(ctx context.Context, m Message) error {
-	if e.chosen(m) {
-		return nil
+// requeueRest appends the waiting letters before end that stay, and commits end. It publishes and commits once per
+// fetch: a partition is done before the next member of the group takes it.
+func (e *erasure) requeueRest(ctx context.Context, gen Generation, p Partition, end int64) error {
+	for next := int64(0); next < end; {
+		got, err := gen.Fetch(ctx, p)
+		if err != nil {
+			return fmt.Errorf("fetch dead letters: %w", err)
+		}
+		if len(got.Messages) == 0 && got.End < end {
+			continue
+		}
+		var stay []Message
+		next = end // an empty fetch: compaction and transactions leave no last record
+		for _, m := range got.Messages {
+			if next = m.Offset + 1; m.Offset >= end {
+				break
+			}
+			if !e.chosen(m) {
+				stay = append(stay, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers})
+			}
+		}
+		if len(stay) > 0 {
+			if err := e.pub.Publish(ctx, stay...); err != nil {
+				return fmt.Errorf("keep dead letters: %w", err)
+			}
+		}
+		if err := gen.Commit(ctx, map[Partition]int64{p: min(next, end)}); err != nil {
+			return fmt.Errorf("commit erasure: %w", err)
+		}
 	}
-	return e.requeue(ctx, m, &e.result.Kept)
+	return nil
 }
