@@ -27,7 +27,7 @@ var shipped = classifier.Shipped("constraints", trained, saliency.Parse)
 
 // Version names the model and the way of choosing, which takes own words alone. It is the policy version of the blocks:
 // a block of another version is chosen anew.
-func Version() string { return shipped().Version() + "+own+named+clause+brackets" }
+func Version() string { return shipped().Version() + "+own+named+clause+brackets+permits" }
 
 // Score returns the binding force of a statement, 0 to 1. Words that the model cannot read do not raise it.
 func Score(said string) float64 {
@@ -64,7 +64,8 @@ var (
 )
 
 // quote returns the shortest binding run of a statement's words with its score, in whole sentences where they are
-// short. It considers the clauses that may be lines. It returns "" where no part binds.
+// short. It considers the clauses that may be lines. It returns "" where no part binds, and a score of at most 0 for
+// a clause that only permits.
 func quote(content string, may func(clause string) bool) (string, float64) {
 	said := asked.ReplaceAllString(text.OneLine(content), "")
 	least := shipped().Threshold()
@@ -76,8 +77,15 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 		if s = strings.TrimSpace(s); len(s) > maxLineBytes || text.SubjectOf(s).IsUnnamed() {
 			return // the person behind "he" is unknown
 		}
-		if score := Score(s); score >= least && score > most && may(s) {
-			best, most = s, score
+		rank := Score(s)
+		if rank < least {
+			return
+		}
+		if permits(s) {
+			rank -= 1 // behind every other clause
+		}
+		if (best == "" || rank > most) && may(s) {
+			best, most = s, rank
 		}
 	}
 	for _, s := range splitter().Split(said) {
@@ -93,6 +101,21 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 		consider(said)
 	}
 	return best, most
+}
+
+var (
+	// ability matches a clause that says only what the speaker can do. A clause with a number may be a limit.
+	ability = regexp.MustCompile(`^(?i:(?:and|but|so|yes|luckily|thankfully) )*(?i:i|we) (?i:can|could|may) \p{L}[^,;:\d]*$`)
+	// restricting words make a limit of an ability: "I can only walk short distances".
+	restricting = text.WordSet(`not never no none nothing nobody nowhere without only just barely hardly scarcely but except unless if when while
+		until because since as for than little less least most max maximum`)
+)
+
+// permits reports whether a statement only allows something. It restricts no answer: "I can eat nuts".
+func permits(said string) bool {
+	return ability.MatchString(said) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+		return restricting[w.Lower] || strings.HasSuffix(w.Lower, "n't")
+	})
 }
 
 // runs are the parts of a long sentence, and the sentence itself where a line may have so many words.
@@ -176,7 +199,7 @@ func Choose(memories []memory.Memory, own Own) Chosen {
 	room := memory.CoreWords
 	for _, s := range distinct {
 		n := len(strings.Fields(s.quote))
-		if n > room {
+		if n > room || permits(s.quote) { // a newer permission hides an older limit, and is no line
 			continue
 		}
 		room -= n

@@ -63,6 +63,26 @@ func TestALineIsTheSentenceThatBinds(t *testing.T) {
 	}
 }
 
+// TestWhatOnlyPermitsIsNoLine has statements of what people can do. Such a statement hides an older limit.
+func TestWhatOnlyPermitsIsNoLine(t *testing.T) {
+	for said, want := range map[string]bool{
+		"I can eat nuts whenever I like.":            false,
+		"I can swim.":                                false,
+		"I can only eat soft food.":                  true,
+		"I can't swim.":                              true,
+		"I can eat cheese but I can't have any nuts": true,
+	} {
+		chosen := constraint.Choose([]memory.Memory{told("a", said, 1)}, users)
+		if got := len(chosen.Lines) > 0; got != want {
+			t.Errorf("%q: lines are %q", said, texts(chosen))
+		}
+	}
+	limit, free := told("a", "I can't eat peanuts.", 1), told("b", "I can eat peanuts.", 2)
+	if chosen := constraint.Choose([]memory.Memory{limit, free}, users); len(chosen.Lines) > 0 {
+		t.Errorf("a limit that a newer permission lifts: lines are %q", texts(chosen))
+	}
+}
+
 // A line keeps a remark in brackets whole, and a list with its sentence.
 func TestALineIsNotCutInsideBrackets(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
