@@ -11,7 +11,8 @@ import (
 var greeting = regexp.MustCompile(`^(?i:(?:good|guten?|buen[ao]s?|bo[am]) (?:morning|afternoon|evening|day|night|morgen|tag|abend` +
 	`|días|tardes|noches|dia|tarde|noite)|hi|hello|hey|hallo|hola|bonjour|bonsoir|salut|olá|ciao|buongiorno|buonasera|hej|hoi` +
 	`|(?:it's |it is )?(?:very )?(?:nice|pleased|glad|good) to (?:meet|see) you|welcome back)` +
-	`(?i: there| again| everyone| all)?(?:,? \p{Lu}[\pL'’.-]*){0,4}[\s!.,]*$`)
+	`(?i: there| again| everyone| all)?(?:,? \p{Lu}[\pL'’.-]*){0,4}` +
+	`(?i:,? (?:\pL+ ){0,2}(?:assistant|friends?|mate|folks|team|sir|madam|dear|neighbours?|neighbors?))?[\s!.,]*$`)
 
 // greets reports whether a text is only a greeting.
 func greets(said string) bool { return greeting.MatchString(strings.TrimSpace(said)) }

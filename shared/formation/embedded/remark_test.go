@@ -14,7 +14,8 @@ func TestSmallTalkIsNoMemory(t *testing.T) {
 	f := embedded.NewFormer(embedded.Identity{Strategy: "salimory", PolicyVersion: "test"})
 	for said, want := range map[string]string{ // the tier of the entry with the words, or none
 		"Good afternoon Thorvald Brekke.": "none", "Nice to meet you, Ines!": "none", "Guten Morgen Frau Wagner.": "none",
-		"Buenos días, Marta.": "none", "Hello there!": "none",
+		"Buenos días, Marta.": "none", "Hello there!": "none", "Good evening, dear helpful friend!": "none",
+		"Good morning, nurse from Leeds here.":               "memory",
 		"I prefer the red icon over there, make it smaller.": "talk", "I like that one more than the first.": "talk",
 		"I love your shorter version of the poem.": "talk",
 		"I prefer tea with milk in the morning.":   "memory", "I love hiking in the Harz every autumn.": "memory",
