@@ -33,6 +33,8 @@ type quotation struct {
 	sources []string
 	// glue is the text between this quotation and the one before, so that joined quotations read as in the turn.
 	glue string
+	// cutBefore and cutBehind report whether words of its clause are left out before it and behind it.
+	cutBefore, cutBehind bool
 	// foreign reports whether the words are pasted from another author.
 	foreign bool
 	// asks is whether it is nothing but questions.
@@ -52,7 +54,11 @@ func (q *quotation) join(next quotation) {
 	if phrase, rest, ok := text.CutAbout(said); ok && strings.Contains(q.said, phrase) {
 		said = rest
 	}
-	q.said, q.foreign = q.said+next.glue+said, q.foreign || next.foreign
+	glue := next.glue
+	if (q.cutBehind || next.cutBefore) && !strings.ContainsAny(q.said[len(q.said)-1:], ".!?") {
+		glue = "… "
+	}
+	q.said, q.foreign, q.cutBehind = q.said+glue+said, q.foreign || next.foreign, next.cutBehind
 	q.kind = cmp.Or(q.kind, next.kind)
 	if q.tier != next.tier {
 		q.tier = memory.TierMemory

@@ -59,14 +59,18 @@ func (m *marked) take(clause string) []quotation {
 	to := from + len(clause)
 	m.at = to
 	n, ok := m.within(from, to)
-	if !ok {
+	if !ok || opensQuestion(clause, asksBehind(m.said[to:])) {
 		return []quotation{talk}
 	}
 	piece := m.trim(n, from, to)
 	if piece == "" || isRunOf(piece, m.unsure) {
 		return []quotation{talk}
 	}
-	out := []quotation{{said: piece, kind: noteKinds[n.Kind]}}
+	begin := from + max(0, strings.Index(clause, piece))
+	out := []quotation{{
+		said: piece, kind: noteKinds[n.Kind],
+		cutBefore: contentOf(m.said[from:begin]) > 0, cutBehind: contentOf(m.said[min(to, begin+len(piece)):to]) > 0,
+	}}
 	if contentOf(clause)-contentOf(piece) >= leastBeside {
 		out = append(out, talk)
 	}
@@ -97,18 +101,20 @@ func (m *marked) trim(n reader.Note, from, to int) string {
 	start, end := max(from, n.From), min(to, n.To)
 	if lead := m.said[from:start]; turnsRound(lead) || open(lead) || isStart(lead) {
 		start = from
+	} else if head := headOf(lead, m.said[start:end]); head >= 0 {
+		start = from + head
 	} else {
 		start = from + withSubject(m.said[from:to], start-from)
 	}
 	start += leadIn(m.said[start:to])
 	clause := m.said[start:to]
-	if isQuestion(clause) {
-		end = start + beforeQuestion(clause)
+	if asks, at := isQuestion(clause), beforeQuestion(clause); asks || at > 0 && opensQuestion(clause[at:], false) {
+		end = start + at
 	} else if !endsInside(m.said[end:to]) {
 		end = to // only a mark follows
 	}
 	piece := text.OneLine(strings.TrimSpace(strings.TrimRight(m.said[start:max(start, end)], noteEnds)))
-	if isQuestion(piece) || greets(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
+	if isQuestion(piece) || greets(piece) || isTask(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
 		return ""
 	}
 	return piece
@@ -122,6 +128,24 @@ func isStart(lead string) bool {
 	words := text.Words(lead)
 	return len(words) > 0 && len(words) <= longestStart && strings.IndexFunc(lead, unicode.IsPunct) < 0 &&
 		!slices.ContainsFunc(words, func(w text.Word) bool { return leadingUp[w.Lower] || joining[w.Lower] || asking[w.Lower] })
+}
+
+// headOf returns where the name begins that a note points back to: "Bruno" in "Oh, and Bruno, that's my brother". It is
+// -1 where the note does not point back, or no name stands right before it.
+func headOf(lead, note string) int {
+	if first := text.Words(note); len(first) == 0 || !leaning[first[0].Lower] {
+		return -1
+	}
+	at := strings.LastIndexAny(strings.TrimRight(lead, " ,–—-"), ",;:.!?–—") + 1
+	at += leadIn(lead[at:])
+	words := text.Words(lead[at:])
+	if len(words) == 0 || len(words) > widestSubject {
+		return -1
+	}
+	if first := at+words[0].Start == 0; (first || !words[len(words)-1].Capital) && !isPossessive(words[0]) {
+		return -1 // the first word of a sentence has a capital, too
+	}
+	return at + words[0].Start
 }
 
 // leadIn returns where a note begins behind the words that join it to the text before: "and", "also,".

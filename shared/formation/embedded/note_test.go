@@ -150,3 +150,23 @@ func TestAPlanWithADayIsAnEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestANoteKeepsTheNameThatItPointsTo has notes whose first words describe the name before them.
+func TestANoteKeepsTheNameThatItPointsTo(t *testing.T) {
+	for said, want := range map[string]string{
+		"Please find me a cake. Oh, and Bruno, that's my brother, hates anything with mushrooms.": "Bruno, that's my brother, hates anything with mushrooms.",
+	} {
+		if memories, talk := byTier(t, session("Ana: "+said)); !slices.Equal(memories, []string{want}) {
+			t.Errorf("%q: memories are %q, talk is %q", said, memories, talk)
+		}
+	}
+}
+
+// TestJoinedWordsShowAGap has a question between two notes, of which the second leans on the first.
+func TestJoinedWordsShowAGap(t *testing.T) {
+	said := "my parents arrive on 4 June and stay two weeks, what do i cook for them, they want to try the food here"
+	want := "my parents arrive on 4 June (2023-06-04) and stay two weeks… they want to try the food here"
+	if memories, talk := byTier(t, session("Ana: "+said)); !slices.Equal(memories, []string{want}) {
+		t.Errorf("memories are %q, talk is %q", memories, talk)
+	}
+}

@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+var (
+	// sentenceEnd matches the marks at the end of a sentence.
+	sentenceEnd = regexp.MustCompile(`[.!?…？！。]+(?:\s|$)|\n`)
+	// opener matches the words before a question.
+	opener = regexp.MustCompile(`(?i)^[\s\pP]*(?:(?:so|and|but|or|then|also|now|please|well|ok|okay|anyway|btw|oh|hey) )*`)
+	// wordOrder matches the beginning of a question by its word order. No statement begins so. "Could you" begins a wish.
+	wordOrder = regexp.MustCompile(`(?i)^(?:` +
+		`(?:what|which|who|whom|where|when|why|how|wat|wot)(?: (?:much|many|long|often|far|\pL+ly))?` +
+		` (?:do|does|did|can|could|should|would) ` +
+		`|(?:what|where|who|how|wat|wot)(?:['’]?s| is| are) (?:the|a|an|your) ` +
+		`|why (?:is|are|was|were|am|isn['’]?t|aren['’]?t|don['’]?t|doesn['’]?t|can['’]?t|won['’]?t) ` +
+		`|do (?:you|u|i|we|they|anyone|anybody) |(?:does|did) (?:you|u|i|we|it|they|he|she|that|this|anyone|anybody) ` +
+		`|(?:can|could|would) (?:i|we|it|they|he|she|that|this|there|anyone|anybody) ` +
+		`|(?:is|are) (?:there|it|that|this|they|you|u) )`)
+	// telling matches a statement in the order of a question: "can you believe I won", "what does help is a walk".
+	telling = regexp.MustCompile(`(?i)^(?:\pL+ ){1,2}(?:believe|know|remember|tell|mention|hear|guess)\b|^what\b.* (?:is|are|was|were)\b`)
+	// inverted matches words that begin a statement, too: "should you need it", "is the garage", "have a cat".
+	inverted = regexp.MustCompile(`(?i)^(?:(?:have|has|had) (?:you|u|i|we|it|they|he|she|there|anyone|anybody)\b` +
+		`|(?:is|are|was|were|am|should|will|must|may|might|shall) ` +
+		`(?:you|u|i|we|it|they|he|she|that|this|there|the|my|your|our|these|those|anyone|anybody|anything)\b` +
+		`|(?:what|which|who|whose|where|when|why|how)(?:['’]?s)? (?:is|are|was|were|am|will|must|has|have|had|shall|might|may)\b)`)
+)
+
+// asksBehind reports whether the sentence that goes on in a text ends as a question.
+func asksBehind(rest string) bool {
+	at := sentenceEnd.FindStringIndex(rest)
+	return at != nil && isQuestion(rest[:at[1]])
+}
+
+// opensQuestion reports whether a clause begins a question. asks says that the clause's sentence ends as one. Without
+// that mark, only the order of the words shows a question.
+func opensQuestion(clause string, asks bool) bool {
+	said := clause[len(opener.FindString(clause)):]
+	if asks && inverted.MatchString(said) {
+		return true
+	}
+	return wordOrder.MatchString(said) && (asks || !telling.MatchString(said))
+}
+
+var (
+	// task matches an order for one piece of work: "write me a letter", "give us three ideas".
+	task = regexp.MustCompile(`(?i)^[\s\pP]*(?:(?:so|and|but|then|also|now|ok|okay|please|pls|plz|just) )*` +
+		`(?:(?:write|draft|compose|translate|proofread|rewrite|summari[sz]e)` +
+		`(?: (?:please|me|us|out|up|(?:to|for) \pL+(?: \pL+)?)){0,3} (?:an?|the|some|one|two|three|four|five|ten|\d+|this|these|it)` +
+		`|(?:give|make|suggest|recommend|create|generate|prepare|gimme|show|list|find)` +
+		`(?: (?:please|me|us|(?:to|for) (?:me|us|them|him|her))){0,3} (?:an?|some|one|two|three|four|five|ten|\d+)` +
+		`|help me(?: please)? (?:to )?(?:write|draft|plan|word|find|choose|pick))\b`)
+	// standing words make an order for more than one piece of work.
+	standing = text.WordSet(`always never every each whenever when if unless before after until usually generally anymore future again
+		from`)
+	// selfWords are words of the speaker about themself.
+	selfWords = text.WordSet("i i'm im i've ive i'd i'll we we're we've we'd we'll my our mine ours myself")
+)
+
+// isTask reports whether a text is only an order for one piece of work. An order that tells of the speaker is more.
+func isTask(said string) bool {
+	return task.MatchString(said) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+		return standing[w.Lower] || selfWords[w.Lower] || strings.HasSuffix(w.Lower, "n't")
+	})
+}
