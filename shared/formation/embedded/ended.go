@@ -61,7 +61,32 @@ func namesSubject(message, content string) bool {
 }
 
 // endsWith decides whether a message that ends one entry ends another entry, too: it names the subject of the other
-// entry, and the judge is sure of the end.
+// entry, or ends what a habit needs, and the judge is sure of the end.
 func (d *decider) endsWith(later relation.Statement, m memory.Memory) bool {
-	return namesSubject(later.Text, m.Content) && d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds
+	return (namesSubject(later.Text, m.Content) || isHabitWith(subjectPhrase(later.Text), m.Content)) &&
+		d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds
+}
+
+// subjectPhrase returns the first two words of a message about someone or something of the speaker: "my uncle".
+func subjectPhrase(message string) string {
+	words := text.Words(message)
+	if len(words) < 3 || !isPossessive(words[0]) {
+		return ""
+	}
+	return words[0].Lower + " " + words[1].Lower
+}
+
+// isHabitWith reports whether a statement tells of the speaker's habit with someone or something: "I visit my uncle every
+// Friday" of "my uncle".
+func isHabitWith(phrase, content string) bool {
+	words := text.Words(plain(content))
+	if phrase == "" || !hasSubject(content) || !routine.MatchString(content) || text.TellsPast(words) {
+		return false
+	}
+	for i := 1; i < len(words); i++ {
+		if words[i-1].Lower+" "+words[i].Lower == phrase {
+			return true
+		}
+	}
+	return false
 }
