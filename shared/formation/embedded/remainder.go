@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -25,11 +26,51 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 		}
 		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
 	}
+	switch at := splitSubject(m.Content, gone); {
+	case at == wholeSubject:
+		return "", true
+	case at == sharedSubject:
+		return "", false // it is another person's, too
+	}
 	remainder, sure := Without(m.Content, gone)
 	if !sure {
 		return "", false
 	}
 	return remainder, remainder == "" || !d.keeps(remainder, m)
+}
+
+// What happens to an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
+// Max are both tall".
+const (
+	noSubject = iota
+	// wholeSubject ends with one of the two. sharedSubject stays for the other.
+	wholeSubject
+	sharedSubject
+)
+
+// pluralBeings are the forms of "be" that do not agree with one person.
+var pluralBeings = text.WordSet("are were aren't weren't")
+
+// splitSubject finds a subject of two people of which one is gone. The rest would have a verb that does not agree: "I are
+// saving". An entry about the speaker and a person ends with the person.
+func splitSubject(content string, gone []bool) int {
+	list := facts(content)
+	for i := 0; i+1 < len(list); i++ {
+		first, rest := text.Words(list[i].text), text.Words(list[i+1].text)
+		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] && !gone[i+1] &&
+			len(first) <= widestSubject && !acts(first) && (i == 0 || ending.MatchString(list[i-1].sign))
+		if !isPair {
+			continue
+		}
+		at := slices.IndexFunc(rest, func(w text.Word) bool { return pluralBeings[w.Lower] })
+		switch {
+		case at == 1 && rest[0].Lower == "i":
+			return wholeSubject
+		case at > 0 && at < widestSubject && rest[0].Lower != "we" && rest[0].Lower != "they":
+			return sharedSubject
+		}
+	}
+	return noSubject
 }
 
 // keeps decides whether the rest of an entry is worth keeping. A text that stands alone or states a fact is worth
