@@ -57,6 +57,9 @@ func splitSubject(content string, gone []bool) int {
 	list := facts(content)
 	for i := 0; i+1 < len(list); i++ {
 		first, rest := text.Words(list[i].text), text.Words(list[i+1].text)
+		if i == 0 && len(gone) == len(list) && gone[0] && !gone[1] && !acts(first) && leans(list[1].text) && !ending.MatchString(list[0].sign) {
+			return wholeSubject // the rest describes who is gone: "Rolf, that's my partner"
+		}
 		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] && !gone[i+1] &&
 			len(first) <= widestSubject && !acts(first) && (i == 0 || ending.MatchString(list[i-1].sign))
 		if !isPair {

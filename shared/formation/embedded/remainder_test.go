@@ -17,6 +17,7 @@ func TestASubjectOfTwoIsNotSplit(t *testing.T) {
 	}{
 		{"Ada and I broke up.", "My wife Ada and I are learning to sail.", "My wife Ada", true, ""},
 		{"Leo moved out.", "My son Leo and my son Max are both left-handed.", "My son Leo", false, ""},
+		{"Rolf and I broke up.", "Rolf, that's my partner, never eats olives.", "Rolf", true, ""},
 		{"I sold the van.", "I have a van and my sons are left-handed.", "I have a van", true, "my sons are left-handed."},
 	} {
 		j := judge{c.entry: ends, c.gone: ends}
