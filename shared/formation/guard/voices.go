@@ -199,8 +199,32 @@ func (v voices) isAboutAnother(op memory.Operation, contents map[string]string) 
 		}
 	}
 	return slices.ContainsFunc(op.Targets, func(id string) bool {
-		return len(said) > 0 && !slices.ContainsFunc(said, func(s string) bool { return !text.IsAboutAnother(s, contents[id]) })
+		return len(said) > 0 && !slices.ContainsFunc(said, func(s string) bool {
+			return !text.IsAboutAnother(s, contents[id]) || actsOn(s, contents[id])
+		})
 	})
+}
+
+// altering verbs tell that a number, a time or a name is another one.
+var altering = text.WordSet(`changed moved raised lowered increased reduced cut renamed rescheduled postponed delayed shifted switched`)
+
+// actsOn reports whether a statement tells what unnamed others did with a thing of the speaker that an older statement
+// names: "They moved my appointment", "They changed it".
+func actsOn(said, older string) bool {
+	words := text.Words(said)
+	if len(words) == 0 || words[0].Lower != "they" {
+		return false
+	}
+	known := text.StemSet(older)
+	for i := 2; i < len(words); i++ {
+		if i == 2 && words[i].Lower == "it" && altering[words[1].Lower] {
+			return true
+		}
+		if mine := words[i-1].Lower; (mine == "my" || mine == "our") && known[text.Stem(words[i].Lower)] {
+			return true
+		}
+	}
+	return false
 }
 
 // turnsOf is a key of the turns that operations come from.
