@@ -24,6 +24,11 @@ var (
 		`|(?:is|are) (?:there|it|that|this|they|you|u) )`)
 	// telling matches a statement in the order of a question: "can you believe I won", "what does help is a walk".
 	telling = regexp.MustCompile(`(?i)^(?:\pL+ ){1,2}(?:believe|know|remember|tell|mention|hear|guess)\b|^what\b.* (?:is|are|was|were)\b`)
+	// reason matches a reason with a statement of the speaker: "is there a cheese for me, since I'm vegan".
+	reason = regexp.MustCompile(`(?i)\b(?:since|because|cause|cos|coz|as|now that|given that|considering|when|while|if|after|but|and)` +
+		`,? (?:i|i['’]?m|i['’]?ve|we|we['’]?re|we['’]?ve|my|our)\b`)
+	// wish matches the beginning of a request.
+	wish = regexp.MustCompile(`(?i)^(?:can|could|would|will) (?:you|u)\b`)
 	// inverted matches words that begin a statement, too: "should you need it", "is the garage", "have a cat".
 	inverted = regexp.MustCompile(`(?i)^(?:(?:have|has|had) (?:you|u|i|we|it|they|he|she|there|anyone|anybody)\b` +
 		`|(?:is|are|was|were|am|should|will|must|may|might|shall) ` +
@@ -41,7 +46,11 @@ func asksBehind(rest string) bool {
 // that mark, only the order of the words shows a question.
 func opensQuestion(clause string, asks bool) bool {
 	said := clause[len(opener.FindString(clause)):]
-	if asks && inverted.MatchString(said) {
+	isLasting := slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return standing[w.Lower] })
+	switch {
+	case reason.MatchString(said):
+		return false // it states something, too
+	case asks && (inverted.MatchString(said) || wish.MatchString(said) && !isLasting):
 		return true
 	}
 	return wordOrder.MatchString(said) && (asks || !telling.MatchString(said))
