@@ -26,6 +26,7 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 		}
 		gone = d.endedFacts(m, onlyNamed(list, later.Text, d.judges.Gone(later, texts)))
 	}
+	gone = withClauses(facts(m.Content), gone)
 	switch at := splitSubject(m.Content, gone); {
 	case at == wholeSubject:
 		return "", true
@@ -36,8 +37,57 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 	if !sure {
 		return "", false
 	}
-	return remainder, remainder == "" || !d.keeps(remainder, m)
+	whole = remainder == "" || !d.keeps(remainder, m)
+	return named(remainder, facts(m.Content), gone), whole
 }
+
+// named puts the person or thing of a pronoun before a rest, where the name is gone: "she is 70" of "My aunt moved out and
+// she is 70".
+func named(rest string, list []fact, gone []bool) string {
+	pronoun := text.Pronoun(rest)
+	if pronoun == "" || len(gone) != len(list) || !gone[0] {
+		return rest
+	}
+	if found := mentionsOf(list[0].text, pronoun); len(found) == 1 {
+		return text.About(found[0], rest)
+	}
+	return rest
+}
+
+// withClauses adds to the facts that are gone what belongs to their clauses: the object behind "also", the time behind
+// "while", and the purpose behind "to".
+func withClauses(list []fact, gone []bool) []bool {
+	if len(gone) != len(list) {
+		return gone
+	}
+	out := slices.Clone(gone)
+	e, listed := enumerationIn(list)
+	for i := 1; i < len(list); i++ {
+		before, words := list[i-1], text.Words(list[i].text)
+		if len(words) < 2 || ending.MatchString(before.sign) || listed && e.from < i && i < e.to {
+			continue
+		}
+		switch sign := strings.ToLower(strings.TrimSpace(before.sign)); {
+		case sign == "also" && !acts(words):
+			out[i-1] = out[i-1] || out[i]
+			out[i] = out[i-1]
+		case sign == "while" && isSelf(words[0]) && !opensWithSelf(before.text):
+			out[i] = out[i] || out[i-1]
+		case words[0].Lower == "to" && !words[1].Capital:
+			out[i] = out[i] || out[i-1]
+		}
+	}
+	return out
+}
+
+// opensWithSelf reports whether a fact begins with the speaker.
+func opensWithSelf(said string) bool {
+	words := text.Words(said)
+	return len(words) > 0 && isSelf(words[0])
+}
+
+// isSelf reports whether a word is the speaker as a subject.
+func isSelf(w text.Word) bool { return w.Lower == "i" || w.Lower == "we" }
 
 // What happens to an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
 // Max are both tall".

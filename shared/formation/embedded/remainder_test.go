@@ -33,3 +33,27 @@ func TestASubjectOfTwoIsNotSplit(t *testing.T) {
 		}
 	}
 }
+
+// TestARestHasWholeClauses has entries of which a part is gone. The rest has the object and the purpose of no clause that
+// is gone, and keeps the name of its person.
+func TestARestHasWholeClauses(t *testing.T) {
+	ends := relation.Relation{relation.Ends: 0.95, relation.Unrelated: 0.05}
+	for _, c := range []struct{ said, entry, gone, rest string }{
+		{"Rex died.", "Our dog Rex sleeps while I work, he knows ten tricks.", "Our dog Rex sleeps", "[about: Our dog Rex] he knows ten tricks."},
+		{"The trip is off.", "We have booked also two seats to Oslo, to see the fjord. I love trains.", "two seats to Oslo", "I love trains."},
+		{"Ida moved out.", "My cousin Ida lives with us and she is allergic to nuts.", "My cousin Ida lives with us",
+			"[about: My cousin Ida] she is allergic to nuts."},
+		{"I gave up tea.", "I drink tea while my wife drinks coffee.", "I drink tea", "my wife drinks coffee."},
+		{"I sold the car.", "I have a car, I go to work by bus.", "I have a car", "I go to work by bus."},
+	} {
+		rest := ""
+		for _, op := range decide(t, judge{c.entry: ends, c.gone: ends}, session("Ana: "+c.said), stored("e", c.entry)) {
+			if op.Rest {
+				rest = op.New.Content
+			}
+		}
+		if rest != c.rest {
+			t.Errorf("%q to %q: the rest is %q, want %q", c.said, c.entry, rest, c.rest)
+		}
+	}
+}
