@@ -37,21 +37,22 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 	if !sure {
 		return "", false
 	}
-	whole = remainder == "" || !d.keeps(remainder, m)
-	return named(remainder, facts(m.Content), gone), whole
+	remainder, isClear := named(remainder, facts(m.Content), gone)
+	return remainder, !isClear || remainder == "" || !d.keeps(remainder, m)
 }
 
 // named puts the person or thing of a pronoun before a rest, where the name is gone: "she is 70" of "My aunt moved out and
-// she is 70".
-func named(rest string, list []fact, gone []bool) string {
+// she is 70". isClear is false where the pronoun means nobody that the text names.
+func named(rest string, list []fact, gone []bool) (said string, isClear bool) {
 	pronoun := text.Pronoun(rest)
 	if pronoun == "" || len(gone) != len(list) || !gone[0] {
-		return rest
+		return rest, true
 	}
-	if found := mentionsOf(list[0].text, pronoun); len(found) == 1 {
-		return text.About(found[0], rest)
+	found := mentionsOf(list[0].text, pronoun)
+	if len(found) == 1 {
+		return text.About(found[0], rest), true
 	}
-	return rest
+	return rest, len(found) > 0 || !text.IsPerson(pronoun)
 }
 
 // withClauses adds to the facts that are gone what belongs to their clauses: the object behind "also", the time behind

@@ -43,6 +43,7 @@ func TestARestHasWholeClauses(t *testing.T) {
 		{"The trip is off.", "We have booked also two seats to Oslo, to see the fjord. I love trains.", "two seats to Oslo", "I love trains."},
 		{"Ida moved out.", "My cousin Ida lives with us and she is allergic to nuts.", "My cousin Ida lives with us",
 			"[about: My cousin Ida] she is allergic to nuts."},
+		{"The canary died.", "Our canary sings all day, he knows ten songs.", "Our canary sings all day", ""},
 		{"I gave up tea.", "I drink tea while my wife drinks coffee.", "I drink tea", "my wife drinks coffee."},
 		{"I sold the car.", "I have a car, I go to work by bus.", "I have a car", "I go to work by bus."},
 	} {
