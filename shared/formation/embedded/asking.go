@@ -23,7 +23,8 @@ var (
 		`|(?:can|could|would) (?:i|we|it|they|he|she|that|this|there|anyone|anybody) ` +
 		`|(?:is|are) (?:there|it|that|this|they|you|u) )`)
 	// telling matches a statement in the order of a question: "can you believe I won", "what does help is a walk".
-	telling = regexp.MustCompile(`(?i)^(?:\pL+ ){1,2}(?:believe|know|remember|tell|mention|hear|guess)\b|^what\b.* (?:is|are|was|were)\b`)
+	telling = regexp.MustCompile(`(?i)^(?:\pL+ ){1,2}(?:believe|know|remember|tell|mention|hear|guess)\b` +
+		`|^what\b.* (?:is|are|was|were)\b`)
 	// reason matches a reason with a statement of the speaker: "is there a cheese for me, since I'm vegan".
 	reason = regexp.MustCompile(`(?i)\b(?:since|because|cause|cos|coz|as|now that|given that|considering|when|while|if|after|but|and)` +
 		`,? (?:i|i['’]?m|i['’]?ve|we|we['’]?re|we['’]?ve|my|our)\b`)
@@ -33,7 +34,8 @@ var (
 	inverted = regexp.MustCompile(`(?i)^(?:(?:have|has|had) (?:you|u|i|we|it|they|he|she|there|anyone|anybody)\b` +
 		`|(?:is|are|was|were|am|should|will|must|may|might|shall) ` +
 		`(?:you|u|i|we|it|they|he|she|that|this|there|the|my|your|our|these|those|anyone|anybody|anything)\b` +
-		`|(?:what|which|who|whose|where|when|why|how)(?:['’]?s)? (?:is|are|was|were|am|will|must|has|have|had|shall|might|may)\b)`)
+		`|(?:what|which|who|whose|where|when|why|how)(?:['’]?s)? ` +
+		`(?:is|are|was|were|am|will|must|has|have|had|shall|might|may)\b)`)
 )
 
 // asksBehind reports whether the sentence that goes on in a text ends as a question.

@@ -11,11 +11,12 @@ func TestAQuestionIsTalk(t *testing.T) {
 	for said, want := range map[string][]string{
 		"Is there a cheese I could try since I'm vegan and I also dislike beans?": {
 			"I could try since I'm vegan"},
-		"I run on Mondays. Is there a stretch I should do first so I don't hurt my knee?":            {"I run on Mondays."},
-		"I bought a van in May. where do i register it":                                              {"I bought a van in May (2023-05)."},
-		"My new job begins in June, what do i wear on the first day":                                 {"My new job begins in June (2023-06)"},
-		"my bike has a flat tyre. whats the best glue for a patch":                                   {"my bike has a flat tyre."},
-		"Can you believe I won the lottery and bought a house in Rome!":                              {"Can you believe I won the lottery and bought a house in Rome!"},
+		"I run on Mondays. Is there a stretch I should do first so I don't hurt my knee?": {"I run on Mondays."},
+		"I bought a van in May. where do i register it":                                   {"I bought a van in May (2023-05)."},
+		"My new job begins in June, what do i wear on the first day":                      {"My new job begins in June (2023-06)"},
+		"my bike has a flat tyre. whats the best glue for a patch":                        {"my bike has a flat tyre."},
+		"Do you remember I won the lottery and bought a house in Rome!": {
+			"Do you remember I won the lottery and bought a house in Rome!"},
 		"I live in Bath with my wife. Could you write a warm note to the seller so I don't have to?": {"I live in Bath with my wife."},
 		"Could you always call me Ann, I don't like my long name.": {
 			"Could you always call me Ann", "I don't like my long name."},

@@ -114,7 +114,8 @@ func (m *marked) trim(n reader.Note, from, to int) string {
 		end = to // only a mark follows
 	}
 	piece := text.OneLine(strings.TrimSpace(strings.TrimRight(m.said[start:max(start, end)], noteEnds)))
-	if isQuestion(piece) || greets(piece) || isTask(piece) || contentOf(piece) == 0 || text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced) {
+	isShort := text.CountWords(piece) < leastNote && !strings.ContainsFunc(piece, unspaced)
+	if isQuestion(piece) || greets(piece) || isTask(piece) || contentOf(piece) == 0 || isShort {
 		return ""
 	}
 	return piece

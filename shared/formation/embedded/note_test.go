@@ -151,14 +151,12 @@ func TestAPlanWithADayIsAnEvent(t *testing.T) {
 	}
 }
 
-// TestANoteKeepsTheNameThatItPointsTo has notes whose first words describe the name before them.
+// TestANoteKeepsTheNameThatItPointsTo has a note whose first words describe the name before it.
 func TestANoteKeepsTheNameThatItPointsTo(t *testing.T) {
-	for said, want := range map[string]string{
-		"Please find me a cake. Oh, and Bruno, that's my brother, hates anything with mushrooms.": "Bruno, that's my brother, hates anything with mushrooms.",
-	} {
-		if memories, talk := byTier(t, session("Ana: "+said)); !slices.Equal(memories, []string{want}) {
-			t.Errorf("%q: memories are %q, talk is %q", said, memories, talk)
-		}
+	said := "Please find me a cake. Oh, and Bruno, that's my brother, hates anything with mushrooms."
+	want := "Bruno, that's my brother, hates anything with mushrooms."
+	if memories, talk := byTier(t, session("Ana: "+said)); !slices.Equal(memories, []string{want}) {
+		t.Errorf("memories are %q, talk is %q", memories, talk)
 	}
 }
 
