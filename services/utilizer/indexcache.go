@@ -194,7 +194,7 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 		return nil, err
 	}
 	index := features.New(s.table, withoutUnusable(memories), turns)
-	e := &cachedIndex{index: index, outdated: outdated(memories), core: core, owner: memory.OwnerOf(scope, turns),
+	e := &cachedIndex{index: index, outdated: outdated(memories, time.Now()), core: core, owner: memory.OwnerOf(scope, turns),
 		projected: map[string][]byte{}}
 	for _, l := range core.Lines {
 		if at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID == l.Memories[0] }); at >= 0 {

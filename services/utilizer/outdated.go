@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/query"
+	"github.com/mneme-memory/mneme/shared/query/intent"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -18,13 +21,13 @@ var splitter = sync.OnceValue(text.NewSplitter)
 // statements are the contents of the memories from a turn.
 type statements struct{ valid, outdated []string }
 
-// outdated returns the turns with a memory that no longer holds.
-func outdated(memories []memory.Memory) map[string]statements {
+// outdated returns the turns with a memory that no longer holds at a time.
+func outdated(memories []memory.Memory, at time.Time) map[string]statements {
 	out := map[string]statements{}
 	each := func(active bool, add func(turn, content string)) {
 		for _, m := range memories {
 			for _, id := range m.Sources {
-				if (m.Status == memory.StatusActive) == active {
+				if (m.Status == memory.StatusActive && !isOver(m, at)) == active {
 					add(id, m.Content)
 				}
 			}
@@ -37,6 +40,31 @@ func outdated(memories []memory.Memory) map[string]statements {
 			out[turn] = t
 		}
 	})
+	return out
+}
+
+// isOver reports whether a memory says in the present tense what only held until an earlier day.
+func isOver(m memory.Memory, at time.Time) bool {
+	return m.Over(at) && !text.TellsPast(text.Words(m.Content))
+}
+
+// dropOver removes memories that only held until an earlier day. A question about a time still gets them.
+func dropOver(q query.Query, at time.Time, all []candidate) []candidate {
+	if q.Horizon.Intent != intent.Present || q.AsksWhen(text.English) {
+		return all
+	}
+	over := func(m memory.Memory) bool { return isOver(m, at) }
+	var out []candidate
+	for _, c := range all {
+		c.Siblings = slices.DeleteFunc(slices.Clone(c.Siblings), over)
+		if over(c.Memory) {
+			if len(c.Siblings) == 0 {
+				continue
+			}
+			c.Memory, c.Siblings = c.Siblings[0], c.Siblings[1:]
+		}
+		out = append(out, c)
+	}
 	return out
 }
 
@@ -103,7 +131,7 @@ func (r *Recaller) outdatedOf(
 		Sources:  slices.Compact(turns), Limit: bank.MaxLimit,
 	}
 	closed, err := r.Bank.List(ctx, scope, o)
-	if err != nil || len(closed.Memories) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	if closed.Next != "" {
@@ -114,7 +142,7 @@ func (r *Recaller) outdatedOf(
 	if err != nil {
 		return nil, err
 	}
-	return outdated(append(closed.Memories, holds.Memories...)), nil
+	return outdated(append(closed.Memories, holds.Memories...), r.Now()), nil
 }
 
 func idsOf(turns []memory.Turn) []string {

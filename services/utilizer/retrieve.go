@@ -280,7 +280,7 @@ func (r *Recaller) choose(x *features.Index, q Request, f *found) {
 		}
 	}
 	f.replaced = x.Replaced
-	all := x.Candidates(asked, q.chooser, depth)
+	all := dropOver(q.asked, cmp.Or(h.At, r.Now()), x.Candidates(asked, q.chooser, depth))
 	if asked.Past {
 		all = within(h, all)
 	}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -9,26 +10,44 @@ var (
 	// untilNoted matches a resolved day, month or year up to which a statement holds: "until March (2026-03)".
 	untilNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:until|till|through|bis|hasta|jusqu'(?:à|au|en)|fino (?:a|al|alla)|até|tot|до)` +
 		` (?:[^\s()]+ ){1,4}\((?:week of |weekend of )?(\d{4}(?:-\d{2}){0,2})\)`)
-	// duringNoted matches a resolved span in which a statement holds: "this month (2026-01)".
-	duringNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:this (?:week|month|year|weekend)|today|tonight` +
-		`|diese[nrs]? \pL+|heute|este \pL+|esta \pL+|hoy` +
-		`|ce \pL+|cette \pL+) \((?:week of |weekend of |[a-z]+ )?(\d{4}(?:-\d{2}){0,2})\)`)
+	// spanNoted matches a resolved span in which a statement holds: "this month (2026-01)". dayNoted matches a day.
+	spanNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:this (?:week|month|year|weekend)|diese[nrs]? \pL+|este \pL+|esta \pL+` +
+		`|ce \pL+|cette \pL+)` + noteOfSpan)
+	dayNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:today|tonight|heute|hoy)` + noteOfSpan)
 	// weekNoted matches the note of a week.
 	weekNoted = regexp.MustCompile(`\((?:week|weekend) of `)
 )
 
+// noteOfSpan is the note of a resolved time.
+const noteOfSpan = ` \((?:week of |weekend of |[a-z]+ )?(\d{4}(?:-\d{2}){0,2})\)`
+
 // Over reports whether a line only held until a resolved time, and a later time has come: the day, month or year after
-// "until", or the end of "this month".
+// "until", or the end of "this month" or "today".
 func (l CoreLine) Over(at time.Time) bool {
-	if m := untilNoted.FindStringSubmatch(l.Text); m != nil {
+	return isOver(l.Text, at) || passed(dayNoted.FindStringSubmatch(l.Text), at)
+}
+
+// Over reports whether a memory in the present tense only held until a resolved time, and a later time has come: the
+// day, month or year after "until", or the end of "this month". The word "today" alone ends nothing.
+func (m Memory) Over(at time.Time) bool {
+	return strings.Contains(m.Content, "(") && isOver(m.Content, at)
+}
+
+func isOver(statement string, at time.Time) bool {
+	if m := untilNoted.FindStringSubmatch(statement); m != nil {
 		from, _ := noted(m[0], m[1])
 		return !at.Before(from)
 	}
-	if m := duringNoted.FindStringSubmatch(l.Text); m != nil {
-		_, end := noted(m[0], m[1])
-		return !at.Before(end)
+	return passed(spanNoted.FindStringSubmatch(statement), at)
+}
+
+// passed reports whether the time of a match has ended.
+func passed(match []string, at time.Time) bool {
+	if match == nil {
+		return false
 	}
-	return false
+	_, end := noted(match[0], match[1])
+	return !at.Before(end)
 }
 
 // noted returns the start and the end of a resolved time, in UTC.

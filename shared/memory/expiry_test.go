@@ -38,3 +38,18 @@ func TestALineIsOverOnItsDay(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemoryOutlivesTheDayOfToday(t *testing.T) {
+	at := time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC)
+	for content, over := range map[string]bool{
+		"I wear a brace until April (2026-04).":       true,
+		"I'm in Oslo this week (week of 2026-03-02).": true,
+		"My birthday is today (2026-03-04).":          false,
+		"I wear a brace until July (2026-07).":        false,
+		"I wear a brace.":                             false,
+	} {
+		if got := (memory.Memory{Content: content}).Over(at); got != over {
+			t.Errorf("%q: %t, want %t", content, got, over)
+		}
+	}
+}
