@@ -27,6 +27,21 @@ var (
 	now   = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
 )
 
+// A guess of the assistant is not what the user told.
+func TestProfileShowsNoQuestionOfTheAssistant(t *testing.T) {
+	turn := func(role memory.Role, text string) memory.Turn {
+		return memory.Turn{ID: text, Speaker: "Bot", Role: role, Text: text, Time: now.Add(-time.Minute)}
+	}
+	e := recall.Evidence{Query: asked("Which instrument do I play?"), WordBudget: 200, Window: []memory.Turn{
+		turn(memory.RoleAssistant, "The hall is booked. You play the cello, don't you?"),
+		turn(memory.RoleAssistant, "Is the cello still yours?"), turn(memory.RoleUser, "Could a cello be lent?"),
+	}}
+	if got := render(profile(t, e)); strings.Contains(got, "don't you") || strings.Contains(got, "yours") ||
+		!strings.Contains(got, "hall is booked") || !strings.Contains(got, "lent") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // mark matches text that a reader takes for a citation.
 var mark = regexp.MustCompile(`\[\s*\d[\d\s,;]*\]|\[NO_CITE\]`)
 

@@ -97,12 +97,13 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	state := e.Query.Horizon.Intent != intent.Event && !e.Request
 	for _, s := range all[1:] {
 		m, other := cited[s.number-1], cited[best.number-1]
-		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells
+		turned := a.opposes(m.Content) && !a.opposes(other.Content)
+		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells && !(turned && !a.sharesMore(m.Content, other.Content))
 		least := best.says
 		if e.Query.Horizon.Intent == intent.Past && m.Status != memory.StatusActive {
 			least *= nearBest
 		}
-		same := state && s.says >= least && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content)
+		same := state && s.says >= least && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content) && !turned
 		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
 			best = s
 		}
@@ -156,13 +157,15 @@ func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, 
 
 // statements returns the beginning of a turn without the sentences that ask something.
 func (g *Generator) statements(said string) string {
-	said = text.Cut(said, maxTurnBytes)
+	return statements(func(s string) []string { return sentences(g.splitter, s) }, text.Cut(said, maxTurnBytes))
+}
+
+// statements returns a text without the sentences that ask something.
+func statements(split func(string) []string, said string) string {
 	if !strings.ContainsAny(said, "?？") {
 		return said
 	}
-	return strings.Join(slices.DeleteFunc(sentences(g.splitter, said), func(s string) bool {
-		return strings.ContainsAny(s, "?？")
-	}), " ")
+	return strings.Join(slices.DeleteFunc(split(said), func(s string) bool { return strings.ContainsAny(s, "?？") }), " ")
 }
 
 // scored is a cited memory with its score.
@@ -202,7 +205,11 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			if inRank {
 				says = 1
 			}
-			switch s := (scored{i + 1, weigh(m, (tells+says)/2, when, i), tells, has, says}); {
+			score := weigh(m, (tells+says)/2, when, i)
+			if a.opposes(m.Content) {
+				score *= opposed
+			}
+			switch s := (scored{i + 1, score, tells, has, says}); {
 			case passedOn(m):
 				passed = append(passed, s)
 			case a.leavesOut(m):

@@ -51,9 +51,13 @@ func (w *writer) addRecent(why emergence) {
 	}
 }
 
-// turn returns a turn as a line, and whether it should be shown.
+// turn returns a turn as a line, and whether it should be shown. A question of the assistant is no line: what it
+// guesses about the user is not known.
 func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 	said := recall.Plain(t.Text)
+	if t.Role == memory.RoleAssistant {
+		said = statements(w.split, said)
+	}
 	if caption := recall.Plain(t.Caption); caption != "" {
 		said = strings.TrimSpace(said + " (photo: " + caption + ")")
 	}

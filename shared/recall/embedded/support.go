@@ -29,6 +29,8 @@ type asked struct {
 	// blank reports that the query has no content word. fact reports that it asks for a fact, and not for an
 	// action.
 	blank, fact bool
+	// open reports an open question in English, and denies that it denies something.
+	open, denies bool
 }
 
 // askedOf finds the content words of a query, and of the messages before it as far as they count. It leaves out the
@@ -43,6 +45,7 @@ func askedOf(q query.Query, when bool, known map[string]bool, usual text.Languag
 		a.readForeign(q.Parts, known)
 		return a
 	}
+	a.readDenial(text.Words(self.Text))
 	seen := map[string]bool{}
 	for i, p := range q.Parts {
 		for k, w := range p.Words {
