@@ -30,6 +30,10 @@ func TestTheAnswerIsOneLine(t *testing.T) {
 		"a memory rather than talk":     {"Where does Ana live?", []memory.Memory{rome, home}, nil, `Ana (2024-02): "I live in Braga." [2]`},
 		"talk": {"Which bus was late?", []memory.Memory{home, bus}, nil,
 			`Ana said on 2024-04-01: "The red bus was late." [2]`},
+		"a question among the talk": {"Which train was late?", []memory.Memory{
+			talked("Ana", mem("ask", memory.KindFact, "Which train was late?")),
+			talked("Ana", mem("said", memory.KindFact, "[asked: Which was late?] The blue train!")),
+		}, nil, `Ana said on 2024-04-01: "[asked: Which was late?] The blue train!" [2]`},
 		"a recent turn": {"Which train was late?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser,
 			"The blue train was late.")}, `Ana said on 2024-04-01: "The blue train was late."`},
 		"a recent turn that corrects": {"Where does Ana live?", []memory.Memory{home}, []memory.Turn{turn(memory.RoleUser,

@@ -98,7 +98,8 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 	for _, s := range all[1:] {
 		m, other := cited[s.number-1], cited[best.number-1]
 		turned := a.opposes(m.Content) && !a.opposes(other.Content)
-		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells && !(turned && !a.sharesMore(m.Content, other.Content))
+		corrects := slices.Contains(m.Links, other.ID) && s.tells >= nearBest*best.tells &&
+			(!turned || a.sharesMore(m.Content, other.Content))
 		least := best.says
 		if e.Query.Horizon.Intent == intent.Past && m.Status != memory.StatusActive {
 			least *= nearBest
@@ -168,6 +169,16 @@ func statements(split func(string) []string, said string) string {
 	return strings.Join(slices.DeleteFunc(split(said), func(s string) bool { return strings.ContainsAny(s, "?？") }), " ")
 }
 
+// onlyAsks reports whether talk consists of questions. Such talk tells nothing. The question before an answer, in
+// brackets, does not count.
+func (g *Generator) onlyAsks(m memory.Memory) bool {
+	said := recall.Plain(m.Content)
+	if _, answer, ok := strings.Cut(said, "] "); ok && strings.HasPrefix(said, "[") {
+		said = answer
+	}
+	return m.Tier == memory.TierTalk && g.statements(said) == ""
+}
+
 // scored is a cited memory with its score.
 type scored struct {
 	number int
@@ -190,6 +201,9 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	var best [foreign + 1]float64
 	shared := 0.0
 	for i, m := range cited {
+		if g.onlyAsks(m) {
+			continue
+		}
 		whose := a.standing(m, e.Owner)
 		tells, has := a.answersAsBefore(g.table, m, e)
 		inRank := (request || len(a.words) == 0 && a.person != "") && !(a.user && text.SubjectOf(m.Content).IsUnnamed())

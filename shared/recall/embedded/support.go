@@ -213,6 +213,7 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float
 	}
 	have := index(m)
 	var near []int32
+	var rare []string // words outside the table
 	told := recall.Plain(m.Speaker + " " + m.Content + " " + m.Value)
 	words := text.Words(told)
 	for i, w := range words {
@@ -222,12 +223,14 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float
 		have[text.Stem(w.Lower)] = true
 		if n, ok := find(table, w.Lower); ok {
 			near = append(near, n)
+		} else {
+			rare = append(rare, w.Lower)
 		}
 	}
 	all := 0.0
 	for _, w := range a.words {
 		all += w.weight
-		if matches(have, w.stem) {
+		if matches(have, w.stem) || isDerived(w.lower, rare) {
 			has += w.weight
 			continue
 		}
@@ -256,3 +259,16 @@ func nearest(table *wordvector.Table, word string, others []int32) float64 {
 	}
 	return float64(best)
 }
+
+// isDerived reports whether a word differs only by its ending from a word outside the table: "allergic", "allergy".
+func isDerived(word string, others []string) bool {
+	return slices.ContainsFunc(others, func(o string) bool {
+		shared := 0
+		for shared < len(word) && shared < len(o) && word[shared] == o[shared] {
+			shared++
+		}
+		return shared >= sharedLetters && max(len(word), len(o))-shared <= endingLetters
+	})
+}
+
+const sharedLetters, endingLetters = 5, 4
