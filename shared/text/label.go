@@ -126,6 +126,9 @@ func (a attribution) labelOf(rest, speaker string) label {
 		return unsureLabel
 	}
 	if from := source.FindStringSubmatch(a.label); from != nil {
+		if selves()[foldAccents(strings.ToLower(from[1]))] { // "one rule from me"
+			return headingLabel
+		}
 		return attribution{label: from[1]}.labelOf(rest, speaker)
 	}
 	known := names()[words[0]] && !headings()[words[0]]
