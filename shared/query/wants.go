@@ -39,21 +39,29 @@ func wantsOf(p Phrase, l text.Language) (w Wants) {
 			w = append(w, kind)
 		}
 	}
-	first := ""
-	if len(p.Words) > 0 {
-		first = p.Words[0].Lower
+	words, first := withoutPreposition(p.Words), ""
+	if len(words) > 0 {
+		first = words[0].Lower
 	}
 	amount, name := fittingAnswers(p.Words)
 	advised := containsAny(p.Words, advising)
-	interrogative := first == "when" || text.IsQuestionWord(first)
+	interrogative := first == "when" || runTogether[first] || text.IsQuestionWord(first)
 	add(Amount, amount)
 	add(Name, name)
 	add(Several, needsSeveral(p.Words))
 	add(Interrogative, interrogative)
 	add(Fact, (interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering))
-	add(OwnFact, interrogative && !advised && asksAboutSpeaker(p.Words))
+	add(OwnFact, interrogative && !advised && asksAboutSpeaker(words))
 	add(AboutUser, isAboutUser(p, l))
 	return w
+}
+
+// withoutPreposition returns the words of a question from its question word on: "which day" of "on which day".
+func withoutPreposition(words []text.Word) []text.Word {
+	if len(words) > 1 && prepositions[words[0].Lower] && text.IsQuestionWord(words[1].Lower) {
+		return words[1:]
+	}
+	return words
 }
 
 func containsAny(words []text.Word, set map[string]bool) bool {
@@ -61,6 +69,10 @@ func containsAny(words []text.Word, set map[string]bool) bool {
 }
 
 var (
+	// prepositions may stand before a question word.
+	prepositions = text.WordSet("at by during for from in of on since to until with")
+	// runTogether are question words with their verb, written without the apostrophe.
+	runTogether = text.WordSet("whats wheres whos whens hows")
 	// advising words ask for advice, and not for a fact.
 	advising = text.WordSet("should can could would might may shall")
 	// offering words ask for options to choose from.
@@ -72,7 +84,7 @@ var (
 func asksAboutSpeaker(words []text.Word) bool {
 	for i := 1; i < len(words); i++ {
 		before := words[i-1].Lower
-		asks := auxiliaries[before] || i == 1 && strings.HasSuffix(before, "'s")
+		asks := auxiliaries[before] || i == 1 && (strings.HasSuffix(before, "'s") || runTogether[before])
 		if asks && (words[i].Lower == "i" || words[i].Lower == "my") {
 			return true
 		}

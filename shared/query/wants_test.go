@@ -25,6 +25,7 @@ func TestAQuestionForAFact(t *testing.T) {
 func TestAQuestionForAFactAboutTheSpeaker(t *testing.T) {
 	for said, want := range map[string]bool{
 		"Where do I live?": true, "What's my dog's name?": true, "which coffee did I like best": true, "What am I allergic to?": true,
+		"On which day do I swim?": true, "whats my limit for fuel": true, "With whom should I dine?": false,
 		"What could I cook on Sunday?": false, "Where should I stay in Rome?": false, "What are some good hotels for me?": false,
 		"Plan my weekend.": false, "Where does Ines live?": false, "": false, "What": false,
 	} {

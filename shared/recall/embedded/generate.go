@@ -67,6 +67,8 @@ func (g *Generator) Answer(
 	}
 	q := questionOf(e.Query)
 	a := askedOf(e.Query, q.when, people(p.Cited, e.Window), usual(p.Cited))
+	// "What kind of animal is Bodge?" asks an assistant for nothing. Other languages show that less clearly.
+	e.Request = e.Request && !(a.fact && a.language == text.English)
 	best, ok := g.best(a, q.when, e, p.Cited)
 	recent, turn, found := g.recent(a, q.when, e)
 	if !ok && !found {

@@ -227,6 +227,7 @@ func TestARequestIsAnsweredWithWhatItMustRespect(t *testing.T) {
 	allergy.Speaker = "Ana"
 	for query, answered := range map[string]bool{
 		"Suggest a place for dinner": true, "Was soll ich am Sonntag kochen?": true, "Which car does Ana drive?": false, "???": false,
+		"What kind of boat is the Gull?": false,
 	} {
 		for _, request := range []bool{true, false} {
 			e := recall.Evidence{Query: asked(query), WordBudget: 200, Memories: []memory.Memory{allergy}, Request: request}
