@@ -21,10 +21,12 @@ var (
 		`|why (?:is|are|was|were|am|isn['’]?t|aren['’]?t|don['’]?t|doesn['’]?t|can['’]?t|won['’]?t) ` +
 		`|do (?:you|u|i|we|they|anyone|anybody) |(?:does|did) (?:you|u|i|we|it|they|he|she|that|this|anyone|anybody) ` +
 		`|(?:can|could|would) (?:i|we|it|they|he|she|that|this|there|anyone|anybody) ` +
-		`|(?:is|are) (?:there|it|that|this|they|you|u) )`)
+		`|(?:is|are) (?:there|it|they|you|u) )`)
 	// telling matches a statement in the order of a question: "can you believe I won", "what does help is a walk".
 	telling = regexp.MustCompile(`(?i)^(?:\pL+ ){1,2}(?:believe|know|remember|tell|mention|hear|guess)\b` +
 		`|^what\b.* (?:is|are|was|were)\b`)
+	// alike matches a statement that compares: "so do I", "so can my son".
+	alike = regexp.MustCompile(`(?i)^[\s\pP]*(?:and )?(?:so|nor|neither) (?:am|is|are|was|were|do|does|did|can|could|will|would|have|has) `)
 	// reason matches a reason with a statement of the speaker: "is there a cheese for me, since I'm vegan".
 	reason = regexp.MustCompile(`(?i)\b(?:since|because|cause|cos|coz|as|now that|given that|considering|when|while|if|after|but|and)` +
 		`,? (?:i|i['’]?m|i['’]?ve|we|we['’]?re|we['’]?ve|my|our)\b`)
@@ -38,8 +40,12 @@ var (
 		`(?:is|are|was|were|am|will|must|has|have|had|shall|might|may)\b)`)
 )
 
+// mostBehind is the length in bytes of a text in which the end of a sentence is looked for.
+const mostBehind = 512
+
 // asksBehind reports whether the sentence that goes on in a text ends as a question.
 func asksBehind(rest string) bool {
+	rest = text.Cut(rest, mostBehind)
 	at := sentenceEnd.FindStringIndex(rest)
 	return at != nil && isQuestion(rest[:at[1]])
 }
@@ -50,7 +56,7 @@ func opensQuestion(clause string, asks bool) bool {
 	said := clause[len(opener.FindString(clause)):]
 	isLasting := slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return standing[w.Lower] })
 	switch {
-	case reason.MatchString(said):
+	case reason.MatchString(said) || alike.MatchString(clause):
 		return false // it states something, too
 	case asks && (inverted.MatchString(said) || wish.MatchString(said) && !isLasting):
 		return true
@@ -66,16 +72,18 @@ var (
 		`|(?:give|make|suggest|recommend|create|generate|prepare|gimme|show|list|find)` +
 		`(?: (?:please|me|us|(?:to|for) (?:me|us|them|him|her))){0,3} (?:an?|some|one|two|three|four|five|ten|\d+)` +
 		`|help me(?: please)? (?:to )?(?:write|draft|plan|word|find|choose|pick))\b`)
+	// noted matches an order to note a fact, which the order tells, and a statement that begins as an order does.
+	noted = regexp.MustCompile(`(?i)\b(?:notes?|reminder|down|living)\b`)
 	// standing words make an order for more than one piece of work.
 	standing = text.WordSet(`always never every each whenever when if unless before after until usually generally anymore future again
-		from`)
+		from all first anytime`)
 	// selfWords are words of the speaker about themself.
 	selfWords = text.WordSet("i i'm im i've ive i'd i'll we we're we've we'd we'll my our mine ours myself")
 )
 
 // isTask reports whether a text is only an order for one piece of work. An order that tells of the speaker is more.
 func isTask(said string) bool {
-	return task.MatchString(said) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+	return task.MatchString(said) && !noted.MatchString(said) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
 		return standing[w.Lower] || selfWords[w.Lower] || strings.HasSuffix(w.Lower, "n't")
 	})
 }

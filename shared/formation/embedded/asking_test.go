@@ -20,6 +20,7 @@ func TestAQuestionIsTalk(t *testing.T) {
 		"I live in Bath with my wife. Could you write a warm note to the seller so I don't have to?": {"I live in Bath with my wife."},
 		"Could you always call me Ann, I don't like my long name.": {
 			"Could you always call me Ann", "I don't like my long name."},
+		"My wife sails every weekend, so do I every summer.":              {"My wife sails every weekend, so do I every summer."},
 		"The shop opens at ten on Sundays. So do it after noon.":          {"The shop opens at ten on Sundays. do it after noon."},
 		"What does help my back is a long swim in the lake every Sunday.": {"What does help my back is a long swim in the lake every Sunday."},
 	} {

@@ -67,10 +67,11 @@ func (d *decider) endsWith(later relation.Statement, m memory.Memory) bool {
 		d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds
 }
 
-// subjectPhrase returns the first two words of a message about someone or something of the speaker: "my uncle".
+// subjectPhrase returns the first two words of a message about someone or something of the speaker: "my uncle". It is
+// "" if a third word belongs to the subject: "my dog walker".
 func subjectPhrase(message string) string {
 	words := text.Words(message)
-	if len(words) < 3 || !isPossessive(words[0]) {
+	if len(words) < 3 || !isPossessive(words[0]) || !acts(words[2:3]) {
 		return ""
 	}
 	return words[0].Lower + " " + words[1].Lower

@@ -59,7 +59,7 @@ func (m *marked) take(clause string) []quotation {
 	to := from + len(clause)
 	m.at = to
 	n, ok := m.within(from, to)
-	if !ok || opensQuestion(clause, asksBehind(m.said[to:])) {
+	if !ok || opensQuestion(clause, !ending.MatchString(clause) && asksBehind(m.said[to:])) {
 		return []quotation{talk}
 	}
 	piece := m.trim(n, from, to)

@@ -45,7 +45,7 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 // she is 70". isClear is false where the pronoun means nobody that the text names.
 func named(rest string, list []fact, gone []bool) (said string, isClear bool) {
 	pronoun := text.Pronoun(rest)
-	if pronoun == "" || len(gone) != len(list) || !gone[0] {
+	if pronoun == "" || len(gone) != len(list) || !gone[0] || severalSentences(list) {
 		return rest, true
 	}
 	found := mentionsOf(list[0].text, pronoun)
@@ -55,8 +55,8 @@ func named(rest string, list []fact, gone []bool) (said string, isClear bool) {
 	return rest, len(found) > 0 || !text.IsPerson(pronoun)
 }
 
-// withClauses adds to the facts that are gone what belongs to their clauses: the object behind "also", the time behind
-// "while", and the purpose behind "to".
+// withClauses adds to the facts that are gone what belongs to their clauses: the object behind "also", a bare time
+// behind "while" ("I work"), and the purpose behind "to".
 func withClauses(list []fact, gone []bool) []bool {
 	if len(gone) != len(list) {
 		return gone
@@ -72,7 +72,7 @@ func withClauses(list []fact, gone []bool) []bool {
 		case sign == "also" && !acts(words):
 			out[i-1] = out[i-1] || out[i]
 			out[i] = out[i-1]
-		case sign == "while" && isSelf(words[0]) && !opensWithSelf(before.text):
+		case sign == "while" && len(words) == 2 && (words[0].Lower == "i" || words[0].Lower == "we"):
 			out[i] = out[i] || out[i-1]
 		case words[0].Lower == "to" && !words[1].Capital:
 			out[i] = out[i] || out[i-1]
@@ -81,14 +81,10 @@ func withClauses(list []fact, gone []bool) []bool {
 	return out
 }
 
-// opensWithSelf reports whether a fact begins with the speaker.
-func opensWithSelf(said string) bool {
-	words := text.Words(said)
-	return len(words) > 0 && isSelf(words[0])
+// severalSentences reports whether facts stand in more than one sentence.
+func severalSentences(list []fact) bool {
+	return slices.ContainsFunc(list[:len(list)-1], func(f fact) bool { return ending.MatchString(f.sign) })
 }
-
-// isSelf reports whether a word is the speaker as a subject.
-func isSelf(w text.Word) bool { return w.Lower == "i" || w.Lower == "we" }
 
 // What happens to an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
 // Max are both tall".
@@ -108,7 +104,7 @@ func splitSubject(content string, gone []bool) int {
 	list := facts(content)
 	for i := 0; i+1 < len(list); i++ {
 		first, rest := text.Words(list[i].text), text.Words(list[i+1].text)
-		if i == 0 && len(gone) == len(list) && gone[0] && !gone[1] && !acts(first) && leans(list[1].text) && !ending.MatchString(list[0].sign) {
+		if i == 0 && len(gone) == len(list) && gone[0] && !gone[1] && !acts(first) && leans(list[1].text) && !severalSentences(list) {
 			return wholeSubject // the rest describes who is gone: "Rolf, that's my partner"
 		}
 		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] && !gone[i+1] &&

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // greeting matches a text that only greets, with the name of the greeted: "Good afternoon Thorvald Brekke."
@@ -15,7 +17,11 @@ var greeting = regexp.MustCompile(`^(?i:(?:good|guten?|buen[ao]s?|bo[am]) (?:mor
 	`(?i:,? (?:\pL+ ){0,2}(?:assistant|friends?|mate|folks|team|sir|madam|dear|neighbours?|neighbors?))?[\s!.,]*$`)
 
 // greets reports whether a text is only a greeting.
-func greets(said string) bool { return greeting.MatchString(strings.TrimSpace(said)) }
+func greets(said string) bool {
+	return greeting.MatchString(strings.TrimSpace(said)) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+		return selfWords[w.Lower]
+	})
+}
 
 // onlyGreets reports whether a quotation is only a greeting.
 func onlyGreets(q quotation) bool { return greets(q.said) }

@@ -19,7 +19,7 @@ func TestSmallTalkIsNoMemory(t *testing.T) {
 		"I prefer the red icon over there, make it smaller.": "talk", "I like that one more than the first.": "talk",
 		"I love your shorter version of the poem.": "talk",
 		"I prefer tea with milk in the morning.":   "memory", "I love hiking in the Harz every autumn.": "memory",
-		"Hello, I moved to Narva in May.": "memory",
+		"Hello, I moved to Narva in May.": "memory", "Hello, I lead the team.": "talk",
 	} {
 		candidates, err := f.Extract(t.Context(), formationtest.Session(said))
 		if err != nil {
