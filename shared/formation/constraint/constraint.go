@@ -105,10 +105,11 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 
 var (
 	// ability matches a clause that says only what the speaker can do. A clause with a number may be a limit.
-	ability = regexp.MustCompile(`^(?i:(?:and|but|so|yes|luckily|thankfully) )*(?i:i|we) (?i:can|could|may) \p{L}[^,;:\d]*$`)
+	ability = regexp.MustCompile(`^(?i:(?:and|but|so|yes|luckily|thankfully) )*(?i:i|we) (?i:can) \p{L}[^,;:\d]*$`)
 	// restricting words make a limit of an ability: "I can only walk short distances".
 	restricting = text.WordSet(`not never no none nothing nobody nowhere without only just barely hardly scarcely but except unless if when while
-		until because since as for than little less least most max maximum`)
+		until because since as for than little less least most max maximum
+		faint get go die collapse react on one two three four five six seven eight nine ten twenty thirty forty fifty hundred thousand`)
 )
 
 // permits reports whether a statement only allows something. It restricts no answer: "I can eat nuts".
@@ -212,20 +213,24 @@ func Choose(memories []memory.Memory, own Own) Chosen {
 // covers reports whether a newer statement has the subject of an older one. It fills the same slot, may have changed
 // it, or repeats most of it without another subject.
 func (s statement) covers(older statement) bool {
+	if permits(s.quote) { // it allows only what it names
+		return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems, 1)
+	}
 	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
 		return true
 	}
-	return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems)
+	return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems, repeated)
 }
 
-func repeats(newer, older []string) bool {
+// repeats reports whether a share of the older stems is among the newer.
+func repeats(newer, older []string, share float64) bool {
 	n := 0
 	for _, stem := range older {
 		if slices.Contains(newer, stem) {
 			n++
 		}
 	}
-	return len(older) > 0 && float64(n) >= repeated*float64(len(older))
+	return len(older) > 0 && float64(n) >= share*float64(len(older))
 }
 
 // Touches reports whether a block may have to change. Another policy wrote it, or a binding memory was written or

@@ -66,6 +66,7 @@ func TestALineIsTheSentenceThatBinds(t *testing.T) {
 // TestWhatOnlyPermitsIsNoLine has statements of what people can do. Such a statement hides an older limit.
 func TestWhatOnlyPermitsIsNoLine(t *testing.T) {
 	for said, want := range map[string]bool{
+		"I can spend fifty euros a week.":            true,
 		"I can eat nuts whenever I like.":            false,
 		"I can swim.":                                false,
 		"I can only eat soft food.":                  true,
