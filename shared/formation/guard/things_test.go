@@ -14,6 +14,7 @@ func TestUnnamedOthersChangeTheUsersThing(t *testing.T) {
 	for said, want := range map[string]memory.OpKind{
 		"They moved my appointment to Friday.": memory.OpUpdate, "They changed it to Friday.": memory.OpUpdate,
 		"They have an appointment on Friday.": memory.OpAdd, "They saw it on Friday.": memory.OpAdd,
+		"They think my appointment is on Friday.": memory.OpAdd,
 	} {
 		m, known := formationtest.Stored("n1", said), formationtest.Stored("m1", "My appointment is on Monday.")
 		s := &spy{next: formation.Verdict{Operations: []memory.Operation{

@@ -212,12 +212,12 @@ var altering = text.WordSet(`changed moved raised lowered increased reduced cut 
 // names: "They moved my appointment", "They changed it".
 func actsOn(said, older string) bool {
 	words := text.Words(said)
-	if len(words) == 0 || words[0].Lower != "they" {
+	if len(words) < 3 || words[0].Lower != "they" || !altering[words[1].Lower] {
 		return false
 	}
 	known := text.StemSet(older)
 	for i := 2; i < len(words); i++ {
-		if i == 2 && words[i].Lower == "it" && altering[words[1].Lower] {
+		if i == 2 && words[i].Lower == "it" {
 			return true
 		}
 		if mine := words[i-1].Lower; (mine == "my" || mine == "our") && known[text.Stem(words[i].Lower)] {
