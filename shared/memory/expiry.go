@@ -10,10 +10,11 @@ var (
 	// untilNoted matches a resolved day, month or year up to which a statement holds: "until March (2026-03)".
 	untilNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:until|till|through|bis|hasta|jusqu'(?:à|au|en)|fino (?:a|al|alla)|até|tot|до)` +
 		` (?:[^\s()]+ ){1,4}\((?:week of |weekend of )?(\d{4}(?:-\d{2}){0,2})\)`)
-	// spanNoted matches a resolved span in which a statement holds: "this month (2026-01)". dayNoted matches a day.
-	spanNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:this (?:week|month|year|weekend)|diese[nrs]? \pL+|este \pL+|esta \pL+` +
+	// spanNoted matches a resolved span in which a statement holds: "this month (2026-01)". dayNoted matches a day, and
+	// a span that may be a day.
+	spanNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])this (?:week|month|year|weekend)` + noteOfSpan)
+	dayNoted  = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:today|tonight|heute|hoy|diese[nrs]? \pL+|este \pL+|esta \pL+` +
 		`|ce \pL+|cette \pL+)` + noteOfSpan)
-	dayNoted = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:today|tonight|heute|hoy)` + noteOfSpan)
 	// weekNoted matches the note of a week.
 	weekNoted = regexp.MustCompile(`\((?:week|weekend) of `)
 )
@@ -24,20 +25,33 @@ const noteOfSpan = ` \((?:week of |weekend of |[a-z]+ )?(\d{4}(?:-\d{2}){0,2})\)
 // Over reports whether a line only held until a resolved time, and a later time has come: the day, month or year after
 // "until", or the end of "this month" or "today".
 func (l CoreLine) Over(at time.Time) bool {
-	return isOver(l.Text, at) || passed(dayNoted.FindStringSubmatch(l.Text), at)
-}
-
-// Over reports whether a memory in the present tense only held until a resolved time, and a later time has come: the
-// day, month or year after "until", or the end of "this month". The word "today" alone ends nothing.
-func (m Memory) Over(at time.Time) bool {
-	return strings.Contains(m.Content, "(") && isOver(m.Content, at)
-}
-
-func isOver(statement string, at time.Time) bool {
-	if m := untilNoted.FindStringSubmatch(statement); m != nil {
-		from, _ := noted(m[0], m[1])
-		return !at.Before(from)
+	if untilNoted.MatchString(l.Text) {
+		return limitPassed(l.Text, at)
 	}
+	return spanPassed(l.Text, at) || passed(dayNoted.FindStringSubmatch(l.Text), at)
+}
+
+// LimitPassed reports whether a memory names a resolved time after "until", and that time has come.
+func (m Memory) LimitPassed(at time.Time) bool {
+	return strings.Contains(m.Content, "(") && limitPassed(m.Content, at)
+}
+
+// SpanPassed reports whether a memory names a week, a month or a year as "this" one, and it has ended. The word "today"
+// is no span: it dates an event.
+func (m Memory) SpanPassed(at time.Time) bool {
+	return strings.Contains(m.Content, "(") && spanPassed(m.Content, at)
+}
+
+func limitPassed(statement string, at time.Time) bool {
+	m := untilNoted.FindStringSubmatch(statement)
+	if m == nil {
+		return false
+	}
+	from, _ := noted(m[0], m[1])
+	return !at.Before(from)
+}
+
+func spanPassed(statement string, at time.Time) bool {
 	return passed(spanNoted.FindStringSubmatch(statement), at)
 }
 

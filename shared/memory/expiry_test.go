@@ -39,17 +39,20 @@ func TestALineIsOverOnItsDay(t *testing.T) {
 	}
 }
 
-func TestAMemoryOutlivesTheDayOfToday(t *testing.T) {
+func TestTheEndOfAMemoryPasses(t *testing.T) {
 	at := time.Date(2026, time.June, 1, 0, 0, 0, 0, time.UTC)
-	for content, over := range map[string]bool{
-		"I wear a brace until April (2026-04).":       true,
-		"I'm in Oslo this week (week of 2026-03-02).": true,
-		"My birthday is today (2026-03-04).":          false,
-		"I wear a brace until July (2026-07).":        false,
-		"I wear a brace.":                             false,
+	for content, want := range map[string][2]bool{
+		"I wear a brace until April (2026-04).":       {true, false},
+		"I wear a brace until July (2026-07).":        {false, false},
+		"I'm in Oslo this week (week of 2026-03-02).": {false, true},
+		"I'm in Oslo this year (2026).":               {false, false},
+		"My birthday is today (2026-03-04).":          {false, false},
+		"Empiezo este lunes (2026-03-02).":            {false, false},
+		"I wear a brace.":                             {false, false},
 	} {
-		if got := (memory.Memory{Content: content}).Over(at); got != over {
-			t.Errorf("%q: %t, want %t", content, got, over)
+		m := memory.Memory{Content: content}
+		if got := [2]bool{m.LimitPassed(at), m.SpanPassed(at)}; got != want {
+			t.Errorf("%q: limit and span passed: %t, want %t", content, got, want)
 		}
 	}
 }
