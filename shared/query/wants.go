@@ -56,9 +56,10 @@ func wantsOf(p Phrase, l text.Language) (w Wants) {
 	return w
 }
 
-// withoutPreposition returns the words of a question from its question word on: "which day" of "on which day".
+// withoutPreposition returns the words of a question from its question word on: "which day" of "on which day". "In which
+// case" and "for what it's worth" are no questions.
 func withoutPreposition(words []text.Word) []text.Word {
-	if len(words) > 1 && prepositions[words[0].Lower] && text.IsQuestionWord(words[1].Lower) {
+	if len(words) > 2 && prepositions[words[0].Lower] && choosing[words[1].Lower] && words[2].Lower != "case" && words[2].Lower != "it's" {
 		return words[1:]
 	}
 	return words
@@ -71,6 +72,8 @@ func containsAny(words []text.Word, set map[string]bool) bool {
 var (
 	// prepositions may stand before a question word.
 	prepositions = text.WordSet("at by during for from in of on since to until with")
+	// choosing are the question words behind a preposition.
+	choosing = text.WordSet("which what whom whose")
 	// runTogether are question words with their verb, written without the apostrophe.
 	runTogether = text.WordSet("whats wheres whos whens hows")
 	// advising words ask for advice, and not for a fact.

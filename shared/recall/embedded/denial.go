@@ -9,8 +9,6 @@ import (
 )
 
 var (
-	// openQuestions begin English questions that neither "yes", "no" nor "not often" answers.
-	openQuestions = text.WordSet("what which who whom whose where when what's who's where's")
 	// denying words turn the verb behind them around.
 	denying = text.WordSet("not no never cannot without neither nor dont cant wont isnt cancelled canceled")
 )
@@ -22,9 +20,10 @@ const (
 	opposed = 0.8
 )
 
-// readDenial reads whether a question is an open one in English, and whether it denies something: "what can't I eat".
+// readDenial reads whether a question is an open one, and whether it denies something: "what can't I eat". "Not often"
+// answers a question with "how".
 func (a *asked) readDenial(words []text.Word) {
-	a.open = len(words) > 0 && openQuestions[words[0].Lower]
+	a.open = a.plain && !strings.HasPrefix(words[0].Lower, "how")
 	a.denies = slices.ContainsFunc(words, isDenying)
 }
 
@@ -51,8 +50,15 @@ func (a asked) opposes(content string) bool {
 	return asserted != denied && denied != a.denies
 }
 
-// sharesMore reports whether two statements share a content word that the question does not have.
+// pointing words stand for what an older statement names.
+var pointing = text.WordSet("it there that them this")
+
+// sharesMore reports whether a statement shares a content word with another that the question does not have, or points
+// back to what the other names: "I don't work there any more".
 func (a asked) sharesMore(one, other string) bool {
+	if slices.ContainsFunc(text.Words(one), func(w text.Word) bool { return pointing[w.Lower] }) {
+		return true
+	}
 	have := text.StemSet(recall.Plain(other))
 	for stem := range text.StemSet(recall.Plain(one)) {
 		if have[stem] && !slices.ContainsFunc(a.words, func(q wanted) bool { return q.stem == stem }) {

@@ -68,7 +68,7 @@ func (g *Generator) Answer(
 	q := questionOf(e.Query)
 	a := askedOf(e.Query, q.when, people(p.Cited, e.Window), usual(p.Cited))
 	// "What kind of animal is Bodge?" asks an assistant for nothing. Other languages show that less clearly.
-	e.Request = e.Request && !(a.fact && a.language == text.English)
+	e.Request = e.Request && !a.plain
 	best, ok := g.best(a, q.when, e, p.Cited)
 	recent, turn, found := g.recent(a, q.when, e)
 	if !ok && !found {
@@ -168,7 +168,13 @@ func statements(split func(string) []string, said string) string {
 	if !strings.ContainsAny(said, "?？") {
 		return said
 	}
-	return strings.Join(slices.DeleteFunc(split(said), func(s string) bool { return strings.ContainsAny(s, "?？") }), " ")
+	return strings.Join(slices.DeleteFunc(split(said), asks), " ")
+}
+
+// asks reports whether a sentence ends as a question.
+func asks(sentence string) bool {
+	sentence = strings.TrimRight(sentence, " \n\"”»)")
+	return strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？")
 }
 
 // onlyAsks reports whether talk consists of questions. Such talk tells nothing. The question before an answer, in
@@ -178,7 +184,7 @@ func (g *Generator) onlyAsks(m memory.Memory) bool {
 	if _, answer, ok := strings.Cut(said, "] "); ok && strings.HasPrefix(said, "[") {
 		said = answer
 	}
-	return m.Tier == memory.TierTalk && g.statements(said) == ""
+	return m.Tier == memory.TierTalk && said != "" && g.statements(said) == ""
 }
 
 // scored is a cited memory with its score.

@@ -29,8 +29,9 @@ type asked struct {
 	// blank reports that the query has no content word. fact reports that it asks for a fact, and not for an
 	// action.
 	blank, fact bool
-	// open reports an open question in English, and denies that it denies something.
-	open, denies bool
+	// plain reports an English question for a fact, with a question word. open reports one that a denial does not
+	// answer, and denies that it denies something.
+	plain, open, denies bool
 }
 
 // askedOf finds the content words of a query, and of the messages before it as far as they count. It leaves out the
@@ -45,7 +46,8 @@ func askedOf(q query.Query, when bool, known map[string]bool, usual text.Languag
 		a.readForeign(q.Parts, known)
 		return a
 	}
-	a.readDenial(text.Words(self.Text))
+	a.plain = q.Wants.Has(query.Fact) && q.Wants.Has(query.Interrogative) && (len(self.Words) < 2 || self.Words[1].Lower != "to")
+	a.readDenial(self.Words)
 	seen := map[string]bool{}
 	for i, p := range q.Parts {
 		for k, w := range p.Words {
@@ -223,7 +225,7 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float
 		have[text.Stem(w.Lower)] = true
 		if n, ok := find(table, w.Lower); ok {
 			near = append(near, n)
-		} else {
+		} else if !w.Capital {
 			rare = append(rare, w.Lower)
 		}
 	}
@@ -262,12 +264,13 @@ func nearest(table *wordvector.Table, word string, others []int32) float64 {
 
 // isDerived reports whether a word differs only by its ending from a word outside the table: "allergic", "allergy".
 func isDerived(word string, others []string) bool {
+	letters := []rune(word)
 	return slices.ContainsFunc(others, func(o string) bool {
-		shared := 0
-		for shared < len(word) && shared < len(o) && word[shared] == o[shared] {
+		other, shared := []rune(o), 0
+		for shared < min(len(letters), len(other)) && letters[shared] == other[shared] {
 			shared++
 		}
-		return shared >= sharedLetters && max(len(word), len(o))-shared <= endingLetters
+		return shared >= sharedLetters && max(len(letters), len(other))-shared <= endingLetters
 	})
 }
 
