@@ -30,7 +30,7 @@ type EraseConfig struct {
 //
 // The function join makes a membership in the group of the replay. One member at a time holds a partition. So no
 // replay and no other erasure holds a letter meanwhile that it would put back. The cut also removes letters that
-// were replayed before. An interrupted erasure may leave the letters of one fetch per partition twice, and loses
+// were replayed before. Each interrupted try may leave the letters of one fetch per partition again, and loses
 // none. When it returns nil, a scan has found no chosen letter. Letters that arrive during the erasure may stay.
 func EraseDeadLetters(
 	ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments,
