@@ -104,7 +104,7 @@ func quote(content string, may func(clause string) bool) (string, float64) {
 }
 
 var (
-	// ability matches a clause that says only what the speaker can do. A clause with a number may be a limit.
+	// ability matches a clause that names only an ability of the speaker. A clause with a number may be a limit.
 	ability = regexp.MustCompile(`^(?i:(?:and|but|so|yes|luckily|thankfully) )*(?i:i|we) (?i:can) \p{L}[^,;:\d]*$`)
 	// restricting words make a limit of an ability: "I can only walk short distances".
 	restricting = text.WordSet(`not never no none nothing nobody nowhere without only just barely hardly scarcely but except unless if when while
@@ -213,7 +213,7 @@ func Choose(memories []memory.Memory, own Own) Chosen {
 // covers reports whether a newer statement has the subject of an older one. It fills the same slot, may have changed
 // it, or repeats most of it without another subject.
 func (s statement) covers(older statement) bool {
-	if permits(s.quote) { // it allows only what it names
+	if permits(s.quote) { // it lifts no other limit
 		return !text.IsAboutAnother(s.quote, older.quote) && repeats(s.stems, older.stems, 1)
 	}
 	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {

@@ -61,7 +61,7 @@ func namesSubject(message, content string) bool {
 }
 
 // endsWith decides whether a message that ends one entry ends another entry, too: it names the subject of the other
-// entry, or ends what a habit needs, and the judge is sure of the end.
+// entry, or ends the person or thing of a habit, and the judge is sure of the end.
 func (d *decider) endsWith(later relation.Statement, m memory.Memory) bool {
 	return (namesSubject(later.Text, m.Content) || isHabitWith(subjectPhrase(later.Text), m.Content)) &&
 		d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds

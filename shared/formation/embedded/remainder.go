@@ -42,7 +42,7 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 }
 
 // named puts the person or thing of a pronoun before a rest, where the name is gone: "she is 70" of "My aunt moved out and
-// she is 70". isClear is false where the pronoun means nobody that the text names.
+// she is 70". isClear is false if the text does not name the person of the pronoun.
 func named(rest string, list []fact, gone []bool) (said string, isClear bool) {
 	pronoun := text.Pronoun(rest)
 	if pronoun == "" || len(gone) != len(list) || !gone[0] || severalSentences(list) {
@@ -86,7 +86,7 @@ func severalSentences(list []fact) bool {
 	return slices.ContainsFunc(list[:len(list)-1], func(f fact) bool { return ending.MatchString(f.sign) })
 }
 
-// What happens to an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
+// The results for an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
 // Max are both tall".
 const (
 	noSubject = iota

@@ -16,7 +16,7 @@ var (
 const (
 	// denialReach is the maximum distance, in words, of a denying word before its verb.
 	denialReach = 3
-	// opposed is the weight of a statement that denies what the question asserts, or the other way round.
+	// opposed is the weight of a statement that opposes the question.
 	opposed = 0.8
 )
 
@@ -30,7 +30,7 @@ func (a *asked) readDenial(words []text.Word) {
 func isDenying(w text.Word) bool { return denying[w.Lower] || strings.HasSuffix(w.Lower, "n't") }
 
 // opposes reports whether a statement only denies the words of a question that asserts them, or only asserts the words
-// of a question that denies them. "I can eat soy again" does not tell what the user cannot eat. Only open questions in
+// of a question that denies them. "I can eat soy again" names no forbidden food. Only open questions in
 // English are compared: a denial answers the others.
 func (a asked) opposes(content string) bool {
 	if !a.open {
@@ -50,11 +50,11 @@ func (a asked) opposes(content string) bool {
 	return asserted != denied && denied != a.denies
 }
 
-// pointing words stand for what an older statement names.
+// pointing words stand for a thing of an older statement.
 var pointing = text.WordSet("it there that them this")
 
 // sharesMore reports whether a statement shares a content word with another that the question does not have, or points
-// back to what the other names: "I don't work there any more".
+// back to its thing: "I don't work there any more".
 func (a asked) sharesMore(one, other string) bool {
 	if slices.ContainsFunc(text.Words(one), func(w text.Word) bool { return pointing[w.Lower] }) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 )
 
-// An answer says what the question asks for, not its opposite, even if the opposite is newer.
+// An answer does not state the opposite of a question, even if the opposite is newer.
 func TestAnAnswerDoesNotTurnTheQuestionAround(t *testing.T) {
 	for _, c := range []struct{ question, right, opposite string }{
 		{"What can't I drink?", "I can't drink milk or cider.", "I can drink tea again."},

@@ -27,7 +27,7 @@ var (
 	now   = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// A guess of the assistant is not what the user told.
+// A guess of the assistant is no knowledge about the user.
 func TestProfileShowsNoQuestionOfTheAssistant(t *testing.T) {
 	turn := func(role memory.Role, text string) memory.Turn {
 		return memory.Turn{ID: text, Speaker: "Bot", Role: role, Text: text, Time: now.Add(-time.Minute)}

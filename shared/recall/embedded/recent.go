@@ -51,8 +51,8 @@ func (w *writer) addRecent(why emergence) {
 	}
 }
 
-// turn returns a turn as a line, and whether it should be shown. A question of the assistant is no line: what it
-// guesses about the user is not known.
+// turn returns a turn as a line, and whether it should be shown. A question of the assistant is no line: its
+// guesses about the user are no knowledge.
 func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 	said := recall.Plain(t.Text)
 	if t.Role == memory.RoleAssistant {
