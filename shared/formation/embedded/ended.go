@@ -60,8 +60,8 @@ func namesSubject(message, content string) bool {
 	return slices.ContainsFunc(text.ContentStems(message), func(stem string) bool { return subject[stem] })
 }
 
-// endsWith decides whether a message that ends one entry ends another entry, too: it names the subject of the other
-// entry, or ends the person or thing of a habit, and the judge is sure of the end.
+// endsWith decides whether a message that ends one entry ends another entry, too. The message names the subject of the
+// other entry, or ends the person or thing of a habit. And the judge is sure of the end.
 func (d *decider) endsWith(later relation.Statement, m memory.Memory) bool {
 	return (namesSubject(later.Text, m.Content) || isHabitWith(subjectPhrase(later.Text), m.Content)) &&
 		d.judges.Between(later, asStored([]memory.Memory{m})[0])[relation.Ends] >= surelyEnds
