@@ -14,13 +14,34 @@ func TestALimitOfEarlierIsNotShownAsCurrent(t *testing.T) {
 		said, memory, query string
 		shown               bool
 	}{
-		"over":              {"I wear a brace until February.", "I wear a brace until February (2026-02).", "What do I wear?", false},
-		"a week that ended": {"I'm in Oslo this week.", "I'm in Oslo this week (week of 2026-02-02).", "Where am I?", false},
-		"asked for its end": {"I wear a brace until February.", "I wear a brace until February (2026-02).", "Until when do I wear a brace?", true},
-		"not over":          {"I wear a brace until May.", "I wear a brace until May (2026-05).", "What do I wear?", true},
-		"two statements":    {"I'm vegan and I'm in Oslo this week.", "I'm vegan and I'm in Oslo this week (week of 2026-02-02).", "Where am I?", true},
-		"a change":          {"I'm moving to Oslo this week.", "I'm moving to Oslo this week (week of 2026-02-02).", "Where am I?", true},
-		"an event":          {"I was in Oslo this week.", "I was in Oslo this week (week of 2026-02-02).", "Where am I?", true},
+		"over": {
+			"I wear a brace until February.", "I wear a brace until February (2026-02).",
+			"What do I wear?", false,
+		},
+		"a week that ended": {
+			"I'm in Oslo this week.", "I'm in Oslo this week (week of 2026-02-02).",
+			"Where am I?", false,
+		},
+		"asked for its end": {
+			"I wear a brace until February.", "I wear a brace until February (2026-02).",
+			"Until when do I wear a brace?", true,
+		},
+		"not over": {
+			"I wear a brace until May.", "I wear a brace until May (2026-05).",
+			"What do I wear?", true,
+		},
+		"two statements": {
+			"I'm vegan and I'm in Oslo this week.", "I'm vegan and I'm in Oslo this week (week of 2026-02-02).",
+			"Where am I?", true,
+		},
+		"a change": {
+			"I'm moving to Oslo this week.", "I'm moving to Oslo this week (week of 2026-02-02).",
+			"Where am I?", true,
+		},
+		"an event": {
+			"I was in Oslo this week.", "I was in Oslo this week (week of 2026-02-02).",
+			"Where am I?", true,
+		},
 	} {
 		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
 			r := newRecaller(t)

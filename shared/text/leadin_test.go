@@ -27,7 +27,8 @@ func TestALeadInOfAnotherMakesAStatementUnsure(t *testing.T) {
 		}
 	}
 	for _, lead := range []string{
-		"Update: ", "A thing of importance: ", "Decision: ", "For the record: ", "Here is what matters: ", "i: ", "I: ", "Okay, so: ", "Big news: ", "Just so you know: ", "About me: ", "To be clear: ",
+		"Update: ", "A thing of importance: ", "Decision: ", "For the record: ", "Here is what matters: ",
+		"i: ", "I: ", "Okay, so: ", "Big news: ", "Just so you know: ", "About me: ", "To be clear: ",
 		"My answer: ", "New address: ", "I keep telling everyone: ", "You asked where I live: ",
 		"Life update, November: ", "- ", "Hi there,\n\n", "", "Can you help me? ", "Severe allergies: ",
 		"As I told Kofi: ", "After my divorce: ", "My new phone number: ", "I have three cats: ",
