@@ -194,8 +194,10 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 		return nil, err
 	}
 	index := features.New(s.table, withoutUnusable(memories), turns)
-	e := &cachedIndex{index: index, outdated: outdated(memories, time.Now()), core: core, owner: memory.OwnerOf(scope, turns),
-		projected: map[string][]byte{}}
+	e := &cachedIndex{
+		index: index, outdated: outdated(memories, time.Now()), core: core, owner: memory.OwnerOf(scope, turns),
+		projected: map[string][]byte{},
+	}
 	for _, l := range core.Lines {
 		if at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID == l.Memories[0] }); at >= 0 {
 			m := memories[at]

@@ -47,14 +47,16 @@ var (
 	// being words tell a state: "I'm in Oslo this week", "no alcohol this month".
 	being = text.WordSet("am is are i'm im we're he's she's it's they're no")
 	// nominatives are the subjects that begin a statement of their own.
-	nominatives = text.WordSet(`i i'm i've i'd i'll we we're we've he he's she she's they they're ich wir yo je j'ai io eu`)
+	nominatives = text.WordSet(`i i'm i've i'd i'll we we're we've he he's she she's they they're
+		ich wir yo je j'ai io eu`)
 )
 
 // isOver reports whether a memory says in the present tense what only held until an earlier day. One with several
 // statements is not over, because the others may hold. "This week" limits a state, and not an event: "I'm moving this
 // week".
 func isOver(m memory.Memory, at time.Time) bool {
-	if !m.LimitPassed(at) && !m.SpanPassed(at) {
+	limit := m.LimitPassed(at)
+	if !limit && !m.SpanPassed(at) {
 		return false
 	}
 	words, subjects, isState, happens := text.Words(m.Content), 0, false, false
@@ -65,7 +67,7 @@ func isOver(m memory.Memory, at time.Time) bool {
 		isState = isState || being[w.Lower]
 		happens = happens || strings.HasSuffix(w.Lower, "ing")
 	}
-	return subjects <= 1 && !text.TellsPast(words) && (m.LimitPassed(at) || isState && !happens)
+	return subjects <= 1 && !text.TellsPast(words) && (limit || isState && !happens)
 }
 
 // dropOver removes memories that only held until an earlier day. A question about a time still gets them.

@@ -59,7 +59,8 @@ func wantsOf(p Phrase, l text.Language) (w Wants) {
 // withoutPreposition returns the words of a question from its question word on: "which day" of "on which day". Idioms
 // such as "in which case" are no questions.
 func withoutPreposition(words []text.Word) []text.Word {
-	if len(words) > 2 && prepositions[words[0].Lower] && choosing[words[1].Lower] && words[2].Lower != "case" && words[2].Lower != "it's" {
+	if len(words) > 2 && prepositions[words[0].Lower] && choosing[words[1].Lower] &&
+		words[2].Lower != "case" && words[2].Lower != "it's" {
 		return words[1:]
 	}
 	return words

@@ -104,7 +104,8 @@ func splitSubject(content string, gone []bool) int {
 	list := facts(content)
 	for i := 0; i+1 < len(list); i++ {
 		first, rest := text.Words(list[i].text), text.Words(list[i+1].text)
-		if i == 0 && len(gone) == len(list) && gone[0] && !gone[1] && !acts(first) && leans(list[1].text) && !severalSentences(list) {
+		if i == 0 && len(gone) == len(list) && gone[0] && !gone[1] && !acts(first) &&
+			leans(list[1].text) && !severalSentences(list) {
 			return wholeSubject // the rest describes who is gone: "Rolf, that's my partner"
 		}
 		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] && !gone[i+1] &&

@@ -8,10 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-var (
-	// denying words turn the verb behind them around.
-	denying = text.WordSet("not no never cannot without neither nor dont cant wont isnt cancelled canceled")
-)
+// denying words turn the verb behind them around.
+var denying = text.WordSet("not no never cannot without neither nor dont cant wont isnt cancelled canceled")
 
 const (
 	// denialReach is the maximum distance, in words, of a denying word before its verb.

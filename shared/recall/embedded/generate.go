@@ -106,7 +106,8 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 		if e.Query.Horizon.Intent == intent.Past && m.Status != memory.StatusActive {
 			least *= nearBest
 		}
-		same := state && s.says >= least && s.has >= best.has && !text.IsAboutAnother(m.Content, other.Content) && !turned
+		same := state && !turned && s.says >= least && s.has >= best.has &&
+			!text.IsAboutAnother(m.Content, other.Content)
 		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
 			best = s
 		}

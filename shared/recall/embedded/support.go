@@ -46,7 +46,8 @@ func askedOf(q query.Query, when bool, known map[string]bool, usual text.Languag
 		a.readForeign(q.Parts, known)
 		return a
 	}
-	a.plain = q.Wants.Has(query.Fact) && q.Wants.Has(query.Interrogative) && (len(self.Words) < 2 || self.Words[1].Lower != "to")
+	a.plain = q.Wants.Has(query.Fact) && q.Wants.Has(query.Interrogative) &&
+		(len(self.Words) < 2 || self.Words[1].Lower != "to") // "what to cook" asks for advice
 	a.readDenial(self.Words)
 	seen := map[string]bool{}
 	for i, p := range q.Parts {
@@ -274,4 +275,5 @@ func isDerived(word string, others []string) bool {
 	})
 }
 
+// sharedLetters is the least number of letters that such words share, and endingLetters the most behind them.
 const sharedLetters, endingLetters = 5, 4
