@@ -5,6 +5,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
@@ -12,7 +13,7 @@ import (
 type Ablation struct {
 	// Name describes the disabled part.
 	Name string
-	// Features get weight 0 when candidates are chosen and ranked. The other weights stay as they were learned
+	// Features get weight 0 in all regimes when candidates are chosen and ranked. The other weights stay as they were learned
 	// together with these features. So a feature looks more important than it is if other features could replace it.
 	Features []string
 	// Maps disables the residual maps of the embeddings.
@@ -28,15 +29,14 @@ type Ablation struct {
 func Ablations() []Ablation {
 	return []Ablation{
 		{Name: "without context: turns beside it, its session", Features: []string{
-			"before_2", "before_1", "after_1", "after_2", "session", "session_best", "session_lead", "request_session", "near_around", "around",
-			"answers",
+			"session", "session_best", "session_lead", "near_around", "around", "answers",
 		}},
 		{Name: "without word vectors", Features: []string{
-			"meaning", "request_meaning", "near_words", "near_around", "head", "focus", "answers", "around", "apart",
+			"meaning", "near_words", "near_around", "head", "focus", "answers", "around", "apart",
 		}},
 		{Name: "without places spread over sessions", Settings: map[string]string{"MNEME_RERANKER_SPREAD": "0"}},
 		{Name: "without places for constraints and preferences", Settings: map[string]string{"MNEME_RECALL_OWN_PLACES": "0"}},
-		{Name: "without the model of standing needs", Features: []string{"standing", "request_standing"}},
+		{Name: "without the model of standing needs", Features: []string{"standing"}},
 	}
 }
 
@@ -59,11 +59,15 @@ func (a Ablation) Reweighs() bool { return len(a.Features) > 0 || a.Maps }
 func (a Ablation) Prior(from ranking.Prior) (ranking.Prior, error) {
 	from.Weights = from.Weights.Clone()
 	for _, name := range a.Features {
-		i := slices.Index(from.Names, name)
-		if i < 0 {
+		found := false
+		for _, r := range features.Regimes() {
+			if i := slices.Index(from.Names, r.String()+"_"+name); i >= 0 {
+				from.Weights.W[i], found = 0, true
+			}
+		}
+		if !found {
 			return ranking.Prior{}, fault.Terminal("features", "have no %q to leave out: %s", name, a.Name)
 		}
-		from.Weights.W[i] = 0
 	}
 	if a.Maps {
 		from.Weights.Aq, from.Weights.Am = nil, nil

@@ -41,7 +41,7 @@ func (c *cli) eval() *cobra.Command {
 		Args:  command.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.evalPeople(), c.evalCases(), c.evalRelation(), c.evalLearning(), c.evalTraining(), c.evalRelease())
+	cmd.AddCommand(c.evalPeople(), c.evalCases(), c.evalRelation(), c.evalLearning(), c.evalTraining(), c.evalRelease(), c.evalKinds())
 	return cmd
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -34,9 +36,8 @@ func (c *cli) trainReranker() *cobra.Command {
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
 		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions\n" +
-			"and on dialogues with an assistant with later requests (with --chats on chats of friends, too), and prints the recall on\n" +
-			"held-out ones. The same options give the same file; without options, it is the one that the binary carries, which takes\n" +
-			"some minutes.\n\n" +
+			"on dialogues with an assistant with later requests, and on talks of many kinds, and prints the recall on held-out ones.\n" +
+			"The same options give the same file. Without options, it is the one that the binary carries, and takes some minutes.\n\n" +
 			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names (MNEME_EMBEDDING and\n" +
 			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is known. Users are\n" +
 			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as MNEME_RERANKER_PRIOR.",
@@ -53,9 +54,7 @@ func (c *cli) trainReranker() *cobra.Command {
 	f.IntVar(&a.prior.Conversations, "conversations", a.prior.Conversations,
 		"made-up conversations to learn from; a quarter as many again are held out")
 	f.IntVar(&a.prior.Users, "users", a.prior.Users, "users of an assistant to learn from at most; a quarter as many are held out")
-	f.IntVar(&a.prior.Weight, "weight", a.prior.Weight, "how many questions of the conversations a request to an assistant counts as")
-	f.IntVar(&a.prior.Chats, "chats", a.prior.Chats, "chats of friends to learn from at most; a quarter as many are held out")
-	f.IntVar(&a.prior.ChatWeight, "chat-weight", a.prior.ChatWeight, "how many questions of the conversations one on a chat counts as")
+	f.IntVar(&a.prior.Askers, "askers", a.prior.Askers, "users with talks of many kinds to learn from at most")
 	outFlag(cmd, &a.file)
 	f.StringVar(&a.data, "data", "", "file of conversations with questions, as eval recall takes it (made-up conversations)")
 	f.StringVar(&a.embedding, "embedding", "", "embedder to fit to, as MNEME_EMBEDDING names it (what that says)")
@@ -189,14 +188,16 @@ func (c *cli) runTrainReranker(cmd *cobra.Command, o training.PriorOptions, file
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)
 	}
-	fmt.Fprintf(c.out, "learned from %d questions on %d conversations, %d questions on chats and %d requests\n",
+	fmt.Fprintf(c.out, "learned from %d questions on %d conversations, %d questions on talks and %d requests\n",
 		r.Questions, r.Conversations, r.Asked, r.Requests)
-	for _, h := range []struct {
-		of string
-		training.RecallFigures
-	}{{"questions", r.Heldout}, {"questions on chats", r.HeldoutChats}, {"requests", r.HeldoutRequests}} {
-		_, err = fmt.Fprintf(c.out, "held out: %d %s; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
-			h.Questions, h.of, 100*h.Recall5, 100*h.Recall10, 100*h.Recall20)
+	print := func(of string, f training.RecallFigures) {
+		fmt.Fprintf(c.out, "held out: %d %s; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
+			f.Questions, of, 100*f.Recall5, 100*f.Recall10, 100*f.Recall20)
 	}
-	return err
+	print("questions", r.Heldout)
+	print("requests", r.HeldoutRequests)
+	for _, writer := range slices.Sorted(maps.Keys(r.HeldoutAsked)) {
+		print("questions on talks of "+writer, r.HeldoutAsked[writer])
+	}
+	return nil
 }

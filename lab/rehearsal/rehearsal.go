@@ -50,12 +50,24 @@ func Rehearse[T any](
 	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, weights []float32, k int,
 	keep func(dataset.Subject, Rehearsed) (T, error),
 ) ([][]T, error) {
+	return RehearseGrouped(ctx, embedder, subjects, []Grouping{nil}, weights, k, keep)
+}
+
+// Grouping gives the n-th turn of the n-th session another session. nil keeps all sessions.
+type Grouping func(session, turn int) string
+
+// RehearseGrouped is Rehearse with other sessions. The memories are formed once. The candidates of all questions are
+// retrieved once for each grouping.
+func RehearseGrouped[T any](
+	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, groupings []Grouping, weights []float32, k int,
+	keep func(dataset.Subject, Rehearsed) (T, error),
+) ([][]T, error) {
 	out := make([][]T, len(subjects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range subjects {
 		group.Go(func() error {
-			err := rehearse(ctx, embedder, s, weights, k, func(r Rehearsed) error {
+			err := rehearse(ctx, embedder, s, groupings, weights, k, func(r Rehearsed) error {
 				kept, err := keep(s, r)
 				out[i] = append(out[i], kept)
 				return err
@@ -70,7 +82,8 @@ func Rehearse[T any](
 }
 
 func rehearse(
-	ctx context.Context, embedder embedding.Embedder, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+	ctx context.Context, embedder embedding.Embedder, s dataset.Subject, groupings []Grouping, weights []float32, k int,
+	keep func(Rehearsed) error,
 ) error {
 	store := bankinmem.New(embedder.Dimension())
 	p := formation.Pipeline{
@@ -83,7 +96,39 @@ func rehearse(
 	if err := formed.Complete(); err != nil {
 		return err
 	}
-	return Retrieve(ctx, embedder, store, s, weights, k, keep)
+	memories, turns, err := list(ctx, store, s.Scope)
+	if err != nil {
+		return err
+	}
+	for _, g := range groupings {
+		own, said := g.regroup(memories, turns, s)
+		index := features.New(wordvector.Shipped(), own, said)
+		if err := retrieve(ctx, embedder, index, s, weights, k, keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// regroup returns the memories and turns in their other sessions.
+func (g Grouping) regroup(memories []memory.Memory, turns []memory.Turn, s dataset.Subject) ([]memory.Memory, []memory.Turn) {
+	if g == nil {
+		return memories, turns
+	}
+	of := map[string]string{}
+	for i, session := range s.Sessions {
+		for k, t := range session.Turns {
+			of[t.ID] = g(i, k)
+		}
+	}
+	memories, turns = slices.Clone(memories), slices.Clone(turns)
+	for i := range turns {
+		turns[i].SessionID = of[turns[i].ID]
+	}
+	for i, m := range memories {
+		memories[i].SessionID = of[m.Sources[len(m.Sources)-1]]
+	}
+	return memories, turns
 }
 
 // Retrieve passes on the candidates of a bank for each of a subject's questions with evidence, as Rehearse does.
@@ -94,6 +139,13 @@ func Retrieve(
 	if err != nil {
 		return err
 	}
+	return retrieve(ctx, embedder, index, s, weights, k, keep)
+}
+
+func retrieve(
+	ctx context.Context, embedder embedding.Embedder, index *features.Index, s dataset.Subject, weights []float32, k int,
+	keep func(Rehearsed) error,
+) error {
 	if k == 0 {
 		k = index.Len()
 	}
@@ -139,21 +191,28 @@ func covered(c features.Candidate, evidence []string) (places []int) {
 
 // Index indexes a bank's entries of a user, as services do for recalls.
 func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Index, error) {
-	var memories []memory.Memory
+	memories, turns, err := list(ctx, b, scope)
+	if err != nil {
+		return nil, err
+	}
+	return features.New(wordvector.Shipped(), memories, turns), nil
+}
+
+// list returns a user's entries and turns.
+func list(ctx context.Context, b bank.Bank, scope memory.Scope) (memories []memory.Memory, turns []memory.Turn, err error) {
 	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		memories = append(memories, m)
 	}
-	var turns []memory.Turn
 	for t, err := range bank.EachTurn(ctx, b, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		turns = append(turns, t)
 	}
-	return features.New(wordvector.Shipped(), memories, turns), nil
+	return memories, turns, nil
 }
 
 // RecallAt is the share of the evidence that the first candidates cover, for each number of candidates. The order is

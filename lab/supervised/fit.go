@@ -43,8 +43,12 @@ func (f *fit) minimum(ctx context.Context) ([]float64, error) {
 func (f *fit) evaluate(at, gradient []float64) float64 {
 	w := f.unscaled(at)
 	sum := make([]float64, len(at))
-	loss, each := f.options.L2/2*floats.Dot(at, at), 1/float64(len(f.lists))
+	loss, total := f.options.L2/2*floats.Dot(at, at), 0.0
 	for _, l := range f.lists {
+		total += l.weight
+	}
+	for _, l := range f.lists {
+		each := l.weight / total
 		scores := make([]float64, len(l.candidates))
 		for i, c := range l.candidates {
 			scores[i] = (float64(c.Cosine) + mixed(w, c.Features)) / f.options.Temperature
@@ -59,13 +63,13 @@ func (f *fit) evaluate(at, gradient []float64) float64 {
 			continue
 		}
 		for i, by := range l.gradient(scores, 1) {
-			axpy(sum, by, l.candidates[i].Features)
+			axpy(sum, each*by, l.candidates[i].Features)
 		}
 	}
 	for k := range gradient {
 		gradient[k] = f.options.L2 * at[k]
 		if f.scales[k] > 0 {
-			gradient[k] -= each * sum[k] / f.scales[k] / f.options.Temperature
+			gradient[k] -= sum[k] / f.scales[k] / f.options.Temperature
 		}
 	}
 	return loss

@@ -2,6 +2,7 @@
 package supervised
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,6 +22,8 @@ type Example struct {
 	Projected [][]float32
 	// Relevant says which candidates are right. An example with none, or with nothing else, teaches nothing and is passed over.
 	Relevant []bool
+	// Weight is how much the example counts; 0 means 1.
+	Weight float64
 }
 
 // PretrainOptions say how the prior is trained.
@@ -85,6 +88,8 @@ type list struct {
 	relevant   []bool
 	// right is the number of relevant candidates.
 	right int
+	// weight is how much the list counts.
+	weight float64
 }
 
 func readExamples(examples []Example) ([]list, error) {
@@ -123,7 +128,10 @@ func (e Example) list(shape ranking.Weights) (list, error) {
 	if e.Projected != nil && len(e.Projected) != n {
 		return list{}, fault.Terminal("projected", "has %d entries, want none or as many as features: %d", len(e.Projected), n)
 	}
-	l := list{query: e.Query, candidates: make([]ranking.Candidate, n), relevant: e.Relevant}
+	if e.Weight < 0 || e.Weight-e.Weight != 0 {
+		return list{}, fault.Terminal("weight", "is %v, want a finite number of 0 or more", e.Weight)
+	}
+	l := list{query: e.Query, candidates: make([]ranking.Candidate, n), relevant: e.Relevant, weight: cmp.Or(e.Weight, 1)}
 	for i := range l.candidates {
 		l.candidates[i].Features = e.Features[i]
 		if e.Cosine != nil {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/lab/corpus"
-	"github.com/mneme-memory/mneme/lab/rehearsal"
 	"github.com/mneme-memory/mneme/lab/supervised"
 	"github.com/mneme-memory/mneme/lab/synthesis"
 	"github.com/mneme-memory/mneme/lab/synthesis/questions"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
@@ -32,11 +29,10 @@ type PriorOptions struct {
 	// Rates describe the conversations.
 	Rates questions.Rates
 	// Users is the largest number of an assistant's users in the training data. A user's sessions are dialogues of
-	// the corpus. A quarter as many users are held out. One request counts as much as Weight questions.
-	Users, Weight int
-	// Chats is the largest number of the corpus' friends' chats in the training data. One of their questions counts
-	// as much as ChatWeight made-up questions.
-	Chats, ChatWeight int
+	// the corpus. A quarter as many users are held out.
+	Users int
+	// Askers is the largest number of users with noted talks in the training data.
+	Askers int
 	// Training are the options of the training itself.
 	Training supervised.PretrainOptions
 }
@@ -44,8 +40,7 @@ type PriorOptions struct {
 // PriorDefaults are the training options of the prior in the binary.
 func PriorDefaults() PriorOptions {
 	o := PriorOptions{
-		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 1,
-		ChatWeight: 3,
+		Seed: 1, Conversations: 24, Rates: questions.DefaultRates(), Users: maxConversations, Askers: maxConversations,
 	}
 	o.Training = supervised.DefaultPretrainOptions(features.FeatureSet)
 	// Several features measure nearly the same thing. A stronger pull to zero spreads the weight over them, so that
@@ -54,20 +49,30 @@ func PriorDefaults() PriorOptions {
 	return o
 }
 
+// Shares of the data of a regime. Regimes learn from other regimes' questions, too, with less weight.
+const (
+	shareConversations = 1.5 // made-up conversations, for companions
+	shareTalks         = 1   // talks of several people, for companions
+	shareOthers        = 0.5 // questions to an assistant, for companions and requests
+	shareDialogues     = 1   // requests of the corpus' dialogues
+	shareRequests      = 0.5 // requests about noted talks; those with all talks as one session count as much as all others
+)
+
 // PriorReport describes the training data of the prior and its results on held-out data.
 type PriorReport struct {
 	Seed          uint64 `json:"seed"`
 	Conversations int    `json:"conversations"`
-	// Questions and Requests count the training questions with at least one memory of the evidence.
+	// Questions, Requests and Asked count the training questions with at least one memory of the evidence: on made-up
+	// conversations, on the corpus' dialogues, and on noted talks.
 	Questions int `json:"questions"`
 	Requests  int `json:"requests"`
-	// Asked counts the training questions about chats.
-	Asked int `json:"asked"`
-	// Heldout is measured on made-up questions, HeldoutChats on questions about chats, HeldoutRequests on requests to
-	// an assistant. The last two are by other writers.
+	Asked     int `json:"asked"`
+	// Heldout is measured on made-up questions, HeldoutRequests on requests by other writers.
 	Heldout         RecallFigures `json:"heldout"`
-	HeldoutChats    RecallFigures `json:"heldout_chats"`
 	HeldoutRequests RecallFigures `json:"heldout_requests"`
+	// HeldoutAsked has a row for each writer of noted talks of the held-out split. For it, other weights learn without
+	// these writers.
+	HeldoutAsked map[string]RecallFigures `json:"heldout_asked"`
 }
 
 // RecallFigures are the mean shares of a question's evidence in the first 5, 10 and 20 memories.
@@ -78,151 +83,114 @@ type RecallFigures struct {
 	Recall20  float64 `json:"recall@20"`
 }
 
-// Prior trains the prior of the ranker. The embedded policy forms memories of made-up friends' conversations and of
-// dialogues with an assistant, behind the trained filter. The learned weights put memories first that answer a
-// question or that a request must respect. The same options give the same prior. Options out of range are terminal
-// errors.
+// Prior trains the prior of the ranker: the weights of each regime. The embedded policy forms memories of made-up
+// friends' conversations, of dialogues with an assistant, and of noted talks of many kinds, behind the trained filter.
+// The learned weights put memories first that answer a question or that a request must respect. The same options give
+// the same prior. Options out of range are terminal errors.
 func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, error) {
-	report := PriorReport{Seed: o.Seed, Conversations: o.Conversations}
+	report := PriorReport{Seed: o.Seed, Conversations: o.Conversations, HeldoutAsked: map[string]RecallFigures{}}
 	switch {
 	case o.Conversations < 1 || o.Conversations > maxConversations:
 		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)
 	case o.Users < 0 || o.Users > maxConversations:
 		return ranking.Prior{}, report, fault.Terminal("users", "is %d, want 0 to %d", o.Users, maxConversations)
-	case o.Weight < 1 || o.Weight > 100:
-		return ranking.Prior{}, report, fault.Terminal("weight", "is %d, want 1 to 100", o.Weight)
-	case o.Chats < 0 || o.Chats > maxConversations:
-		return ranking.Prior{}, report, fault.Terminal("chats", "is %d, want 0 to %d", o.Chats, maxConversations)
-	case o.ChatWeight < 1 || o.ChatWeight > 100:
-		return ranking.Prior{}, report, fault.Terminal("chat-weight", "is %d, want 1 to 100", o.ChatWeight)
+	case o.Askers < 0 || o.Askers > maxConversations:
+		return ranking.Prior{}, report, fault.Terminal("askers", "is %d, want 0 to %d", o.Askers, maxConversations)
 	}
-	learned, err := questioned(ctx, questions.Options{
-		Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain, Rates: o.Rates,
-	})
+	data, err := o.learned(ctx)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	requests, err := requested(ctx, corpus.Train, o.Users)
+	report.Questions, report.Requests, report.Asked = answered(data.conversations), answered(data.dialogues), answered(data.talks)
+	weights, err := data.fit(ctx, o.Training)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	asked, err := chatted(ctx, corpus.Train, o.Chats)
-	if err != nil {
+	if err := report.measure(ctx, o, data, weights); err != nil {
 		return ranking.Prior{}, report, err
 	}
-	report.Questions, report.Requests, report.Asked = answered(learned), answered(requests), answered(asked)
-	for range o.Weight {
-		learned = append(learned, requests...)
-	}
-	for range o.ChatWeight {
-		learned = append(learned, asked...)
-	}
-	examples := make([]supervised.Example, len(learned))
-	for i, r := range learned {
-		examples[i] = r.Example
-	}
-	weights, err := supervised.Pretrain(ctx, examples, o.Training)
-	if err != nil {
-		return ranking.Prior{}, report, err
-	}
-	held, err := questioned(ctx, questions.Options{
+	return ranking.Prior{Names: features.Names(), Weights: weights}, report, nil
+}
+
+// measure fills in the results on held-out data.
+func (r *PriorReport) measure(ctx context.Context, o PriorOptions, d data, w ranking.Weights) error {
+	g, err := questions.New(questions.Options{
 		Seed: o.Seed + heldOutSeed, Conversations: (o.Conversations + 3) / 4, Split: synthesis.SplitHeldout, Rates: o.Rates,
 	})
 	if err != nil {
-		return ranking.Prior{}, report, err
+		return err
 	}
-	if report.Heldout, err = recallOf(held, weights); err != nil {
-		return ranking.Prior{}, report, err
+	held, err := recalledOf(ctx, g.Subjects("training"), nil, nil)
+	if err != nil {
+		return err
 	}
-	if held, err = chatted(ctx, corpus.Heldout, (o.Chats+3)/4); err != nil {
-		return ranking.Prior{}, report, err
+	if r.Heldout, err = recallOf(held, w); err != nil {
+		return err
 	}
-	if report.HeldoutChats, err = recallOf(held, weights); err != nil {
-		return ranking.Prior{}, report, err
+	users, err := requesters(corpus.Heldout)
+	if err != nil {
+		return err
 	}
-	if held, err = requested(ctx, corpus.Heldout, (o.Users+3)/4); err != nil {
-		return ranking.Prior{}, report, err
+	if held, err = recalledOf(ctx, users[:min(len(users), (o.Users+3)/4)], nil, nil); err != nil {
+		return err
 	}
-	report.HeldoutRequests, err = recallOf(held, weights)
-	return ranking.Prior{Names: features.Names(), Weights: weights}, report, err
+	if r.HeldoutRequests, err = recallOf(held, w); err != nil {
+		return err
+	}
+	return r.measureTalks(ctx, o, d)
 }
 
-// answered counts the questions with at least one memory of the evidence.
-func answered(all []rehearsal.Rehearsed) int {
-	n := 0
-	for _, r := range all {
-		if slices.Contains(r.Example.Relevant, true) {
-			n++
+// measureTalks measures noted talks by weights that learned without their writers.
+func (r *PriorReport) measureTalks(ctx context.Context, o PriorOptions, d data) error {
+	talks, err := corpus.NotedTalks(corpus.Heldout)
+	if err != nil {
+		return err
+	}
+	writers := map[string]bool{}
+	for _, t := range talks {
+		writers[t.Batch] = true
+	}
+	without := d
+	without.talks = slices.DeleteFunc(slices.Clone(d.talks), func(l recalled) bool { return writers[l.batch] })
+	if len(without.talks) == len(d.talks) {
+		return nil
+	}
+	w, err := without.fit(ctx, o.Training)
+	if err != nil {
+		return err
+	}
+	for batch := range writers {
+		var held []recalled
+		for _, l := range d.talks {
+			if l.batch == batch {
+				held = append(held, l)
+			}
+		}
+		if len(held) == 0 {
+			continue
+		}
+		if r.HeldoutAsked[batch], err = recallOf(held, w); err != nil {
+			return err
 		}
 	}
-	return n
+	return nil
 }
 
-// questioned forms made-up conversations and returns the candidates of their questions, in order.
-func questioned(ctx context.Context, o questions.Options) ([]rehearsal.Rehearsed, error) {
-	g, err := questions.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return rehearse(ctx, g.Subjects("training"), nil)
-}
-
-// chatted forms at most `most` chats of a split and returns the candidates of their questions, in order.
-func chatted(ctx context.Context, split corpus.Split, most int) ([]rehearsal.Rehearsed, error) {
-	chats, err := corpus.Chats(split)
-	if err != nil {
-		return nil, err
-	}
-	var subjects []dataset.Subject
-	for _, c := range chats[:min(len(chats), most)] {
-		subjects = append(subjects, c.Subject())
-	}
-	return rehearse(ctx, subjects, nil)
-}
-
-// requested forms the dialogues of an assistant's users and returns the candidates of their requests, in order.
-// Models score the standing facts of the training dialogues; each is trained without the dialogue's writer.
-func requested(ctx context.Context, split corpus.Split, most int) ([]rehearsal.Rehearsed, error) {
-	if most == 0 {
-		return nil, nil
-	}
-	users, err := requesters(split)
-	if err != nil {
-		return nil, err
-	}
-	var models writers
-	if split == corpus.Train {
-		if models, err = leaveOneOut(standingDefaults); err != nil {
-			return nil, err
-		}
-	}
-	return rehearse(ctx, users[:min(len(users), most)], models)
-}
-
-// rehearse forms all turns and returns the candidates of the questions, in order. The models score standing facts
-// again.
-func rehearse(ctx context.Context, subjects []dataset.Subject, models writers) ([]rehearsal.Rehearsed, error) {
-	unweighted := make([]float32, len(features.Names()))
-	all, err := rehearsal.Rehearse(ctx, builtin.New(), subjects, unweighted, 0,
-		func(_ dataset.Subject, r rehearsal.Rehearsed) (rehearsal.Rehearsed, error) {
-			models.score(r)
-			r.Candidates = nil // they would fill the memory
-			return r, nil
-		})
-	return slices.Concat(all...), err
-}
-
-// recallOf measures weights on questions.
-func recallOf(held []rehearsal.Rehearsed, w ranking.Weights) (RecallFigures, error) {
-	out := RecallFigures{Questions: len(held)}
+// recallOf measures weights on the lessons with all candidates.
+func recallOf(held []recalled, w ranking.Weights) (RecallFigures, error) {
+	var out RecallFigures
 	for _, h := range held {
-		at, err := h.RecallAt(w, 5, 10, 20)
+		if h.whole == nil {
+			continue
+		}
+		at, err := h.whole.RecallAt(w, 5, 10, 20)
 		if err != nil {
 			return out, err
 		}
-		out.Recall5 += at[0] / float64(len(held))
-		out.Recall10 += at[1] / float64(len(held))
-		out.Recall20 += at[2] / float64(len(held))
+		out.Questions++
+		out.Recall5, out.Recall10, out.Recall20 = out.Recall5+at[0], out.Recall10+at[1], out.Recall20+at[2]
 	}
+	n := float64(max(1, out.Questions))
+	out.Recall5, out.Recall10, out.Recall20 = out.Recall5/n, out.Recall10/n, out.Recall20/n
 	return out, nil
 }

@@ -166,11 +166,14 @@ func Refit(ctx context.Context, subjects []dataset.Subject, o RefitOptions) (ran
 	return prior, report, nil
 }
 
-// similarityOf returns the weight of the cosine: once as the base score, and once more as a feature.
+// similarityOf returns the weight of the cosine: once as the base score, and once more as a feature, in the mean of the
+// regimes.
 func similarityOf(p ranking.Prior, w ranking.Weights) float64 {
 	sum := 1.0
-	if k := slices.Index(p.Names, "similarity"); k >= 0 {
-		sum += float64(w.W[k])
+	for _, r := range features.Regimes() {
+		if k := slices.Index(p.Names, r.String()+"_similarity"); k >= 0 {
+			sum += float64(w.W[k]) / float64(len(features.Regimes()))
+		}
 	}
 	return sum
 }

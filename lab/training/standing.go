@@ -210,23 +210,17 @@ func leaveOneOut(o StandingOptions) (writers, error) {
 	return out, nil
 }
 
-// score scores again the statements of users in known sessions.
+// score scores again the statements of users in known sessions, where the question's regime has a feature for them.
 func (w writers) score(r rehearsal.Rehearsed) {
-	own, asked := slices.Index(features.Names(), "standing"), slices.Index(features.Names(), "request_standing")
+	names := features.Names()
 	for i, c := range r.Candidates {
-		if len(c.Turns) == 0 {
+		at := slices.Index(names, c.Regime.String()+"_standing")
+		if at < 0 || len(c.Turns) == 0 {
 			continue
 		}
 		last := c.Turns[len(c.Turns)-1]
-		m, ok := w[last.SessionID]
-		if !ok || last.Role == memory.RoleAssistant {
-			continue
-		}
-		row := r.Example.Features[i]
-		before := row[own]
-		row[own] = float32(m.Score(last.Text))
-		if row[asked] == before { // not for a question about a named person
-			row[asked] = row[own]
+		if m, ok := w[last.SessionID]; ok && last.Role != memory.RoleAssistant {
+			r.Example.Features[i][at] = float32(m.Score(last.Text))
 		}
 	}
 }

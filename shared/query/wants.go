@@ -25,6 +25,8 @@ const (
 	Fact = "fact"
 	// OwnFact is a fact about the speaker: "where do I live" and "what's my dog's name", but not "what could I cook".
 	OwnFact = "own_fact"
+	// Reply is something that the assistant said before: "what did you suggest".
+	Reply = "reply"
 	// AboutUser questions are about the user of the memory, and not about a companion of the user.
 	AboutUser = "about_user"
 )
@@ -52,6 +54,7 @@ func wantsOf(p Phrase, l text.Language) (w Wants) {
 	add(Interrogative, interrogative)
 	add(Fact, (interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering))
 	add(OwnFact, interrogative && !advised && asksAboutSpeaker(words))
+	add(Reply, asksForReply(p.Words))
 	add(AboutUser, isAboutUser(p, l))
 	return w
 }
@@ -83,6 +86,41 @@ var (
 	offering = text.WordSet(`you you'd some any good best better great recommend recommended suggest ideas options ways
 		tips`)
 )
+
+var (
+	// replying are past verbs behind "you" that name a reply.
+	replying = text.WordSet(`advised described drafted explained gave gived listed made mentioned pointed proposed put quoted
+		recommended said sent showed suggested told walked warned wrote`)
+	// replies are the nouns for a reply.
+	replies = text.WordSet(`advice answer answers explanation ideas list outline plan proposal recommendation recommendations
+		reply response suggestion suggestions summary tip tips version`)
+)
+
+// asksForReply reports whether a question asks for something that the assistant said before.
+func asksForReply(words []text.Word) bool {
+	for i, w := range words {
+		before, behind := "", ""
+		if i > 0 {
+			before = words[i-1].Lower
+		}
+		if i+1 < len(words) {
+			behind = words[i+1].Lower
+		}
+		switch w.Lower {
+		case "you":
+			if before == "did" || before == "had" || replying[behind] {
+				return true
+			}
+		case "your":
+			if replies[behind] {
+				return true
+			}
+		case "assistant", "chatbot":
+			return true
+		}
+	}
+	return false
+}
 
 // asksAboutSpeaker reports whether "I" or "my" follows the verb of a question.
 func asksAboutSpeaker(words []text.Word) bool {

@@ -91,9 +91,8 @@ func (f *Former) WorthAlone(c formation.Candidate) bool {
 	return f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content}) >= leastWorth
 }
 
-// Extract quotes the people of the session, one fact a candidate, in the order of the turns. It keeps an assistant's
-// text as dialogue, separate from the user's memory. The text joins a memory where the user takes it up. A sentence in
-// which the assistant commits itself is a candidate, at most one a turn.
+// Extract quotes the people of the session, one fact a candidate, in the order of the turns. An assistant's replies are
+// talk, separate from the user's memory. Their text joins a memory where the user takes it up.
 func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	var out []formation.Candidate
 	lists := listsBefore(in)
@@ -102,10 +101,15 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 			return nil, fmt.Errorf("extract memories: %w", err)
 		}
 		turn := in.Turns[i]
-		if turn.Role != memory.RoleAssistant {
+		switch {
+		case turn.Role != memory.RoleAssistant:
 			out = append(out, f.quote(turn, earlier(in, i), lists[i])...)
-		} else if said := saliency.Commitment(turn); said != "" {
-			out = append(out, f.candidate(quotation{said: text.Printable(said), sources: []string{turn.ID}, tier: f.unmarked()}, turn))
+		case f.read != nil:
+			out = append(out, f.quoteReply(turn)...)
+		default: // a former without a reader has no talk
+			if said := saliency.Commitment(turn); said != "" {
+				out = append(out, f.candidate(quotation{said: text.Printable(said), sources: []string{turn.ID}}, turn))
+			}
 		}
 	}
 	f.lookUp(out)
@@ -117,11 +121,14 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 const lookUpOdds = 3
 
 // lookUp decides which candidates to compare with the bank, and which of them need a separate search. The first
-// candidate always does, since no earlier search exists.
+// candidate always does, since no earlier search exists. A part of a reply needs no search.
 func (f *Former) lookUp(candidates []formation.Candidate) {
 	has := map[bool]float64{true: 1}
 	first := true
 	for i, c := range candidates {
+		if c.Neighbours == formation.NoNeighbours {
+			continue
+		}
 		features := func() []float64 {
 			worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
 			return []float64{

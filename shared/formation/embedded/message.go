@@ -251,8 +251,10 @@ func Message(turn []formation.Candidate, at int) string {
 	return strings.Join(said, " ")
 }
 
-// foreign reports whether a candidate quotes another author's words.
-func foreign(c formation.Candidate) bool { return strings.HasPrefix(c.Content, "[quotes:") }
+// foreign reports whether a candidate quotes another author's words, or is code. Neither says what holds for the user.
+func foreign(c formation.Candidate) bool {
+	return strings.HasPrefix(c.Content, "[quotes:") || strings.HasPrefix(c.Content, "[code:")
+}
 
 // statements has the words of a user's turn, and those that are surely the user's, in canonical form.
 type statements struct{ all, sure string }

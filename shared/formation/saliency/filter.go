@@ -66,9 +66,9 @@ func (f *Filter) Version() string { return f.version }
 // Threshold is the score from which a text is positive, 0 to 1.
 func (f *Filter) Threshold() float64 { return f.threshold }
 
-// Filter scores every turn by itself. A turn in which an assistant commits itself, or in which a user asks to forget
-// something, scores the threshold at least. So does the answer to a question, and a bare answer ("yes") whose question
-// is in no given turn.
+// Filter scores every turn by itself. Some turns score the threshold at least: an assistant's reply with substance or a
+// commitment, a request to forget something, the answer to a question, and a bare answer ("yes") whose question is in
+// no given turn.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
@@ -76,7 +76,7 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
-		if score < f.threshold && (Commitment(turns[i]) != "" || asksToForget(turns[i]) || isAnswer(turns[i], turns[:i], before)) {
+		if t := turns[i]; score < f.threshold && (HasSubstance(t) || Commitment(t) != "" || asksToForget(t) || isAnswer(t, turns[:i], before)) {
 			score = f.threshold
 		}
 		decisions[i] = memory.SaliencyDecision{
@@ -84,6 +84,27 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 		}
 	}
 	return decisions, nil
+}
+
+// leastReply is the number of content words of a reply with substance, outside its questions.
+const leastReply = 8
+
+// HasSubstance reports whether an assistant's turn is a reply that somebody may look for again, and no praise, greeting
+// or question.
+func HasSubstance(t memory.Turn) bool {
+	if t.Role != memory.RoleAssistant {
+		return false
+	}
+	n := 0
+	for _, s := range splitter().Split(text.Printable(t.Text)) {
+		if !strings.HasSuffix(strings.TrimSpace(s), "?") {
+			n += len(text.SearchTerms(s))
+		}
+		if n >= leastReply {
+			return true
+		}
+	}
+	return false
 }
 
 // isAnswer reports whether a person's turn answers the last turn of another voice in its session.

@@ -173,7 +173,7 @@ func TestFilterCountsCaptions(t *testing.T) {
 
 func TestFilterTrustsAssistantsLess(t *testing.T) {
 	in := turns("Helper: Your flight to Oslo leaves on Monday at 7:40 from gate 12.", "Helper: Certainly! Let me know how it goes.",
-		"Helper: In general, it helps to set small goals, take regular breaks and drink enough water.")
+		"Helper: In general, it helps to set small goals.")
 	user := decide(t, in)
 	for i := range in {
 		in[i].Role = memory.RoleAssistant
@@ -181,6 +181,18 @@ func TestFilterTrustsAssistantsLess(t *testing.T) {
 	assistant := decide(t, in)
 	if assistant[0].Score >= user[0].Score || assistant[0].Score <= assistant[2].Score || assistant[1].Salient || assistant[2].Salient {
 		t.Errorf("user %+v, assistant %+v", user, assistant)
+	}
+}
+
+// Somebody may ask for a reply with substance again.
+func TestFilterKeepsRepliesWithSubstance(t *testing.T) {
+	in := turns("Helper: In general, it helps to set small goals, take regular breaks and drink enough water.",
+		"Helper: That sounds wonderful, you are so talented!", "Helper: Shall we begin with the first one, or would you prefer something else today, or another time?")
+	for i := range in {
+		in[i].Role = memory.RoleAssistant
+	}
+	if d := decide(t, in); !d[0].Salient || d[1].Salient || d[2].Salient {
+		t.Errorf("got %+v, want the first one kept", d)
 	}
 }
 

@@ -33,12 +33,12 @@ type meanings struct {
 // analyse takes the texts apart.
 func (x *Index) analyse() {
 	index := func(bm25 text.BM25) *invertedIndex { return &invertedIndex{bm25: bm25} }
-	x.full, x.statements, x.concept = index(entryBM25), index(entryBM25), index(entryBM25)
+	x.full, x.statements = index(entryBM25), index(entryBM25)
 	x.dialogue, x.session = index(dialogueBM25), index(sessionBM25)
 	r := &reader{vocabulary: x.vocabulary, replaced: x.replaced, tokens: map[written]token{}}
 	bySession := make([][]int32, x.sessions)
 	var told, said, spoken reading
-	var whole, ideas []int32
+	var whole []int32
 	for i := range x.units {
 		u := &x.units[i]
 		told.clear()
@@ -46,14 +46,9 @@ func (x *Index) analyse() {
 		spoken.clear()
 		r.readUnit(u, &told, &said, &spoken)
 		whole = append(append(whole[:0], said.terms...), told.terms...)
-		ideas = ideas[:0]
-		for _, t := range whole {
-			ideas = append(ideas, r.conceptsOf[t]...)
-		}
 		x.statements.add(told.terms)
 		x.full.add(whole)
 		x.dialogue.add(spoken.terms)
-		x.concept.add(ideas)
 		bySession[u.session] = append(bySession[u.session], said.terms...)
 		x.addWords(told.places, spoken.places)
 	}
@@ -64,7 +59,6 @@ func (x *Index) analyse() {
 	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.session} {
 		l.seal(len(x.terms))
 	}
-	x.concept.seal(len(x.ideas))
 	x.average()
 }
 
@@ -186,8 +180,8 @@ func scale(v []float32, by float32) { blas32.Scal(by, dense(v)) }
 // measure estimates the memory of the index, with its memories and turns.
 func (x *Index) measure() int {
 	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
-	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)
-	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.concept, x.session} {
+	n := 512 + perKey*(len(x.terms)+len(x.words)) + perUnit*len(x.units)
+	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.session} {
 		n += l.bytes()
 	}
 	for _, s := range x.spelled {

@@ -22,15 +22,17 @@ type scored struct {
 // the newer memories that link to one of them, or to one of q.Standing.
 func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	a := x.analyseQuery(q)
-	rows, cosines := x.features(q, a)
+	rows, cosines := x.numbersOf(q, a)
+	numbers := used[a.regime]
+	weights = weights[starts[a.regime]:starts[a.regime+1]]
 	order := make([]scored, 0, len(x.units))
 	for i := range x.units {
 		if !q.Past && !x.units[i].active || !x.units[i].matches(q.Match) {
 			continue
 		}
 		s := cosines[i]
-		for f, v := range rows[i] {
-			s += float64(weights[f]) * float64(v)
+		for k, n := range numbers {
+			s += float64(weights[k]) * float64(rows[i][n])
 		}
 		order = append(order, scored{i, s})
 	}
@@ -42,16 +44,22 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	out := make([]Candidate, len(order))
 	for i, o := range order {
 		out[i] = x.candidate(o.unit, wanted, q)
-		out[i].Features, out[i].Cosine = slices.Clone(rows[o.unit]), float32(cosines[o.unit])
+		out[i].rate(rows[o.unit], a.regime, cosines[o.unit])
 		if a.several {
 			out[i].Group = uint32(x.units[o.unit].session) + 1 //nolint:gosec // not negative
 		}
 	}
-	return x.withNewer(out, q, rows, cosines)
+	return x.withNewer(out, q, func(c *Candidate, unit int) { c.rate(rows[unit], a.regime, cosines[unit]) })
+}
+
+// rate sets the candidate's features and its cosine.
+func (c *Candidate) rate(numbers []float32, r Regime, cosine float64) {
+	c.numbers, c.Regime = slices.Clone(numbers), r
+	c.Features, c.Cosine = featuresOf(numbers, r), float32(cosine)
 }
 
 // withNewer appends the newer memories that link to a candidate or to a standing memory.
-func (x *Index) withNewer(out []Candidate, q Query, rows [][]float32, cosines []float64) []Candidate {
+func (x *Index) withNewer(out []Candidate, q Query, rate func(c *Candidate, unit int)) []Candidate {
 	if x.newer.IsEmpty() {
 		return out
 	}
@@ -66,9 +74,9 @@ func (x *Index) withNewer(out []Candidate, q Query, rows [][]float32, cosines []
 			return false
 		}
 		known[m.ID] = true
-		out = append(out, Candidate{
-			Memory: m, Turns: u.turns, Features: slices.Clone(rows[l.unit]), Cosine: float32(cosines[l.unit]),
-		})
+		newer := Candidate{Memory: m, Turns: u.turns}
+		rate(&newer, l.unit)
+		out = append(out, newer)
 		return true
 	})
 	return out

@@ -7,20 +7,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// features returns the features of every unit, and the cosines.
-func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64) {
+// numbersOf returns the numbers of every unit, and the cosines.
+func (x *Index) numbersOf(q Query, a asked) (rows [][]float32, cosines []float64) {
 	n := len(x.units)
 	rows, cosines = make([][]float32, n), make([]float64, n)
-	flat := make([]float32, n*featureCount)
+	flat := make([]float32, n*numberCount)
 	for i := range rows {
-		rows[i] = flat[i*featureCount : (i+1)*featureCount : (i+1)*featureCount]
+		rows[i] = flat[i*numberCount : (i+1)*numberCount : (i+1)*numberCount]
 	}
 	x.setTerms(rows, a)
 	x.setMeaning(rows, a)
 	x.setSpeaker(rows, a.named)
 	x.setTime(rows, a)
 	x.setOwn(rows, a)
-	x.setRequest(rows, a)
 	scale := inverse(q.Vector)
 	for i := range x.units {
 		u := &x.units[i]
@@ -34,27 +33,16 @@ func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64)
 	return rows, cosines
 }
 
-// setOwn sets the features of a unit alone, and whether they suit the query.
+// setOwn sets the numbers of a unit alone, and whether they suit the query.
 func (x *Index) setOwn(rows [][]float32, a asked) {
 	for i := range x.units {
 		u, row := &x.units[i], rows[i]
-		row[length], row[fact], row[rare] = u.length, u.fact, x.rare[i]
-		row[asks], row[closed], row[opens], row[names] = flag(u.asks), flag(!u.active), flag(u.opens), flag(u.name)
+		row[constant], row[length], row[fact], row[rare], row[standing] = 1, u.length, u.fact, x.rare[i], u.standing
+		row[asks], row[opens], row[names], row[talk] = flag(u.asks), flag(u.opens), flag(u.name), flag(u.talk)
 		row[tellsNumber], row[tellsName] = flag(a.amount && u.number), flag(a.name && u.name)
+		row[reply], row[replyAsked], row[replyToUser] = flag(u.reply), flag(u.reply && a.reply), flag(u.reply && a.ofUser)
 		if x.span > 0 {
 			row[recency] = float32(u.at.Sub(x.first).Seconds() / x.span.Seconds())
-		}
-	}
-}
-
-// setRequest sets the features for requests. A fact that a request needs is often mentioned in passing, in sessions
-// about another subject.
-func (x *Index) setRequest(rows [][]float32, a asked) {
-	for i, row := range rows {
-		row[standing] = x.units[i].standing
-		if a.request {
-			row[requestStanding], row[requestSession], row[requestMeaning] = row[standing], row[session], row[meaning]
-			row[requestTopical], row[requestRecency], row[requestLength] = row[topical], row[recency], row[length]
 		}
 	}
 }
@@ -66,12 +54,10 @@ func flag(b bool) float32 {
 	return 0
 }
 
-// setTerms sets the features of words: of the unit, of the turns around it, and of its session.
+// setTerms sets the numbers of words: of the unit and of its session.
 func (x *Index) setTerms(rows [][]float32, a asked) {
-	set(rows, words, x.full.score(a.terms))
 	set(rows, statement, x.statements.score(a.topical))
 	set(rows, coverage, x.full.cover(a.topical))
-	set(rows, concepts, x.concept.score(a.concepts))
 	set(rows, dialogue, x.dialogue.score(a.topical))
 	base := x.full.score(a.topical)
 	set(rows, topical, base)
@@ -83,11 +69,6 @@ func (x *Index) setTerms(rows [][]float32, a asked) {
 	}
 	for i, row := range rows {
 		row[relative] = ratio(base[i], most)
-		for k, j := range x.beside[i] {
-			if j >= 0 {
-				row[before2+k] = base[j]
-			}
-		}
 	}
 	x.setSessions(rows, base, a.topical)
 }

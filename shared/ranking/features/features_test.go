@@ -27,7 +27,6 @@ func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
 	for _, c := range []struct {
 		feature, query, more, less string
 	}{
-		{"words", "blue vase", "mt002", "mt003"},
 		{"statement", "blue vase", "mt002", "mt003"},
 		{"coverage", "blue vase", "mt002", "mt003"},
 		{"topical", "blue vase", "mt002", "mt003"},
@@ -49,10 +48,6 @@ func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
 		{"asks", "anything", "mt001", "mt002"},
 		{"opens", "anything", "mt004", "mt005"},
 		{"recency", "anything", "mt006", "mt000"},
-		{"before_1", "pottery class", "mt002", "mt001"},
-		{"before_2", "pottery class", "mt003", "mt002"},
-		{"after_1", "pottery class", "mt000", "mt001"},
-		{"after_2", "blue vase", "mt000", "mt001"},
 		{"answers", "pottery class", "mt002", "mt003"},
 		{"around", "pottery", "mt002", "mt005"},
 		{"session", "parrot", "mt006", "mt003"},
@@ -65,13 +60,6 @@ func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
 				t.Errorf("%q: %s has %v, %s has %v; want more", c.query, c.more, more, c.less, less)
 			}
 		})
-	}
-}
-
-func TestConceptsAreSharedByOtherWords(t *testing.T) {
-	rows := house().ask(t, asking("Where does he live now?"))
-	if rows["mt006"]["concepts"] <= rows["mt003"]["concepts"] {
-		t.Errorf("moved: %v, drove: %v; want more for who moved", rows["mt006"]["concepts"], rows["mt003"]["concepts"])
 	}
 }
 
@@ -151,7 +139,7 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	talk := []memory.Message{{Role: memory.RoleUser, Content: "Is the violin of Bruno fine again?"}}
 	rows := c.ask(t, asking("and the vase?", talk...))
 	vase, violin, puppy := rows["mt000"], rows["mt001"], rows["mt002"]
-	for _, name := range []string{"words", "topical", "coverage", "statement", "dialogue", "near_words", "focus"} {
+	for _, name := range []string{"topical", "coverage", "statement", "dialogue", "near_words", "focus"} {
 		if !(vase[name] > violin[name] && violin[name] > puppy[name]) {
 			t.Errorf("%s of what is asked for is %v, of the talk's %v, of neither's %v", name, vase[name], violin[name], puppy[name])
 		}
@@ -195,7 +183,7 @@ func TestAnAuxiliaryIsNoTermOfADocument(t *testing.T) {
 	c.say(0, "Ida", "Will you come? I hope so.")
 	c.say(0, "Ida", "I met Will, I hope so.")
 	rows := c.ask(t, asking("Does Ida know Will?"))
-	if a, b := rows["mt000"]["words"], rows["mt001"]["words"]; a >= b {
+	if a, b := rows["mt000"]["dialogue"], rows["mt001"]["dialogue"]; a >= b {
 		t.Errorf("who asks has %v, who met him %v", a, b)
 	}
 }
@@ -210,10 +198,10 @@ func TestWhatNoLongerHoldsAnswersOnlyWhoAsksForThePast(t *testing.T) {
 	past := asking("blue vase")
 	past.Past = true
 	rows := rowsOf(x, past)
-	if rows["mt002"]["closed"] != 1 || rows["mt003"]["closed"] != 0 {
-		t.Errorf("closed: %v and %v", rows["mt002"]["closed"], rows["mt003"]["closed"])
+	if rows["mt002"] == nil {
+		t.Error("the past lacks what is past")
 	}
-	if rows["mt003"]["before_1"] != 0 {
+	if alone := rowsOf(x, asking("blue vase")); rows["mt003"]["around"] != alone["mt003"]["around"] {
 		t.Error("what no longer holds stands before another")
 	}
 }
@@ -282,8 +270,67 @@ func TestNamesAreOneForEachFeature(t *testing.T) {
 		}
 		seen[n] = true
 	}
-	rows, _ := features.New(wordvector.Shipped(), house().memories, nil).Features(asking(""))
-	if len(rows[0]) != len(features.Names()) {
-		t.Errorf("%d features, %d names", len(rows[0]), len(features.Names()))
+	end := 0
+	for _, r := range features.Regimes() {
+		first, next := r.Span()
+		if first != end || next <= first {
+			t.Errorf("%s goes from %d to %d, want from %d", r, first, next, end)
+		}
+		end = next
+	}
+	if end != len(seen) {
+		t.Errorf("%d features, %d names", end, len(seen))
+	}
+}
+
+// A query has the features of its regime, and no others.
+func TestEachRegimeHasFeaturesOfItsOwn(t *testing.T) {
+	alone := &talk{}
+	alone.say(0, "Ida", "I broke two plates at the pottery class.")
+	for name, tt := range map[string]struct {
+		of   *talk
+		said string
+		want features.Regime
+	}{
+		"several people":    {house(), "What did I break?", features.Companions},
+		"a fact":            {alone, "What did I break?", features.Questions},
+		"a named user":      {alone, "Ida broke plates.", features.Questions},
+		"a task":            {alone, "Suggest a present for my teacher.", features.Requests},
+		"advice":            {alone, "What should I make next?", features.Requests},
+		"nobody has spoken": {&talk{memories: alone.memories}, "What did I break?", features.Companions},
+	} {
+		x := features.New(wordvector.Shipped(), tt.of.memories, tt.of.turns)
+		for _, c := range x.Candidates(asking(tt.said), make([]float32, len(features.Names())), 3) {
+			first, end := tt.want.Span()
+			for i, v := range c.Features {
+				if (i < first || i >= end) && v != 0 {
+					t.Errorf("%s: %s is %v", name, features.Names()[i], v)
+				}
+			}
+			if c.Regime != tt.want || c.Features[first] != 1 {
+				t.Errorf("%s: got %s, want %s", name, c.Regime, tt.want)
+			}
+		}
+	}
+}
+
+// An irregular past form is found by its base form.
+func TestIrregularFormsAreFoundByTheirBaseForm(t *testing.T) {
+	rows := house().ask(t, asking("What did Ida break?"))
+	if rows["mt002"]["topical"] <= 0 {
+		t.Error("broke is not found by break")
+	}
+}
+
+func TestRepliesAreMarked(t *testing.T) {
+	c := &talk{}
+	c.say(0, "Ida", "I need a name for my parrot.")
+	c.say(0, "", "Pico would suit a parrot, or Basil.")
+	c.turns[1].Role = memory.RoleAssistant
+	for said, want := range map[string]float32{"Which name did you suggest?": 1, "Which name suits my parrot?": 0, "suggest a name": 0} {
+		rows := c.ask(t, asking(said))
+		if got := rows["mt001"]["reply_asked"]; got != want || rows["mt001"]["reply"] != 1 || rows["mt000"]["reply"] != 0 {
+			t.Errorf("%q: reply_asked is %v, want %v; rows %v", said, got, want, rows)
+		}
 	}
 }

@@ -19,13 +19,13 @@ type Index struct {
 	vocabulary
 	units    []unit
 	speakers []speaker
-	// beside has the neighbours of each unit in its session: two before and two after, or -1.
-	beside [][4]int32
+	// beside has the neighbours of each unit in its session: one before and one after, or -1.
+	beside [][2]int32
 	// users is the number of speakers who are users.
 	users int
 	// sessions has the number of units of each session.
-	sessions                                     int
-	full, statements, dialogue, concept, session *invertedIndex
+	sessions                            int
+	full, statements, dialogue, session *invertedIndex
 	meanings
 	// newer finds the current memories that link to a memory.
 	newer memory.Newer[link]
@@ -59,6 +59,8 @@ type unit struct {
 	number   bool
 	name     bool
 	opens    bool
+	// reply reports that an assistant said it, talk that none of the memories is more than talk.
+	reply, talk bool
 }
 
 // link is the place of a memory with a link: its unit, and its place in the unit.
@@ -135,10 +137,8 @@ func (x *Index) Replaced(id string) []memory.Memory { return x.replaced[id] }
 
 // The places of Index.beside.
 const (
-	twoBack = iota
-	oneBack
+	oneBack = iota
 	oneOn
-	twoOn
 )
 
 // speaker is a person or an assistant with statements.
@@ -210,7 +210,9 @@ func newest(m memory.Memory, turns map[string]memory.Turn) string {
 
 // describe finds the turns of a unit's memories, and sets the unit's fields from them.
 func (u *unit) describe(turns map[string]memory.Turn) {
+	u.talk = true
 	for _, m := range u.memories {
+		u.talk = u.talk && m.Tier == memory.TierTalk
 		for _, id := range m.Sources {
 			t, ok := turns[id]
 			if !ok || slices.ContainsFunc(u.turns, func(have memory.Turn) bool { return have.ID == id }) {
@@ -241,6 +243,7 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 		return
 	}
 	last := u.turns[len(u.turns)-1]
+	u.reply = last.Role == memory.RoleAssistant
 	u.at, u.asks = last.Time, strings.Contains(last.Text, "?")
 	if last.Role != memory.RoleAssistant {
 		u.standing = float32(model.Shipped().Score(last.Text))
@@ -316,11 +319,11 @@ func (x *Index) findLanguages() []text.Language {
 // place numbers the sessions and finds the neighbours of each unit. Only valid units have a place in their session.
 func (x *Index) place() {
 	numbers := map[string]int32{}
-	x.beside = make([][4]int32, len(x.units))
+	x.beside = make([][2]int32, len(x.units))
 	last := map[int32][]int32{} // session -> its units so far
 	for i := range x.units {
 		u := &x.units[i]
-		x.beside[i] = [4]int32{-1, -1, -1, -1}
+		x.beside[i] = [2]int32{-1, -1}
 		id := u.memories[0].SessionID
 		if n := len(u.turns); n > 0 {
 			id = u.turns[n-1].SessionID
@@ -332,11 +335,9 @@ func (x *Index) place() {
 		line := append(last[u.session], int32(i)) //nolint:gosec // bounded by the number of memories
 		last[u.session] = line
 		u.opens = len(line) == 1
-		for back, side := range [...][2]int{{oneBack, oneOn}, {twoBack, twoOn}} {
-			if k := len(line) - 2 - back; k >= 0 {
-				x.beside[i][side[0]] = line[k]
-				x.beside[line[k]][side[1]] = int32(i) //nolint:gosec // as above
-			}
+		if k := len(line) - 2; k >= 0 {
+			x.beside[i][oneBack] = line[k]
+			x.beside[line[k]][oneOn] = int32(i) //nolint:gosec // as above
 		}
 	}
 	x.sessions = len(numbers)
@@ -358,9 +359,18 @@ func (x *Index) Len() int {
 func (x *Index) Units() int { return len(x.units) }
 
 // IsRequest reports whether a query is a task for an assistant, and not a question about known facts. There is then
-// one user who talks. The query names no speaker and asks for no fact about that user.
-func (x *Index) IsRequest(q query.Query) bool {
-	return x.users == 1 && !x.namesSpeaker(q.Question) && !q.Wants.Has(query.OwnFact)
+// one user who talks. The query names no speaker and asks for no fact.
+func (x *Index) IsRequest(q query.Query) bool { return x.regimeOf(q) == Requests }
+
+// regimeOf returns the regime of a query.
+func (x *Index) regimeOf(q query.Query) Regime {
+	switch {
+	case x.users != 1:
+		return Companions
+	case x.namesSpeaker(q.Question) || q.Wants.Has(query.Fact):
+		return Questions
+	}
+	return Requests
 }
 
 // Bytes is about how much memory the index takes, with the memories and turns it holds.

@@ -48,7 +48,7 @@ func askingAt(now time.Time, text string, messages ...memory.Message) features.Q
 	return features.Query{Query: query.Understand(query.Input{Text: text, Messages: messages, Now: now})}
 }
 
-// ask returns each memory's features by name.
+// ask returns each memory's numbers by name.
 func (c *talk) ask(t *testing.T, q features.Query) map[string]map[string]float32 {
 	t.Helper()
 	return rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), q)
@@ -58,8 +58,8 @@ func rowsOf(x *features.Index, q features.Query) map[string]map[string]float32 {
 	out := map[string]map[string]float32{}
 	for _, c := range x.Candidates(q, make([]float32, len(features.Names())), x.Len()) {
 		row := map[string]float32{}
-		for i, name := range features.Names() {
-			row[name] = c.Features[i]
+		for i, name := range features.NumberNames() {
+			row[name] = c.Numbers()[i]
 		}
 		out[c.Memory.ID] = row
 	}

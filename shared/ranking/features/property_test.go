@@ -70,14 +70,14 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 		if x.Len() != len(c.memories) || x.Bytes() <= 0 {
 			t.Fatalf("%d of %d memories in %d bytes", x.Len(), len(c.memories), x.Bytes())
 		}
-		rows, cosines := x.Features(q)
+		rows, cosines := x.Numbers(q)
 		for i, row := range rows {
 			if !(cosines[i] >= -1 && cosines[i] <= 1) {
 				t.Fatalf("cosine %v", cosines[i])
 			}
 			for k, v := range row {
 				if !finite(float64(v)) || v < -20 || v > 20 {
-					t.Fatalf("%s is %v", features.Names()[k], v)
+					t.Fatalf("%s is %v", features.NumberNames()[k], v)
 				}
 			}
 		}

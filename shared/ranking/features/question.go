@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/query"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// weighed is a requested term or concept: its number, or -1 without an occurrence, and its weight. The weight is 1 for
+// weighed is a requested term: its number, or -1 without an occurrence, and its weight. The weight is 1 for
 // the query's words and less for words of the talk before it.
 type weighed struct {
 	number int32
@@ -23,7 +22,7 @@ type asked struct {
 	// vectorOf has the user's spellings, and then the query's.
 	vectorOf
 	// terms are all terms of the query. topical are the terms without speakers' names.
-	terms, topical, concepts []weighed
+	terms, topical []weighed
 	// words are numbers of the table and of spellings. weights are their shares of all query words, and discounts are
 	// their weights relative to the query's own words.
 	words              []int32
@@ -31,12 +30,12 @@ type asked struct {
 	// head are the words for the category in the question, in the same form: "what kind of music".
 	head []int32
 	// named is the speaker whom the query is about, or -1 for several speakers or no speaker.
-	named int32
-	dates []text.DateMention
-	// request reports that a user asks an assistant, and names no speaker.
-	request bool
-	// when, amount and name are the kinds of answer that fit. several means that the answer has more than one part.
-	when, amount, name, several bool
+	named  int32
+	dates  []text.DateMention
+	regime Regime
+	// when, amount, name and reply are the kinds of answer that fit. several means that the answer has more than one
+	// part. ofUser means that the user speaks of themselves.
+	when, amount, name, reply, several, ofUser bool
 }
 
 // mostWords bounds the compared words of a query, and mostTalk the words from the talk before it. Every word costs
@@ -52,10 +51,12 @@ func (x *Index) analyseQuery(q Query) asked {
 	a.spelled = slices.Clip(a.spelled) // the query's spellings follow the index's
 	a.when = q.AsksWhen(x.languages[0])
 	a.amount, a.name = q.Wants.Has(query.Amount), q.Wants.Has(query.Name)
-	a.request = x.users == 1 && !x.namesSpeaker(q.Question)
+	a.regime = x.regimeOf(q.Query)
+	a.ofUser = a.named >= 0 && x.speakers[a.named].role == memory.RoleUser
+	a.reply = q.Wants.Has(query.Reply)
 	if in == text.English {
 		a.head = x.vectorsOf(q.Category)
-		a.several = q.Wants.Has(query.Several) || a.request && len(q.Question.Words) > 0 && !q.Wants.Has(query.Interrogative)
+		a.several = q.Wants.Has(query.Several) || a.regime == Requests && len(q.Question.Words) > 0 && !q.Wants.Has(query.Interrogative)
 	}
 	x.askTerms(&a, parts)
 	x.askWords(&a, parts)
@@ -67,15 +68,14 @@ func (x *Index) analyseQuery(q Query) asked {
 	return a
 }
 
-// askTerms finds the terms and the concepts of the parts, each once. The weight comes from the first part that has it,
+// askTerms finds the terms of the parts, each once. The weight comes from the first part that has it,
 // and is the greatest.
 func (x *Index) askTerms(a *asked, parts []query.Part) {
-	seen, seenIdeas := map[string]bool{}, map[string]bool{}
+	seen := map[string]bool{}
 	var terms []string
 	var weights []float32
 	own := 0
 	for i, p := range parts {
-		var ideas []string
 		if i == 1 {
 			own = len(terms)
 		}
@@ -85,13 +85,6 @@ func (x *Index) askTerms(a *asked, parts []query.Part) {
 			}
 			seen[t] = true
 			terms, weights = append(terms, t), append(weights, p.Weight)
-			ideas = append(ideas, builtin.Concepts(t)...)
-		}
-		for _, c := range unique(ideas) {
-			if !seenIdeas[c] {
-				seenIdeas[c] = true
-				a.concepts = append(a.concepts, weighed{lookup(x.ideas, c), p.Weight})
-			}
 		}
 	}
 	topical := x.withoutNames(terms)
@@ -128,15 +121,15 @@ func (x *Index) askWords(a *asked, parts []query.Part) {
 // termsOf returns the search terms of a query in its language. A word that the index lacks in that language is taken
 // from the user's other languages if known there: names and borrowed words are alike in many.
 func (x *Index) termsOf(p query.Phrase, in text.Language) []string {
-	terms := in.SearchTerms(p.Text)
+	terms := baseForms(in.SearchTerms(p.Text), in)
 	isKnown := func(term string) bool { return lookup(x.terms, term) >= 0 }
 	for _, l := range x.languages {
 		if l == in {
 			continue
 		}
 		for _, w := range p.Words {
-			if own := in.SearchTerms(w.Lower); len(own) > 0 && !slices.ContainsFunc(own, isKnown) {
-				terms = append(terms, slices.DeleteFunc(l.SearchTerms(w.Lower), func(t string) bool { return !isKnown(t) })...)
+			if own := baseForms(in.SearchTerms(w.Lower), in); len(own) > 0 && !slices.ContainsFunc(own, isKnown) {
+				terms = append(terms, slices.DeleteFunc(baseForms(l.SearchTerms(w.Lower), l), func(t string) bool { return !isKnown(t) })...)
 			}
 		}
 	}

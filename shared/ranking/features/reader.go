@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -18,9 +17,8 @@ type vocabulary struct {
 	names, nameTerms map[string]bool
 	// languages are those that the user's texts are in, the usual one first.
 	languages []text.Language
-	// terms numbers search terms, ideas the concepts they belong to; conceptsOf leads from one to the other.
-	terms, ideas map[string]int32
-	conceptsOf   [][]int32
+	// terms numbers search terms.
+	terms map[string]int32
 	// wordPlaces numbers those words that have a vector: by their number in the table, and back.
 	// A term of another language than English has a vector of its spelling: its number is below 0, see spelledNumber.
 	wordPlaces map[int32]int32
@@ -55,7 +53,7 @@ func (v vectorOf) addToText(sum []float32, word int32, weight float32) {
 func newVocabulary(table *wordvector.Table, languages []text.Language, speakers []speaker) vocabulary {
 	v := vocabulary{
 		vectorOf: vectorOf{table: table}, languages: languages, names: map[string]bool{}, nameTerms: map[string]bool{}, terms: map[string]int32{},
-		ideas: map[string]int32{}, wordPlaces: map[int32]int32{}, spellings: map[string]int32{},
+		wordPlaces: map[int32]int32{}, spellings: map[string]int32{},
 	}
 	for _, s := range speakers {
 		for _, n := range s.names { // even a stop word: a query tells whether it means the name
@@ -83,17 +81,18 @@ func number[K comparable](numbers map[K]int32, key K) int32 {
 	return n
 }
 
-func (v *vocabulary) term(term string) int32 {
-	n := number(v.terms, term)
-	if int(n) == len(v.conceptsOf) {
-		var ideas []int32
-		for _, c := range builtin.Concepts(term) {
-			ideas = append(ideas, number(v.ideas, c))
+// baseForms replaces the irregular forms of English among search terms, in place: a question has "grow" where the
+// answer has "grew".
+func baseForms(terms []string, in text.Language) []string {
+	if in == text.English {
+		for i, t := range terms {
+			terms[i] = text.BaseForm(t)
 		}
-		v.conceptsOf = append(v.conceptsOf, ideas)
 	}
-	return n
+	return terms
 }
+
+func (v *vocabulary) term(term string) int32 { return number(v.terms, term) }
 
 // known returns the numbers in the table of a word that carries content, part by part; none for names.
 func (v *vocabulary) known(lower string) []int32 {
@@ -160,7 +159,7 @@ type reader struct {
 func (r *reader) read(out *reading, said string, in text.Language) {
 	byWord := in != text.English || strings.IndexFunc(said, func(c rune) bool { return c > unicode.MaxASCII }) < 0
 	if !byWord { // accents are taken off a text as a whole
-		for _, t := range in.SearchTerms(said) {
+		for _, t := range baseForms(in.SearchTerms(said), in) {
 			out.terms = append(out.terms, r.term(t))
 		}
 	}
@@ -187,7 +186,7 @@ func (r *reader) token(said string, words []text.Word, i int, in text.Language) 
 	if ok {
 		return t
 	}
-	for _, term := range in.WordTerms(said, words, i) {
+	for _, term := range baseForms(in.WordTerms(said, words, i), in) {
 		t.terms = append(t.terms, r.term(term))
 		if in != text.English && !r.nameTerms[term] {
 			t.places = append(t.places, r.place(r.spelling(term)))

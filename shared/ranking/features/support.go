@@ -98,8 +98,10 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 			r.score += float64(weights[f]) * float64(v)
 		}
 		r.bare = r.score
-		for _, f := range [...]int{spokenBy, spokenByOther} {
-			r.bare -= float64(weights[f]) * float64(c.Features[f])
+		for k, n := range used[c.Regime] {
+			if f := starts[c.Regime] + k; n == spokenBy || n == spokenByOther {
+				r.bare -= float64(weights[f]) * float64(c.Features[f])
+			}
 		}
 		all = append(all, r)
 	}
@@ -114,9 +116,9 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	for _, r := range all {
 		best = max(best, r.bare)
 		switch {
-		case r.Features[spokenBy] > 0:
+		case r.numbers[spokenBy] > 0:
 			own = append(own, r.bare)
-		case r.Features[spokenByOther] > 0 && !r.byAssistant():
+		case r.numbers[spokenByOther] > 0 && !r.byAssistant():
 			others = append(others, r.bare)
 		}
 	}
