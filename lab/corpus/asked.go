@@ -15,7 +15,7 @@ var askedFiles embed.FS
 // ErrAsked is the error for a line that is no question about a noted talk.
 var ErrAsked = errors.New("not a question about a noted talk")
 
-// AskedQuestion is what somebody asks weeks after a noted talk, or a later request that must respect the talk.
+// AskedQuestion is a question weeks after a noted talk, or a later request that must respect the talk.
 type AskedQuestion struct {
 	// Talk is the place of the talk in its file, from 0.
 	Talk     int    `json:"talk"`
@@ -28,8 +28,8 @@ type AskedQuestion struct {
 	Batch string `json:"-"`
 }
 
-// AskedKinds are the kinds of questions: one fact, several pieces, a value that changed, a request that does not
-// mention its evidence, a time, a topic over many turns, a reply of the assistant, yes or no.
+// AskedKinds are the kinds of questions. They ask for one fact, several pieces, a value that changed, a time, a topic
+// over many turns, a reply of the assistant, or yes or no. A request does not mention its evidence.
 func AskedKinds() []string {
 	return []string{"fact", "several", "update", "request", "time", "topic", "assistant", "yesno"}
 }

@@ -20,7 +20,7 @@ import (
 // recalled is a question with its candidates as a regime would have their features, and only those that matter.
 type recalled struct {
 	regime features.Regime
-	// as has the features by regime, without those of other regimes. cosine and relevant are in the order of the rows.
+	// as has the features by regime, without the features of other regimes. cosine and relevant are in the order of the rows.
 	as       map[features.Regime][][]float32
 	cosine   []float32
 	relevant []bool

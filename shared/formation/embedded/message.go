@@ -251,7 +251,7 @@ func Message(turn []formation.Candidate, at int) string {
 	return strings.Join(said, " ")
 }
 
-// foreign reports whether a candidate quotes another author's words, or is code. Neither says what holds for the user.
+// foreign reports whether a candidate quotes another author's words, or is code. Neither states a fact about the user.
 func foreign(c formation.Candidate) bool {
 	return strings.HasPrefix(c.Content, "[quotes:") || strings.HasPrefix(c.Content, "[code:")
 }

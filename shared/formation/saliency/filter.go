@@ -66,9 +66,9 @@ func (f *Filter) Version() string { return f.version }
 // Threshold is the score from which a text is positive, 0 to 1.
 func (f *Filter) Threshold() float64 { return f.threshold }
 
-// Filter scores every turn by itself. Some turns score the threshold at least: an assistant's reply with substance or a
-// commitment, a request to forget something, the answer to a question, and a bare answer ("yes") whose question is in
-// no given turn.
+// Filter scores every turn by itself. Some turns score the threshold at least. They are an assistant's reply with
+// substance or a commitment, a request to forget something, and the answer to a question. So is a bare answer ("yes")
+// whose question is in no given turn.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)

@@ -158,7 +158,7 @@ func (c Candidate) FeaturesAs(r Regime) []float32 { return featuresOf(c.numbers,
 // Candidate is a memory with its features.
 type Candidate struct {
 	Memory memory.Memory
-	// Features are in the order of Names: those of the query's regime.
+	// Features are in the order of Names. All but the features of the query's regime are 0.
 	Features []float32
 	// Regime is the regime of the query.
 	Regime Regime
