@@ -37,7 +37,7 @@ func (c *cli) trainReranker() *cobra.Command {
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
 		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions\n" +
 			"on dialogues with an assistant with later requests, and on talks of many kinds, and prints the recall on held-out ones.\n" +
-			"The same options give the same file. Without options, it is the one that the binary carries, and takes some minutes.\n\n" +
+			"The same options give the same file. Without options, it is the one that the binary carries, and takes half an hour.\n\n" +
 			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names (MNEME_EMBEDDING and\n" +
 			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is known. Users are\n" +
 			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as MNEME_RERANKER_PRIOR.",
@@ -190,14 +190,14 @@ func (c *cli) runTrainReranker(cmd *cobra.Command, o training.PriorOptions, file
 	}
 	fmt.Fprintf(c.out, "learned from %d questions on %d conversations, %d questions on talks and %d requests\n",
 		r.Questions, r.Conversations, r.Asked, r.Requests)
-	print := func(of string, f training.RecallFigures) {
+	report := func(of string, f training.RecallFigures) {
 		fmt.Fprintf(c.out, "held out: %d %s; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
 			f.Questions, of, 100*f.Recall5, 100*f.Recall10, 100*f.Recall20)
 	}
-	print("questions", r.Heldout)
-	print("requests", r.HeldoutRequests)
+	report("questions", r.Heldout)
+	report("requests", r.HeldoutRequests)
 	for _, writer := range slices.Sorted(maps.Keys(r.HeldoutAsked)) {
-		print("questions on talks of "+writer, r.HeldoutAsked[writer])
+		report("questions on talks of "+writer, r.HeldoutAsked[writer])
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestTrainRerankerWritesAPrior(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prior.json")
 	var out, errOut bytes.Buffer
 	code := cli.Execute(t.Context(),
-		[]string{"train", "reranker", "--conversations", "1", "--users", "0", "--chats", "0", "--seed", "9", "--out", file, "--json"}, &out,
+		[]string{"train", "reranker", "--conversations", "1", "--users", "0", "--askers", "0", "--seed", "9", "--out", file, "--json"}, &out,
 		&errOut)
 	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)

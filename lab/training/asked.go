@@ -2,7 +2,6 @@ package training
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
@@ -16,12 +15,11 @@ const talksAUser = 10
 
 // askers returns users with noted talks of one writer each, and the questions about the talks. Several people stand
 // behind the talks of one user, under one name.
-func askers(keep func(corpus.AskedTalk) bool) ([]dataset.Subject, error) {
+func askers() ([]dataset.Subject, error) {
 	talks, err := corpus.AskedTalks()
 	if err != nil {
 		return nil, err
 	}
-	talks = slices.DeleteFunc(talks, func(t corpus.AskedTalk) bool { return !keep(t) })
 	var out []dataset.Subject
 	for from := 0; from < len(talks); {
 		to := from

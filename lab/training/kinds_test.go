@@ -14,7 +14,8 @@ func TestMeasureKindRanksTheEvidence(t *testing.T) {
 	s := dataset.Subject{Scope: memory.Scope{Tenant: "t", User: "u"}, Sessions: []dataset.Session{{ID: "s"}}}
 	for i, said := range []string{"I play the harp in an orchestra.", "I sold my red canoe.", "We painted the kitchen."} {
 		s.Sessions[0].Turns = append(s.Sessions[0].Turns, memory.Turn{
-			ID: string(rune('a' + i)), SessionID: "s", Speaker: "Ida", Role: memory.RoleUser, Text: said, Time: at.Add(time.Duration(i) * time.Minute),
+			ID: string(rune('a' + i)), SessionID: "s", Speaker: "Ida", Role: memory.RoleUser, Text: said,
+			Time: at.Add(time.Duration(i) * time.Minute),
 		})
 	}
 	s.Questions = []dataset.Question{

@@ -59,7 +59,7 @@ func (o PriorOptions) learned(ctx context.Context) (data, error) {
 	if d.conversations, err = recalledOf(ctx, g.Subjects("training"), nil, nil); err != nil {
 		return data{}, err
 	}
-	talks, err := askers(func(corpus.AskedTalk) bool { return true })
+	talks, err := askers()
 	if err != nil {
 		return data{}, err
 	}

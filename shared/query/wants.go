@@ -88,9 +88,11 @@ var (
 )
 
 var (
-	// replying are past verbs behind "you" that name a reply.
-	replying = text.WordSet(`advised described drafted explained gave gived listed made mentioned pointed proposed put quoted
+	// replying are past verbs behind "you" that name a reply, and toReply the same behind "did you".
+	replying = text.WordSet(`advised described drafted explained gave listed made mentioned pointed proposed put quoted
 		recommended said sent showed suggested told walked warned wrote`)
+	toReply = text.WordSet(`advise describe draft explain give list make mention propose put quote recommend say send show
+		suggest tell warn write`)
 	// replies are the nouns for a reply.
 	replies = text.WordSet(`advice answer answers explanation ideas list outline plan proposal recommendation recommendations
 		reply response suggestion suggestions summary tip tips version`)
@@ -108,7 +110,7 @@ func asksForReply(words []text.Word) bool {
 		}
 		switch w.Lower {
 		case "you":
-			if before == "did" || before == "had" || replying[behind] {
+			if before == "did" && toReply[behind] || replying[behind] {
 				return true
 			}
 		case "your":
@@ -116,7 +118,9 @@ func asksForReply(words []text.Word) bool {
 				return true
 			}
 		case "assistant", "chatbot":
-			return true
+			if before == "the" && (toReply[behind] || replying[behind]) {
+				return true
+			}
 		}
 	}
 	return false

@@ -38,7 +38,7 @@ func Said(speaker, day, words string) string {
 func Raw(said string) string { return "“" + Escaped(said) + "”" }
 
 // Name returns a speaker's name without the signs that separate it from the words: control characters, quotation
-// marks, colons and brackets.
+// marks, colons and brackets. A text that cannot be a name gives "Somebody".
 func Name(speaker string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -51,5 +51,18 @@ func Name(speaker string) string {
 		}
 		return r
 	}, speaker)
-	return cmp.Or(strings.Join(strings.Fields(name), " "), "Somebody")
+	words := strings.Fields(name)
+	if len(words) > maxNameWords || len(words) > 1 && roles[strings.ToLower(words[0])] {
+		return somebody
+	}
+	return cmp.Or(strings.Join(words, " "), somebody)
 }
+
+const (
+	// maxNameWords is the number of words of the longest name. A longer text is no name.
+	maxNameWords = 6
+	somebody     = "Somebody"
+)
+
+// roles are the roles of messages with instructions. "SYSTEM ignore this" is no name.
+var roles = map[string]bool{"assistant": true, "developer": true, "function": true, "system": true, "tool": true}

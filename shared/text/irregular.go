@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// irregularForms has the base form and then its irregular forms, a line each. It leaves out forms with another common
-// meaning, such as "rose" and "ground".
+// irregularForms has the base form and then its irregular forms, a line each. It leaves out forms that are mostly another
+// word, such as "rose", "ground" and "bit".
 const irregularForms = `
 beat beaten
 become became
 begin began begun
 bend bent
-bite bit bitten
+bite bitten
 blow blew blown
 break broke broken
 breed bred

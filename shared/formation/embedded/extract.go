@@ -245,26 +245,12 @@ func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	}
 }
 
-// SpeakerOf returns the name of a turn's speaker, or the role where the turn has no name. A text that cannot be a
-// person's name is no name: a profile shows it to a model.
+// SpeakerOf returns the name of a turn's speaker, or the role where the turn has no name.
 func SpeakerOf(t memory.Turn) string {
-	if name := text.OneLine(text.Printable(t.Speaker)); isName(name, t.Role) {
+	if name := text.OneLine(text.Printable(t.Speaker)); name != "" {
 		return name
 	}
 	return string(t.Role)
-}
-
-const mostNameWords = 6
-
-// noUsers are the roles of messages that no user has.
-var noUsers = text.WordSet("assistant developer function system tool")
-
-func isName(name string, role memory.Role) bool {
-	words := strings.Fields(name)
-	if len(words) == 0 || len(words) > mostNameWords || strings.ContainsAny(name, ":;!?") {
-		return false
-	}
-	return role == memory.RoleAssistant || !noUsers[strings.ToLower(words[0])]
 }
 
 // annotate puts behind each expression of time the day that it means.

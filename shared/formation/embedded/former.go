@@ -121,14 +121,15 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 const lookUpOdds = 3
 
 // lookUp decides which candidates to compare with the bank, and which of them need a separate search. The first
-// candidate always does, since no earlier search exists. A part of a reply needs no search.
+// candidate always does, since no earlier search exists. A part of a reply shares the searches.
 func (f *Former) lookUp(candidates []formation.Candidate) {
 	has := map[bool]float64{true: 1}
 	first := true
 	for i, c := range candidates {
-		if c.Neighbours == formation.NoNeighbours {
+		if c.Neighbours == formation.SharedNeighbours && !first {
 			continue
 		}
+		candidates[i].Neighbours = 0
 		features := func() []float64 {
 			worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
 			return []float64{

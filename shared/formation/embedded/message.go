@@ -251,9 +251,10 @@ func Message(turn []formation.Candidate, at int) string {
 	return strings.Join(said, " ")
 }
 
-// foreign reports whether a candidate quotes another author's words, or is code. Neither states a fact about the user.
+// foreign reports whether a candidate quotes another author's words, or is code alone. Neither states a fact about the user.
 func foreign(c formation.Candidate) bool {
-	return strings.HasPrefix(c.Content, "[quotes:") || strings.HasPrefix(c.Content, "[code:")
+	code := strings.HasPrefix(c.Content, "[code:") && strings.Index(c.Content, "]") == len(c.Content)-1
+	return code || strings.HasPrefix(c.Content, "[quotes:")
 }
 
 // statements has the words of a user's turn, and those that are surely the user's, in canonical form.

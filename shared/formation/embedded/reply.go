@@ -11,13 +11,15 @@ import (
 
 // Bounds of the talk that one reply makes. The turn keeps the whole text, and recall searches all of it.
 const (
-	// partWords is the number of words of one part of a reply.
+	// partWords is the number of words of one part of a reply, partBytes its length in any script.
 	partWords = 160
+	partBytes = 2 << 10
 	maxParts  = 4
 )
 
-// quoteReply returns the parts of an assistant's reply, as talk. A reply changes nothing that is known of the user, so
-// its parts are compared with no entry. Its questions to the user are left out. Praise and greetings make no talk.
+// quoteReply returns the parts of an assistant's reply, as talk. Its questions to the user are left out. A reply without
+// substance, such as praise, makes no talk. The parts share the searches of the session, so that the guard sees repeated
+// words.
 func (f *Former) quoteReply(turn memory.Turn) []formation.Candidate {
 	if !saliency.HasSubstance(turn) && saliency.Commitment(turn) == "" {
 		return nil
@@ -25,8 +27,9 @@ func (f *Former) quoteReply(turn memory.Turn) []formation.Candidate {
 	var parts []string
 	words := partWords
 	add := func(said string) {
+		said = text.Cut(said, partBytes)
 		n := text.CountWords(said)
-		if last := len(parts) - 1; last >= 0 && words+n <= partWords {
+		if last := len(parts) - 1; last >= 0 && words+n <= partWords && len(parts[last])+len(said) < partBytes {
 			parts[last] += " " + said
 			words += n
 			return
@@ -34,20 +37,23 @@ func (f *Former) quoteReply(turn memory.Turn) []formation.Candidate {
 		parts, words = append(parts, said), n
 	}
 	for _, b := range text.Blocks(text.Printable(turn.Text)) {
-		if b.Kind == text.Code {
+		switch b.Kind {
+		case text.Code:
 			add("[code: " + shortened(b.Text) + "]")
-			continue
-		}
-		for _, sentence := range whole(f.splitter.Split(b.Text)) {
-			if sentence = text.OneLine(sentence); text.CountWords(sentence) > 0 && !strings.HasSuffix(sentence, "?") {
-				add(sentence)
+		case text.Quotation, text.Pasted:
+			add("[quotes: " + shortened(b.Text) + "]")
+		default:
+			for _, sentence := range whole(f.splitter.Split(b.Text)) {
+				if sentence = text.OneLine(sentence); text.CountWords(sentence) > 0 && !isQuestion(sentence) {
+					add(sentence)
+				}
 			}
 		}
 	}
 	var out []formation.Candidate
 	for _, said := range parts[:min(len(parts), maxParts)] {
-		c := f.candidate(quotation{said: said, sources: []string{turn.ID}, tier: memory.TierTalk}, turn)
-		c.Neighbours = formation.NoNeighbours
+		c := f.candidate(quotation{said: strings.TrimSpace(said), sources: []string{turn.ID}, tier: memory.TierTalk}, turn)
+		c.Neighbours = formation.SharedNeighbours
 		out = append(out, c)
 	}
 	return out

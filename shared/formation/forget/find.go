@@ -91,6 +91,9 @@ func (r Request) statedIn(words []string) int {
 	return how
 }
 
+// Mentions reports whether an active entry has all words of the object.
+func (r Request) Mentions(m memory.Memory) bool { return m.Status == memory.StatusActive && r.isIn(m) }
+
 // isIn reports whether an entry has all words of the object, in the language of the entry.
 func (r Request) isIn(m memory.Memory) bool {
 	language := text.Detect(m.Content, text.English)

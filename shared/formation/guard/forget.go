@@ -82,9 +82,24 @@ func retract(in formation.Bundle, asked []formation.Related, ops []memory.Operat
 				named = append(named, m)
 			}
 		}
+		if len(named) > 0 {
+			for _, m := range known {
+				if isReply(m, in.Session.Turns) && c.Forgets.Mentions(m) && !closed[m.ID] {
+					closed[m.ID] = true
+					named = append(named, m)
+				}
+			}
+		}
 		out = append(out, operationOf(in, c, named, version))
 	}
 	return out
+}
+
+// isReply reports whether an entry is talk of an assistant.
+func isReply(m memory.Memory, turns []memory.Turn) bool {
+	return m.Tier == memory.TierTalk && (m.Speaker == string(memory.RoleAssistant) || slices.ContainsFunc(turns, func(t memory.Turn) bool {
+		return t.Role == memory.RoleAssistant && t.Speaker != "" && t.Speaker == m.Speaker
+	}))
 }
 
 // ofSpeaker returns the entries in a speaker's words, and those in the third person.

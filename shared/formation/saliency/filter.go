@@ -89,15 +89,15 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 // leastReply is the number of content words of a reply with substance, outside its questions.
 const leastReply = 8
 
-// HasSubstance reports whether an assistant's turn is a reply that somebody may look for again, and no praise, greeting
-// or question.
+// HasSubstance reports whether somebody may look for an assistant's turn again. Short praise, greetings and questions have
+// no substance.
 func HasSubstance(t memory.Turn) bool {
 	if t.Role != memory.RoleAssistant {
 		return false
 	}
 	n := 0
 	for _, s := range splitter().Split(text.Printable(t.Text)) {
-		if !strings.HasSuffix(strings.TrimSpace(s), "?") {
+		if s = strings.TrimRight(s, " \"'”)*_"); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, "？") {
 			n += len(text.SearchTerms(s))
 		}
 		if n >= leastReply {

@@ -187,7 +187,8 @@ func TestFilterTrustsAssistantsLess(t *testing.T) {
 // Somebody may ask for a reply with substance again.
 func TestFilterKeepsRepliesWithSubstance(t *testing.T) {
 	in := turns("Helper: In general, it helps to set small goals, take regular breaks and drink enough water.",
-		"Helper: That sounds wonderful, you are so talented!", "Helper: Shall we begin with the first one, or would you prefer something else today, or another time?")
+		"Helper: That sounds wonderful, you are so talented!",
+		"Helper: Shall we begin with the first one, or would you prefer something else today, or another time?")
 	for i := range in {
 		in[i].Role = memory.RoleAssistant
 	}

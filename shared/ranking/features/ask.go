@@ -55,7 +55,7 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 // rate sets the candidate's features and its cosine.
 func (c *Candidate) rate(numbers []float32, r Regime, cosine float64) {
 	c.numbers, c.Regime = slices.Clone(numbers), r
-	c.Features, c.Cosine = featuresOf(numbers, r), float32(cosine)
+	c.Features, c.Cosine = c.FeaturesAs(r), float32(cosine)
 }
 
 // withNewer appends the newer memories that link to a candidate or to a standing memory.

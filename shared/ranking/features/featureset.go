@@ -69,7 +69,7 @@ type Regime int
 
 // The regimes.
 const (
-	// Companions are queries about the talk of several people, or of none that is known.
+	// Companions are queries about the talk of several people, or of unknown people.
 	Companions Regime = iota
 	// Questions are questions of an assistant's one user for facts, and statements to search for.
 	Questions
@@ -119,15 +119,6 @@ func Names() []string {
 // Span returns the places of a regime's features in the order of Names: from first up to end, without end.
 func (r Regime) Span() (first, end int) { return starts[r], starts[r+1] }
 
-// featuresOf puts a unit's numbers in the places of a regime. All other features are 0.
-func featuresOf(numbers []float32, r Regime) []float32 {
-	out := make([]float32, starts[regimeCount])
-	for k, n := range used[r] {
-		out[starts[r]+k] = numbers[n]
-	}
-	return out
-}
-
 // Query is an understood query with its vector.
 type Query struct {
 	query.Query
@@ -142,18 +133,27 @@ type Query struct {
 }
 
 // Stands is the probability, 0 to 1, that later requests must respect the statement.
-func (c Candidate) Stands() float64 {
+func (c Candidate) Stands() float64 { return float64(c.number(standing)) }
+
+// number returns a number of the candidate's unit. A candidate that no index made has 0.
+func (c Candidate) number(n int) float32 {
 	if c.numbers == nil {
 		return 0
 	}
-	return float64(c.numbers[standing])
+	return c.numbers[n]
 }
 
 // Likeness is how much the unit and the query have in common, by their words and by their meaning.
-func (c Candidate) Likeness() float32 { return c.numbers[topical] + c.numbers[meaning] }
+func (c Candidate) Likeness() float32 { return c.number(topical) + c.number(meaning) }
 
 // FeaturesAs returns the features as a query of another regime would have them.
-func (c Candidate) FeaturesAs(r Regime) []float32 { return featuresOf(c.numbers, r) }
+func (c Candidate) FeaturesAs(r Regime) []float32 {
+	out := make([]float32, starts[regimeCount])
+	for k, n := range used[r] {
+		out[starts[r]+k] = c.number(n)
+	}
+	return out
+}
 
 // Candidate is a memory with its features.
 type Candidate struct {

@@ -358,9 +358,11 @@ func (x *Index) Len() int {
 // Units is the number of units that compete for places: memories of one turn count once.
 func (x *Index) Units() int { return len(x.units) }
 
-// IsRequest reports whether a query is a task for an assistant, and not a question about known facts. There is then
-// one user who talks. The query names no speaker and asks for no fact.
-func (x *Index) IsRequest(q query.Query) bool { return x.regimeOf(q) == Requests }
+// IsRequest reports whether a query is a task for an assistant, and not a question about the user. There is then one
+// user who talks. The query names no speaker and asks for no fact about that user.
+func (x *Index) IsRequest(q query.Query) bool {
+	return x.users == 1 && !x.namesSpeaker(q.Question) && !q.Wants.Has(query.OwnFact)
+}
 
 // regimeOf returns the regime of a query.
 func (x *Index) regimeOf(q query.Query) Regime {

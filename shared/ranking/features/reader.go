@@ -57,7 +57,7 @@ func newVocabulary(table *wordvector.Table, languages []text.Language, speakers 
 	}
 	for _, s := range speakers {
 		for _, n := range s.names { // even a stop word: a query tells whether it means the name
-			v.names[n], v.nameTerms[text.Stem(n)] = true, true
+			v.names[n], v.nameTerms[text.BaseForm(text.Stem(n))] = true, true
 			for _, l := range languages {
 				if l == text.English {
 					continue

@@ -36,11 +36,7 @@ func RelevanceNames() []string { return []string{"score"} }
 
 // RelevanceNumbers are the inputs of relevance: the score by the weights of Names.
 func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
-	score := float64(c.Cosine)
-	for f, v := range c.Features {
-		score += float64(w.W[f]) * float64(v)
-	}
-	return []float32{float32(score)}
+	return []float32{float32(c.score(w.W))}
 }
 
 // random is the share of a random memory's probability from which a memory always stays, at any floor. Where a user

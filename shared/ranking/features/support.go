@@ -70,14 +70,26 @@ func (s Support) LogOdds(candidates []Candidate) float64 {
 	return s.logOdds(SupportNumbers(candidates, s.prior.W))
 }
 
-// Best is the best score of the candidates by the shared prior, without the features of the speaker; 0 without
-// candidates.
+// Best is the best score of the candidates by the shared prior; 0 without candidates.
 func (s Support) Best(candidates []Candidate) float64 {
-	return float64(SupportNumbers(candidates, s.prior.W)[bestScore])
+	best := math.Inf(-1)
+	for _, c := range candidates {
+		best = max(best, c.score(s.prior.W))
+	}
+	if len(candidates) == 0 {
+		return 0
+	}
+	return best
 }
 
-// bestScore is the place of the best score among SupportNumbers.
-const bestScore = 4
+// score is the candidate's score by the weights of Names.
+func (c Candidate) score(weights []float32) float64 {
+	score := float64(c.Cosine)
+	for f, v := range c.Features {
+		score += float64(weights[f]) * float64(v)
+	}
+	return score
+}
 
 // SupportNames returns the names of SupportNumbers, in their order. They are a constant, and whether the query names
 // one speaker. Then come the lead of that speaker's candidates over other people's, and whether there are no others.
@@ -93,10 +105,7 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	}
 	var all []rated
 	for _, c := range candidates {
-		r := rated{Candidate: c, score: float64(c.Cosine)}
-		for f, v := range c.Features {
-			r.score += float64(weights[f]) * float64(v)
-		}
+		r := rated{Candidate: c, score: c.score(weights)}
 		r.bare = r.score
 		for k, n := range used[c.Regime] {
 			if f := starts[c.Regime] + k; n == spokenBy || n == spokenByOther {
@@ -116,9 +125,9 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	for _, r := range all {
 		best = max(best, r.bare)
 		switch {
-		case r.numbers[spokenBy] > 0:
+		case r.number(spokenBy) > 0:
 			own = append(own, r.bare)
-		case r.numbers[spokenByOther] > 0 && !r.byAssistant():
+		case r.number(spokenByOther) > 0 && !r.byAssistant():
 			others = append(others, r.bare)
 		}
 	}
@@ -128,7 +137,7 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	}
 	last := all[min(len(all), SupportShown)-1].score
 	out[0], out[1], out[2], out[3] = 1, flag(len(own)+len(others) > 0), float32(lead), flag(alone)
-	out[bestScore], out[5] = float32(best), float32(all[0].score-last)
+	out[4], out[5] = float32(best), float32(all[0].score-last)
 	return out
 }
 
