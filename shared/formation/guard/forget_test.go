@@ -56,6 +56,18 @@ func effect(v formation.Verdict) string {
 	return strings.Join(out, "; ")
 }
 
+// A reply of the assistant that repeats a forgotten memory is forgotten, too. Other people's talk stays.
+func TestARequestToForgetRetractsReplies(t *testing.T) {
+	in := formationtest.Session("Please forget my address.")
+	reply, friend := told("r", "assistant", "I have noted your address, Lindenweg 4 in Jena."), told("f", "Ben", "Her address is lovely.")
+	reply.Tier, friend.Tier = memory.TierTalk, memory.TierTalk
+	own := told("a", in.Turns[0].Speaker, "My address is Lindenweg 4 in Jena.")
+	_, v := formed(t, guard.New(salimory.NewEmbedded()), in, own, reply, friend, told("o", "assistant", "Your salary is noted."))
+	if got := effect(v); got != "-a,r" {
+		t.Errorf("got %q, want the memory and the reply retracted", got)
+	}
+}
+
 func TestARequestToForgetRetractsTheNamedMemory(t *testing.T) {
 	for _, f := range []formation.Former{guard.New(salimory.NewEmbedded()), guard.New(memoryr2.NewEmbedded())} {
 		first := formationtest.Session("x").Turns[0]
