@@ -99,6 +99,9 @@ func (l *Life) search(ctx context.Context, scope memory.Scope, text string, k in
 	if err != nil || k == formation.NoNeighbours {
 		return formation.Found{}, nil, err
 	}
+	if k == formation.SharedNeighbours { // a search of its own finds as much
+		k = 0
+	}
 	hits, err := l.Bank.Search(ctx, scope, bank.Query{Text: text, Vector: vectors[0], K: k, Alpha: 0.5, WithVectors: true})
 	if err != nil {
 		return formation.Found{}, nil, err
