@@ -14,7 +14,7 @@ const (
 	// hiddenFeature marks the kind of memory that a changed prior hides. hiddenBy is the amount by which its weight
 	// is lowered, in units of the feature's scale. The radius of learning does not let the weight come back as a
 	// whole.
-	hiddenFeature = "tells_time"
+	hiddenFeature = "companions_tells_time"
 	hiddenBy      = 1.5
 	// tries is the number of draws of the last place for a question in the measurement of its cost.
 	tries = 20

@@ -48,7 +48,7 @@ type Config struct {
 	Group         string        `envDefault:"mneme-utilizer"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vectors against words in the bank's search, 0 to 1; the search serves users without an index; the default suits the built-in embedder, and a real embedding model may need a higher value"`
-	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.2" desc:"relevance floor, 0 to 1, of a user's request to an assistant and of every question that a model answers; a recall leaves out the least likely memories, each less than half as likely as a random one, while the probability that any of them is needed is at most this value; 0 leaves none out"`
+	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.2" desc:"relevance floor, 0 to 1, of a user's request to an assistant and of every question that a model answers; a recall leaves out the least likely memories, each less likely than a random one, while the probability that any of them is needed is at most this value; 0 leaves none out"`
 	OwnPlaces     int           `env:"MNEME_RECALL_OWN_PLACES" envDefault:"2" desc:"most reserved places for constraints, and as many for preferences, in the memories shown for a request, 0 to 20; 0 makes them compete with all others"`
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it continues without it"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it continues without it"`

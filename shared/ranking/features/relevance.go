@@ -39,13 +39,9 @@ func RelevanceNumbers(c Candidate, w ranking.Weights) []float32 {
 	return []float32{float32(c.score(w.W))}
 }
 
-// random is the share of a random memory's probability from which a memory always stays, at any floor. Where a user
-// has many facts, many are somewhat likely, and each counts.
-const random = 0.5
-
 // HardlyNeeded reports for each candidate whether it may be left out, by two conditions. The request needs that
 // candidate, or a less likely one, with a probability of at most floor, 0 to 1. The candidate's probability is less
-// than half the probability of a random memory. The candidates are the first of all, the number of memories.
+// than the probability of a random memory. The candidates are the first of all, the number of memories.
 func (r Relevance) HardlyNeeded(candidates []Candidate, all int, floor float64) []bool {
 	out := make([]bool, len(candidates))
 	if len(candidates) == 0 {
@@ -67,7 +63,7 @@ func (r Relevance) HardlyNeeded(candidates []Candidate, all int, floor float64) 
 	for _, i := range order {
 		own := math.Exp(odds[i] - most)
 		remaining += own
-		out[i] = remaining <= floor*sum && own*float64(all) < random*sum
+		out[i] = remaining <= floor*sum && own*float64(all) < sum
 	}
 	return out
 }
