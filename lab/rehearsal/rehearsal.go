@@ -111,7 +111,9 @@ func rehearse(
 }
 
 // regroup returns the memories and turns in their other sessions.
-func (g Grouping) regroup(memories []memory.Memory, turns []memory.Turn, s dataset.Subject) ([]memory.Memory, []memory.Turn) {
+func (g Grouping) regroup(
+	memories []memory.Memory, turns []memory.Turn, s dataset.Subject,
+) ([]memory.Memory, []memory.Turn) {
 	if g == nil {
 		return memories, turns
 	}
@@ -199,7 +201,9 @@ func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Inde
 }
 
 // list returns a user's entries and turns.
-func list(ctx context.Context, b bank.Bank, scope memory.Scope) (memories []memory.Memory, turns []memory.Turn, err error) {
+func list(
+	ctx context.Context, b bank.Bank, scope memory.Scope,
+) (memories []memory.Memory, turns []memory.Turn, err error) {
 	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
 			return nil, nil, err

@@ -101,7 +101,8 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	report.Questions, report.Requests, report.Asked = answered(data.conversations), answered(data.dialogues), answered(data.talks)
+	report.Questions, report.Requests = answered(data.conversations), answered(data.dialogues)
+	report.Asked = answered(data.talks)
 	weights, err := data.fit(ctx, o.Training)
 	if err != nil {
 		return ranking.Prior{}, report, err
@@ -176,7 +177,7 @@ func (r *PriorReport) measureTalks(ctx context.Context, o PriorOptions, d data) 
 	return nil
 }
 
-// recallOf measures weights on the lessons with all candidates.
+// recallOf measures weights on the questions that kept all candidates.
 func recallOf(held []recalled, w ranking.Weights) (RecallFigures, error) {
 	var out RecallFigures
 	for _, h := range held {

@@ -20,7 +20,8 @@ import (
 // recalled is a question with its candidates as a regime would have their features, and only those that matter.
 type recalled struct {
 	regime features.Regime
-	// as has the features by regime, without the features of other regimes. cosine and relevant are in the order of the rows.
+	// as has the features by regime, without the features of other regimes. cosine and relevant are in the order of
+	// the rows.
 	as       map[features.Regime][][]float32
 	cosine   []float32
 	relevant []bool
@@ -33,10 +34,10 @@ type recalled struct {
 	whole *rehearsal.Rehearsed
 }
 
-// data are the lessons of a training.
+// data are the questions of a training.
 type data struct{ conversations, talks, dialogues []recalled }
 
-// answered counts the lessons with at least one memory of the evidence, each question once.
+// answered counts the questions with at least one memory of the evidence, each question once.
 func answered(all []recalled) int {
 	n := 0
 	for _, l := range all {
@@ -84,9 +85,11 @@ const elsewhere = "elsewhere"
 // mostElsewhere is the number of questions that a user gets from another user.
 const mostElsewhere = 30
 
-// recalledOf forms subjects and returns the lessons of their questions, in order, for each grouping. The models score
+// recalledOf forms subjects and returns their questions, in order, for each grouping. The models score
 // standing facts again. Each user also gets questions about the next one.
-func recalledOf(ctx context.Context, subjects []dataset.Subject, groupings []rehearsal.Grouping, models writers) ([]recalled, error) {
+func recalledOf(
+	ctx context.Context, subjects []dataset.Subject, groupings []rehearsal.Grouping, models writers,
+) ([]recalled, error) {
 	if len(groupings) == 0 {
 		groupings = []rehearsal.Grouping{nil}
 	}
@@ -139,7 +142,9 @@ func foreign(s, other dataset.Subject) []dataset.Question {
 		if q.Unanswerable {
 			continue
 		}
-		out = append(out, dataset.Question{Text: names.Replace(q.Text), AskedAt: q.AskedAt, Category: elsewhere, Evidence: []string{elsewhere}})
+		out = append(out, dataset.Question{
+			Text: names.Replace(q.Text), AskedAt: q.AskedAt, Category: elsewhere, Evidence: []string{elsewhere},
+		})
 	}
 	return out
 }
@@ -157,8 +162,7 @@ func speakersIn(s dataset.Subject) []string {
 	return out
 }
 
-// Numbers of candidates that a lesson keeps beside the relevant ones: those with the most words and meaning in common,
-// and others.
+// Numbers of candidates that a question keeps beside the relevant ones: the most alike, and some others.
 const (
 	mostAlike = 40
 	mostOther = 20
@@ -201,7 +205,9 @@ func sampled(r rehearsal.Rehearsed) []int {
 			rest = append(rest, i)
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(r.Candidates[b].Likeness(), r.Candidates[a].Likeness()) })
+	slices.SortStableFunc(rest, func(a, b int) int {
+		return cmp.Compare(r.Candidates[b].Likeness(), r.Candidates[a].Likeness())
+	})
 	near := min(len(rest), mostAlike)
 	out = append(out, rest[:near]...)
 	rest = rest[near:]
@@ -212,7 +218,7 @@ func sampled(r rehearsal.Rehearsed) []int {
 	return out
 }
 
-// example is the lesson as a regime sees it.
+// example is the question as a regime sees it.
 func (l recalled) example(as features.Regime, weight float64) supervised.Example {
 	return supervised.Example{Features: l.as[as], Cosine: l.cosine, Relevant: l.relevant, Weight: weight}
 }

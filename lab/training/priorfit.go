@@ -12,10 +12,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// fit learns the weights of all regimes. A regime without lessons keeps weights 0.
+// fit learns the weights of all regimes. A regime without questions keeps weights 0.
 func (d data) fit(ctx context.Context, o supervised.PretrainOptions) (ranking.Weights, error) {
 	names := features.Names()
-	out := ranking.Weights{FeatureSet: o.FeatureSet, W: make([]float32, len(names)), FeatureScale: make([]float32, len(names))}
+	out := ranking.Weights{
+		FeatureSet: o.FeatureSet, W: make([]float32, len(names)), FeatureScale: make([]float32, len(names)),
+	}
 	for i := range out.FeatureScale {
 		out.FeatureScale[i] = 1
 	}

@@ -97,9 +97,12 @@ func retract(in formation.Bundle, asked []formation.Related, ops []memory.Operat
 
 // isReply reports whether an entry is talk of an assistant.
 func isReply(m memory.Memory, turns []memory.Turn) bool {
-	return m.Tier == memory.TierTalk && (m.Speaker == string(memory.RoleAssistant) || slices.ContainsFunc(turns, func(t memory.Turn) bool {
+	if m.Tier != memory.TierTalk {
+		return false
+	}
+	return m.Speaker == string(memory.RoleAssistant) || slices.ContainsFunc(turns, func(t memory.Turn) bool {
 		return t.Role == memory.RoleAssistant && t.Speaker != "" && t.Speaker == m.Speaker
-	}))
+	})
 }
 
 // ofSpeaker returns the entries in a speaker's words, and those in the third person.

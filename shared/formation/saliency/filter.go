@@ -76,7 +76,8 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
-		if t := turns[i]; score < f.threshold && (HasSubstance(t) || Commitment(t) != "" || asksToForget(t) || isAnswer(t, turns[:i], before)) {
+		if t := turns[i]; score < f.threshold &&
+			(HasSubstance(t) || Commitment(t) != "" || asksToForget(t) || isAnswer(t, turns[:i], before)) {
 			score = f.threshold
 		}
 		decisions[i] = memory.SaliencyDecision{
