@@ -16,6 +16,30 @@ type fit struct {
 	lists   []list
 	scales  []float64
 	options PretrainOptions
+	// out are the features whose weight is held at 0.
+	out map[int]bool
+}
+
+// bounded returns where the objective is least with the weights of NotNegative at 0 or more. It takes out the features
+// with the most negative of these weights, one after the other, as long as there are any.
+func (f *fit) bounded(ctx context.Context) ([]float64, error) {
+	f.out = map[int]bool{}
+	for {
+		at, err := f.minimum(ctx)
+		if err != nil {
+			return nil, err
+		}
+		worst := -1
+		for _, k := range f.options.NotNegative {
+			if at[k] < 0 && (worst < 0 || at[k] < at[worst]) {
+				worst = k
+			}
+		}
+		if worst < 0 {
+			return at, nil
+		}
+		f.out[worst] = true
+	}
 }
 
 // minimum returns where the objective, which is convex, is least.
@@ -68,7 +92,7 @@ func (f *fit) evaluate(at, gradient []float64) float64 {
 	}
 	for k := range gradient {
 		gradient[k] = f.options.L2 * at[k]
-		if f.scales[k] > 0 {
+		if f.scales[k] > 0 && !f.out[k] {
 			gradient[k] -= sum[k] / f.scales[k] / f.options.Temperature
 		}
 	}
@@ -79,7 +103,7 @@ func (f *fit) evaluate(at, gradient []float64) float64 {
 func (f *fit) unscaled(at []float64) []float64 {
 	out := make([]float64, len(at))
 	for k, scale := range f.scales {
-		if scale > 0 {
+		if scale > 0 && !f.out[k] {
 			out[k] = at[k] / scale
 		}
 	}

@@ -35,6 +35,9 @@ type PretrainOptions struct {
 	// Temperature divides the scores. With the temperature of Settings, random draws explore as widely as the prior is
 	// unsure.
 	Temperature float64
+	// NotNegative has the places of features with weights of at least 0. It is for features that measure how near a
+	// candidate is, so that a nearer one never loses by it.
+	NotNegative []int
 	// Precision is the largest slope, by the weights in units of the features' scales, that counts as none.
 	Precision float64
 }
@@ -70,7 +73,12 @@ func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (ranki
 		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}
 	f := &fit{lists: lists, scales: scales(lists), options: o}
-	at, err := f.minimum(ctx)
+	for _, k := range o.NotNegative {
+		if k < 0 || k >= len(f.scales) {
+			return ranking.Weights{}, fmt.Errorf("pretrain: %w", fault.Terminal("not_negative", "has %d, want 0 to %d", k, len(f.scales)-1))
+		}
+	}
+	at, err := f.bounded(ctx)
 	if err != nil {
 		return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 	}

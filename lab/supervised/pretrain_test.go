@@ -173,3 +173,18 @@ func TestPretrainStopsWhenItsContextDoes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A feature that may not be negative has weight 0 where the examples would make it negative, and the others are fitted
+// without it.
+func TestNoNegativeWeights(t *testing.T) {
+	o := supervised.DefaultPretrainOptions("test/1")
+	free := pretrain(t, examples(200), o)
+	o.NotNegative = []int{0, 3}
+	bounded := pretrain(t, examples(200), o)
+	if free.W[3] >= 0 || bounded.W[3] != 0 || bounded.W[0] <= 0 || bounded.W[1] <= 0 {
+		t.Errorf("free %v, bounded %v", free.W, bounded.W)
+	}
+	o.NotNegative = []int{5}
+	_, err := supervised.Pretrain(t.Context(), plain(examples(2)), o)
+	wantField(t, err, "not_negative")
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Wants are the kinds of answer that the form of a question shows. Only AboutUser reads other languages than English.
+// Wants are the kinds of answer that the form of a question shows. Only Fact, Statement and AboutUser read other languages than English.
 // See also [Query.AsksWhen].
 type Wants []string
 
@@ -23,6 +23,8 @@ const (
 	Interrogative = "interrogative"
 	// Fact is a fact: "where does Ines live" and "has she a car", but not "what are some good hotels".
 	Fact = "fact"
+	// Statement is a statement to search for, about somebody else than the speaker: "the user has a dog".
+	Statement = "statement"
 	// OwnFact is a fact about the speaker: "where do I live" and "what's my dog's name", but not "what could I cook".
 	OwnFact = "own_fact"
 	// Reply is something that the assistant said before: "what did you suggest".
@@ -52,7 +54,8 @@ func wantsOf(p Phrase, l text.Language) (w Wants) {
 	add(Name, name)
 	add(Several, needsSeveral(p.Words))
 	add(Interrogative, interrogative)
-	add(Fact, (interrogative || auxiliaries[first]) && !advised && !containsAny(p.Words, offering))
+	add(Fact, wantsFact(p, l))
+	add(Statement, isStatement(p, l))
 	add(OwnFact, interrogative && !advised && asksAboutSpeaker(words))
 	add(Reply, asksForReply(p.Words))
 	add(AboutUser, isAboutUser(p, l))
@@ -84,7 +87,7 @@ var (
 	advising = text.WordSet("should can could would might may shall")
 	// offering words ask for options to choose from.
 	offering = text.WordSet(`you you'd some any good best better great recommend recommended suggest ideas options ways
-		tips`)
+		tips sense pros`)
 )
 
 var (

@@ -22,6 +22,38 @@ func TestAQuestionForAFact(t *testing.T) {
 	}
 }
 
+func TestAQuestionForAFactInManyForms(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Have I met any of Ida's friends?": true, "What did we pick in the end, some tiles?": true, "Did I ever tell you of a good dentist?": true,
+		"The two tickets for Oslo, how much were they?": true, "until when am I banned from driving": true, "By how much did it slip?": true,
+		"Can you list the order in which I brought up my plans?": true, "Give me the story of how Ida and I met.": true,
+		"Sum up for me what became of our trip.": true, "remind me what I ordered": true, "when's our anniversary": true,
+		"Was hat mich der Herd gekostet?": true, "Um wie viel Uhr holt Dirk mich ab?": true, "¿Quién pintó la cocina de mi casa el año pasado?": true,
+		"Où est-ce que j'ai rangé mon passeport ?": true, "Сколько стоила моя машина?": true, "我的医生叫什么名字？": true,
+		"How do I descale a kettle?": false, "how to knit a sock": false, "The basil has aphids. What do I spray?": false,
+		"Two ways, by bus or by train. Which one?": false, "Have a look at my letter.": false, "Write a summary of this text.": false,
+		"Was könnte ich am Sonntag kochen?": false, "Wie entkalke ich meinen Wasserkocher?": false, "¿Qué me recomiendas para cenar?": false,
+		"请推荐一家什么餐厅？": false, "Schreib mir einen Brief.": false,
+	} {
+		if got := understand(said, nil).Wants.Has(query.Fact); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
+func TestAStatementToSearchFor(t *testing.T) {
+	for said, want := range map[string]bool{
+		"Ines lives in Graz.": true, "The user has a dog.": true, "User's loan: 200,000 at 0 %": true, "The plan was finalised and confirmed.": true,
+		"Der Nutzer wohnt in Graz.": true, "用户住在格拉茨": true, "I live in Graz.": false, "Suggest a lunch for ten.": false,
+		"Where does Ines live?": false, "Write that the plan was confirmed.": false, "Ines is coming on Sunday. Plan a dinner.": false,
+		"There is a gala with a long dinner and speeches.": false, "coffee": false, "": false, "please say what was decided": false,
+	} {
+		if got := understand(said, nil).Wants.Has(query.Statement); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
 func TestAQuestionForAFactAboutTheSpeaker(t *testing.T) {
 	for said, want := range map[string]bool{
 		"Where do I live?": true, "What's my dog's name?": true, "which coffee did I like best": true, "What am I allergic to?": true,

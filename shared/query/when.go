@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/text"
@@ -61,8 +62,9 @@ type clause struct {
 	asks, open bool
 }
 
-// asksWhen reports whether an English text asks for a time, in any of its sentences.
-func asksWhen(p Phrase) bool {
+// clausesOf divides a phrase at the ends of its sentences.
+func clausesOf(p Phrase) []clause {
+	var out []clause
 	for start := 0; start < len(p.Words); {
 		end := start + 1
 		for end < len(p.Words) && !strings.ContainsAny(p.Text[p.Words[end-1].End:p.Words[end].Start], ".!?;\n") {
@@ -73,16 +75,18 @@ func asksWhen(p Phrase) bool {
 			rest = p.Words[end].Start
 		}
 		stop := p.Text[p.Words[end-1].End:rest]
-		c := clause{
+		out = append(out, clause{
 			said: p.Text, words: p.Words[start:end], all: p.Words, from: start,
 			asks: strings.Contains(stop, "?"), open: !strings.ContainsAny(stop, ".!;"),
-		}
-		if c.asksWhen() {
-			return true
-		}
+		})
 		start = end
 	}
-	return false
+	return out
+}
+
+// asksWhen reports whether an English text asks for a time, in any of its sentences.
+func asksWhen(p Phrase) bool {
+	return slices.ContainsFunc(clausesOf(p), func(c clause) bool { return c.asksWhen() })
 }
 
 func (c clause) asksWhen() bool {

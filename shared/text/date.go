@@ -140,12 +140,37 @@ func (d dater) tense(i int) tense {
 		}
 		s.ahead = looksAhead(d.text, d.words, s.from, s.to)
 	}
+	if d.happenedOn(i) {
+		return tense{past: true}
+	}
 	pasts := d.sentence.pasts
 	if pasts > 0 && pastAt(d.words, i) {
 		pasts-- // "sat" is a past, too.
 	}
 	past := pasts > 0 && !d.presentClause(i)
 	return tense{past: past, perfect: d.sentence.perfect && !past, ahead: d.sentence.ahead}
+}
+
+// arranging verbs in the past may have a day to come: "I booked it on Friday".
+var arranging = WordSet(`agreed arranged booked chose decided expected got had hoped intended meant moved needed planned postponed
+	promised pushed reserved scheduled set thought wanted was were`)
+
+// happenedOn reports whether the date at word i is the day of a past verb that stands in the same clause, right after
+// its subject: "the idioms that I added on September 29".
+func (d dater) happenedOn(i int) bool {
+	const longest = 6
+	if d.at(i-1) != "on" {
+		return false
+	}
+	for k := i - 2; k > max(d.sentence.from, i-longest); k-- {
+		if strings.ContainsAny(d.text[d.words[k].End:d.words[k+1].Start], ",;:") || d.at(k) == "to" {
+			return false
+		}
+		if pastAt(d.words, k) {
+			return pronouns[d.at(k-1)] && !arranging[d.at(k)]
+		}
+	}
+	return false
 }
 
 // presentClause reports whether word i is in a separate clause in the present: "ordered the flowers, they arrive

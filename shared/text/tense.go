@@ -27,6 +27,9 @@ var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there'
 	isn't aren't not get gets
 getting`)
 
+// rather are adverbs between a verb of being and its participle: "I'm kinda excited".
+var rather = WordSet("kinda really so very pretty quite rather just still too also super extremely bit little now already")
+
 // naming participles stand between a thing and its name.
 var naming = WordSet("called named")
 
@@ -43,7 +46,14 @@ func TellsPast(words []Word) bool {
 // pastAt reports whether word i is a verb in the past.
 func pastAt(words []Word, i int) bool {
 	w := words[i]
-	if !IsPast(w.Lower) || i > 0 && presentBe[words[i-1].Lower] {
+	if !IsPast(w.Lower) {
+		return false
+	}
+	be := i - 1
+	for be > 0 && rather[words[be].Lower] {
+		be--
+	}
+	if be >= 0 && presentBe[words[be].Lower] {
 		return false
 	}
 	// "a cat called Minka"

@@ -82,21 +82,60 @@ func (f *Former) referTo(q quotation, leans bool, out []quotation, turns []befor
 		return q, false
 	}
 	unknown := joins && text.IsPerson(pronoun) || dangles(q.said)
+	if unknown && n >= 0 && out[n].explains(q) {
+		out[n].tier = q.tier
+	}
 	if unknown && f.read != nil && (n < 0 || out[n].tier != q.tier || out[n].foreign) {
 		q.tier, q.kind = memory.TierTalk, ""
 	}
 	return q, joins || leans || unknown
 }
 
-// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May".
-// In "it's my birthday", the words behind it name it.
+// mostExplained is the number of words of a memory with the statement that explains its thing.
+const mostExplained = 40
+
+// explains reports whether a quotation of talk is a statement that may name the thing of a memory behind it.
+func (q quotation) explains(next quotation) bool {
+	return q.tier == memory.TierTalk && next.tier == memory.TierMemory && !q.foreign && !q.asks && !strings.HasPrefix(q.said, "[") &&
+		contentOf(q.said) >= fewStems && !polite.MatchString(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
+}
+
+// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May",
+// "keeps me organised". In "it's my birthday", the words behind it name it.
 var dangling = regexp.MustCompile(`(?i)^(?:it|they|that|those|these|this) (?:is|are|was|were|has|have|had|will|would|can|could|should|may|might)\b` +
-	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^(?:i|we)(?:['’]\pL+)?(?: [\pL'’]+){1,3} (?:it|them|those)\b`)
+	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^\pL+s (?:me|us)\b`)
+
+// atThing matches a thing of the talk that only its place names: "this song", "these 3 idioms", "stick with it".
+var atThing = regexp.MustCompile(`(?i)^((?:i|we|my|our)\b[^.!?;:]*?) ` +
+	`(?:(?:it|them|those|this|that)(?:[.!?]?$| (?:by|in|on|at|for|with|since|until|every|all|so|again|too|now|consistently|regularly)\b)` +
+	`|(?:this|these) (?:\d+ |new |same |last |first )?(\pL{3,}))`)
+
+// timed are nouns behind "this" and "these" that need no words before them, and sorts of things.
+var timed = text.WordSet(`day days week weeks month months year years morning afternoon evening night weekend time times spring
+	summer autumn fall winter season semester term quarter january february march april may june july august september
+	october november december monday tuesday wednesday thursday friday saturday sunday moment point kind kinds sort sorts type
+	types coming past is was are were has will and or but`)
+
+// pointsAtNothing reports whether a statement points at a thing that no words of it name before.
+func pointsAtNothing(said string) bool {
+	at := atThing.FindStringSubmatch(said)
+	if at == nil || timed[strings.ToLower(at[2])] {
+		return false
+	}
+	words := text.Words(at[1])
+	return !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool { return defining[w.Lower] || w.Capital })
+}
+
+// defining words stand before the name of a thing that a pronoun behind it may mean, or join another clause.
+var defining = text.WordSet(`a an the my our his her their your some any every each no another one two three and but or that which who
+	when because so if`)
 
 var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b`)
 
 // dangles reports whether a statement needs the words before it to name its thing.
-func dangles(said string) bool { return dangling.MatchString(said) && !ownThing.MatchString(said) }
+func dangles(said string) bool {
+	return dangling.MatchString(said) && !ownThing.MatchString(said) || pointsAtNothing(said)
+}
 
 // mentionsOf returns the different mentions in a text that a pronoun may stand for.
 func mentionsOf(said, pronoun string) []string {

@@ -30,9 +30,24 @@ func onlyGreets(q quotation) bool { return greets(q.said) }
 var atHand = regexp.MustCompile(`(?i)\bover (?:here|there)\b|\b(?:this|that) one\b|\b(?:these|those) ones\b` +
 	`|\byour (?:\pL+ )?(?:draft|version|answer|reply|suggestion|wording)\b`)
 
-// tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not last.
+// polite matches an answer to a suggestion, which no deed need follow: "I'll definitely look into some associations",
+// "I'm particularly interested in the card system", "I better get back on the road now".
+var polite = regexp.MustCompile(`(?i)^(?:(?:i['’]ll|i will|i might|i may|i should|we['’]ll|we should) ` +
+	`(?:(?:definitely|certainly|probably|surely|also|just|maybe) )*` +
+	`(?:look into|check out|check with|keep (?:that|it|this|\pL+ \pL+) in mind|give (?:it|that|them|\pL+ \pL+) a (?:try|go|shot)|think about|try (?:the|that|this|those|it|them|some of))\b` +
+	`|(?:i['’]m|i am|we['’]re) (?:(?:also|most|particularly|especially|definitely|really|very) )+` +
+	`(?:interested in|curious about|intrigued by|drawn to) (?:the|that|this|those|these|your)\b` +
+	`|(?:i['’]d|i had|i|we)(?: better| should| need to|['’]ve got to| have to)(?: probably)? (?:get back|get going|head (?:off|out|back)|run now|go now)\b` +
+	`|(?:i['’]m|i am) (?:(?:always|definitely|all|really) )*(?:ready to move on|looking to improve|interested|up for it|on board)[.!]*$` +
+	`|speaking of (?:\pL+ ){0,3}\pL+$)`)
+
+// answered matches the question before an answer.
+var answered = regexp.MustCompile(`^\[asked: [^\]]*\] `)
+
+// tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not last. So
+// is a polite answer to a suggestion.
 func tierOf(q quotation, kind memory.Kind, unmarked memory.Tier) memory.Tier {
-	if kind == memory.KindPreference && atHand.MatchString(q.said) {
+	if kind == memory.KindPreference && atHand.MatchString(q.said) || polite.MatchString(answered.ReplaceAllString(q.said, "")) {
 		return unmarked
 	}
 	return q.tier

@@ -369,7 +369,7 @@ func (x *Index) regimeOf(q query.Query) Regime {
 	switch {
 	case x.users != 1:
 		return Companions
-	case x.namesSpeaker(q.Question) || q.Wants.Has(query.Fact):
+	case x.namesSpeaker(q.Question) || q.Wants.Has(query.Fact), q.Wants.Has(query.Statement):
 		return Questions
 	}
 	return Requests

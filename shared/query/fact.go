@@ -1,0 +1,219 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// A query is for a fact, a task for an assistant, or a statement to search for. The ranker has other weights for tasks
+// than for the rest, because a task needs memories that share few words with it. The English grammar is that of the
+// form alone, so a clause may be read wrong: "how do I take my coffee" counts as a task.
+
+var (
+	// ownPast are the auxiliaries of questions about what the speaker did or said.
+	ownPast = text.WordSet("did didn't have haven't had hadn't was wasn't were weren't")
+	// ownNow are further auxiliaries of questions about the speaker, at the beginning of a clause.
+	ownNow = text.WordSet("am do don't")
+	// talking are past verbs of a conversation: "the order in which I brought up".
+	talking = text.WordSet(`said told mentioned brought discussed covered talked explained described asked planned decided agreed
+		wanted`)
+	// retelling words ask for a story that the user told before.
+	retelling = text.WordSet(`summary summaries summarise summarize summarised summarized sum recap retell recount remind reminder
+		overview history story tale timeline`)
+	// articles behind a first "have" or "do" make a task of it: "have a look".
+	articles = text.WordSet("a an the some")
+	// politely are words before the verb of a task, or before a question word.
+	politely = text.WordSet("and but so or ok okay hey hi hello oh well please now then also again")
+	// tasks are verbs that begin a task.
+	tasks = text.WordSet(`add adjust advise analyse analyze answer arrange book brainstorm bring build calculate call change check
+		choose come compare compose compute convert correct count create cut debug define describe design develop do draft draw
+		edit evaluate explain expand fill find finish fix format generate get give go help imagine improve include keep let
+		let's list look make name need organise organize outline pick plan polish prepare proofread propose provide put
+		rank read recommend refactor remember remove rephrase replace review rewrite save schedule search send set shorten
+		show simplify solve sort split start suggest summarise summarize take tell test think translate try turn update use
+		walk want work write`)
+	// stating are verbs that make a statement, in addition to those in the past.
+	stating = text.WordSet(`is are was were has have had does do did will would can could should must may might isn't aren't
+		wasn't weren't hasn't haven't doesn't don't didn't won't can't cannot`)
+	// addressing are words that a statement about somebody else has not.
+	addressing = text.WordSet(`please i i'm i've i'd i'll my me mine we we're we've our us you you're your yours`)
+)
+
+// advisingIn are words that ask for advice or an offer, and howIn words for "how", by the code of the language. They
+// are without accents.
+var (
+	advisingIn = map[string]string{
+		"de": `soll sollte sollten konnte konnten kann kannst konntest wurdest wurde empfiehlst empfehlen empfehlung ideen vorschlag
+			vorschlage tipps gibt`,
+		"es": `puedo puedes podria podrias podemos debo deberia deberiamos recomiendas recomienda recomendarias sugieres ideas opciones
+			consejos hay`,
+		"fr": `puis peux pourrais pourrait pouvez dois devrais devrait faut conseilles conseillez recommandes recommandez
+			suggeres idees options conseils`,
+		"it": "posso puoi potrei potresti devo dovrei dovremmo consigli consiglia consiglieresti suggerisci idee opzioni",
+		"nl": "kan kun kunt zou zal moet raad aanraden ideeen opties tips",
+		"pt": "posso pode poderia devo deveria deveriamos recomenda recomendas sugere sugeres ideias opcoes dicas ha",
+		"ru": "можно могу можешь стоит лучше следует посоветуешь посоветуи порекомендуешь порекомендуи идеи",
+	}
+	howIn = map[string]string{
+		"de": "wie", "es": "como", "fr": "comment", "it": "come", "nl": "hoe", "pt": "como", "ru": "как",
+	}
+	// amountsIn may follow a word for "how" in a question for a fact.
+	amountsIn = text.WordSet(`viel viele vielen lange oft alt weit hoch gross heisst heissen hiess lautet lautete veel vaak
+		lang oud ver se s'appelle si chiama долго часто зовут`)
+	// unspacedAsking and unspacedAdvising do the same in languages without spaces.
+	unspacedAsking   = []string{"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน", "อะไร"}
+	unspacedAdvising = []string{
+		"推荐", "推薦", "建议", "建議", "应该", "可以", "怎么", "如何", "帮我", "请", "おすすめ", "お勧め", "べき", "いい", "良い", "方法", "ください", "추천", "좋을까", "แนะนำ",
+	}
+)
+
+// wantsFact reports whether a question asks for something that the user or the assistant said, or that holds for them.
+func wantsFact(p Phrase, l text.Language) bool {
+	if l != text.English {
+		return wantsFactIn(p, l)
+	}
+	clauses := clausesOf(p)
+	return slices.ContainsFunc(clauses, func(c clause) bool { return c.wantsFact(len(clauses) > 1) })
+}
+
+// wantsFact is wantsFact for an English clause. beside means that other clauses say what a question is about. Then
+// "what do we cook" is a task.
+func (c clause) wantsFact(beside bool) bool {
+	words, questioned := c.question()
+	first := words[0].Lower
+	interrogative := isQuestioning(first)
+	asks := interrogative || auxiliaries[first] && !(len(words) > 1 && articles[words[1].Lower])
+	if asksOwnPast(words) && (asks || questioned) || retells(words) {
+		return true
+	}
+	if containsAny(words, advising) || containsAny(words, offering) || asksHowTo(words) || len(words) < 3 {
+		return false
+	}
+	return asks && !(beside && interrogative && asksWhatToDo(words))
+}
+
+// question returns the words of a clause from its question on: "how much was it" of "the tickets, how much was it". The
+// question word may come after a comma or a colon. questioned reports whether it does.
+func (c clause) question() (words []text.Word, questioned bool) {
+	words = c.words
+	for i := 1; i+1 < len(words); i++ {
+		if strings.ContainsAny(c.said[words[i-1].End:words[i].Start], ",:") && isQuestioning(words[i].Lower) {
+			words, questioned = words[i:], true
+			break
+		}
+	}
+	for len(words) > 1 && politely[words[0].Lower] {
+		words = words[1:]
+	}
+	if len(words) > 2 && prepositions[words[0].Lower] && (words[1].Lower == "when" || words[1].Lower == "how") {
+		words = words[1:]
+	}
+	return withoutPreposition(words), questioned
+}
+
+func isQuestioning(lower string) bool {
+	return lower == "when" || lower == "when's" || runTogether[lower] || text.IsQuestionWord(lower)
+}
+
+// asksWhatToDo reports whether a clause asks what the speaker does now: "what do I bring".
+func asksWhatToDo(words []text.Word) bool {
+	for i := 1; i+1 < len(words); i++ {
+		if words[i].Lower == "do" && (words[i+1].Lower == "i" || words[i+1].Lower == "we") {
+			return true
+		}
+	}
+	return false
+}
+
+// asksOwnPast reports whether a clause asks what the speaker did or said: "have I met any of them", "what did we pick".
+func asksOwnPast(words []text.Word) bool {
+	for i := 1; i < len(words); i++ {
+		switch words[i].Lower {
+		case "i", "we", "my", "our":
+			before := words[i-1].Lower
+			if ownPast[before] || i == 1 && ownNow[before] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// retells reports whether a clause asks for a story that was told: "sum up how we met", "the order in which I brought up".
+func retells(words []text.Word) bool {
+	for i, w := range words {
+		next := ""
+		if i+1 < len(words) {
+			next = words[i+1].Lower
+		}
+		if (w.Lower == "i" || w.Lower == "we") && talking[next] && i > 0 && words[i-1].Lower != "and" {
+			return true
+		}
+	}
+	first := words[:min(len(words), 9)]
+	return containsAny(first, retelling) && (text.TellsPast(words) || slices.ContainsFunc(words, func(w text.Word) bool {
+		return w.Lower == "has" || w.Lower == "have"
+	}))
+}
+
+// asksHowTo reports whether a clause asks for instructions: "how do I descale a kettle", "how to knit".
+func asksHowTo(words []text.Word) bool {
+	if words[0].Lower != "how" || len(words) < 2 {
+		return false
+	}
+	if words[1].Lower == "to" {
+		return true
+	}
+	return len(words) > 2 && (words[1].Lower == "do" || words[1].Lower == "does") &&
+		slices.Contains([]string{"i", "you", "we", "one"}, words[2].Lower)
+}
+
+// wantsFactIn is wantsFact for another language than English. Only a question word shows a question for a fact.
+func wantsFactIn(p Phrase, l text.Language) bool {
+	said := text.English.Plain(strings.ToLower(p.Text))
+	contains := func(cue string) bool { return strings.Contains(said, cue) }
+	if len(l.WhenWords()) > 0 && text.IsUnspaced(l.WhenWords()[0]) {
+		return slices.ContainsFunc(unspacedAsking, contains) && !slices.ContainsFunc(unspacedAdvising, contains)
+	}
+	advising := text.WordSet(advisingIn[l.String()])
+	return slices.ContainsFunc(clausesOf(p), func(c clause) bool {
+		asks := false
+		for i, w := range c.words {
+			word := text.English.Plain(w.Lower)
+			if advising[word] {
+				return false
+			}
+			if i > 2 || asks || !l.IsQuestionWord(word) {
+				continue
+			}
+			asks = word != howIn[l.String()] || i+1 < len(c.words) && amountsIn[text.English.Plain(c.words[i+1].Lower)]
+		}
+		return asks
+	})
+}
+
+// isStatement reports whether a query states something about somebody, and asks nothing: "Ines lives in Graz." In other
+// languages than English it must name the user.
+func isStatement(p Phrase, l text.Language) bool {
+	if len(p.Words) == 0 || strings.ContainsAny(p.Text, "?？؟") {
+		return false
+	}
+	if strings.TrimSuffix(p.Words[0].Lower, "'s") == "user" {
+		return true
+	}
+	for i := range p.Words {
+		if text.NamesUser(p.Words, i) {
+			return !tasks[p.Words[0].Lower]
+		}
+	}
+	if l != text.English || len(p.Words) < 3 || containsAny(p.Words, addressing) || slices.ContainsFunc(clausesOf(p), func(c clause) bool {
+		first := c.words[0].Lower
+		return tasks[first] || politely[first] || first == "there" || first == "it" || isQuestioning(first)
+	}) {
+		return false
+	}
+	return text.TellsPast(p.Words[1:]) || containsAny(p.Words[1:], stating) ||
+		slices.ContainsFunc(p.Words[1:min(len(p.Words), 8)], func(w text.Word) bool { return text.IsPersonalVerb(w.Lower) })
+}
