@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/optimize"
 
@@ -26,6 +27,10 @@ func (d data) fit(ctx context.Context, o supervised.PretrainOptions) (ranking.We
 		if len(examples) == 0 {
 			continue
 		}
+		o.NotNegative = nil
+		if r == features.Requests {
+			o.NotNegative = nearnessOf(r)
+		}
 		w, err := supervised.Pretrain(ctx, examples, o)
 		if err != nil {
 			return out, err
@@ -36,6 +41,26 @@ func (d data) fit(ctx context.Context, o supervised.PretrainOptions) (ranking.We
 		out.W[first] = float32(ranking.Related - d.level(r, out))
 	}
 	return out, nil
+}
+
+// nearness are the numbers that measure how near a memory is to a query. Many of them measure nearly the same thing, so
+// free weights for requests set them against each other. On kinds of talk outside the training, a nearer memory lost by
+// it. For the other regimes, bounds change nothing.
+var nearness = []string{
+	"statement", "coverage", "meaning", "near_words", "similarity", "topical", "dialogue", "head", "near_around", "focus", "answers",
+	"around", "apart",
+}
+
+// nearnessOf returns the places of these numbers among the features of a regime.
+func nearnessOf(r features.Regime) []int {
+	first, end := r.Span()
+	var out []int
+	for i, name := range features.Names()[first:end] {
+		if slices.Contains(nearness, strings.TrimPrefix(name, r.String()+"_")) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // examples returns a regime's training data. Each kind of data has its share, whatever its number.
