@@ -8,14 +8,17 @@ import (
 
 var (
 	// beforeNames are abbreviations before a name or another word, which end no sentence.
-	beforeNames = Union(titles, WordSet(`prof st ste hr fr frl dipl ing mag med rer phil hon rev gen col capt lt sgt messrs
-		sres sras srta srtas dña dott dott.ssa avv sig sig.ra sig.na sigg mm mlles eng dra exmo exma mevr dhr drs pan inż mgr
+	beforeNames = Union(titles, WordSet(`prof st ste hr fr frl dipl ing mag med rer phil hon rev gen col capt lt sgt
+		messrs sres sras srta srtas dña dott dott.ssa avv sig sig.ra sig.na sigg mm mlles eng dra exmo exma mevr dhr drs
+		pan inż mgr
 		ул просп пр бул пер пл наб г-н г-жа д-р av avda bd blvd pza c/ ul al`))
 	// within are abbreviations that end no sentence, before any word.
-	within = WordSet(`z.b d.h u.a i.d.r bzw ca sog vgl e.g i.e cf viz vs approx p.ej p.ex ej p.es т.е т.к напр bijv m.a.w np tzn tj örn`)
+	within = WordSet(`z.b d.h u.a i.d.r bzw ca sog vgl e.g i.e cf viz vs approx p.ej p.ex ej p.es т.е т.к напр bijv m.a.w
+		np tzn tj örn`)
 	// lettered nouns stand before a letter that names one of them: "vitamin C".
-	lettered = WordSet(`vitamin vitamins plan type group class grade option level hepatitis team section point exhibit appendix gate room unit
-		gruppe klasse typ option vitamina grupo tipo clase opción groupe type vitamine classe gruppo part`)
+	lettered = WordSet(`vitamin vitamins plan type group class grade option level hepatitis team section point exhibit
+		appendix gate room unit
+		gruppe klasse typ option vitamina grupo tipo clase opción groupe vitamine classe gruppo part`)
 )
 
 // IsAbbreviated reports whether the dot at the end of a text belongs to an abbreviation or an initial, so that the words

@@ -171,8 +171,8 @@ func frameClassesOf(said string, words []Word) frameClasses {
 		c.strong = c.strong || known["strong"][lower]
 		c.noun, c.this = c.noun || known["weak"][lower], c.this || known["this"][lower]
 		c.passes, c.asksText = c.passes || i < 3 && passing[lower], c.asksText || i == 0 && known["write"][lower]
-		if known["weak"][lower] && (i > 0 && known["of"][foldAccents(words[i-1].Lower)] || i > 1 && known["of"][foldAccents(words[i-2].Lower)] ||
-			strings.HasSuffix(w.Lower, "'s")) {
+		behindOf := func(n int) bool { return i >= n && known["of"][foldAccents(words[i-n].Lower)] }
+		if known["weak"][lower] && (behindOf(1) || behindOf(2) || strings.HasSuffix(w.Lower, "'s")) {
 			c.weak, weakAt = true, i
 		}
 		c.work = c.work || i < 4 && known["work"][lower]
@@ -208,7 +208,9 @@ func framesAfterColon(head, body string) bool {
 	switch unspaced := IsUnspaced(head); {
 	case unspaced && c.posted:
 		return true
-	case c.passes && (c.this || !c.mine && !IsCompanion(foldAccents(words[0].Lower))), c.asksText && c.noun, c.play:
+	case c.passes && (c.this || !c.mine && !IsCompanion(foldAccents(words[0].Lower))):
+		return true
+	case c.asksText && c.noun, c.play:
 		return true
 	case (c.strong || c.weak) && !(unspaced && c.mine), c.work && !c.mine:
 		return true
@@ -220,12 +222,14 @@ func framesAfterColon(head, body string) bool {
 
 // speaksOfSelf reports whether a text speaks of its speaker, also in languages that saysSelf does not know.
 func speaksOfSelf(said string) bool {
-	return saysSelf(said) || slices.ContainsFunc(Words(said), func(w Word) bool { return frameWords()["self"][foldAccents(w.Lower)] })
+	own := frameWords()["self"]
+	return saysSelf(said) || slices.ContainsFunc(Words(said), func(w Word) bool { return own[foldAccents(w.Lower)] })
 }
 
 // namesSource reports whether the words of a lead name another person as the source: "Jo's status", "a text from Jo".
 func namesSource(head string, words []Word) bool {
-	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(head)); IsUnspaced(head) || unicode.Is(unicode.Lo, first) {
+	first, _ := utf8.DecodeRuneInString(strings.TrimSpace(head))
+	if IsUnspaced(head) || unicode.Is(unicode.Lo, first) {
 		return true
 	}
 	for i, w := range words {
@@ -234,7 +238,7 @@ func namesSource(head string, words []Word) bool {
 		switch {
 		case isName && (i > 0 || i+1 < len(words) && sayings[words[i+1].Lower]):
 			return true
-		case strings.HasSuffix(w.Lower, "'s") && i+1 < len(words) && !ownLeads[w.Lower] && lower != "today's" && lower != "yesterday's":
+		case strings.HasSuffix(w.Lower, "'s") && i+1 < len(words) && !ownLeads[w.Lower] && !timeWords[strings.TrimSuffix(lower, "'s")]:
 			return true
 		case thirdPersons[w.Lower], IsCompanion(w.Lower), names()[lower]:
 			return true
@@ -244,8 +248,8 @@ func namesSource(head string, words []Word) bool {
 }
 
 // verbs of being show that words of a frame are a statement: "The novel is long."
-var beings = WordSet(`is are was were am be has have had ist sind war waren hat habe es son era fue tiene est sont etait a sont e sono era ha foi sao tem
-	byl jest sa zijn heeft var ar`)
+var beings = WordSet(`is are was were am be has have had ist sind war waren hat habe es son era fue tiene est sont etait
+	a e sono ha foi sao tem byl jest sa zijn heeft var ar`)
 
 // framesAlone reports whether a sentence frames the next one: a request to work on it, a title without a verb, or
 // words that point at it.
@@ -259,8 +263,10 @@ func framesAlone(said string) bool {
 		return c.strong && !c.mine && utf8.RuneCountInString(said) <= maxUnspacedFrame && !isSaid(said)
 	}
 	asks := strings.HasSuffix(strings.TrimSpace(said), "?")
+	known := frameWords()
 	isVerbless := len(words) <= maxVerbless && !slices.ContainsFunc(words, func(w Word) bool {
-		return beings[foldAccents(w.Lower)] || IsPersonalVerb(w.Lower) && !frameWords()["strong"][w.Lower] && !frameWords()["weak"][w.Lower]
+		isNoun := known["strong"][w.Lower] || known["weak"][w.Lower]
+		return beings[foldAccents(w.Lower)] || IsPersonalVerb(w.Lower) && !isNoun
 	})
 	opensPlay := frameWords()["play"][foldAccents(words[0].Lower)] || words[0].Lower == "let's"
 	pretends := frameWords()["pretend"][foldAccents(words[0].Lower)] && c.play
@@ -319,7 +325,8 @@ func tailOfSpeaker(passage string) int {
 		return 0
 	}
 	if !slices.ContainsFunc(tail, func(w Word) bool {
-		return !sayings[w.Lower] && (thirdPersons[w.Lower] || w.Capital || IsCompanion(w.Lower) || frameWords()["strong"][foldAccents(w.Lower)])
+		isPerson := thirdPersons[w.Lower] || w.Capital || IsCompanion(w.Lower) || frameWords()["strong"][foldAccents(w.Lower)]
+		return isPerson && !sayings[w.Lower]
 	}) {
 		return 0
 	}

@@ -22,7 +22,8 @@ func metadataTest(value any, at string) (test, error) {
 		operand, place, of := object[key], at+"."+key, metadataReader(key)
 		if inner, ok := operand.(map[string]any); ok {
 			if name := notOperator(inner); name != "" {
-				return nil, problem.Invalid(place+"."+name, "is not an operator, want one of "+supported()+"; a key with dots looks into objects")
+				known := supported() + "; a key with dots looks into objects"
+				return nil, problem.Invalid(place+"."+name, "is not an operator, want one of "+known)
 			}
 		} else {
 			t, err := of(place, "eq", operand)

@@ -164,14 +164,15 @@ func (s *sentence) isHarmless(before string, i int) bool {
 // maxKept is the most words of a request to remember.
 const maxKept = 24
 
-// orderly classes are in orders that look like a request to remember the speaker's own fact.
-const orderly = user | ai | rules | prev | above | always | when | anyone | others | role | trusted | best | jail | noLimit | secret | hiding |
-	reading | ifAI | reveal | permit | praise | money | code | must
+// orderly classes occur in orders that look like a request to remember the speaker's own fact.
+const orderly = user | ai | rules | prev | above | always | when | anyone | others | role | trusted | best | jail |
+	noLimit | secret | hiding | reading | ifAI | reveal | permit | praise | money | code | must
 
 // asksToKeepOwn reports whether a sentence asks to remember a plain fact of the speaker: "Save that I'm vegan." The
 // model has seen many orders that begin so. The rules judge it all the same.
 func (s *sentence) asksToKeepOwn() bool {
-	if len(s.tokens) > maxKept || s.asks || s.all&orderly != 0 || strings.ContainsAny(s.text, "@{}<>[]=") || !isPlain(s.text) && hidden(s.text) {
+	isDisguise := strings.ContainsAny(s.text, "@{}<>[]=") || !isPlain(s.text) && hidden(s.text)
+	if len(s.tokens) > maxKept || s.asks || s.all&orderly != 0 || isDisguise {
 		return false
 	}
 	at := slices.IndexFunc(s.tokens, func(t token) bool { return t.begins&(keep|keepAnywhere) != 0 })
@@ -180,6 +181,6 @@ func (s *sentence) asksToKeepOwn() bool {
 	}) {
 		return false
 	}
-	speaks := s.all&(self|own) != 0 || text.SubjectOf(string(s.text[s.tokens[at].to-s.from:])).Speaker
+	speaks := s.all&(self|own) != 0 || text.SubjectOf(s.text[s.tokens[at].to-s.from:]).Speaker
 	return speaks && !address.MatchString(s.text) && !account.MatchString(s.text) && !blob.MatchString(s.text)
 }
