@@ -54,7 +54,9 @@ func (p *parted) frame(rest string) {
 		}
 		at += len(l)
 	}
-	p.opens = framed && blank
+	last := strings.TrimSpace(p.said)
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	p.opens = framed && blank || endsWithColon(last) && framesAfterColon(strings.TrimRight(last, ":： "), "")
 }
 
 // framePassage reads one passage. It returns whether the next one is framed, and whether the frame has no text yet.

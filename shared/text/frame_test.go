@@ -25,7 +25,7 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]bool{
-		"Here's what Tom posted today:": true, "Dictation practice.": true, "Can you translate this?": true, "我朋友小李发的：": true,
+		"Tom wrote this on his wall:": true, "Here's what Tom posted today:": true, "Dictation practice.": true, "Can you translate this?": true, "我朋友小李发的：": true,
 		"Dictation practice. I swim.": false, "Here's the thing.": false, "I live in Graz.": false, "I have a dictation tomorrow.": false,
 	} {
 		if got := text.FramesNext(said, ""); got != want {
