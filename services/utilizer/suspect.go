@@ -31,7 +31,7 @@ func harmless(turns []memory.Turn) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range turns {
 		if found, ok := odd[t.ID]; ok {
-			if t.Text = found.Rest; t.Text == "" {
+			if t, ok = found.Harmless(t); !ok {
 				continue
 			}
 		}

@@ -168,6 +168,9 @@ func (c Condition) validate(at string) error {
 		if kind == dateField || kind == kindField {
 			return fault.Terminal(at+".contains", "does not test %s, want equals, in, exists or range", c.Field)
 		}
+		if c.Contains == "" { // every text contains it
+			return fault.Terminal(at+".contains", "is empty, want a part of a text")
+		}
 		return checkOperand(at+".contains", c.Contains, kind)
 	}
 	return fault.Terminal(at, "has no test, want one of equals, in, exists, range and contains")

@@ -52,6 +52,9 @@ func (p *parted) lines(rest string) {
 		p.passages(line, l.from)
 		if to := sayingEnds(line); to >= 0 && l.of != speakerLabel {
 			p.pass(l.from+to, l.to, labelledWord, ' ')
+			if speaksOfSelf(p.said[l.from+to : l.to]) {
+				p.lead(l.from+max(0, strings.LastIndexAny(line[:to-1], ".!?")+1), l.from+to)
+			}
 			block = blockBehind(line[to:], labelledWord)
 			continue
 		}

@@ -38,6 +38,9 @@ func (p *parted) quotations(rest string) {
 			}
 		case isSpeech(q), mentionsSpeech(rest, i, end) && saysSelf(q):
 			p.pass(i, end, passedOn, ' ')
+			if from := leadOfQuotation(rest[:i], q, rest[end:]); from >= 0 {
+				p.lead(from, i)
+			}
 		}
 		i = end
 	}

@@ -31,19 +31,55 @@ var punkt = sync.OnceValue(func() *sentences.DefaultSentenceTokenizer {
 	return t
 })
 
-// Split returns the sentences of a text in order, trimmed, without empty ones. A line break
-// ends a sentence.
+// Split returns the sentences of a text in order, trimmed, without empty ones. A line break ends a sentence. Trained
+// models read such sentences.
 func (s *Splitter) Split(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) == "" {
+		out = append(out, s.splitLine(line)...)
+	}
+	return out
+}
+
+// Sentences returns the sentences of a text as Split does, and joins those that only an abbreviation of some language
+// parts: "My doctor is Dr. Huber."
+func (s *Splitter) Sentences(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, joinAbbreviated(line, s.splitLine(line))...)
+	}
+	return out
+}
+
+func (s *Splitter) splitLine(line string) []string {
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	var out []string
+	for _, run := range foreignRuns(line) {
+		for _, sentence := range s.tokenizer.Tokenize(run) {
+			out = appendRuns(out, sentence.Text)
+		}
+	}
+	return out
+}
+
+// joinAbbreviated joins the sentences of a line that only an abbreviation parts.
+func joinAbbreviated(line string, sentences []string) []string {
+	var out []string
+	from, to := 0, 0 // of the last sentence
+	for i, s := range sentences {
+		at := strings.Index(line[to:], s)
+		if at < 0 {
+			return sentences
+		}
+		if at += to; i > 0 && IsAbbreviated(line[from:to], line[to:]) {
+			to = at + len(s)
+			out[len(out)-1] = line[from:to]
 			continue
 		}
-		for _, run := range foreignRuns(line) {
-			for _, sentence := range s.tokenizer.Tokenize(run) {
-				out = appendRuns(out, sentence.Text)
-			}
-		}
+		from, to = at, at+len(s)
+		out = append(out, s)
 	}
 	return out
 }

@@ -32,7 +32,7 @@ var (
 // is -1 without such words.
 func sayingEnds(line string) int {
 	head := Cut(line, mostAttributed)
-	colon := strings.IndexAny(head, ":：")
+	colon := colonIn(head)
 	if colon < 0 {
 		return -1
 	}

@@ -77,6 +77,8 @@ const (
 	labelledWord
 	// unsureWord may be another speaker's. It counts as the speaker's own.
 	unsureWord
+	// leadWord is the speaker's own, but only leads up to passed-on words.
+	leadWord
 )
 
 // passes reports whether a speaker passes a word on.
@@ -89,6 +91,10 @@ type parted struct {
 	own           []byte
 	// users says that the text may have a claim about "the user".
 	users bool
+	// opens says that the text ends with a frame of the speaker's next text.
+	opens bool
+	// inLine says that a frame has its text in its own line, and ends with the line.
+	inLine bool
 }
 
 // userCues are parts of the words for "user" that claims have: a text without one has no claim.
@@ -113,7 +119,7 @@ func Unsure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == unsureWord })
 }
 
-// Sure returns the part of the speaker's own words that is certain: all words except the unsure ones.
+// Sure returns the part of the speaker's own words that is certain: all words except the unsure ones and the leads.
 func Sure(s, speaker string) string {
 	return part(s, speaker).of(func(v voice) bool { return v == ownWord })
 }
@@ -196,6 +202,7 @@ func part(s, speaker string) *parted {
 	}
 	p.letters(string(p.own[:end]))
 	p.lines(string(p.own[:end]))
+	p.frame(string(p.own))
 	return p
 }
 
@@ -329,6 +336,7 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 		}
 		next, _ := utf8.DecodeRuneInString(line[end:])
 		switch {
+		case r == '.' && end < len(line) && IsAbbreviated(line[max(0, end-mostBeforeDot):end], line[end:]):
 		case end == len(line), unicode.IsSpace(next), r > unicode.MaxLatin1 && r != '…':
 			return end, false
 		case p.users && claims(line[end:]):
@@ -337,6 +345,9 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 	}
 	return len(line), false
 }
+
+// mostBeforeDot is how many bytes before a dot show whether it ends a sentence.
+const mostBeforeDot = 40
 
 // isTerminal reports whether a mark ends sentences in some script.
 func isTerminal(r rune) bool {

@@ -12,7 +12,7 @@ import (
 // Message is a message of chat completions. Its values are as JSON decodes them. A missing value is nil.
 type Message struct {
 	Role memory.Role
-	// Content is a text, a part, or a list of parts.
+	// Content is a text, or a list of parts.
 	Content any
 	// Refusal is a text. The other fields are calls of tools.
 	Refusal, ToolCalls, FunctionCall any
@@ -96,26 +96,22 @@ var texts = map[string]string{"text": "text", "input_text": "text", "output_text
 // images are the types of image parts. Such a part may have a text that describes the image.
 var images = map[string]bool{"image_url": true, "input_image": true, "image": true}
 
-// readContent reads a content: null, a text, a part, or a list of parts. It leaves out blank texts.
+// readContent reads a content: null, a text, or a list of parts. It leaves out blank texts. As in chat completions, a
+// part outside a list is no content.
 func (s *Statement) readContent(value any, at string) error {
-	parts, isList := value.([]any)
+	parts, _ := value.([]any)
 	switch v := value.(type) {
 	case nil:
 		return nil
 	case string:
 		parts = []any{map[string]any{"type": "text", "text": v}}
-	case map[string]any:
-		parts = []any{v}
 	case []any:
 	default:
 		return problem.Invalid(at, "is "+memory.JSONType(value)+", want text or a list of parts")
 	}
 	var said, shown []string
 	for i, part := range parts {
-		place := at
-		if isList {
-			place = fmt.Sprintf("%s[%d]", at, i)
-		}
+		place := fmt.Sprintf("%s[%d]", at, i)
 		object, ok := part.(map[string]any)
 		if !ok {
 			return problem.Invalid(place, "is "+memory.JSONType(part)+", want an object")

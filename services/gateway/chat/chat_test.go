@@ -32,7 +32,6 @@ func TestReadOfContents(t *testing.T) {
 	const call, refusal = `{"type":"tool_use","id":"1","input":{}}`, `{"type":"refusal","refusal":"I cannot do that"}`
 	for content, want := range map[string]chat.Statement{
 		`null`: {}, `"I swim."`: {Text: "I swim."}, `" I swim."`: {Text: " I swim."}, `[]`: {}, `" "`: {},
-		`{"type":"text","text":"I swim."}`: {Text: "I swim."},
 		`[` + see + `,` + image + `,{"type":"text","text":" "},{"type":"input_text","text":"Now."}]`: {Text: "See.\nNow."},
 		`[` + see + `,` + dog + `]`:                                   {Text: "See.", Caption: "a dog"},
 		`[{"type":"text","text":"See."},{"type":"image","text":" "}]`: {Text: "See."},
@@ -47,7 +46,7 @@ func TestReadOfContents(t *testing.T) {
 	}
 	for content, field := range map[string]string{
 		`7`: "m.content", `["a"]`: "m.content[0]", `[{"text":"a"}]`: "m.content[0].type", `[{"type":"text"}]`: "m.content[0].text",
-		`{"type":"text","text":7}`: "m.content.text", `[{"type":"image_url","text":[]}]`: "m.content[0].text",
+		`{"type":"text","text":"a"}`: "m.content", `[{"type":"image_url","text":[]}]`: "m.content[0].text",
 	} {
 		if _, err := chat.Read(message(t, `"role":"user","content":`+content), "m"); err == nil || problem.From(err).Field != field {
 			t.Errorf("%s: %v, want the field %s", content, err, field)

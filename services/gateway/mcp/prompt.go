@@ -30,6 +30,9 @@ func (s *server) addPrompt(to *sdk.Server) {
 }
 
 func (s *server) withMemory(ctx context.Context, given map[string]string) (*sdk.GetPromptResult, error) {
+	if err := checkScopes(ctx, promptName); err != nil {
+		return nil, err
+	}
 	for name := range given {
 		if !slices.Contains([]string{"user_id", "message"}, name) {
 			return nil, problem.Invalid(shortened(name), "is not an argument of this prompt")

@@ -12,6 +12,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/mcp"
+	"github.com/mneme-memory/mneme/shared/access"
 )
 
 func TestWrongArgumentsAreNamed(t *testing.T) {
@@ -105,6 +107,29 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "recall", Arguments: []int{1}})
 	if err == nil && (!res.IsError || !strings.Contains(textOf(res), "arguments")) {
 		t.Errorf("a list of arguments: %v", res)
+	}
+}
+
+// TestScopesAreCheckedBeforeArguments calls each tool with a key that may only read. A refusal names the scope, and
+// nothing of the wrong arguments.
+func TestScopesAreCheckedBeforeArguments(t *testing.T) {
+	g := open(t)
+	s := g.session(t, keyToRead)
+	for tool, scopes := range mcp.Scopes() {
+		if len(scopes) == 0 || scopes[0] == access.Read || good()[tool] == nil {
+			continue
+		}
+		res := call(t, s, tool, object{"wrong": 1})
+		if text := textOf(res); !res.IsError || !strings.Contains(text, "lacks the scope "+string(scopes[0])) || strings.Contains(text, "wrong") {
+			t.Errorf("%s: %t %q", tool, res.IsError, text)
+		}
+	}
+	_, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "with_memory", Arguments: map[string]string{"wrong": "1"}})
+	if err == nil || !strings.Contains(err.Error(), "lacks the scope recall") {
+		t.Errorf("the prompt: %v", err)
+	}
+	if res := call(t, s, "get_memory", object{"wrong": 1}); !strings.Contains(textOf(res), "wrong: is not an argument") {
+		t.Errorf("a tool of the scope: %q", textOf(res))
 	}
 }
 

@@ -56,9 +56,12 @@ func add[In arguments, Out any](s *server, to *sdk.Server, takes schemas, t tool
 	}, func(ctx context.Context, req *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, Out, error) {
 		var out Out
 		var text string
-		in, err := decode[In](req.Params.Arguments)
+		err := checkScopes(ctx, t.name)
 		if err == nil {
-			out, text, err = call(ctx, in)
+			var in In
+			if in, err = decode[In](req.Params.Arguments); err == nil {
+				out, text, err = call(ctx, in)
+			}
 		}
 		if err != nil {
 			return nil, out, errors.New(problemText(s.problem(ctx, t.name, err)))

@@ -15,6 +15,9 @@ import (
 // operators are the operators of mem0's filters. The list has icontains so that the refusal can name it.
 var operators = []string{"eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "icontains"}
 
+// supported names the operators that Mneme supports.
+func supported() string { return strings.Join(operators[:len(operators)-1], ", ") }
+
 func sortedKeys(in map[string]any) []string { return slices.Sorted(maps.Keys(in)) }
 
 // reader makes the test of one operator; at is the field in errors.
@@ -58,8 +61,7 @@ func operatorsTest(value any, at string, of reader) (test, error) {
 	for _, operator := range sortedKeys(object) {
 		switch {
 		case !slices.Contains(operators, operator):
-			known := strings.Join(operators[:len(operators)-1], ", ")
-			return nil, problem.Invalid(at+"."+operator, "is not an operator, want one of "+known)
+			return nil, problem.Invalid(at+"."+operator, "is not an operator, want one of "+supported())
 		case operator == "icontains":
 			return nil, problem.Invalid(at+".icontains",
 				"is not supported: contains finds a part of a text in either case")
@@ -173,6 +175,8 @@ func textReader(field string) reader {
 			return nil, err
 		}
 		switch {
+		case operator == "contains" && want == "": // every text contains it
+			return nil, problem.Invalid(at, "is empty, want a part of a text")
 		case operator == "none":
 			return same(exists(field).not()), nil
 		case operator == "eq" && want == wildcard:

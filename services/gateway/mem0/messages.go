@@ -67,8 +67,12 @@ func turnOf(value any, at string) (t memory.Turn, err error) {
 	if err != nil {
 		return t, placed(at, "", err)
 	}
+	content := in["content"]
+	if part, ok := content.(map[string]any); ok { // mem0 documents a picture so, outside a list
+		content = []any{part}
+	}
 	read, err := chat.Read(chat.Message{
-		Role: memory.Role(role), Content: in["content"], Refusal: in["refusal"], ToolCalls: in["tool_calls"], FunctionCall: in["function_call"],
+		Role: memory.Role(role), Content: content, Refusal: in["refusal"], ToolCalls: in["tool_calls"], FunctionCall: in["function_call"],
 	}, at)
 	if err != nil {
 		return t, err

@@ -19,11 +19,21 @@ func metadataTest(value any, at string) (test, error) {
 	}
 	var tests []test
 	for _, key := range sortedKeys(object) {
-		operand := object[key]
-		if inner, ok := operand.(map[string]any); !ok || !onlyOperators(inner) {
-			operand = map[string]any{"eq": operand}
+		operand, place, of := object[key], at+"."+key, metadataReader(key)
+		if inner, ok := operand.(map[string]any); ok {
+			if name := notOperator(inner); name != "" {
+				known := supported() + "; a key with dots looks into objects"
+				return nil, problem.Invalid(place+"."+name, "is not an operator, want one of "+known)
+			}
+		} else {
+			t, err := of(place, "eq", operand)
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, t)
+			continue
 		}
-		t, err := operatorsTest(operand, at+"."+key, metadataReader(key))
+		t, err := operatorsTest(operand, place, of)
 		if err != nil {
 			return nil, err
 		}
@@ -32,13 +42,14 @@ func metadataTest(value any, at string) (test, error) {
 	return joined(tests), nil
 }
 
-func onlyOperators(in map[string]any) bool {
-	for name := range in {
+// notOperator returns the first key of a condition that is no operator; it is empty without such a key.
+func notOperator(in map[string]any) string {
+	for _, name := range sortedKeys(in) {
 		if !slices.Contains(operators, name) {
-			return false
+			return name
 		}
 	}
-	return len(in) > 0
+	return ""
 }
 
 // metadataReader tests a value of metadata. The value is text, a number, true or false, or a list. A list equals
@@ -65,6 +76,9 @@ func metadataReader(key string) reader {
 			}
 			is = func(field string) clause { return equals(field, v) }
 			if operator == "contains" {
+				if operand == "" { // every text contains it
+					return nil, problem.Invalid(at, "is empty, want a part of a text")
+				}
 				is = func(field string) clause { return contains(field, v) }
 			}
 		}

@@ -101,6 +101,10 @@ func TestFiltersReachTheServices(t *testing.T) {
 		g.call(http.MethodPost, ines+"/"+path, `{"query":"tea","filter":{"and":[{"field":"metadata.n","over":3}]}}`).expect(t, 400,
 			map[string]any{"errors.0.field": "filter.and[0].over", "errors.0.location": "body"})
 	}
+	// Every text contains the empty text, so that such a filter would match all memories.
+	empty := url.QueryEscape(`{"field":"metadata.colour","contains":""}`)
+	g.call(http.MethodGet, ines+"/memories?filter="+empty, "").expect(t, 400,
+		map[string]any{"errors.0.field": "filter.contains", "errors.0.location": "query"})
 	g.call(http.MethodGet, ines+"/memories?filter=%7B%7D", "").expect(t, 400,
 		map[string]any{"errors.0.field": "filter", "errors.0.location": "query"})
 }

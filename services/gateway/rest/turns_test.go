@@ -433,8 +433,10 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 	})
 	for turn, field := range map[string]string{
 		`"role":"user","content":7`: "turns[0].content", `"role":"user","content":["a"]`: "turns[0].content[0]",
-		`"role":"user","content":"a","text":"a"`: "turns[0].content", `"role":"user","content":[]`: "turns[0].text",
-		`"role":"assistant","tool_calls":[]`: "turns[0].text", `"role":"assistant","refusal":7`: "turns[0].refusal",
+		`"role":"user","content":"a","text":"a"`:                  "turns[0].content",
+		`"role":"user","content":{"type":"text","text":"I swim"}`: "turns[0].content",
+		`"role":"user","content":[]`:                              "turns[0].text",
+		`"role":"assistant","tool_calls":[]`:                      "turns[0].text", `"role":"assistant","refusal":7`: "turns[0].refusal",
 		`"role":"user"`: "turns[0].text", `"role":"tool","text":"a\u0000b"`: "turns[0].text",
 	} {
 		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`, "Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
@@ -457,11 +459,12 @@ func TestAnUnreadableTurnRefusesNoOtherTurn(t *testing.T) {
 	g := open(t)
 	a := g.call(http.MethodPost, session+"/turns", `{"turns":[
 		{"role":"user","text":"I keep bees."},{"role":"user","content":[{"type":"text","text":7}]},{"role":"user","content":"a","text":"b"},
-		{"role":"assistant","refusal":7},{"role":"user","content":{"type":"text","text":"I moved to Faro."}}]}`, "Idempotency-Key: k")
+		{"role":"assistant","refusal":7},{"role":"user","content":{"type":"text","text":"I moved to Faro."}},
+		{"role":"user","content":[{"type":"text","text":"I moved to Faro."}]}]}`, "Idempotency-Key: k")
 	a.expect(t, 207, map[string]any{
 		"results.0.status": "accepted", "results.1.status": "left_out", "results.1.problem.field": "turns[1].content[0].text",
 		"results.2.status": "left_out", "results.2.problem.field": "turns[2].content", "results.3.problem.field": "turns[3].refusal",
-		"results.4.status": "accepted",
+		"results.4.problem.field": "turns[4].content", "results.5.status": "accepted",
 	})
 	if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I keep bees." || e[1].Turn.Text != "I moved to Faro." {
 		t.Errorf("published %+v", e)

@@ -14,7 +14,7 @@ import (
 // complete puts the answered question before a turn's first quotation, if the quotation needs it to be clear. With a
 // question about the speaker, the answer is a memory.
 func (f *Former) complete(q quotation, behind before) quotation {
-	question := text.Question(f.splitter.Split(text.Printable(behind.Text)))
+	question := text.Question(f.splitter.Sentences(text.Printable(behind.Text)))
 	if question == "" || alone(q.said) || strings.HasPrefix(q.said, "[") || !text.NeedsQuestion(question, q.said) {
 		return q
 	}

@@ -198,7 +198,7 @@ func (f *Former) parts(said string) []string {
 		return []string{said}
 	}
 	var out []string
-	for _, sentence := range whole(f.splitter.Split(said)) {
+	for _, sentence := range whole(f.splitter.Sentences(said)) {
 		for i, clause := range clauses(sentence) {
 			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems && !hasSubject(clause) || i == 0 && leans(clause)) {
 				out[n] += " " + clause

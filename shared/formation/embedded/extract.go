@@ -145,7 +145,7 @@ func (f *Former) clausesOf(turn memory.Turn, turns []before) []quotation {
 				around = b.Text
 			}
 			thin := false // whether all sentences so far say too little
-			for _, sentence := range whole(f.splitter.Split(b.Text)) {
+			for _, sentence := range whole(f.splitter.Sentences(b.Text)) {
 				glue, rest := " ", sentence
 				for i, clause := range clauses(sentence) {
 					between, behind, _ := strings.Cut(rest, clause)

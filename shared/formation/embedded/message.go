@@ -150,7 +150,7 @@ func (d *decider) unchanged(
 func (d *decider) sentences(c formation.Candidate) []string {
 	turn := d.turns[c.Sources[0]]
 	var out []string
-	for _, sentence := range whole(d.former.splitter.Split(text.Printable(turn.Text))) {
+	for _, sentence := range whole(d.former.splitter.Sentences(text.Printable(turn.Text))) {
 		isOther := func(r formation.Related) bool {
 			return r.Candidate.Content != c.Content && isRunOf(r.Candidate.Content, sentence)
 		}
@@ -166,7 +166,7 @@ func (d *decider) sentences(c formation.Candidate) []string {
 		}
 	}
 	if len(out) == 0 {
-		return whole(d.former.splitter.Split(plain(c.Content)))
+		return whole(d.former.splitter.Sentences(plain(c.Content)))
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func (f *Former) quoteReply(turn memory.Turn) []formation.Candidate {
 		case text.Quotation, text.Pasted:
 			add("[quotes: " + shortened(b.Text) + "]")
 		default:
-			for _, sentence := range whole(f.splitter.Split(b.Text)) {
+			for _, sentence := range whole(f.splitter.Sentences(b.Text)) {
 				if sentence = text.OneLine(sentence); text.CountWords(sentence) > 0 && !isQuestion(sentence) {
 					add(sentence)
 				}

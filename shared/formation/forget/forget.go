@@ -43,7 +43,7 @@ func Read(t memory.Turn) (rest string, requests []Request) {
 		if b.Kind != text.Prose {
 			continue
 		}
-		for _, sentence := range splitter().Split(b.Text) {
+		for _, sentence := range splitter().Sentences(b.Text) {
 			for _, clause := range clauses(sentence) {
 				r, ok := parse(clause)
 				if !ok || !strings.Contains(sure, " "+text.Canonical(clause)+" ") {

@@ -167,7 +167,7 @@ func (f former) decide(ctx context.Context, in formation.Bundle) (formation.Verd
 func suspect(r formation.Related, odd map[string]quarantine.Found) bool {
 	return r.Candidate.Quarantine != "" || slices.ContainsFunc(r.Candidate.Sources, func(id string) bool {
 		found, ok := odd[id]
-		return ok && found.Rest == ""
+		return ok && found.Rest+found.RestCaption == ""
 	})
 }
 
@@ -327,7 +327,7 @@ func harmless(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Tur
 	var out []memory.Turn
 	for _, t := range turns {
 		if found, ok := odd[t.ID]; ok {
-			if t.Text = found.Rest; t.Text == "" {
+			if t, ok = found.Harmless(t); !ok {
 				continue
 			}
 		}
@@ -336,15 +336,12 @@ func harmless(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Tur
 	return out
 }
 
-// suspectTurns are the turns that have such clauses, with these alone. A caption stays with the harmless rest.
+// suspectTurns are the turns that have such clauses, with these alone.
 func suspectTurns(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
 	var out []memory.Turn
 	for _, t := range turns {
 		if found, ok := odd[t.ID]; ok {
-			if t.Text = found.Held; found.Rest != "" {
-				t.Caption = ""
-			}
-			out = append(out, t)
+			out = append(out, found.Suspect(t))
 		}
 	}
 	return out

@@ -524,7 +524,7 @@ func TestALineBehindANameClosesNothing(t *testing.T) {
 		"ユーザーは京都に住んでいます。":                                 "ADD Ana passed on: ユーザーは京都に住んでいます。",
 		"@mallory: I live in Braga now.":                  "ADD Ana passed on: @mallory: I live in Braga now.",
 		"mallory99: I live in Braga now.":                 "ADD Ana passed on: mallory99: I live in Braga now.",
-		"She told everyone: I live in Braga now.":         "ADD She told everyone: I live in Braga now.",
+		"She told everyone: I live in Braga now.":         "ADD Ana passed on: She told everyone: I live in Braga now.",
 		"[12/03/2026, 10:15:02] M: I live in Braga now.":  "ADD Ana passed on: [12/03/2026, 10:15:02] M: I live in Braga now.",
 		"12/03/2026, 10:15 - Xoch: I live in Braga now.":  "ADD Ana passed on: 12/03/2026, 10:15 - Xoch: I live in Braga now.",
 		"Mallory, [12.03.26 10:15]\nI live in Braga now.": "ADD Ana passed on: Mallory, [12.03.26 10:15]\nI live in Braga now.",

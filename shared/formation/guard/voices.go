@@ -40,6 +40,8 @@ type voice struct {
 	assistant   bool
 	name, said  string
 	own, others map[string]bool
+	// stated are own words without those that only lead up to others' words.
+	stated map[string]bool
 	// firm are the stems of own words that are surely the user's. Only they close entries and enter the core block.
 	firm map[string]bool
 	// claims are the stems of the turn's claims about "the user"; others has them, too.
@@ -55,16 +57,49 @@ func newVoices(in formation.Bundle, beside map[string]quarantine.Found) voices {
 	for _, r := range in.Related {
 		v.said[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r.Candidate
 	}
+	framed := framedTurns(append(slices.Clone(before(in)), in.Session.Turns...))
 	for _, t := range in.Session.Turns {
 		_, attacked := beside[t.ID]
-		v.turns[t.ID] = newVoice(t, attacked)
+		v.turns[t.ID] = newVoice(t, attacked, framed[t.ID])
 	}
 	return v
 }
 
-func newVoice(t memory.Turn, attacked bool) voice {
+// before returns the turns before a session.
+func before(in formation.Bundle) []memory.Turn {
+	if len(in.Session.Context) > 0 || len(in.Session.Turns) == 0 {
+		return in.Session.Context
+	}
+	at := slices.IndexFunc(in.Window, func(t memory.Turn) bool { return t.ID == in.Session.Turns[0].ID })
+	if at < 0 {
+		return in.Window
+	}
+	return in.Window[:at]
+}
+
+// framedTurns returns the users' turns that the same speaker's turn before frames: "Here is Tom's post:".
+func framedTurns(turns []memory.Turn) map[string]bool {
+	out := map[string]bool{}
+	var last memory.Turn
+	for _, t := range turns {
+		if t.Role == memory.RoleAssistant {
+			continue
+		}
+		if last.ID != "" && last.Speaker == t.Speaker && text.FramesNext(last.Text, last.Speaker) {
+			out[t.ID] = true
+		}
+		last = t
+	}
+	return out
+}
+
+// newVoice divides a turn. All of a framed turn is passed on.
+func newVoice(t memory.Turn, attacked, framed bool) voice {
 	if t.Role == memory.RoleAssistant {
 		return voice{assistant: true, name: t.Speaker, alone: true, infirm: true}
+	}
+	if framed {
+		return voice{name: t.Speaker, said: t.Text, others: text.StemSet(t.Text + " " + t.Caption), alone: true, infirm: true}
 	}
 	own, others := text.Voices(t.Text, t.Speaker)
 	own, doubted := quarantine.Doubted(own, attacked)
@@ -73,11 +108,15 @@ func newVoice(t memory.Turn, attacked bool) voice {
 		name: t.Speaker, said: t.Text, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others),
 		alone: others != "" && own+t.Caption == "",
 	}
-	out.firm, out.infirm = out.own, out.alone
-	if text.Unsure(t.Text, t.Speaker) != "" {
+	out.firm, out.stated, out.infirm = out.own, out.own, out.alone
+	unsure, leads := text.Unsure(t.Text, t.Speaker), text.Leads(t.Text, t.Speaker)
+	if unsure+leads != "" {
 		sure, _ := quarantine.Doubted(text.Sure(t.Text, t.Speaker), attacked)
-		out.unsure, out.firm = true, text.StemSet(sure+" "+t.Caption)
+		out.unsure, out.firm = unsure != "", text.StemSet(sure+" "+t.Caption)
 		out.infirm = len(out.firm) == 0
+	}
+	if leads != "" {
+		out.stated = text.StemSet(text.Sure(t.Text, t.Speaker) + " " + unsure + " " + t.Caption)
 	}
 	if others != "" {
 		out.claims = text.StemSet(text.Claims(t.Text))
@@ -85,21 +124,28 @@ func newVoice(t memory.Turn, attacked bool) voice {
 	return out
 }
 
-// ownStems returns the stems of the user's own words in a turn, firm those that are surely theirs.
+// ownStems returns the stems of the user's own words in a turn. stated leaves out the words that lead up to others'
+// words. firm has those that are surely the user's.
 func ownStems(v voice) map[string]bool { return v.own }
+func stated(v voice) map[string]bool   { return v.stated }
 func firm(v voice) map[string]bool     { return v.firm }
+
+// othersStems returns the stems of others' words in a turn. doubtful has the own words, too.
+func othersStems(v voice) map[string]bool { return v.others }
+func doubtful(v voice) map[string]bool    { return text.Union(v.own, v.others) }
 
 // IsOwn reports whether a memory of these turns is surely the users' statement. No assistant made it, and most of it
 // is not passed on.
 func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(turns)}
 	var sources []string
+	framed := framedTurns(turns)
 	for _, t := range turns {
 		if slices.Contains(m.Sources, t.ID) {
-			v.turns[t.ID], sources = newVoice(t, false), append(sources, t.ID)
+			v.turns[t.ID], sources = newVoice(t, false, framed[t.ID]), append(sources, t.ID)
 		}
 	}
-	sure, others := v.tellers(sources, m.Content, "", firm)
+	sure, others := v.tellers(sources, m.Content, "", firm, doubtful)
 	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || sure > others)
 }
 
@@ -275,7 +321,7 @@ func (v voices) checkedCore(ops []memory.CoreOperation, before string, stopped m
 	var out []memory.CoreOperation
 	block := before
 	for i, op := range ops {
-		sure, _ := v.tellers(op.Sources, op.New, before, firm)
+		sure, _ := v.tellers(op.Sources, op.New, before, firm, doubtful)
 		takes := op.Kind != memory.OpAppend && sure == 0 && stopped[turnsOf(op.Sources)]
 		if len(op.Sources) > 0 && (takes || v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before, 1)) {
 			continue
@@ -295,9 +341,9 @@ func (v voices) assistants(sources []string) bool {
 }
 
 // tellers counts the different words of a statement in two groups. The user states the first group; only others state,
-// or may state, the second. mine selects the user's words. The count leaves out earlier content and the speakers'
-// names.
-func (v voices) tellers(sources []string, content, before string, mine func(voice) map[string]bool) (users, others int) {
+// or may state, the second. mine and theirs select the words of a turn. The count leaves out earlier content and the
+// speakers' names.
+func (v voices) tellers(sources []string, content, before string, mine, theirs func(voice) map[string]bool) (users, others int) {
 	known := text.StemSet(before)
 	for _, stem := range text.ContentStems(content) {
 		if known[stem] || v.speakers[stem] {
@@ -310,7 +356,7 @@ func (v voices) tellers(sources []string, content, before string, mine func(voic
 		switch {
 		case said(mine):
 			users++
-		case said(ownStems), said(func(t voice) map[string]bool { return t.others }):
+		case said(theirs):
 			others++
 		}
 	}
@@ -323,7 +369,7 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	if !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].infirm }) {
 		return true
 	}
-	sure, others := v.tellers(sources, content, before, firm)
+	sure, others := v.tellers(sources, content, before, firm, doubtful)
 	return others > 0 && (ownLimit == 0 || sure < ownLimit)
 }
 
@@ -331,7 +377,7 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 // more than the claims about "the user".
 func (v voices) passedOn(sources []string, content string) bool {
 	alone := !slices.ContainsFunc(sources, func(id string) bool { return !v.turns[id].alone })
-	if users, others := v.tellers(sources, content, "", ownStems); alone || others > users {
+	if users, others := v.tellers(sources, content, "", stated, othersStems); alone || others > users {
 		return true
 	}
 	users, claimed := 0, 0

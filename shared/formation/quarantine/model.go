@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/model/classifier"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Model tells sentences that attack the memory from others: a logistic regression over hashed terms.
@@ -68,25 +69,33 @@ type span struct {
 	reason   string
 }
 
-// learnedIn returns the sentences that the model takes for an attack, without the speaker's statements about themself
-// before them.
+// learnedIn returns the sentences that the model takes for an attack, without harmless clauses before the attack. A
+// sentence in doubt may hold an attack behind the speaker's own statement.
 func learnedIn(said string, all []sentence) []span {
 	m := Shipped()
 	var out []span
-	for _, c := range clauses(all) {
+	for i, c := range clauses(all) {
 		score, reading := m.Score(c)
-		if score < m.Threshold {
+		if score < m.Doubt || all[i].asksToKeepOwn() {
 			continue
 		}
 		s := span{c.From, c.To, Order}
-		if reading > 0 {
+		if score >= m.Threshold && reading > 0 {
 			s.reason = Encoded
-		} else {
-			s.from = attackFrom(m, said, c)
+			out = append(out, s)
+			continue
 		}
-		out = append(out, s)
+		s.from = attackFrom(said, c.From, c.To, m.attacks)
+		if score >= m.Threshold || s.from > c.From {
+			out = append(out, s)
+		}
 	}
 	return out
+}
+
+// attacks reports whether the model takes a sentence of a text for an attack.
+func (m *Model) attacks(said string) bool {
+	return slices.ContainsFunc(Clauses(said), func(c Clause) bool { score, _ := m.Score(c); return score >= m.Threshold })
 }
 
 // Doubted divides a text into sentences without doubt and sentences that may be an attack. A doubted sentence cannot
@@ -97,7 +106,7 @@ func Doubted(said string, besideAttack bool) (plain, doubted string) {
 	rest, all := []byte(said), sentences(said)
 	for i, c := range clauses(all) {
 		score, _ := m.Score(c)
-		if score < m.Doubt && !(besideAttack && all[i].all&(self|own) == 0) {
+		if (score < m.Doubt || all[i].asksToKeepOwn()) && !(besideAttack && all[i].all&(self|own) == 0) {
 			continue
 		}
 		doubted += said[c.From:c.To] + "\n"
@@ -111,22 +120,67 @@ func Doubted(said string, besideAttack bool) (plain, doubted string) {
 // maxSplits bounds the places at which attackFrom parts a sentence, since each part is read again.
 const maxSplits = 24
 
-// attackFrom returns where the attack of a sentence begins, behind a clause in the first person that is harmless alone.
-// A sentence with more places than maxSplits is an attack from its beginning on.
-func attackFrom(m *Model, said string, c Clause) int {
-	s := read(said[c.From:c.To], c.From)
+// leading classes make a clause a part of the order behind it: its condition, its author or its authority.
+const leading = pretext | always | when | anyone | others | reading | ifAI
+
+// attackFrom returns where the attack of a sentence begins, behind clauses that are harmless alone. attacks judges the
+// rest. A sentence with more places than maxSplits is an attack from its beginning on.
+func attackFrom(said string, from, to int, attacks func(said string) bool) int {
+	s, begin := read(said[from:to], from), from
 	for i, splits := leastRest, 0; i < len(s.tokens) && splits < maxSplits; i++ {
-		if t := s.tokens[i]; !t.opens && t.has&conj == 0 || !s.hasWithin(0, i, self|own) {
+		t := s.tokens[i]
+		isAnd := t.has&conj != 0 || said[t.from:t.to] == "i" // "and" in Polish
+		if !t.opens && !isAnd {
 			continue
 		}
 		splits++
-		at := s.tokens[i].from
-		before, after := Clauses(said[c.From:at]), Clauses(said[at:c.To])
-		harmful := func(c Clause) bool { score, _ := m.Score(c); return score >= m.Threshold/2 }
-		attacks := func(c Clause) bool { score, _ := m.Score(c); return score >= m.Threshold }
-		if !slices.ContainsFunc(before, harmful) && slices.ContainsFunc(after, attacks) {
-			return at
+		// Only a clause in the first person follows another harmless one.
+		if isMore := begin > from; isMore && !s.hasWithin(s.tokenAt(begin), i, self|own) {
+			continue
+		}
+		if s.isHarmless(said[from:t.from], i) && attacks(said[t.from:to]) {
+			begin = t.from
 		}
 	}
-	return c.From
+	return begin
+}
+
+// isHarmless reports whether the clauses before token i are harmless alone.
+func (s *sentence) isHarmless(before string, i int) bool {
+	m, most := Shipped(), float32(0)
+	for _, c := range Clauses(before) {
+		score, _ := m.Score(c)
+		most = max(most, score-m.Doubt)
+	}
+	if isOrder(before) {
+		return false
+	}
+	if s.hasWithin(0, i, self|own) {
+		return most < m.Threshold/2-m.Doubt
+	}
+	return most <= 0 && !s.hasWithin(0, i, leading)
+}
+
+// maxKept is the most words of a request to remember.
+const maxKept = 24
+
+// orderly classes occur in orders that look like a request to remember the speaker's own fact.
+const orderly = user | ai | rules | prev | above | always | when | anyone | others | role | trusted | best | jail |
+	noLimit | secret | hiding | reading | ifAI | reveal | permit | praise | money | code | must
+
+// asksToKeepOwn reports whether a sentence asks to remember a plain fact of the speaker: "Save that I'm vegan." The
+// model has seen many orders that begin so. The rules judge it all the same.
+func (s *sentence) asksToKeepOwn() bool {
+	isDisguise := strings.ContainsAny(s.text, "@{}<>[]=") || !isPlain(s.text) && hidden(s.text)
+	if len(s.tokens) > maxKept || s.asks || s.all&orderly != 0 || isDisguise {
+		return false
+	}
+	at := slices.IndexFunc(s.tokens, func(t token) bool { return t.begins&(keep|keepAnywhere) != 0 })
+	if at < 0 || slices.ContainsFunc(s.tokens, func(t token) bool {
+		return t.begins&((acts|actsAnywhere)&^(keep|keepAnywhere)) != 0
+	}) {
+		return false
+	}
+	speaks := s.all&(self|own) != 0 || text.SubjectOf(s.text[s.tokens[at].to-s.from:]).Speaker
+	return speaks && !address.MatchString(s.text) && !account.MatchString(s.text) && !blob.MatchString(s.text)
 }

@@ -114,6 +114,20 @@ type Found struct {
 	// Held are the suspect clauses, and Rest is the text without them. Rest is empty where no words of the speaker are
 	// left.
 	Held, Rest string
+	// HeldCaption and RestCaption divide the caption of a turn in the same way.
+	HeldCaption, RestCaption string
+}
+
+// Harmless returns a turn without its suspect clauses. The result ok is false where nothing is left.
+func (f Found) Harmless(t memory.Turn) (rest memory.Turn, ok bool) {
+	t.Text, t.Caption = f.Rest, f.RestCaption
+	return t, t.Text+t.Caption != ""
+}
+
+// Suspect returns a turn with its suspect clauses alone.
+func (f Found) Suspect(t memory.Turn) memory.Turn {
+	t.Text, t.Caption = f.Held, f.HeldCaption
+	return t
 }
 
 // Turns returns the suspect parts of a session's turns, by turn id; other turns are left out. It does not check
@@ -135,7 +149,7 @@ func Turns(turns []memory.Turn) map[string]Found {
 			before = nil
 		} else if parts := together(before); parts != nil {
 			for _, p := range parts {
-				out[p.ID] = Found{Reason: Order, Held: p.Text}
+				out[p.ID] = Found{Reason: Order, Held: p.Text, HeldCaption: p.Caption}
 			}
 			before = nil
 		}
@@ -143,14 +157,26 @@ func Turns(turns []memory.Turn) map[string]Found {
 	return out
 }
 
-// inTurn finds what looks like an attack in a turn. A caption that does holds the whole turn.
+// inTurn finds what looks like an attack in a turn. The text and the caption are divided apart. The caption of a text
+// without a harmless rest is held, too. Nobody knows who speaks in a picture, so that all words of a caption count.
 func inTurn(t memory.Turn) (Found, bool) {
-	if t.Caption != "" {
-		if found, ok := Text(t.Caption); ok {
-			return Found{Reason: found.Reason, Held: t.Text}, true
-		}
+	found, ok := Text(t.Text)
+	if !ok {
+		found = Found{Rest: t.Text}
 	}
-	return Text(t.Text)
+	inCaption, captionOk := inText(t.Caption, t.Caption, true)
+	switch {
+	case captionOk:
+		found.HeldCaption, found.RestCaption = inCaption.Held, inCaption.Rest
+		if !ok {
+			found.Reason = inCaption.Reason
+		}
+	case ok && found.Rest == "":
+		found.HeldCaption = t.Caption
+	default:
+		found.RestCaption = t.Caption
+	}
+	return found, ok || captionOk
 }
 
 // Entry returns the reason why an external entry looks like an attack. It checks the content and each turn of the
@@ -196,13 +222,14 @@ func together(turns []memory.Turn) []memory.Turn {
 const leastRest = 2
 
 // Text finds suspect clauses in a person's own words, by rules and by a model that was trained on examples.
-func Text(said string) (Found, bool) { return inText(said, true) }
+func Text(said string) (Found, bool) { return inText(said, text.Unquoted(said), true) }
 
 // Content finds an attack in a memory's content, by the rules alone. Memories refer to "the user" as attacks do and
 // users do not, so the model does not apply.
-func Content(said string) (Found, bool) { return inText(said, false) }
+func Content(said string) (Found, bool) { return inText(said, text.Unquoted(said), false) }
 
-func inText(said string, learned bool) (Found, bool) {
+// inText finds suspect clauses in a text. own is the text with blanks in place of words that have no power.
+func inText(said, own string, learned bool) (Found, bool) {
 	plain := lower(said)
 	switch {
 	case operated.matches(plain) && operations.MatchString(plain), framed.matches(plain) && frames.MatchString(plain) &&
@@ -211,9 +238,8 @@ func inText(said string, learned bool) (Found, bool) {
 	case strings.Contains(plain, ":") && commands(said):
 		return Found{Reason: Frame, Held: said}, true
 	}
-	own := text.Unquoted(said)
 	all := sentences(own)
-	ruled := ruledIn(all)
+	ruled := ruledIn(own, all)
 	held := slices.Clone(ruled)
 	if learned {
 		held = append(held, learnedIn(own, all)...)
@@ -235,14 +261,19 @@ func inText(said string, learned bool) (Found, bool) {
 	return parted(said, reason, held), true
 }
 
-// ruledIn are the orders that the rules find in the sentences of a text.
-func ruledIn(all []sentence) []span {
+// ruledIn are the orders that the rules find in the sentences of a text, without harmless clauses before them.
+func ruledIn(said string, all []sentence) []span {
 	var out []span
 	for i := range all {
 		s := &all[i]
-		if at, why := s.suspect(); why != "" {
-			out = append(out, span{at, s.to, why})
+		at, why := s.suspect()
+		if why == "" {
+			continue
 		}
+		if at == s.from && why == Order {
+			at = attackFrom(said, s.from, s.to, isOrder)
+		}
+		out = append(out, span{at, s.to, why})
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Note is a part of a turn that a person would write down.
@@ -78,7 +80,7 @@ func runsOf(turn string, words []Word) []run {
 // endsWithin reports whether a sentence ends between the first and the last of some words.
 func endsWithin(turn string, words []Word) bool {
 	for i := 1; i < len(words); i++ {
-		if endsSentence(turn[words[i-1].From:words[i].From]) {
+		if endsSentence(turn[words[i-1].From:words[i].From]) && !isAbbreviated(turn, words[i-1].From, words[i].From) {
 			return true
 		}
 	}
@@ -89,14 +91,14 @@ func endsWithin(turn string, words []Word) bool {
 func (r run) grow(turn string, words []Word, within run) run {
 	for n := 0; n < growsRight && r.last < within.last; n++ {
 		next := words[r.last+1]
-		if endsClause(turn[words[r.last].From:next.From]) || chance(next.Keep) < grows {
+		if endsClause(turn, words[r.last].From, next.From) || chance(next.Keep) < grows {
 			break
 		}
 		r.last++
 	}
 	for n := 0; n < growsLeft && r.first > within.first; n++ {
 		before := words[r.first-1]
-		if endsClause(turn[before.From:words[r.first].From]) || chance(before.Keep) < grows {
+		if endsClause(turn, before.From, words[r.first].From) || chance(before.Keep) < grows {
 			break
 		}
 		r.first--
@@ -130,8 +132,18 @@ func newNote(words []Word) (Note, bool) {
 // closing marks may follow the mark that ends a clause.
 const closing = " \t\"'”’»*_"
 
-// endsClause reports whether a clause ends in a text that begins with a word and ends before another.
-func endsClause(s string) bool { return endsWith(s, ",.;:!?…—–)。！？、，", closing) }
+// endsClause reports whether a clause ends between the beginnings of two words of a turn.
+func endsClause(turn string, word, next int) bool {
+	return endsWith(turn[word:next], ",.;:!?…—–)。！？、，", closing) && !isAbbreviated(turn, word, next)
+}
+
+// mostBeforeDot is how many bytes before a word show whether it is an abbreviation.
+const mostBeforeDot = 40
+
+// isAbbreviated reports whether an abbreviation stands between the beginnings of two words of a turn: "Dr. Huber".
+func isAbbreviated(turn string, word, next int) bool {
+	return text.IsAbbreviated(strings.ToValidUTF8(turn[max(0, word-mostBeforeDot):next], ""), turn[next:])
+}
 
 // endsSentence reports whether a sentence ends in a text that begins with a word and ends before another.
 func endsSentence(s string) bool { return endsWith(s, ".!?…。！？", closing+")") }

@@ -275,7 +275,7 @@ func (f *Embedded) sentencesOf(m memory.Memory) []dated {
 	var out []dated
 	days := append([][]string{{"", m.ValidFrom.UTC().Format(time.DateOnly)}}, another.FindAllStringSubmatch(m.Content, -1)...)
 	for i, said := range another.Split(m.Content, -1) {
-		for _, s := range f.splitter.Split(said) {
+		for _, s := range f.splitter.Sentences(said) {
 			out = append(out, dated{days[i][1], s})
 		}
 	}
@@ -285,7 +285,7 @@ func (f *Embedded) sentencesOf(m memory.Memory) []dated {
 // claims are the sentences of a summary as their stems in order, so that spellings are equal.
 func (f *Embedded) claims(content string) []string {
 	var out []string
-	for _, s := range f.splitter.Split(plain(content)) {
+	for _, s := range f.splitter.Sentences(plain(content)) {
 		out = append(out, strings.Join(text.ContentStems(s), " "))
 	}
 	return out

@@ -67,7 +67,7 @@ func dressed(m memory.Memory, text string) string {
 func sentences(splitter *text.Splitter, said string) []string {
 	var out []string
 	end := 0
-	for _, s := range splitter.Split(said) {
+	for _, s := range splitter.Sentences(said) {
 		at := end + max(0, strings.Index(said[end:], s))
 		if n := len(out); n > 0 && at == end && strings.HasSuffix(out[n-1], ".") {
 			out[n-1] += s
