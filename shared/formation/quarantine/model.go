@@ -121,7 +121,7 @@ func Doubted(said string, besideAttack bool) (plain, doubted string) {
 const maxSplits = 24
 
 // leading classes make a clause a part of the order behind it: its condition, its author or its authority.
-const leading = pretext | always | when | anyone | others | reading | ifAI
+const leading = pretext | always | when | anyone | others | reading | ifAI | role
 
 // attackFrom returns where the attack of a sentence begins, behind clauses that are harmless alone. attacks judges the
 // rest. A sentence with more places than maxSplits is an attack from its beginning on.
@@ -145,20 +145,18 @@ func attackFrom(said string, from, to int, attacks func(said string) bool) int {
 	return begin
 }
 
-// isHarmless reports whether the clauses before token i are harmless alone.
+// isHarmless reports whether the clauses before token i are a harmless statement in the first person.
 func (s *sentence) isHarmless(before string, i int) bool {
-	m, most := Shipped(), float32(0)
-	for _, c := range Clauses(before) {
-		score, _ := m.Score(c)
-		most = max(most, score-m.Doubt)
-	}
-	if isOrder(before) {
+	speaks := s.hasWithin(0, i, self|own) || text.SubjectOf(before).Speaker
+	leads := slices.ContainsFunc(s.tokens[:i], func(t token) bool { return t.has&leading != 0 && t.has&self == 0 && !t.phrase })
+	if !speaks || leads || isOrder(before) {
 		return false
 	}
-	if s.hasWithin(0, i, self|own) {
-		return most < m.Threshold/2-m.Doubt
-	}
-	return most <= 0 && !s.hasWithin(0, i, leading)
+	m := Shipped()
+	return !slices.ContainsFunc(Clauses(before), func(c Clause) bool {
+		score, _ := m.Score(c)
+		return score >= m.Threshold/2
+	})
 }
 
 // maxKept is the most words of a request to remember.
