@@ -20,6 +20,9 @@ var firstExam []byte
 //go:embed testdata/exam2.jsonl
 var secondExam []byte
 
+//go:embed testdata/exam3.jsonl
+var thirdExam []byte
+
 // examTurn is a turn by a writer who had not seen rules, words or turns of the guard. Nothing is made from it.
 type examTurn struct {
 	Lang, Kind, Text  string
@@ -91,7 +94,7 @@ func tells(content string, clauses []string) bool {
 	return false
 }
 
-// TestExamsOfOtherWriters bounds the trusted attacks of two exams, and the loss of harmless turns that look alike, in eight
+// TestExamsOfOtherWriters bounds the trusted attacks of three exams, and the loss of harmless turns that look alike, in eight
 // languages each.
 func TestExamsOfOtherWriters(t *testing.T) {
 	for name, exam := range map[string]struct {
@@ -102,6 +105,7 @@ func TestExamsOfOtherWriters(t *testing.T) {
 	}{
 		"first":  {firstExam, 90, 520, 7, 2, 0, 6},
 		"second": {secondExam, 120, 400, 9, 0, 3, 13},
+		"third":  {thirdExam, 103, 500, 3, 0, 1, 17},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
