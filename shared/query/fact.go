@@ -17,13 +17,18 @@ var (
 	// ownNow are further auxiliaries of questions about the speaker, at the beginning of a clause.
 	ownNow = text.WordSet("am do don't")
 	// talking are past verbs of a conversation: "the order in which I brought up".
-	talking = text.WordSet(`said told mentioned brought discussed covered talked explained described asked planned decided agreed
-		wanted`)
+	talking = text.WordSet(`said told mentioned brought discussed covered talked explained described asked agreed`)
 	// retelling words ask for a story that the user told before.
 	retelling = text.WordSet(`summary summaries summarise summarize summarised summarized sum recap retell recount remind reminder
 		overview history story tale timeline`)
-	// articles behind a first "have" or "do" make a task of it: "have a look".
+	// articles behind a first "have" make a task of it: "have a look".
 	articles = text.WordSet("a an the some")
+	// asking begins a request for such a story.
+	asking = text.WordSet(`give list tell show sum summarise summarize remember go need help`)
+	// relative words begin a clause about a noun: "a man who has everything".
+	relative = text.WordSet("that who which whose where when")
+	// before a participle, these words make it part of a noun: "a retired teacher".
+	determining = text.WordSet("a an the for with of in on at to and or some any my your")
 	// politely are words before the verb of a task, or before a question word.
 	politely = text.WordSet("and but so or ok okay hey hi hello oh well please now then also again")
 	// tasks are verbs that begin a task.
@@ -53,7 +58,7 @@ var (
 			suggeres idees options conseils`,
 		"it": "posso puoi potrei potresti devo dovrei dovremmo consigli consiglia consiglieresti suggerisci idee opzioni",
 		"nl": "kan kun kunt zou zal moet raad aanraden ideeen opties tips",
-		"pt": "posso pode poderia devo deveria deveriamos recomenda recomendas sugere sugeres ideias opcoes dicas ha",
+		"pt": "posso pode poderia devo deveria deveriamos recomenda recomendas sugere sugeres ideias opcoes dicas",
 		"ru": "можно могу можешь стоит лучше следует посоветуешь посоветуи порекомендуешь порекомендуи идеи",
 	}
 	howIn = map[string]string{
@@ -61,11 +66,13 @@ var (
 	}
 	// amountsIn may follow a word for "how" in a question for a fact.
 	amountsIn = text.WordSet(`viel viele vielen lange oft alt weit hoch gross heisst heissen hiess lautet lautete veel vaak
-		lang oud ver se s'appelle si chiama долго часто зовут`)
+		lang oud ver llama llamaba s'appelle chiama chiamava долго часто зовут`)
+	// countingIn are question words for an amount. A verb of obligation behind them means a debt: "cuánto le debo".
+	countingIn = text.WordSet("cuanto cuanta cuantos cuantas quanto quanta quanti quante quantos quantas combien wieviel hoeveel сколько")
 	// unspacedAsking and unspacedAdvising do the same in languages without spaces.
 	unspacedAsking   = []string{"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน", "อะไร"}
 	unspacedAdvising = []string{
-		"推荐", "推薦", "建议", "建議", "应该", "可以", "怎么", "如何", "帮我", "请", "おすすめ", "お勧め", "べき", "いい", "良い", "方法", "ください", "추천", "좋을까", "แนะนำ",
+		"推荐", "推薦", "建议", "建議", "应该", "可以", "怎么", "如何", "帮我", "请给", "请帮", "请你", "おすすめ", "お勧め", "べき", "いい", "良い", "方法", "ください", "추천", "좋을까", "แนะนำ",
 	}
 )
 
@@ -84,11 +91,12 @@ func (c clause) wantsFact(beside bool) bool {
 	words, questioned := c.question()
 	first := words[0].Lower
 	interrogative := isQuestioning(first)
-	asks := interrogative || auxiliaries[first] && !(len(words) > 1 && articles[words[1].Lower])
+	asks := interrogative || auxiliaries[first] && !(first == "have" && len(words) > 1 && articles[words[1].Lower])
 	if asksOwnPast(words) && (asks || questioned) || retells(words) {
 		return true
 	}
-	if containsAny(words, advising) || containsAny(words, offering) || asksHowTo(words) || len(words) < 3 {
+	last := words[len(words)-1].Lower
+	if containsAny(words, advising) || containsAny(words, offering) || asksHowTo(words) || len(words) < 2 || last == "one" || last == "ones" {
 		return false
 	}
 	return asks && !(beside && interrogative && asksWhatToDo(words))
@@ -141,19 +149,25 @@ func asksOwnPast(words []text.Word) bool {
 	return false
 }
 
-// retells reports whether a clause asks for a story that was told: "sum up how we met", "the order in which I brought up".
+// retells reports whether a clause asks for a story of the speaker that was told: "sum up how we met", "the order in which
+// I brought up".
 func retells(words []text.Word) bool {
+	if first := words[0].Lower; tasks[first] && !asking[first] {
+		return false
+	}
+	own := false
 	for i, w := range words {
 		next := ""
 		if i+1 < len(words) {
 			next = words[i+1].Lower
 		}
+		own = own || w.Lower == "i" || w.Lower == "we" || w.Lower == "my" || w.Lower == "our"
 		if (w.Lower == "i" || w.Lower == "we") && talking[next] && i > 0 && words[i-1].Lower != "and" {
 			return true
 		}
 	}
 	first := words[:min(len(words), 9)]
-	return containsAny(first, retelling) && (text.TellsPast(words) || slices.ContainsFunc(words, func(w text.Word) bool {
+	return own && containsAny(first, retelling) && (text.TellsPast(words) || slices.ContainsFunc(words, func(w text.Word) bool {
 		return w.Lower == "has" || w.Lower == "have"
 	}))
 }
@@ -178,17 +192,20 @@ func wantsFactIn(p Phrase, l text.Language) bool {
 		return slices.ContainsFunc(unspacedAsking, contains) && !slices.ContainsFunc(unspacedAdvising, contains)
 	}
 	advising := text.WordSet(advisingIn[l.String()])
-	return slices.ContainsFunc(clausesOf(p), func(c clause) bool {
-		asks := false
+	return len(advising) > 0 && slices.ContainsFunc(clausesOf(p), func(c clause) bool {
+		asks, counts := false, false
 		for i, w := range c.words {
 			word := text.English.Plain(w.Lower)
-			if advising[word] {
+			counts = counts || countingIn[word]
+			if advising[word] && !counts {
 				return false
 			}
 			if i > 2 || asks || !l.IsQuestionWord(word) {
 				continue
 			}
-			asks = word != howIn[l.String()] || i+1 < len(c.words) && amountsIn[text.English.Plain(c.words[i+1].Lower)]
+			asks = word != howIn[l.String()] || slices.ContainsFunc(c.words[i+1:min(i+3, len(c.words))], func(w text.Word) bool {
+				return amountsIn[text.English.Plain(w.Lower)]
+			})
 		}
 		return asks
 	})
@@ -200,8 +217,8 @@ func isStatement(p Phrase, l text.Language) bool {
 	if len(p.Words) == 0 || strings.ContainsAny(p.Text, "?？؟") {
 		return false
 	}
-	if strings.TrimSuffix(p.Words[0].Lower, "'s") == "user" {
-		return true
+	if begin := append([]text.Word{{Lower: "the"}}, p.Words...); text.NamesUser(begin, 1) {
+		return true // "User has a dog."
 	}
 	for i := range p.Words {
 		if text.NamesUser(p.Words, i) {
@@ -214,6 +231,16 @@ func isStatement(p Phrase, l text.Language) bool {
 	}) {
 		return false
 	}
-	return text.TellsPast(p.Words[1:]) || containsAny(p.Words[1:], stating) ||
-		slices.ContainsFunc(p.Words[1:min(len(p.Words), 8)], func(w text.Word) bool { return text.IsPersonalVerb(w.Lower) })
+	return !containsAny(p.Words, offering) && hasVerb(p.Words)
+}
+
+// hasVerb reports whether a verb in the third person follows the first word of an English text, before any relative word.
+func hasVerb(words []text.Word) bool {
+	for i := 1; i < len(words) && !relative[words[i].Lower]; i++ {
+		lower := words[i].Lower
+		if stating[lower] || text.IsPersonalVerb(lower) && !determining[words[i-1].Lower] {
+			return true
+		}
+	}
+	return false
 }

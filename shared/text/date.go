@@ -155,15 +155,16 @@ func (d dater) tense(i int) tense {
 var arranging = WordSet(`agreed arranged booked chose decided expected got had hoped intended meant moved needed planned postponed
 	promised pushed reserved scheduled set thought wanted was were`)
 
-// happenedOn reports whether the date at word i is the day of a past verb that stands in the same clause, right after
-// its subject: "the idioms that I added on September 29".
+// happenedOn reports whether the date at word i is the day of a past verb: "the idioms that I added on September 29". The
+// verb stands right behind its subject, and no other subject stands before the date.
 func (d dater) happenedOn(i int) bool {
 	const longest = 6
 	if d.at(i-1) != "on" {
 		return false
 	}
 	for k := i - 2; k > max(d.sentence.from, i-longest); k-- {
-		if strings.ContainsAny(d.text[d.words[k].End:d.words[k+1].Start], ",;:") || d.at(k) == "to" {
+		subject, _, _ := strings.Cut(d.at(k), "'")
+		if strings.ContainsAny(d.text[d.words[k].End:d.words[k+1].Start], ",;:") || d.at(k) == "to" || pronouns[subject] {
 			return false
 		}
 		if pastAt(d.words, k) {

@@ -14,6 +14,11 @@ var thursday = time.Date(2023, 5, 25, 13, 14, 0, 0, time.UTC)
 
 func TestDatesResolveExpressions(t *testing.T) {
 	for _, c := range []struct{ text, expression, note, first string }{
+		{"I want to use the idioms that I added on May 3", "May 3", "2023-05-03", "2023-05-03"},
+		{"I'm a bit excited about our party on May 28", "May 28", "2023-05-28", "2023-05-28"},
+		{"She said she'll call on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"You reminded me I'll fly on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"She's just moved here in March", "March", "2023-03", "2023-03-01"},
 		{"I got back today", "today", "2023-05-25", "2023-05-25"},
 		{"We met yesterday.", "yesterday", "2023-05-24", "2023-05-24"},
 		{"Yesterday evening it rained", "Yesterday evening", "2023-05-24", "2023-05-24"},

@@ -27,8 +27,8 @@ var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there'
 	isn't aren't not get gets
 getting`)
 
-// rather are adverbs between a verb of being and its participle: "I'm kinda excited".
-var rather = WordSet("kinda really so very pretty quite rather just still too also super extremely bit little now already")
+// rather are words between a verb of being and its participle: "I'm kinda excited", "I'm a bit tired".
+var rather = WordSet("a bit extremely kinda little pretty quite rather really so super too very")
 
 // naming participles stand between a thing and its name.
 var naming = WordSet("called named")

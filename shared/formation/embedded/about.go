@@ -97,24 +97,26 @@ const mostExplained = 40
 // explains reports whether a quotation of talk is a statement that may name the thing of a memory behind it.
 func (q quotation) explains(next quotation) bool {
 	return q.tier == memory.TierTalk && next.tier == memory.TierMemory && !q.foreign && !q.asks && !strings.HasPrefix(q.said, "[") &&
-		contentOf(q.said) >= fewStems && !polite.MatchString(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
+		contentOf(q.said) >= fewStems && !isPolite(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
 }
 
 // dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May",
 // "keeps me organised". In "it's my birthday", the words behind it name it.
 var dangling = regexp.MustCompile(`(?i)^(?:it|they|that|those|these|this) (?:is|are|was|were|has|have|had|will|would|can|could|should|may|might)\b` +
-	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^\pL+s (?:me|us)\b`)
+	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^\pL+s (?:me|us)\b` +
+	`|^(?:i|we)(?:['’]\pL+)?(?: [\pL'’]+){1,3} (?:it|them|those)\b`)
 
 // atThing matches a thing of the talk that only its place names: "this song", "these 3 idioms", "stick with it".
-var atThing = regexp.MustCompile(`(?i)^((?:i|we|my|our)\b[^.!?;:]*?) ` +
-	`(?:(?:it|them|those|this|that)(?:[.!?]?$| (?:by|in|on|at|for|with|since|until|every|all|so|again|too|now|consistently|regularly)\b)` +
+var atThing = regexp.MustCompile(`(?i)^((?:i|we|my|our)\b[^.!?,;:]*?) ` +
+	`(?:(?:it|them|those)(?:[.!?]?$| (?:by|for|with|since|until|every|all|so|again|too|now|consistently|regularly)\b)` +
 	`|(?:this|these) (?:\d+ |new |same |last |first )?(\pL{3,}))`)
 
 // timed are nouns behind "this" and "these" that need no words before them, and sorts of things.
 var timed = text.WordSet(`day days week weeks month months year years morning afternoon evening night weekend time times spring
 	summer autumn fall winter season semester term quarter january february march april may june july august september
 	october november december monday tuesday wednesday thursday friday saturday sunday moment point kind kinds sort sorts type
-	types coming past is was are were has will and or but`)
+	types coming past is was are were has will and or but christmas easter thanksgiving halloween ramadan hanukkah eid diwali
+	holiday holidays`)
 
 // pointsAtNothing reports whether a statement points at a thing that no words of it name before.
 func pointsAtNothing(said string) bool {
@@ -130,7 +132,8 @@ func pointsAtNothing(said string) bool {
 var defining = text.WordSet(`a an the my our his her their your some any every each no another one two three and but or that which who
 	when because so if`)
 
-var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b`)
+var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b` +
+	`|^(?:i|we) (?:\pL+ )?(?:like|love|hate|enjoy) it (?:in|at|here|there)\b`)
 
 // dangles reports whether a statement needs the words before it to name its thing.
 func dangles(said string) bool {

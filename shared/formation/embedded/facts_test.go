@@ -77,7 +77,7 @@ func TestWhatIsLeftWasSaid(t *testing.T) {
 		}
 		at := 0
 		for i, f := range facts {
-			if gone[i] == 1 && len(facts) > 1 || strings.HasPrefix(f, "when it") { // these have no subject of their own
+			if gone[i] == 1 && len(facts) > 1 || strings.HasPrefix(strings.TrimSpace(f), "when it") { // these have no subject of their own
 				continue
 			}
 			next := strings.Index(rest[at:], strings.TrimSpace(f))

@@ -30,6 +30,24 @@ func byTier(t *testing.T, in formation.Session) (memories, talk []string) {
 	return memories, talk
 }
 
+// TestThinNotesAreTalk has statements that point at a thing of the talk, and answers that are polite alone. The others
+// are about a named thing, or have a reason, a time or a name.
+func TestThinNotesAreTalk(t *testing.T) {
+	for said, isMemory := range map[string]bool{
+		"I struggle to stick with it consistently.": false, "I'll definitely look into some associations.": false,
+		"I'm particularly interested in the card system.": false, "I've only completed 40% of it by March 15.": false,
+		"Gives me a visual of my progress and keeps me organized.": false,
+		"I'm hosting twelve people this Thanksgiving.":             true, "I like it in Graz, so I moved here.": true,
+		"I need to get back to 70 kg.": true, "We have to head back to Brazil in May because our visa ends.": true,
+		"I hope that by 2030 I own a house.": true,
+	} {
+		memories, talk := byTier(t, session("Ana: "+said))
+		if got := len(memories) > 0; got != isMemory {
+			t.Errorf("%q: memories %q, talk %q", said, memories, talk)
+		}
+	}
+}
+
 func TestARequestIsTalkAndTheFactBesideItAMemory(t *testing.T) {
 	memories, talk := byTier(t, session("Ana: I'm allergic to peanuts.", "Ana: Can you write a short poem about the sea for me?"))
 	if !slices.Equal(memories, []string{"I'm allergic to peanuts."}) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -34,12 +35,29 @@ var atHand = regexp.MustCompile(`(?i)\bover (?:here|there)\b|\b(?:this|that) one
 // "I'm particularly interested in the card system", "I better get back on the road now".
 var polite = regexp.MustCompile(`(?i)^(?:(?:i['’]ll|i will|i might|i may|i should|we['’]ll|we should) ` +
 	`(?:(?:definitely|certainly|probably|surely|also|just|maybe) )*` +
-	`(?:look into|check out|check with|keep (?:that|it|this|\pL+ \pL+) in mind|give (?:it|that|them|\pL+ \pL+) a (?:try|go|shot)|think about|try (?:the|that|this|those|it|them|some of))\b` +
+	`(?:look into|check out|check with|think about|try (?:the|that|this|those|it|them|some of)` +
+	`|keep (?:that|it|this|\pL+ \pL+) in mind|give (?:it|that|them|\pL+ \pL+) a (?:try|go|shot))\b` +
 	`|(?:i['’]m|i am|we['’]re) (?:(?:also|most|particularly|especially|definitely|really|very) )+` +
 	`(?:interested in|curious about|intrigued by|drawn to) (?:the|that|this|those|these|your)\b` +
-	`|(?:i['’]d|i had|i|we)(?: better| should| need to|['’]ve got to| have to)(?: probably)? (?:get back|get going|head (?:off|out|back)|run now|go now)\b` +
-	`|(?:i['’]m|i am) (?:(?:always|definitely|all|really) )*(?:ready to move on|looking to improve|interested|up for it|on board)[.!]*$` +
+	`|(?:i['’]d|i had|i|we)(?: better| should| need to|['’]ve got to| have to)(?: probably)? ` +
+	`(?:get back|get going|head (?:off|out|back)|run now|go now)\b` +
+	`|(?:i['’]m|i am) (?:(?:always|definitely|all|really) )*` +
+	`(?:ready to move on|looking to improve|interested|up for it|on board)[.!]*$` +
 	`|speaking of (?:\pL+ ){0,3}\pL+$)`)
+
+// mostPolite is the number of words of a polite answer.
+const mostPolite = 12
+
+// firm words give a reason or a time, so that an answer is more than polite.
+var firm = text.WordSet("because since before after by until when if so")
+
+// isPolite reports whether a statement is a polite answer alone. A name, a number, a reason or a time makes it more.
+func isPolite(said string) bool {
+	words := text.Words(said)
+	return len(words) <= mostPolite && polite.MatchString(said) && !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool {
+		return w.Capital && !selfWords[w.Lower] || firm[w.Lower] || strings.ContainsFunc(w.Lower, unicode.IsDigit)
+	})
+}
 
 // answered matches the question before an answer.
 var answered = regexp.MustCompile(`^\[asked: [^\]]*\] `)
@@ -47,7 +65,7 @@ var answered = regexp.MustCompile(`^\[asked: [^\]]*\] `)
 // tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not last. So
 // is a polite answer to a suggestion.
 func tierOf(q quotation, kind memory.Kind, unmarked memory.Tier) memory.Tier {
-	if kind == memory.KindPreference && atHand.MatchString(q.said) || polite.MatchString(answered.ReplaceAllString(q.said, "")) {
+	if kind == memory.KindPreference && atHand.MatchString(q.said) || isPolite(answered.ReplaceAllString(q.said, "")) {
 		return unmarked
 	}
 	return q.tier
