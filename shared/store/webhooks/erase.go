@@ -3,6 +3,8 @@ package webhooks
 import (
 	"context"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/shared/changeevent"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/redisstore"
@@ -19,7 +21,7 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	if done, err := s.Erased(ctx, scope, erasure); err != nil || done {
 		return 0, err
 	}
-	err = s.about(ctx, scope, func(context.Context, string) error { n++; return nil })
+	err = s.about(ctx, scope, func(_ context.Context, names []string) error { n += len(names); return nil })
 	return n, err
 }
 
@@ -35,7 +37,7 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 // A change that comes again later is delivered again. A consumer that reads changes in order then reaches the erasure
 // again, and drops the change again.
 func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) error {
-	err := s.about(ctx, scope, func(ctx context.Context, name string) error { return s.remove(ctx, scope.Tenant, name) })
+	err := s.about(ctx, scope, func(ctx context.Context, names []string) error { return s.remove(ctx, scope.Tenant, names) })
 	if err != nil {
 		return err
 	}
@@ -44,10 +46,10 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) er
 	return err
 }
 
-// about calls do with the name of each delivery and dead letter about a user, except announcements of an erasure. A
-// delivery that moves between the lists meanwhile is found in one of them. An attempt moves it from the waiting to
-// the dead, and a replay moves it back.
-func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx context.Context, name string) error) error {
+// about calls do with the names of the deliveries and dead letters about a user, except announcements of an erasure. It
+// calls do for each page of a list. A delivery that moves between the lists meanwhile is found in one of them. An attempt
+// moves it from the waiting to the dead, and a replay moves it back.
+func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx context.Context, names []string) error) error {
 	endpoints, err := s.Endpoints(ctx, scope.Tenant)
 	if err != nil {
 		return err
@@ -59,14 +61,22 @@ func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx conte
 	lists = append(lists, s.waitingKey(scope.Tenant))
 	seen, user := map[string]bool{}, redisstore.Hash(scope.User)
 	for _, list := range lists {
+		var names []string
 		err := s.each(ctx, list, func(name, delivery string) error {
 			d, err := parse(delivery)
 			if err != nil || d.User != user || d.Type == changeevent.UserErased || seen[name] {
 				return nil
 			}
 			seen[name] = true
-			return do(ctx, name)
+			if names = append(names, name); len(names) < scanned {
+				return nil
+			}
+			err, names = do(ctx, names), nil
+			return err
 		})
+		if err == nil && len(names) > 0 {
+			err = do(ctx, names)
+		}
 		if err != nil {
 			return err
 		}
@@ -96,12 +106,15 @@ func (s *Store) each(ctx context.Context, list string, do func(name, delivery st
 	}
 }
 
-// remove removes a delivery, wherever it is.
-func (s *Store) remove(ctx context.Context, tenant, name string) error {
-	id := endpointOf(name)
-	keys := []string{
-		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id), s.seenKey(tenant, name),
-	}
-	_, err := s.Eval(ctx, "remove a delivery", s.scripts.remove, keys, name)
-	return err
+// remove removes deliveries, wherever they are, in one round trip.
+func (s *Store) remove(ctx context.Context, tenant string, names []string) error {
+	return s.Pipelined(ctx, "remove deliveries", func(ctx context.Context, p goredis.Pipeliner) {
+		for _, name := range names {
+			id := endpointOf(name)
+			s.scripts.remove.Eval(ctx, p, []string{
+				s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id),
+				s.seenKey(tenant, name),
+			}, name)
+		}
+	})
 }

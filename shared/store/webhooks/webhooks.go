@@ -196,7 +196,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 		if endpointOf(name) != id {
 			return nil
 		}
-		return s.remove(ctx, tenant, name)
+		return s.remove(ctx, tenant, []string{name})
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package webhooks_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,6 +68,15 @@ func deliveries(t *testing.T, addr string) {
 	enqueue(ines, "e1", changeevent.UserErased)
 	counts(ines, "", 0)
 	counts(ben, "", 1)
+	eva := memory.Scope{Tenant: "acme", User: "eva"}
+	for i := range 1_100 { // several pages of a list
+		enqueue(eva, fmt.Sprint("many", i), changeevent.MemoryAdded)
+	}
+	counts(eva, "", 1_100)
+	if err := s.Drop(ctx, eva, "e2"); err != nil {
+		t.Fatal(err)
+	}
+	counts(eva, "", 0)
 	enqueue(ines, "c4", changeevent.MemoryAdded)
 	if err := s.Erase(ctx, ines, "e1"); err != nil { // the workflow runs after the consumer
 		t.Fatal(err)
