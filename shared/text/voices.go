@@ -336,7 +336,7 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 		}
 		next, _ := utf8.DecodeRuneInString(line[end:])
 		switch {
-		case r == '.' && end < len(line) && IsAbbreviated(line[max(0, end-mostBeforeDot):end], line[end:]):
+		case r == '.' && end < len(line) && IsAbbreviated(line[:end], line[end:]):
 		case end == len(line), unicode.IsSpace(next), r > unicode.MaxLatin1 && r != '…':
 			return end, false
 		case p.users && claims(line[end:]):
@@ -345,9 +345,6 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 	}
 	return len(line), false
 }
-
-// mostBeforeDot is how many bytes before a dot show whether it ends a sentence.
-const mostBeforeDot = 40
 
 // isTerminal reports whether a mark ends sentences in some script.
 func isTerminal(r rune) bool {
