@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // token is a word of a sentence, or an expression of a script without spaces.
@@ -64,7 +62,6 @@ func sentences(s string) []sentence {
 		switch {
 		case r == '\n':
 			add(end)
-		case r == '.' && text.IsAbbreviated(s[max(from, i-longestBefore):end], s[end:]):
 		case (r == '.' || r == '!' || r == '?' || r == '…') && (end >= len(s) || unicode.IsSpace(next)):
 			add(end)
 		case r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r):
@@ -74,9 +71,6 @@ func sentences(s string) []sentence {
 	add(len(s))
 	return out
 }
-
-// longestBefore is how many bytes before a dot show whether it ends a sentence.
-const longestBefore = 40
 
 // read finds the tokens of a sentence that begins at a byte of the text.
 func read(said string, from int) sentence {
