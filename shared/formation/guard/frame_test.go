@@ -133,7 +133,7 @@ func TestOwnStatementsLookLikeFrames(t *testing.T) {
 	} {
 		entries := lived(t, "I like tea.", formationtest.Turns(said)...)
 		if len(entries) < 2 {
-			t.Logf("%q leaves no entry", said)
+			t.Errorf("%q leaves no entry", said)
 		}
 		for _, m := range entries {
 			if guard.IsMarked(m.Content) || m.Quarantine != "" {
