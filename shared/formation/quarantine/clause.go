@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // token is a word of a sentence, or an expression of a script without spaces.
@@ -62,6 +64,7 @@ func sentences(s string) []sentence {
 		switch {
 		case r == '\n':
 			add(end)
+		case r == '.' && text.IsAbbreviated(s[from:end], s[end:]):
 		case (r == '.' || r == '!' || r == '?' || r == '…') && (end >= len(s) || unicode.IsSpace(next)):
 			add(end)
 		case r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r):

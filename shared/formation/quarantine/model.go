@@ -129,7 +129,8 @@ func attackFrom(said string, from, to int, attacks func(said string) bool) int {
 	s, begin := read(said[from:to], from), from
 	for i, splits := leastRest, 0; i < len(s.tokens) && splits < maxSplits; i++ {
 		t := s.tokens[i]
-		if !t.opens && t.has&conj == 0 && !s.isPolishAnd(i) {
+		isBehindDot := strings.HasSuffix(strings.TrimRight(said[from:t.from], " \t"), ".") // of an abbreviation
+		if !t.opens && !isBehindDot && t.has&conj == 0 && !s.isPolishAnd(i) {
 			continue
 		}
 		splits++
