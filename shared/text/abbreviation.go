@@ -7,23 +7,26 @@ import (
 )
 
 var (
-	// beforeNames are abbreviations before a name or another word, which end no sentence.
-	beforeNames = Union(titles, WordSet(`prof st ste hr fr frl dipl ing mag med rer phil hon rev gen col capt lt sgt
-		messrs sres sras srta srtas dña dott dott.ssa avv sig sig.ra sig.na sigg mm mlles eng dra exmo exma mevr dhr drs
-		pan inż mgr
-		ул просп пр бул пер пл наб г-н г-жа д-р av avda bd blvd pza c/ ul al`))
+	// beforeNames are abbreviations before a name or another word, which end no sentence. None is a common word.
+	beforeNames = WordSet(`dr mr mrs ms mx sr sra mme mlle prof st ste hr fr frl dipl rer rev capt lt sgt
+		messrs sres sras srta srtas dña dott dott.ssa avv sig sig.ra sig.na sigg mm mlles dra exmo exma mevr dhr drs
+		inż mgr ул просп пр бул пер пл наб г-н г-жа д-р avda bd blvd pza c/ ul`)
 	// within are abbreviations that end no sentence, before any word.
-	within = WordSet(`z.b d.h u.a i.d.r bzw ca sog vgl e.g i.e cf viz vs approx p.ej p.ex ej p.es т.е т.к напр bijv m.a.w
-		np tzn tj örn`)
+	within = WordSet(`z.b d.h u.a i.d.r bzw sog vgl e.g i.e cf viz vs approx p.ej p.ex p.es т.е т.к напр bijv m.a.w
+		tzn tj örn`)
 	// lettered nouns stand before a letter that names one of them: "vitamin C".
-	lettered = WordSet(`vitamin vitamins plan type group class grade option level hepatitis team section point exhibit
-		appendix gate room unit
+	lettered = WordSet(`size vitamin vitamins plan type group class grade option level hepatitis team section
+		point exhibit appendix gate room unit
 		gruppe klasse typ option vitamina grupo tipo clase opción groupe vitamine classe gruppo part`)
 )
+
+// mostBesideDot is how many bytes beside a dot show whether it ends a sentence.
+const mostBesideDot = 40
 
 // IsAbbreviated reports whether the dot at the end of a text belongs to an abbreviation or an initial, so that the words
 // behind it are of the same sentence: "Dr." before "Huber".
 func IsAbbreviated(before, behind string) bool {
+	before, behind = before[max(0, len(before)-mostBesideDot):], behind[:min(len(behind), mostBesideDot)]
 	before = strings.TrimRight(before, " \t\u00a0\u202f\"'“”„«»*_()")
 	said, dotted := strings.CutSuffix(before, ".")
 	behind = strings.TrimLeft(behind, " \t\u00a0\u202f")
@@ -53,9 +56,12 @@ func IsAbbreviated(before, behind string) bool {
 	if initial := strings.HasPrefix(behind[size:], "."); initial && unicode.IsLetter(next) {
 		return true // "z. B.", "J. R."
 	}
-	words := strings.Fields(said[:max(0, from)])
-	labels := len(words) > 0 && lettered[strings.ToLower(words[len(words)-1])]
-	return unicode.IsUpper(letter) && isName && !labels
+	words := Words(said[:max(0, from)])
+	if !unicode.IsUpper(letter) || !isName || len(words) == 0 {
+		return unicode.IsUpper(letter) && isName
+	}
+	word := words[len(words)-1]
+	return !lettered[word.Lower] && (word.Capital || letter == 'M') // "Ana M. Lopez", "avec M. Durand"
 }
 
 // firstOf returns the first word of a text.

@@ -19,14 +19,17 @@ var frameWords = sync.OnceValue(func() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for line := range strings.Lines(frameList) {
 		if class, words, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(line, "#") {
+			if !strings.HasPrefix(class, "unspaced") {
+				words = foldAccents(strings.ToLower(words))
+			}
 			out[class] = Union(out[class], WordSet(words))
 		}
 	}
 	return out
 })
 
-// Limits of frames: the words of a framing sentence, of one without a verb, and behind a statement.
-const maxFrameWords, maxVerbless, maxTail = 14, 5, 7
+// Limits of frames: the words of a framing sentence, and behind a statement.
+const maxFrameWords, maxTail = 14, 7
 
 // FramesNext reports whether a text ends with a sentence that frames the speaker's next text: "Here is Tom's post:".
 func FramesNext(s, speaker string) bool { return part(s, speaker).opens }
@@ -65,7 +68,8 @@ func (p *parted) framePassage(passage string, at int, framed, blank bool) (bool,
 	if len(words) == 0 {
 		return framed, blank
 	}
-	if framed && !(frameWords()["again"][foldAccents(words[0].Lower)] || ownAgain(passage) == 0) {
+	turns := frameWords()["again"][foldAccents(words[0].Lower)] && speaksOfSelf(passage)
+	if framed && !turns && ownAgain(passage) != 0 {
 		p.pass(at, at+len(passage), labelledWord, ' ')
 		return true, false
 	}
@@ -154,49 +158,77 @@ func leadOfQuotation(before, quotation, behind string) int {
 	return from
 }
 
-// frameClasses counts the words of a frame by class.
+// frameClasses tells which words the head of a frame has.
 type frameClasses struct {
-	strong, weak, work, play, point, posted, says bool
-	// noun says that it has a word of weak, this one of "this", passes a verb such as "copied", and asksText "write".
-	noun, this, passes, asksText bool
-	// mine says that the speaker is a subject.
-	mine bool
+	strong, weak, posted, says bool
+	// this says that it points at a text, and point that it presents one: "Here is".
+	this, point bool
+	// copies says that a word such as "copied" opens it, asksText "write", and asksWork a request such as "translate".
+	copies, asksText, asksWork bool
+	// isTitle says that it has no words besides nouns of texts. states says that it states a fact, or names a favourite.
+	isTitle, states bool
+	// mine says that the speaker is a subject. owns says that the speaker has a thing other than a character's text.
+	mine, owns bool
 }
 
 func frameClassesOf(said string, words []Word) frameClasses {
-	var c frameClasses
+	c := frameClasses{isTitle: true}
 	known := frameWords()
-	weakAt := -1
+	nouns, owner := 0, -1
+	behind := -1 // the number of words behind the verb of a request
 	for i, w := range words {
 		lower := strings.TrimSuffix(foldAccents(w.Lower), "'s")
 		first, _, _ := strings.Cut(lower, "'")
-		c.strong = c.strong || known["strong"][lower]
-		c.noun, c.this = c.noun || known["weak"][lower], c.this || known["this"][lower]
-		c.passes, c.asksText = c.passes || i < 3 && passing[lower], c.asksText || i == 0 && known["write"][lower]
-		behindOf := func(n int) bool { return i >= n && known["of"][foldAccents(words[i-n].Lower)] }
-		if known["weak"][lower] && (behindOf(1) || behindOf(2) || strings.HasSuffix(w.Lower, "'s")) {
-			c.weak, weakAt = true, i
+		strong, weak := known["strong"][lower], known["weak"][lower]
+		c.strong, c.weak = c.strong || strong, c.weak || weak
+		if strong || weak {
+			nouns++
+		} else if !known["of"][lower] {
+			c.isTitle = false
 		}
-		c.work = c.work || i < 4 && known["work"][lower]
-		c.play = c.play || i < 3 && known["play"][lower]
-		c.point = c.point || i < 2 && known["point"][lower]
-		c.posted = c.posted || known["posted"][lower]
-		c.says = c.says || sayings[w.Lower]
-		c.mine = c.mine || selfSubjects[first] && weakAt < 0 || selves()[lower] && i == 0 && !labelOwners()[lower]
-	}
-	has := func(class string) bool {
-		for cue := range known[class] {
-			if strings.Contains(said, cue) {
-				return true
-			}
+		c.this, c.point = c.this || known["this"][lower], c.point || i < 2 && known["point"][lower]
+		c.copies = c.copies || i < 2 && known["copies"][lower]
+		c.asksText = c.asksText || i == 0 && known["write"][lower]
+		switch {
+		case known["please"][lower]:
+		case behind >= 0:
+			behind++
+		case known["work"][lower]:
+			behind = 0
+		default:
+			behind = maxFrameWords
 		}
-		return false
+		c.posted, c.says = c.posted || known["posted"][lower], c.says || sayings[w.Lower]
+		c.states = c.states || known["states"][lower]
+		isOwner := labelOwners()[lower]
+		c.mine = c.mine || selfSubjects[first] || selves()[lower] && i == 0 && !isOwner
+		c.owns = c.owns || owner == i-1 && owner >= 0 && !strong
+		if isOwner {
+			owner = i
+		}
 	}
+	c.owns = c.owns || owner >= 0 && nouns < 2
+	c.asksWork = behind >= 0 && (behind <= maxBehindWork || behind < maxFrameWords && c.this)
 	if IsUnspaced(said) {
-		c.mine = c.mine || saysSelf(said)
-		c.strong, c.posted = c.strong || has("unspaced-strong"), c.posted || has("unspaced-posted")
+		c.mine = c.mine || saysSelf(said) || isSaid(said)
+		c.strong = c.strong || hasCue(said, "unspaced-strong", strings.Contains)
+		c.posted = c.posted || hasCue(said, "unspaced-posted", strings.Contains)
+		c.isTitle = hasCue(said, "unspaced-strong", strings.HasPrefix)
 	}
 	return c
+}
+
+// maxBehindWork is the maximum number of words behind the verb of a request that points at no text: "to Spanish".
+const maxBehindWork = 2
+
+// hasCue reports whether a text in a script without spaces has, or begins with, a cue of a class.
+func hasCue(said, class string, has func(s, cue string) bool) bool {
+	for cue := range frameWords()[class] {
+		if has(said, cue) {
+			return true
+		}
+	}
+	return false
 }
 
 // framesAfterColon reports whether the words before a colon frame the text behind it. A report of other things than the
@@ -207,17 +239,13 @@ func framesAfterColon(head, body string) bool {
 		return false
 	}
 	c := frameClassesOf(head, words)
-	switch unspaced := IsUnspaced(head); {
-	case unspaced && c.posted:
-		return true
-	case c.passes && (c.this || !c.mine && !IsCompanion(foldAccents(words[0].Lower))):
-		return true
-	case c.asksText && c.noun, c.play:
-		return true
-	case (c.strong || c.weak) && !(unspaced && c.mine), c.work && !c.mine:
-		return true
+	switch {
+	case IsUnspaced(head) && c.posted:
+		return !SubjectOf(head).Speaker && !hasCue(head, "unspaced-own", strings.HasPrefix)
 	case c.mine:
 		return false
+	case c.asksWork, c.copies, c.asksText && c.weak, c.strong && (c.point || !c.states):
+		return !c.owns
 	}
 	return (c.posted || c.says) && namesSource(head, words) && (strings.TrimSpace(body) == "" || speaksOfSelf(body))
 }
@@ -228,65 +256,54 @@ func speaksOfSelf(said string) bool {
 	return saysSelf(said) || slices.ContainsFunc(Words(said), func(w Word) bool { return own[foldAccents(w.Lower)] })
 }
 
-// namesSource reports whether the words of a lead name another person as the source: "Jo's status", "a text from Jo".
+// namesSource reports whether the words of a lead name another person as the source: "Jo's status", "Jo wrote". The
+// addressee of a text is no source: "message to Tom".
 func namesSource(head string, words []Word) bool {
+	isOwn := labelOwners()[foldAccents(words[0].Lower)]
+	if isOwn && !slices.ContainsFunc(words[1:min(3, len(words))], func(w Word) bool { return IsCompanion(w.Lower) }) ||
+		sayings[words[0].Lower] {
+		return false
+	}
 	first, _ := utf8.DecodeRuneInString(strings.TrimSpace(head))
 	if IsUnspaced(head) || unicode.Is(unicode.Lo, first) {
-		return true
+		return len(words) > 1 && !speaksOfSelf(head)
 	}
+	known := frameWords()
 	for i, w := range words {
-		lower := foldAccents(w.Lower)
-		isName := w.Capital && !IsStopWord(w.Lower) && !headings()[lower] && !labelOwners()[lower]
+		lower, last := foldAccents(w.Lower), i+1 == len(words)
+		base, owns := strings.CutSuffix(lower, "'s")
+		isName := !IsStopWord(base) && !headings()[base] && !timeWords[base] && !known["posted"][base]
+		says := i > 0 && sayings[words[i-1].Lower] || !last && sayings[words[i+1].Lower]
 		switch {
-		case isName && (i > 0 || i+1 < len(words) && sayings[words[i+1].Lower]):
+		case known["hearer"][lower] && !last && (lower != "an" || words[i+1].Capital):
+			return false
+		case thirdPersons[w.Lower], IsCompanion(w.Lower), isName && names()[lower]:
 			return true
-		case strings.HasSuffix(w.Lower, "'s") && i+1 < len(words) && !ownLeads[w.Lower] && !timeWords[strings.TrimSuffix(lower, "'s")]:
-			return true
-		case thirdPersons[w.Lower], IsCompanion(w.Lower), names()[lower]:
+		case isName && (w.Capital && says || owns && !last && !ownLeads[w.Lower]):
 			return true
 		}
 	}
 	return false
 }
 
-// verbs of being show that words of a frame are a statement: "The novel is long."
-var beings = WordSet(`is are was were am be has have had ist sind war waren hat habe es son era fue tiene est sont etait
-	a e sono ha foi sao tem byl jest sa zijn heeft var ar`)
-
 // framesAlone reports whether a sentence frames the next one: a request to work on it, a title without a verb, or
-// words that point at it.
+// words that present it.
 func framesAlone(said string) bool {
 	words := Words(said)
 	if len(words) == 0 || len(words) > maxFrameWords {
 		return false
 	}
 	c := frameClassesOf(said, words)
-	if IsUnspaced(said) {
-		return c.strong && !c.mine && utf8.RuneCountInString(said) <= maxUnspacedFrame && !isSaid(said)
-	}
-	asks := strings.HasSuffix(strings.TrimSpace(said), "?")
-	known := frameWords()
-	isVerbless := len(words) <= maxVerbless && !slices.ContainsFunc(words, func(w Word) bool {
-		isNoun := known["strong"][w.Lower] || known["weak"][w.Lower]
-		return beings[foldAccents(w.Lower)] || IsPersonalVerb(w.Lower) && !isNoun
-	})
-	opensPlay := frameWords()["play"][foldAccents(words[0].Lower)] || words[0].Lower == "let's"
-	pretends := frameWords()["pretend"][foldAccents(words[0].Lower)] && c.play
-	switch {
-	case pretends:
-		return true
-	case c.mine && !(c.point && c.strong):
+	isFrame := c.asksWork && c.this
+	switch asks := strings.HasSuffix(strings.TrimSpace(said), "?"); {
+	case c.mine:
 		return false
-	case c.work:
-		return c.this
-	case asks:
-		return false
-	case c.strong:
-		return isVerbless || c.point && len(words) > 1 || opensPlay
-	case c.weak:
-		return isVerbless || c.point
+	case IsUnspaced(said):
+		return c.isTitle && utf8.RuneCountInString(said) <= maxUnspacedFrame
+	case c.strong && !asks:
+		isFrame = isFrame || c.isTitle || c.point
 	}
-	return c.point && (c.says || c.posted) && namesSource(said, words)
+	return isFrame && !c.owns || c.point && (c.says || c.posted) && namesSource(said, words)
 }
 
 // maxUnspacedFrame is the maximum length of a framing sentence in a script without spaces, in characters.
@@ -297,11 +314,15 @@ func isSaid(said string) bool {
 	return strings.Contains(said, "是") || strings.Contains(said, "です") || strings.Contains(said, "だ。")
 }
 
-// comparing words before the name of a speaker keep a statement the user's: "as my mother says".
-var comparing = WordSet("as like wie como comme come как zoals jak gibi som and und y et e и but")
+// telling verbs tell that another person said what stands before them.
+var telling = WordSet(`says said tells told writes wrote posts posted
+	sagt sagte schreibt schrieb dice dijo dit disse diz`)
+
+// saysOf are those that may stand before their subject.
+var saysOf = WordSet("says said sagt sagte dice dijo dit disse diz")
 
 // hearers may stand behind the verb at the end of a statement: "Jo told me".
-var hearers = WordSet("me us him her them today yesterday mir uns ihm ihr")
+var hearers = WordSet("me us today yesterday mir uns")
 
 // tailOfSpeaker returns the end of a statement before the name of its speaker: "I moved to Oslo, says Tom."; 0 without
 // such a name.
@@ -311,26 +332,22 @@ func tailOfSpeaker(passage string) int {
 		return 0
 	}
 	tail := Words(passage[at:])
-	if len(tail) < 2 || len(tail) > maxTail || len(Words(passage[:at])) < 2 || comparing[foldAccents(tail[0].Lower)] {
+	if len(tail) < 2 || len(tail) > maxTail || len(Words(passage[:at])) < 2 {
 		return 0
 	}
-	says := slices.IndexFunc(tail, func(w Word) bool { return sayings[w.Lower] })
+	isName := func(w Word) bool {
+		return w.Capital && !IsStopWord(w.Lower) && !selfSubjects[w.Lower] && !IsCompanion(w.Lower) && !titles[w.Lower]
+	}
 	last := len(tail) - 1
-	for last > 0 && hearers[tail[last].Lower] {
+	for last > 1 && hearers[tail[last].Lower] {
 		last--
 	}
-	if says != 0 && says != last || says < 0 {
-		return 0
+	strong := frameWords()["strong"]
+	switch {
+	case last == 1 && telling[tail[1].Lower] && isName(tail[0]), // "Tom told me"
+		len(tail) == 2 && saysOf[tail[0].Lower] && isName(tail[1]),                   // "says Tom"
+		len(tail) > 2 && saysOf[tail[0].Lower] && strong[foldAccents(tail[2].Lower)]: // "says the character"
+		return at
 	}
-	c := frameClassesOf(passage[at:], tail)
-	if !c.strong && slices.ContainsFunc(tail, func(w Word) bool { return selfSubjects[w.Lower] }) {
-		return 0
-	}
-	if !slices.ContainsFunc(tail, func(w Word) bool {
-		isPerson := thirdPersons[w.Lower] || w.Capital || IsCompanion(w.Lower) || frameWords()["strong"][foldAccents(w.Lower)]
-		return isPerson && !sayings[w.Lower]
-	}) {
-		return 0
-	}
-	return at
+	return 0
 }

@@ -29,7 +29,7 @@ var (
 	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
 	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +
 		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
-		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)(?i: that)?` +
+		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports|reported|told (?:me|us)|ends with)(?i: that)?` +
 		spokenReport + `)` + wordEnds)
 	// aboutUser opens a claim about "the user" in the third person.
 	aboutUser = regexp.MustCompile(`^(?i:` +
@@ -336,7 +336,7 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 		}
 		next, _ := utf8.DecodeRuneInString(line[end:])
 		switch {
-		case r == '.' && end < len(line) && IsAbbreviated(line[max(0, end-mostBeforeDot):end], line[end:]):
+		case r == '.' && end < len(line) && IsAbbreviated(line[:end], line[end:]):
 		case end == len(line), unicode.IsSpace(next), r > unicode.MaxLatin1 && r != '…':
 			return end, false
 		case p.users && claims(line[end:]):
@@ -345,9 +345,6 @@ func (p *parted) passageEnd(line string) (end int, tight bool) {
 	}
 	return len(line), false
 }
-
-// mostBeforeDot is how many bytes before a dot show whether it ends a sentence.
-const mostBeforeDot = 40
 
 // isTerminal reports whether a mark ends sentences in some script.
 func isTerminal(r rune) bool {

@@ -77,18 +77,14 @@ func before(in formation.Bundle) []memory.Turn {
 	return in.Window[:at]
 }
 
-// framedTurns returns the users' turns that the same speaker's turn before frames: "Here is Tom's post:".
+// framedTurns returns the turns that the same user's turn directly before frames: "Here is Tom's post:".
 func framedTurns(turns []memory.Turn) map[string]bool {
 	out := map[string]bool{}
-	var last memory.Turn
-	for _, t := range turns {
-		if t.Role == memory.RoleAssistant {
-			continue
-		}
-		if last.ID != "" && last.Speaker == t.Speaker && text.FramesNext(last.Text, last.Speaker) {
-			out[t.ID] = true
-		}
-		last = t
+	turns = slices.SortedStableFunc(slices.Values(turns), memory.Turn.Compare)
+	for i, t := range turns[min(1, len(turns)):] {
+		last := turns[i]
+		isNext := last.Role != memory.RoleAssistant && last.SessionID == t.SessionID && last.Speaker == t.Speaker
+		out[t.ID] = isNext && text.FramesNext(last.Text, last.Speaker)
 	}
 	return out
 }
@@ -135,18 +131,18 @@ func othersStems(v voice) map[string]bool { return v.others }
 func doubtful(v voice) map[string]bool    { return text.Union(v.own, v.others) }
 
 // IsOwn reports whether a memory of these turns is surely the users' statement. No assistant made it, and most of it
-// is not passed on.
+// is not passed on. A content of a framed turn is marked.
 func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(turns)}
 	var sources []string
-	framed := framedTurns(turns)
 	for _, t := range turns {
 		if slices.Contains(m.Sources, t.ID) {
-			v.turns[t.ID], sources = newVoice(t, false, framed[t.ID]), append(sources, t.ID)
+			v.turns[t.ID], sources = newVoice(t, false, false), append(sources, t.ID)
 		}
 	}
 	sure, others := v.tellers(sources, m.Content, "", firm, doubtful)
-	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || sure > others)
+	return !IsMarked(m.Content) && !v.assistants(sources) &&
+		!v.passedOn(sources, m.Content) && (others == 0 || sure > others)
 }
 
 // Says reports whether a clause of a memory of these turns is surely the users' statement, as IsOwn does for the
@@ -154,7 +150,7 @@ func IsOwn(m memory.Memory, turns []memory.Turn) bool {
 func Says(m memory.Memory, clause string, turns []memory.Turn) bool {
 	part := m
 	part.Content = clause
-	if !IsOwn(part, turns) {
+	if IsMarked(m.Content) || !IsOwn(part, turns) {
 		return false
 	}
 	said, quoted := " "+text.Canonical(clause)+" ", false

@@ -64,7 +64,7 @@ func sentences(s string) []sentence {
 		switch {
 		case r == '\n':
 			add(end)
-		case r == '.' && text.IsAbbreviated(s[max(from, i-longestBefore):end], s[end:]):
+		case r == '.' && text.IsAbbreviated(s[from:end], s[end:]):
 		case (r == '.' || r == '!' || r == '?' || r == '…') && (end >= len(s) || unicode.IsSpace(next)):
 			add(end)
 		case r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r):
@@ -74,9 +74,6 @@ func sentences(s string) []sentence {
 	add(len(s))
 	return out
 }
-
-// longestBefore is how many bytes before a dot show whether it ends a sentence.
-const longestBefore = 40
 
 // read finds the tokens of a sentence that begins at a byte of the text.
 func read(said string, from int) sentence {

@@ -124,13 +124,13 @@ const maxSplits = 24
 const leading = pretext | always | when | anyone | others | reading | ifAI | role
 
 // attackFrom returns where the attack of a sentence begins, behind clauses that are harmless alone. attacks judges the
-// rest. A sentence with more places than maxSplits is an attack from its beginning on.
+// rest. Places beyond maxSplits are not read: the attack then begins at the last place found before them.
 func attackFrom(said string, from, to int, attacks func(said string) bool) int {
 	s, begin := read(said[from:to], from), from
 	for i, splits := leastRest, 0; i < len(s.tokens) && splits < maxSplits; i++ {
 		t := s.tokens[i]
-		isAnd := t.has&conj != 0 || said[t.from:t.to] == "i" // "and" in Polish
-		if !t.opens && !isAnd {
+		isBehindDot := strings.HasSuffix(strings.TrimRight(said[from:t.from], " \t"), ".") // of an abbreviation
+		if !t.opens && !isBehindDot && t.has&conj == 0 && !s.isPolishAnd(i) {
 			continue
 		}
 		splits++
@@ -143,6 +143,11 @@ func attackFrom(said string, from, to int, attacks func(said string) bool) int {
 		}
 	}
 	return begin
+}
+
+// isPolishAnd reports whether token i is "and" in Polish before an order. In English, "i" is the speaker.
+func (s *sentence) isPolishAnd(i int) bool {
+	return s.tokens[i].word == "i" && i+1 < len(s.tokens) && s.tokens[i+1].begins&(acts|actsAnywhere) != 0
 }
 
 // isHarmless reports whether the clauses before token i are a harmless statement in the first person.

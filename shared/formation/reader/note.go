@@ -80,7 +80,7 @@ func runsOf(turn string, words []Word) []run {
 // endsWithin reports whether a sentence ends between the first and the last of some words.
 func endsWithin(turn string, words []Word) bool {
 	for i := 1; i < len(words); i++ {
-		if endsSentence(turn[words[i-1].From:words[i].From]) && !isAbbreviated(turn, words[i-1].From, words[i].From) {
+		if endsSentence(turn[words[i-1].From:words[i].From]) && !isAbbreviated(turn, words[i].From) {
 			return true
 		}
 	}
@@ -134,15 +134,12 @@ const closing = " \t\"'”’»*_"
 
 // endsClause reports whether a clause ends between the beginnings of two words of a turn.
 func endsClause(turn string, word, next int) bool {
-	return endsWith(turn[word:next], ",.;:!?…—–)。！？、，", closing) && !isAbbreviated(turn, word, next)
+	return endsWith(turn[word:next], ",.;:!?…—–)。！？、，", closing) && !isAbbreviated(turn, next)
 }
 
-// mostBeforeDot is how many bytes before a word show whether it is an abbreviation.
-const mostBeforeDot = 40
-
-// isAbbreviated reports whether an abbreviation stands between the beginnings of two words of a turn: "Dr. Huber".
-func isAbbreviated(turn string, word, next int) bool {
-	return text.IsAbbreviated(strings.ToValidUTF8(turn[max(0, word-mostBeforeDot):next], ""), turn[next:])
+// isAbbreviated reports whether an abbreviation stands before a word of a turn: "Dr. Huber".
+func isAbbreviated(turn string, next int) bool {
+	return text.IsAbbreviated(turn[:next], turn[next:])
 }
 
 // endsSentence reports whether a sentence ends in a text that begins with a word and ends before another.
