@@ -130,7 +130,7 @@ func (d dater) tense(i int) tense {
 			s.to++
 		}
 		for k := s.from; k < s.to; k++ {
-			if pastAt(d.words, k) {
+			if pastAt(d.words, k) && !d.feels(k) {
 				if perfectAt(d.words[s.from:], k-s.from) {
 					s.perfect = true
 				} else {
@@ -172,6 +172,18 @@ func (d dater) happenedOn(i int) bool {
 		}
 	}
 	return false
+}
+
+// rather are words between a verb of being and its participle: "I'm kinda excited", "I'm a bit tired".
+var rather = WordSet("a bit extremely kinda little pretty quite rather really so super too very")
+
+// feels reports whether word k is a participle that tells a present state behind such words.
+func (d dater) feels(k int) bool {
+	be := k - 1
+	for be > 0 && rather[d.at(be)] {
+		be--
+	}
+	return be >= 0 && be < k-1 && presentBe[d.at(be)]
 }
 
 // presentClause reports whether word i is in a separate clause in the present: "ordered the flowers, they arrive

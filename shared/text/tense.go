@@ -27,9 +27,6 @@ var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there'
 	isn't aren't not get gets
 getting`)
 
-// rather are words between a verb of being and its participle: "I'm kinda excited", "I'm a bit tired".
-var rather = WordSet("a bit extremely kinda little pretty quite rather really so super too very")
-
 // naming participles stand between a thing and its name.
 var naming = WordSet("called named")
 
@@ -46,14 +43,7 @@ func TellsPast(words []Word) bool {
 // pastAt reports whether word i is a verb in the past.
 func pastAt(words []Word, i int) bool {
 	w := words[i]
-	if !IsPast(w.Lower) {
-		return false
-	}
-	be := i - 1
-	for be > 0 && rather[words[be].Lower] {
-		be--
-	}
-	if be >= 0 && presentBe[words[be].Lower] {
+	if !IsPast(w.Lower) || i > 0 && presentBe[words[i-1].Lower] {
 		return false
 	}
 	// "a cat called Minka"

@@ -81,7 +81,7 @@ func (f *Former) referTo(q quotation, leans bool, out []quotation, turns []befor
 	if strings.HasPrefix(q.said, "[") {
 		return q, false
 	}
-	unknown := joins && text.IsPerson(pronoun) || dangles(q.said)
+	unknown := joins && text.IsPerson(pronoun) || f.dangles(q.said)
 	if unknown && n >= 0 && out[n].explains(q) {
 		out[n].tier = q.tier
 	}
@@ -100,16 +100,18 @@ func (q quotation) explains(next quotation) bool {
 		contentOf(q.said) >= fewStems && !isPolite(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
 }
 
-// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May",
-// "keeps me organised". In "it's my birthday", the words behind it name it.
+// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May". In "it's my birthday", the words behind it name it.
 var dangling = regexp.MustCompile(`(?i)^(?:it|they|that|those|these|this) (?:is|are|was|were|has|have|had|will|would|can|could|should|may|might)\b` +
-	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b|^\pL+s (?:me|us)\b` +
+	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b` +
 	`|^(?:i|we)(?:['’]\pL+)?(?: [\pL'’]+){1,3} (?:it|them|those)\b`)
 
 // atThing matches a thing of the talk that only its place names: "this song", "these 3 idioms", "stick with it".
 var atThing = regexp.MustCompile(`(?i)^((?:i|we|my|our)\b[^.!?,;:]*?) ` +
 	`(?:(?:it|them|those)(?:[.!?]?$| (?:by|for|with|since|until|every|all|so|again|too|now|consistently|regularly)\b)` +
 	`|(?:this|these) (?:\d+ |new |same |last |first )?(\pL{3,}))`)
+
+// servesMe matches a statement without its subject: "keeps me organised".
+var servesMe = regexp.MustCompile(`(?i)^\pL+s (?:me|us)\b`)
 
 // timed are nouns behind "this" and "these" that need no words before them, and sorts of things.
 var timed = text.WordSet(`day days week weeks month months year years morning afternoon evening night weekend time times spring
@@ -120,6 +122,9 @@ var timed = text.WordSet(`day days week weeks month months year years morning af
 
 // pointsAtNothing reports whether a statement points at a thing that no words of it name before.
 func pointsAtNothing(said string) bool {
+	if servesMe.MatchString(said) {
+		return true
+	}
 	at := atThing.FindStringSubmatch(said)
 	if at == nil || timed[strings.ToLower(at[2])] {
 		return false
@@ -135,9 +140,10 @@ var defining = text.WordSet(`a an the my our his her their your some any every e
 var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b` +
 	`|^(?:i|we) (?:\pL+ )?(?:like|love|hate|enjoy) it (?:in|at|here|there)\b`)
 
-// dangles reports whether a statement needs the words before it to name its thing.
-func dangles(said string) bool {
-	return dangling.MatchString(said) && !ownThing.MatchString(said) || pointsAtNothing(said)
+// dangles reports whether a statement needs the words before it to name its thing. Without a reader, no statement becomes
+// talk, so only the surest signs count.
+func (f *Former) dangles(said string) bool {
+	return dangling.MatchString(said) && !ownThing.MatchString(said) || f.read != nil && pointsAtNothing(said)
 }
 
 // mentionsOf returns the different mentions in a text that a pronoun may stand for.
