@@ -8,11 +8,11 @@ import (
 )
 
 // A query is for a fact, a task for an assistant, or a statement to search for. The ranker has other weights for tasks
-// than for the rest, because a task needs memories that share few words with it. The English grammar is that of the
-// form alone, so a clause may be read wrong: "how do I take my coffee" counts as a task.
+// than for the rest, because a task needs memories that share few words with it. The package reads the form of an
+// English clause alone, and may read it wrong: "how do I take my coffee" counts as a task.
 
 var (
-	// ownPast are the auxiliaries of questions about what the speaker did or said.
+	// ownPast are the auxiliaries of questions about deeds and words of the speaker.
 	ownPast = text.WordSet("did didn't have haven't had hadn't was wasn't were weren't")
 	// ownNow are further auxiliaries of questions about the speaker, at the beginning of a clause.
 	ownNow = text.WordSet("am do don't")
@@ -70,7 +70,9 @@ var (
 	// countingIn are question words for an amount. A verb of obligation behind them means a debt: "cuánto le debo".
 	countingIn = text.WordSet("cuanto cuanta cuantos cuantas quanto quanta quanti quante quantos quantas combien wieviel hoeveel сколько")
 	// unspacedAsking and unspacedAdvising do the same in languages without spaces.
-	unspacedAsking   = []string{"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน", "อะไร"}
+	unspacedAsking = []string{
+		"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน", "อะไร",
+	}
 	unspacedAdvising = []string{
 		"推荐", "推薦", "建议", "建議", "应该", "可以", "怎么", "如何", "帮我", "请给", "请帮", "请你", "おすすめ", "お勧め", "べき", "いい", "良い", "方法", "ください", "추천", "좋을까", "แนะนำ",
 	}
@@ -85,8 +87,8 @@ func wantsFact(p Phrase, l text.Language) bool {
 	return slices.ContainsFunc(clauses, func(c clause) bool { return c.wantsFact(len(clauses) > 1) })
 }
 
-// wantsFact is wantsFact for an English clause. beside means that other clauses say what a question is about. Then
-// "what do we cook" is a task.
+// wantsFact is wantsFact for an English clause. beside means that other clauses give the
+// subject of a question. Then "what do we cook" is a task.
 func (c clause) wantsFact(beside bool) bool {
 	words, questioned := c.question()
 	first := words[0].Lower
@@ -125,7 +127,7 @@ func isQuestioning(lower string) bool {
 	return lower == "when" || lower == "when's" || runTogether[lower] || text.IsQuestionWord(lower)
 }
 
-// asksWhatToDo reports whether a clause asks what the speaker does now: "what do I bring".
+// asksWhatToDo reports whether a clause asks for advice on a deed of the speaker: "what do I bring".
 func asksWhatToDo(words []text.Word) bool {
 	for i := 1; i+1 < len(words); i++ {
 		if words[i].Lower == "do" && (words[i+1].Lower == "i" || words[i+1].Lower == "we") {
@@ -135,7 +137,7 @@ func asksWhatToDo(words []text.Word) bool {
 	return false
 }
 
-// asksOwnPast reports whether a clause asks what the speaker did or said: "have I met any of them", "what did we pick".
+// asksOwnPast reports whether a clause asks for deeds or words of the speaker: "have I met any of them".
 func asksOwnPast(words []text.Word) bool {
 	for i := 1; i < len(words); i++ {
 		switch words[i].Lower {
@@ -149,7 +151,7 @@ func asksOwnPast(words []text.Word) bool {
 	return false
 }
 
-// retells reports whether a clause asks for a story of the speaker that was told: "sum up how we met", "the order in which
+// retells reports whether a clause asks for an earlier story of the speaker: "sum up how we met", "the order in which
 // I brought up".
 func retells(words []text.Word) bool {
 	if first := words[0].Lower; tasks[first] && !asking[first] {

@@ -7,7 +7,7 @@ const (
 	// something else. It was chosen on questions for another conversation (docs/recall.md).
 	Related = 5.25
 	// oddsPerScore is the change of the log odds with the score, as in the shipped model of relevance.
-	oddsPerScore = 2.3559697
+	oddsPerScore = 2.2575147
 )
 
 // Likelihood is the approximate chance, 0 to 1, that a memory with this score belongs to the query. It is measured for

@@ -314,7 +314,7 @@ func isSaid(said string) bool {
 	return strings.Contains(said, "是") || strings.Contains(said, "です") || strings.Contains(said, "だ。")
 }
 
-// telling verbs tell that another person said what stands before them.
+// telling verbs name another person as the speaker of the words before them.
 var telling = WordSet(`says said tells told writes wrote posts posted
 	sagt sagte schreibt schrieb dice dijo dit disse diz`)
 

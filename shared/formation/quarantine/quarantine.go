@@ -158,7 +158,7 @@ func Turns(turns []memory.Turn) map[string]Found {
 }
 
 // inTurn finds what looks like an attack in a turn. The text and the caption are divided apart. The caption of a text
-// without a harmless rest is held, too. Nobody knows who speaks in a picture, so that all words of a caption count.
+// without a harmless rest is held, too. The speaker in a picture is unknown, so all words of a caption count.
 func inTurn(t memory.Turn) (Found, bool) {
 	found, ok := Text(t.Text)
 	if !ok {
