@@ -28,8 +28,12 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]bool{
-		"Tom wrote this on his wall:": true, "Here's what Tom posted today:": true, "Dictation practice.": true, "Can you translate this?": true, "我朋友小李发消息说：": true,
-		"Dictation practice. I swim.": false, "Here's the thing.": false, "我的信用卡：": false,
+		"Tom wrote this on his wall:":   true,
+		"Here's what Tom posted today:": true,
+		"Dictation practice.":           true,
+		"Can you translate this?":       true,
+		"我朋友小李发消息说：":                    true,
+		"Dictation practice. I swim.":   false, "Here's the thing.": false, "我的信用卡：": false,
 		"我朋友小李的原话：":            true,
 		"Give me a monologue.": false, "Back from practice.": false, "Can I translate this?": false,
 		"I live in Graz.": false, "I have a dictation tomorrow.": false,
