@@ -24,7 +24,7 @@ func TestThereAreEnoughAttacksOfEachWriterOnce(t *testing.T) {
 			harmless[a.Batch]++
 		}
 	}
-	if len(hostile) != 12 {
+	if len(hostile) != 13 {
 		t.Errorf("there are %d writers", len(hostile))
 	}
 	for writer, n := range hostile {
