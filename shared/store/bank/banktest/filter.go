@@ -346,7 +346,8 @@ func drawCondition(r *rapid.T) memory.Condition {
 		exists := rapid.Bool().Draw(r, "exists")
 		c.Exists = &exists
 	case 3:
-		c.Contains = drawScalar(r)
+		notEmpty := func(v any) bool { return v != "" }
+		c.Contains = rapid.Custom(drawScalar).Filter(notEmpty).Draw(r, "part")
 	case 4:
 		c.Range = drawBounds(r, "2024-05-06T00:00:00Z", "2024-05-07T00:00:00Z")
 	default:
