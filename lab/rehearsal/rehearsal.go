@@ -4,6 +4,7 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -148,8 +149,9 @@ func retrieve(
 	ctx context.Context, embedder embedding.Embedder, index *features.Index, s dataset.Subject, weights []float32, k int,
 	keep func(Rehearsed) error,
 ) error {
+	most := ranking.MaxCandidates // the newer versions behind k candidates may be more
 	if k == 0 {
-		k = index.Len()
+		k, most = index.Len(), math.MaxInt
 	}
 	for _, q := range s.Questions {
 		if !q.HasEvidence() {
@@ -167,6 +169,7 @@ func retrieve(
 		r := Rehearsed{Question: q, Vector: vectors[0]}
 		asked := features.Query{Query: query.Understand(query.Input{Text: q.Text, Now: now}), Vector: vectors[0]}
 		r.Candidates = index.Candidates(asked, weights, k)
+		r.Candidates = r.Candidates[:min(len(r.Candidates), most)]
 		for _, c := range r.Candidates {
 			covers, e := covered(c, q.Evidence), &r.Example
 			r.Covers, r.Groups = append(r.Covers, covers), append(r.Groups, c.Group)
