@@ -75,7 +75,8 @@ func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (ranki
 	f := &fit{lists: lists, scales: scales(lists), options: o}
 	for _, k := range o.NotNegative {
 		if k < 0 || k >= len(f.scales) {
-			return ranking.Weights{}, fmt.Errorf("pretrain: %w", fault.Terminal("not_negative", "has %d, want 0 to %d", k, len(f.scales)-1))
+			err := fault.Terminal("not_negative", "has %d, want 0 to %d", k, len(f.scales)-1)
+			return ranking.Weights{}, fmt.Errorf("pretrain: %w", err)
 		}
 	}
 	at, err := f.bounded(ctx)

@@ -47,8 +47,8 @@ func (d data) fit(ctx context.Context, o supervised.PretrainOptions) (ranking.We
 // free weights for requests set them against each other. On kinds of talk outside the training, a nearer memory lost by
 // it. For the other regimes, bounds change nothing.
 var nearness = []string{
-	"statement", "coverage", "meaning", "near_words", "similarity", "topical", "dialogue", "head", "near_around", "focus", "answers",
-	"around", "apart",
+	"statement", "coverage", "meaning", "near_words", "similarity", "topical", "dialogue", "head", "near_around",
+	"focus", "answers", "around", "apart",
 }
 
 // nearnessOf returns the places of these numbers among the features of a regime.

@@ -99,7 +99,8 @@ func (c clause) wantsFact(beside bool) bool {
 		return true
 	}
 	last := words[len(words)-1].Lower
-	if containsAny(words, advising) || containsAny(words, offering) || asksHowTo(words) || len(words) < 2 || last == "one" || last == "ones" {
+	isShort := len(words) < 2 || last == "one" || last == "ones" // "Which one?"
+	if isShort || containsAny(words, advising) || containsAny(words, offering) || asksHowTo(words) {
 		return false
 	}
 	return asks && !(beside && interrogative && asksWhatToDo(words))
@@ -170,9 +171,8 @@ func retells(words []text.Word) bool {
 		}
 	}
 	first := words[:min(len(words), 9)]
-	return own && containsAny(first, retelling) && (text.TellsPast(words) || slices.ContainsFunc(words, func(w text.Word) bool {
-		return w.Lower == "has" || w.Lower == "have"
-	}))
+	perfect := slices.ContainsFunc(words, func(w text.Word) bool { return w.Lower == "has" || w.Lower == "have" })
+	return own && containsAny(first, retelling) && (perfect || text.TellsPast(words))
 }
 
 // asksHowTo reports whether a clause asks for instructions: "how do I descale a kettle", "how to knit".
@@ -214,8 +214,8 @@ func wantsFactIn(p Phrase, l text.Language) bool {
 	})
 }
 
-// isStatement reports whether a query states something about somebody, and asks nothing: "Ines lives in Graz." In other
-// languages than English it must name the user.
+// isStatement reports whether a query states something about somebody, and asks nothing. "Ines lives in Graz" is one. A
+// statement in another language than English must name the user.
 func isStatement(p Phrase, l text.Language) bool {
 	if len(p.Words) == 0 || strings.ContainsAny(p.Text, "?？؟") {
 		return false
@@ -228,16 +228,18 @@ func isStatement(p Phrase, l text.Language) bool {
 			return !tasks[p.Words[0].Lower]
 		}
 	}
-	if l != text.English || len(p.Words) < 3 || containsAny(p.Words, addressing) || slices.ContainsFunc(clausesOf(p), func(c clause) bool {
-		first := c.words[0].Lower
-		return tasks[first] || politely[first] || first == "there" || first == "it" || isQuestioning(first)
-	}) {
+	if l != text.English || len(p.Words) < 3 || containsAny(p.Words, addressing) {
 		return false
 	}
-	return !containsAny(p.Words, offering) && hasVerb(p.Words)
+	asks := slices.ContainsFunc(clausesOf(p), func(c clause) bool {
+		first := c.words[0].Lower
+		return tasks[first] || politely[first] || first == "there" || first == "it" || isQuestioning(first)
+	})
+	return !asks && !containsAny(p.Words, offering) && hasVerb(p.Words)
 }
 
-// hasVerb reports whether a verb in the third person follows the first word of an English text, before any relative word.
+// hasVerb reports whether a verb in the third person follows the first word of an English text, before any relative
+// word.
 func hasVerb(words []text.Word) bool {
 	for i := 1; i < len(words) && !relative[words[i].Lower]; i++ {
 		lower := words[i].Lower

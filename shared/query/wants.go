@@ -7,8 +7,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Wants are the kinds of answer that the form of a question shows. Only Fact, Statement and AboutUser read other languages than English.
-// See also [Query.AsksWhen].
+// Wants are the kinds of answer that the form of a question shows. Only Fact, Statement and AboutUser read other
+// languages than English. See also [Query.AsksWhen].
 type Wants []string
 
 // The kinds of answer.

@@ -10,22 +10,28 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
+// wantsOf holds queries against whether they want a kind of answer.
+func wantsOf(t *testing.T, kind string, queries map[string]bool) {
+	t.Helper()
+	for said, want := range queries {
+		if got := understand(said, nil).Wants.Has(kind); got != want {
+			t.Errorf("%q wants %s: %t, want %t", said, kind, got, want)
+		}
+	}
+}
+
 func TestAQuestionForAFact(t *testing.T) {
-	for said, want := range map[string]bool{
+	wantsOf(t, query.Fact, map[string]bool{
 		"Where does Ines live?": true, "What's my dog's name?": true, "Has she a car?": true, "When did Ines move?": true,
 		"What could I cook on Sunday?":      false,
 		"What are some good hotels for me?": false,
 		"Are there any hotels in Rome?":     false,
 		"Can she swim?":                     false, "Do you have ideas for dinner?": false, "Plan my weekend.": false, "": false,
-	} {
-		if got := understand(said, nil).Wants.Has(query.Fact); got != want {
-			t.Errorf("%q: %v", said, got)
-		}
-	}
+	})
 }
 
 func TestAQuestionForAFactInManyForms(t *testing.T) {
-	for said, want := range map[string]bool{
+	wantsOf(t, query.Fact, map[string]bool{
 		"Have I met any of Ida's friends?":                       true,
 		"What did we pick in the end, some tiles?":               true,
 		"Did I ever tell you of a good dentist?":                 true,
@@ -55,15 +61,11 @@ func TestAQuestionForAFactInManyForms(t *testing.T) {
 		"Wie entkalke ich meinen Wasserkocher?":    false,
 		"¿Qué me recomiendas para cenar?":          false,
 		"请推荐一家什么餐厅？":                               false, "Schreib mir einen Brief.": false,
-	} {
-		if got := understand(said, nil).Wants.Has(query.Fact); got != want {
-			t.Errorf("%q: %v", said, got)
-		}
-	}
+	})
 }
 
 func TestAStatementToSearchFor(t *testing.T) {
-	for said, want := range map[string]bool{
+	wantsOf(t, query.Statement, map[string]bool{
 		"Ines lives in Graz.":                   true,
 		"The user has a dog.":                   true,
 		"User's loan: 200,000 at 0 %":           true,
@@ -77,15 +79,11 @@ func TestAStatementToSearchFor(t *testing.T) {
 		"Recipes that do not have nuts":          false,
 		"User manual for my dishwasher":          false,
 		"User passed the exam":                   true, "coffee": false, "": false, "please say what was decided": false,
-	} {
-		if got := understand(said, nil).Wants.Has(query.Statement); got != want {
-			t.Errorf("%q: %v", said, got)
-		}
-	}
+	})
 }
 
 func TestAQuestionForAFactAboutTheSpeaker(t *testing.T) {
-	for said, want := range map[string]bool{
+	wantsOf(t, query.OwnFact, map[string]bool{
 		"Where do I live?":             true,
 		"What's my dog's name?":        true,
 		"which coffee did I like best": true,
@@ -95,15 +93,11 @@ func TestAQuestionForAFactAboutTheSpeaker(t *testing.T) {
 		"Where should I stay in Rome?":      false,
 		"What are some good hotels for me?": false,
 		"Plan my weekend.":                  false, "Where does Ines live?": false, "": false, "What": false,
-	} {
-		if got := understand(said, nil).Wants.Has(query.OwnFact); got != want {
-			t.Errorf("%q: %v", said, got)
-		}
-	}
+	})
 }
 
 func TestAQuestionAboutTheUser(t *testing.T) {
-	for question, want := range map[string]bool{
+	wantsOf(t, query.AboutUser, map[string]bool{
 		"Where does the user live?": true,
 		"Where do I live?":          true,
 		"Wo wohnt der Nutzer?":      true,
@@ -112,11 +106,7 @@ func TestAQuestionAboutTheUser(t *testing.T) {
 		"¿Dónde vivo?": true, "Dove abito?": true, "Onde moro?": true, "¿Dónde vive ella?": false,
 		"Where does Mallory live?": false, "Where does the user's brother live?": false, "Where does my brother live?": false,
 		"Wo wohnt mein Bruder?": false, "Where is the user manual?": false, "How many users are there?": false,
-	} {
-		if got := understand(question, nil).Wants.Has(query.AboutUser); got != want {
-			t.Errorf("%q: got %t", question, got)
-		}
-	}
+	})
 }
 
 func TestTheKindsOfAnswer(t *testing.T) {

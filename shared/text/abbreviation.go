@@ -23,8 +23,8 @@ var (
 // mostBesideDot is how many bytes beside a dot show whether it ends a sentence.
 const mostBesideDot = 40
 
-// IsAbbreviated reports whether the dot at the end of a text belongs to an abbreviation or an initial, so that the words
-// behind it are of the same sentence: "Dr." before "Huber".
+// IsAbbreviated reports whether the dot at the end of a text belongs to an abbreviation or an initial, so that the
+// words behind it are of the same sentence: "Dr." before "Huber".
 func IsAbbreviated(before, behind string) bool {
 	before, behind = before[max(0, len(before)-mostBesideDot):], behind[:min(len(behind), mostBesideDot)]
 	before = strings.TrimRight(before, " \t\u00a0\u202f\"'“”„«»*_()")

@@ -56,9 +56,9 @@ func (m DateMention) Last() time.Time {
 // maxMentions bounds the mentions from one text. A text of dates alone then costs no more than another.
 const maxMentions = 32
 
-// Dates finds the expressions of time in a text and resolves them against the day of at, in the zone of at. They are in order and do
-// not overlap. Dates leaves ambiguous expressions out ("we may 3 times", "she sat", "a second", "every Friday"). A
-// wrong date is worse than none.
+// Dates finds the expressions of time in a text and resolves them against the day of at, in the zone of at. They are
+// in order and do not overlap. Dates leaves ambiguous expressions out ("we may 3 times", "she sat", "a second", "every
+// Friday"). A wrong date is worse than none.
 func Dates(text string, at time.Time) []DateMention {
 	words := Words(text)
 	d := dater{text: text, words: words, today: dayIn(at), progress: &progress{}}
@@ -155,8 +155,8 @@ func (d dater) tense(i int) tense {
 var arranging = WordSet(`agreed arranged booked chose decided expected got had hoped intended meant moved needed planned postponed
 	promised pushed reserved scheduled set thought wanted was were`)
 
-// happenedOn reports whether the date at word i is the day of a past verb: "the idioms that I added on September 29". The
-// verb stands right behind its subject, and no other subject stands before the date.
+// happenedOn reports whether the date at word i is the day of a past verb: "the idioms that I added on September 29".
+// The verb stands right behind its subject, and no other subject stands before the date.
 func (d dater) happenedOn(i int) bool {
 	const longest = 6
 	if d.at(i-1) != "on" {

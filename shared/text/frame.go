@@ -127,8 +127,8 @@ func (p *parted) lead(from, to int) {
 	}
 }
 
-// colonIn returns the place of the first colon of a passage that parts a lead from a text; -1 without one. A colon of an
-// address or of a time parts nothing.
+// colonIn returns the place of the first colon of a passage that parts a lead from a text; -1 without one. A colon of
+// an address or of a time parts nothing.
 func colonIn(passage string) int {
 	for i, r := range passage {
 		if r != ':' && r != '：' {
@@ -141,8 +141,8 @@ func colonIn(passage string) int {
 	return -1
 }
 
-// leadOfQuotation returns the start of the words that lead up to a quotation of another person: "Jo texted me". It is -1
-// without such words.
+// leadOfQuotation returns the start of the words that lead up to a quotation of another person: "Jo texted me". It is
+// -1 without such words.
 func leadOfQuotation(before, quotation, behind string) int {
 	inner := strings.Trim(quotation, " \t\u00a0\u202f\"'”’“»«›‹」』„「『")
 	if next := Words(Cut(behind, mostAttributed)); !SubjectOf(inner).Speaker || len(next) > 0 && !next[0].Capital {
@@ -152,7 +152,8 @@ func leadOfQuotation(before, quotation, behind string) int {
 	from += strings.LastIndexAny(before[from:], ".!?\n") + 1
 	words := Words(strings.ToValidUTF8(before[from:], ""))
 	said := slices.ContainsFunc(words, func(w Word) bool { return sayings[w.Lower] })
-	if !said || !namesSource(before[from:], words) || slices.ContainsFunc(words, func(w Word) bool { return selfSubjects[w.Lower] }) {
+	own := slices.ContainsFunc(words, func(w Word) bool { return selfSubjects[w.Lower] })
+	if !said || own || !namesSource(before[from:], words) {
 		return -1
 	}
 	return from

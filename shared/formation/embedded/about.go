@@ -13,8 +13,8 @@ import (
 // mostBefore is the number of turns before a turn that its pronouns may point to.
 const mostBefore = 6
 
-// earlier returns the turns before turn i, the newest first, with the turns that a gate dropped. Of turns of one time and
-// place, it takes the formed one first.
+// earlier returns the turns before turn i, the newest first, with the turns that a gate dropped. Of turns of one time
+// and place, it takes the formed one first.
 func earlier(in formation.Session, i int) []before {
 	var out []before
 	for _, t := range slices.Backward(in.Turns[max(0, i-mostBefore):i]) {
@@ -37,9 +37,9 @@ func newest(turns []before) *before {
 	return &turns[0]
 }
 
-// refer puts the person or thing that a clause's pronoun stands for before the clause: "[about: My aunt Rosa] She is 70".
-// behind is the turn's text before the clause. The only candidate must be in it, or else in the speaker's turns before.
-// joins reports a clause that needs the clause before it instead.
+// refer puts the person or thing that a clause's pronoun stands for before the clause: "[about: My aunt Rosa] She is
+// 70". behind is the turn's text before the clause. The only candidate must be in it, or else in the speaker's turns
+// before. joins reports a clause that needs the clause before it instead.
 func refer(q quotation, behind string, turns []before, speaker string) (out quotation, joins bool) {
 	pronoun := text.Pronoun(q.said)
 	if pronoun == "" {
@@ -66,8 +66,8 @@ func refer(q quotation, behind string, turns []before, speaker string) (out quot
 	return q, true
 }
 
-// referTo refers a clause behind the quotations of its turn. A clause about a person who is not known is talk, unless it
-// joins the quotation before it.
+// referTo refers a clause behind the quotations of its turn. A clause about a person who is not known is talk, unless
+// it joins the quotation before it.
 func (f *Former) referTo(q quotation, leans bool, out []quotation, turns []before, speaker string) (quotation, bool) {
 	if q.foreign || strings.HasPrefix(q.said, "[") {
 		return q, leans
@@ -100,7 +100,8 @@ func (q quotation) explains(next quotation) bool {
 		contentOf(q.said) >= fewStems && !isPolite(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
 }
 
-// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in May". In "it's my birthday", the words behind it name it.
+// dangling matches a statement about a thing that only its pronoun names: "It's a 1969 coupé", "I've finished it in
+// May". In "it's my birthday", the words behind it name it.
 var dangling = regexp.MustCompile(`(?i)^(?:it|they|that|those|these|this) (?:is|are|was|were|has|have|had|will|would|can|could|should|may|might)\b` +
 	`|^(?:it|that|they)['’](?:s|re|ve|ll|d)\b` +
 	`|^(?:i|we)(?:['’]\pL+)?(?: [\pL'’]+){1,3} (?:it|them|those)\b`)
@@ -130,7 +131,9 @@ func pointsAtNothing(said string) bool {
 		return false
 	}
 	words := text.Words(at[1])
-	return !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool { return defining[w.Lower] || w.Capital })
+	return !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool {
+		return defining[w.Lower] || w.Capital
+	})
 }
 
 // defining words stand before the name of a thing that a pronoun behind it may mean, or join another clause.
@@ -140,8 +143,8 @@ var defining = text.WordSet(`a an the my our his her their your some any every e
 var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b` +
 	`|^(?:i|we) (?:\pL+ )?(?:like|love|hate|enjoy) it (?:in|at|here|there)\b`)
 
-// dangles reports whether a statement needs the words before it to name its thing. Without a reader, no statement becomes
-// talk, so only the surest signs count.
+// dangles reports whether a statement needs the words before it to name its thing. Without a reader, no statement
+// becomes talk, so only the surest signs count.
 func (f *Former) dangles(said string) bool {
 	return dangling.MatchString(said) && !ownThing.MatchString(said) || f.read != nil && pointsAtNothing(said)
 }

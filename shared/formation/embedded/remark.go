@@ -54,7 +54,10 @@ var firm = text.WordSet("because since before after by until when if so")
 // isPolite reports whether a statement is a polite answer alone. A name, a number, a reason or a time makes it more.
 func isPolite(said string) bool {
 	words := text.Words(said)
-	return len(words) <= mostPolite && polite.MatchString(said) && !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool {
+	if len(words) > mostPolite || !polite.MatchString(said) {
+		return false
+	}
+	return !slices.ContainsFunc(words[min(1, len(words)):], func(w text.Word) bool {
 		return w.Capital && !selfWords[w.Lower] || firm[w.Lower] || strings.ContainsFunc(w.Lower, unicode.IsDigit)
 	})
 }
@@ -62,8 +65,8 @@ func isPolite(said string) bool {
 // answered matches the question before an answer.
 var answered = regexp.MustCompile(`^\[asked: [^\]]*\] `)
 
-// tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not last. So
-// is a polite answer to a suggestion.
+// tierOf returns the tier of a quotation of a kind. A liking for a thing of the conversation is talk: it does not
+// last. So is a polite answer to a suggestion.
 func tierOf(q quotation, kind memory.Kind, unmarked memory.Tier) memory.Tier {
 	if kind == memory.KindPreference && atHand.MatchString(q.said) || isPolite(answered.ReplaceAllString(q.said, "")) {
 		return unmarked

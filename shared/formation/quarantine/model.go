@@ -153,7 +153,9 @@ func (s *sentence) isPolishAnd(i int) bool {
 // isHarmless reports whether the clauses before token i are a harmless statement in the first person.
 func (s *sentence) isHarmless(before string, i int) bool {
 	speaks := s.hasWithin(0, i, self|own) || text.SubjectOf(before).Speaker
-	leads := slices.ContainsFunc(s.tokens[:i], func(t token) bool { return t.has&leading != 0 && t.has&self == 0 && !t.phrase })
+	leads := slices.ContainsFunc(s.tokens[:i], func(t token) bool {
+		return t.has&leading != 0 && t.has&self == 0 && !t.phrase
+	})
 	if !speaks || leads || isOrder(before) {
 		return false
 	}

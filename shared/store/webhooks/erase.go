@@ -37,7 +37,9 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 // A change that comes again later is delivered again. A consumer that reads changes in order then reaches the erasure
 // again, and drops the change again.
 func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) error {
-	err := s.about(ctx, scope, func(ctx context.Context, names []string) error { return s.remove(ctx, scope.Tenant, names) })
+	err := s.about(ctx, scope, func(ctx context.Context, names []string) error {
+		return s.remove(ctx, scope.Tenant, names)
+	})
 	if err != nil {
 		return err
 	}
@@ -46,9 +48,9 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) er
 	return err
 }
 
-// about calls do with the names of the deliveries and dead letters about a user, except announcements of an erasure. It
-// calls do for each page of a list. A delivery that moves between the lists meanwhile is found in one of them. An attempt
-// moves it from the waiting to the dead, and a replay moves it back.
+// about calls do with the names of the deliveries and dead letters about a user, except announcements of an erasure.
+// It calls do for each page of a list. A delivery that moves between the lists meanwhile is found in one of them. An
+// attempt moves it from the waiting to the dead, and a replay moves it back.
 func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx context.Context, names []string) error) error {
 	endpoints, err := s.Endpoints(ctx, scope.Tenant)
 	if err != nil {
