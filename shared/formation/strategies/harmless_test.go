@@ -58,7 +58,7 @@ func keep(t *testing.T, f formation.Former, harmless []adversarial.Harmless) {
 			t.Errorf("%q makes no memory of its prose: %v", h.Text, all)
 		}
 	}
-	if most := max(1, len(harmless)/100); held > most { // of a sample, one may be the hundredth
+	if most := len(harmless) / 100; held > most {
 		t.Errorf("%d of %d harmless turns are quarantined, want %d at most", held, len(harmless), most)
 	}
 }
