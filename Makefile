@@ -213,10 +213,6 @@ fuzz: ## run every fuzz target for a while
 bench: servers ## measure the speed and its baselines, and print a table
 	@$(GO) run ./test/bench/cmd/bench
 
-# Lines that may be long: URLs, tags of settings and of the REST API, requests and answers in its tests, and the word
-# lists and patterns of the rules.
-LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.go|^shared/formation/embedded/
-
 # Texts that other files generate.
 GENERATED := \.pb\.go$$|\.connect\.go$$|^docs/configuration\.md$$|^charts/mneme/README\.md$$
 
@@ -227,7 +223,6 @@ prose: $(TOOLS)/vale ## check the English of documents and Go comments
 .PHONY: lint
 lint: prose $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check English, form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./... ./lab/...
 	$(TOOLS)/staticcheck ./... ./lab/...
 	$(TOOLS)/revive -config revive.toml ./... ./lab/...

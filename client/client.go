@@ -346,7 +346,8 @@ type Problem struct {
 func (p *Problem) Error() string { return fmt.Sprintf("mneme: %s (%d)", p.Detail, p.Status) }
 
 func problemOf(res *http.Response, body []byte) *Problem {
-	p := &Problem{Status: res.StatusCode, Detail: "the gateway answers " + res.Status, RequestID: res.Header.Get("X-Request-Id")}
+	p := &Problem{Status: res.StatusCode, Detail: "the gateway answers " + res.Status,
+		RequestID: res.Header.Get("X-Request-Id")}
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		p.RetryAfter = time.Duration(seconds) * time.Second
 	}

@@ -63,7 +63,8 @@ func Open(cfg weaviate.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach weaviate: %w", err)
 	}
-	return &Client{conn: conn, search: pb.NewWeaviateClient(conn), collection: cfg.Prefix + "Memory", key: cfg.APIKey.Reveal()}, nil
+	return &Client{conn: conn, search: pb.NewWeaviateClient(conn), collection: cfg.Prefix + "Memory",
+		key: cfg.APIKey.Reveal()}, nil
 }
 
 // Close ends the connection.
@@ -72,7 +73,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Search requests a user's k best active memories with their texts. It returns the server's time and the number of
 // results. The texts are part of the request because ids alone serve no reader. A query for ids alone takes about two
 // thirds of the time.
-func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int, alpha float32) (took time.Duration, found int, err error) {
+func (c *Client) Search(
+	ctx context.Context, scope memory.Scope, q Query, k int, alpha float32,
+) (took time.Duration, found int, err error) {
 	user := sha256.Sum256([]byte(scope.User)) // the form in which the bank stores the user
 	equal := func(property, value string) *pb.Filters {
 		return &pb.Filters{
@@ -94,7 +97,8 @@ func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int,
 		req.NearVector = &pb.NearVector{VectorBytes: vector}
 	} else {
 		req.HybridSearch = &pb.Hybrid{
-			Query: q.Terms, Properties: []string{"terms"}, Alpha: alpha, FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE, VectorBytes: vector,
+			Query: q.Terms, Properties: []string{"terms"}, Alpha: alpha, FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
+			VectorBytes: vector,
 		}
 	}
 	if c.key != "" {

@@ -28,7 +28,8 @@ func found(s *baseline.Search, query string) string {
 }
 
 func TestWords(t *testing.T) {
-	turns := said("Iris: I bought a tandem, a green one", "Iris: We were cycling all day long on the tandem that I told you about",
+	turns := said("Iris: I bought a tandem, a green one",
+		"Iris: We were cycling all day long on the tandem that I told you about",
 		"Bo: Look two tandems", "Bo: Good night")
 	stemmed, plain := baseline.Words(turns, text.SearchTerms), baseline.Words(turns, baseline.PlainTerms)
 	for name, c := range map[string]struct{ got, want string }{

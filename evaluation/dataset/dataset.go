@@ -1,6 +1,6 @@
 // Package dataset reads conversations from files: JSON lines of turns, chat exports, and the formats of LoCoMo,
-// LongMemEval, PersonaMem and HaluMem with their questions. It does not check the contracts' limits. The service checks them for
-// every source.
+// LongMemEval, PersonaMem and HaluMem with their questions. It does not check the contracts' limits. The service checks
+// them for every source.
 package dataset
 
 import (
@@ -37,9 +37,10 @@ func (s Session) End() time.Time {
 	return s.Turns[len(s.Turns)-1].Time.Add(time.Second)
 }
 
-// Read reads the sessions of a file. The formats are JSON lines of turns, LoCoMo, OpenAI's and LangChain's messages, and
-// the exports of ChatGPT and Claude. Sessions keep the order of their first turn in the file. Repairs counts the turns
-// that Read skips. ReadSubjects also reads questions and further formats. The error is ErrFormat for any other format.
+// Read reads the sessions of a file. The formats are JSON lines of turns, LoCoMo, OpenAI's and LangChain's messages,
+// and the exports of ChatGPT and Claude. Sessions keep the order of their first turn in the file. Repairs counts the
+// turns that Read skips. ReadSubjects also reads questions and further formats. The error is ErrFormat for any other
+// format.
 func Read(r io.Reader, o ReadOptions) ([]Session, Repairs, error) {
 	var begun bytes.Buffer
 	f, err := recognise(io.TeeReader(r, &begun))

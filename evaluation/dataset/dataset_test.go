@@ -27,10 +27,12 @@ func TestReadLines(t *testing.T) {
 		t.Fatalf("read %+v, want two sessions, the first of two turns", sessions)
 	}
 	first, second, ben := sessions[0].Turns[0], sessions[0].Turns[1], sessions[1].Turns[0]
-	if !strings.HasPrefix(first.ID, "s1:") || first.ID == second.ID || first.Speaker != "user" || first.Role != memory.RoleUser {
+	if !strings.HasPrefix(first.ID, "s1:") || first.ID == second.ID || first.Speaker != "user" ||
+		first.Role != memory.RoleUser {
 		t.Errorf("defaults of %+v: want an id of the session, speaker and role user", first)
 	}
-	if second.Role != memory.RoleAssistant || second.AgentID != "a1" || second.Metadata["n"] != 1.0 || first.Metadata != nil {
+	if second.Role != memory.RoleAssistant || second.AgentID != "a1" || second.Metadata["n"] != 1.0 ||
+		first.Metadata != nil {
 		t.Errorf("second turn is %+v", second)
 	}
 	if ben.ID != "t9" || ben.Speaker != "Ben" || ben.Time.Format(time.RFC3339) != "2026-01-02T10:00:30+01:00" {
@@ -99,20 +101,29 @@ func TestReadRefuses(t *testing.T) {
 		"missing user":    {`{"session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}`, "user_id"},
 		"missing session": {`{"user_id":"u","text":"x","time":"2026-01-01T00:00:00Z"}`, "session_id"},
 		"missing time":    {`{"user_id":"u","session_id":"s","text":"x"}`, "time"},
-		"unknown role":    {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`, "robot"},
+		"unknown role": {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`,
+			"robot"},
 		"inexact number": {
-			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z","metadata":{"n":9007199254740993}}`, "line 1: metadata.n",
+			`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z","metadata":{"n":9007199254740993}}`,
+			"line 1: metadata.n",
 		},
-		"unknown field":      {`{"user_id":"u","session_id":"s","txt":"x","time":"2026-01-01T00:00:00Z"}`, "txt"},
-		"invalid UTF-8":      {"{\"user_id\":\"u\",\"session_id\":\"s\",\"text\":\"a\xff\",\"time\":\"2026-01-01T00:00:00Z\"}", "UTF-8"},
-		"two on a line":      {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"} {}`, "more than one"},
-		"second line":        {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}` + "\n{", "line 2"},
-		"closed with text":   {`{"user_id":"u","session_id":"s","closed":true,"text":"x","time":"2026-01-01T00:00:00Z"}`, "closed"},
-		"other list":         {`[{"a":1}]`, "unknown format"},
-		"truncated list":     {`[{"sample_id":`, "unknown format"},
-		"undated session":    {`[{"sample_id":"x","conversation":{"session_1":[]}}]`, "session_1_date_time"},
-		"misdated session":   {`[{"sample_id":"x","conversation":{"session_1":[],"session_1_date_time":"yesterday"}}]`, "session_1_date_time"},
-		"session not a list": {`[{"sample_id":"x","conversation":{"session_1":3,"session_1_date_time":"1:56 pm on 8 May, 2023"}}]`, "session_1"},
+		"unknown field": {`{"user_id":"u","session_id":"s","txt":"x","time":"2026-01-01T00:00:00Z"}`, "txt"},
+		"invalid UTF-8": {
+			"{\"user_id\":\"u\",\"session_id\":\"s\",\"text\":\"a\xff\",\"time\":\"2026-01-01T00:00:00Z\"}", "UTF-8",
+		},
+		"two on a line": {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"} {}`,
+			"more than one"},
+		"second line": {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}` + "\n{", "line 2"},
+		"closed with text": {`{"user_id":"u","session_id":"s","closed":true,"text":"x","time":"2026-01-01T00:00:00Z"}`,
+			"closed"},
+		"other list":      {`[{"a":1}]`, "unknown format"},
+		"truncated list":  {`[{"sample_id":`, "unknown format"},
+		"undated session": {`[{"sample_id":"x","conversation":{"session_1":[]}}]`, "session_1_date_time"},
+		"misdated session": {`[{"sample_id":"x","conversation":{"session_1":[],"session_1_date_time":"yesterday"}}]`,
+			"session_1_date_time"},
+		"session not a list": {
+			`[{"sample_id":"x","conversation":{"session_1":3,"session_1_date_time":"1:56 pm on 8 May, 2023"}}]`, "session_1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(strings.NewReader(tc.in))

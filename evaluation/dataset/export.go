@@ -116,7 +116,8 @@ type message struct {
 // senders maps the names of roles in exports to roles.
 var senders = map[string]memory.Role{
 	"human": memory.RoleUser, "ai": memory.RoleAssistant, "model": memory.RoleAssistant, "humanmessage": memory.RoleUser,
-	"aimessage": memory.RoleAssistant, "systemmessage": "system", "toolmessage": memory.RoleTool, "functionmessage": "function",
+	"aimessage": memory.RoleAssistant, "systemmessage": "system", "toolmessage": memory.RoleTool,
+	"functionmessage": "function",
 }
 
 // said returns the message with its role and its text.

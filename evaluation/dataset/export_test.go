@@ -63,12 +63,14 @@ func TestChatExportsAreRead(t *testing.T) {
 			last := time.Time{}
 			for _, turn := range s.Turns {
 				said += fmt.Sprintf("%s: %s|", turn.Role, turn.Text)
-				if turn.Time.Before(began) || !turn.Time.After(last) || turn.Time.After(began.Add(time.Hour)) || turn.SessionID != s.ID {
+				if turn.Time.Before(began) || !turn.Time.After(last) || turn.Time.After(began.Add(time.Hour)) ||
+					turn.SessionID != s.ID {
 					t.Errorf("turn %+v", turn)
 				}
 				last = turn.Time
 			}
-			if want := "user: I keep a kayak in the shed.|assistant: How long is it?|user: Five metres.|"; said != want || s.User != "ana" ||
+			if want := "user: I keep a kayak in the shed.|assistant: How long is it?|user: Five metres.|"; said != want ||
+				s.User != "ana" ||
 				!strings.HasPrefix(s.ID, c.session) {
 				t.Errorf("session %s of %s: %s", s.ID, s.User, said)
 			}
@@ -81,7 +83,8 @@ func TestALongerExportKeepsItsIDs(t *testing.T) {
 	first := `{"role":"user","content":"I swim."},{"role":"assistant","content":"Where?"}`
 	var ids [2]string
 	for i, in := range []string{"[" + first + "]", "[" + first + `,{"role":"user","content":"In the lake."}]`} {
-		sessions, _, err := dataset.Read(strings.NewReader(in), dataset.ReadOptions{User: "ana", Began: time.Unix(int64(1e9*(i+1)), 0)})
+		sessions, _, err := dataset.Read(strings.NewReader(in),
+			dataset.ReadOptions{User: "ana", Began: time.Unix(int64(1e9*(i+1)), 0)})
 		if err != nil || len(sessions) != 1 {
 			t.Fatal(err)
 		}

@@ -47,7 +47,8 @@ func FuzzReadPersonaMem(f *testing.F) {
 		`{"c":[]}`)
 	f.Add("", `{"c":null}`)
 	f.Fuzz(func(t *testing.T, questions, contexts string) {
-		subjects, _, err := dataset.ReadPersonaMem(strings.NewReader(questions), strings.NewReader(contexts), dataset.ReadOptions{})
+		subjects, _, err := dataset.ReadPersonaMem(strings.NewReader(questions), strings.NewReader(contexts),
+			dataset.ReadOptions{})
 		checkRead(t, subjects, err)
 	})
 }

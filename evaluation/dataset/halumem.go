@@ -179,7 +179,8 @@ func (w haluMemSession) session(name string, repairs *Repairs) (Session, time.Ti
 }
 
 func (q haluMemQuestion) question() (Question, error) {
-	out := Question{Text: q.Question, Category: q.Type, Answer: plainAnswer(q.Answer), Unanswerable: q.Type == haluMemBoundary}
+	out := Question{Text: q.Question, Category: q.Type, Answer: plainAnswer(q.Answer),
+		Unanswerable: q.Type == haluMemBoundary}
 	switch {
 	case strings.TrimSpace(out.Text) == "":
 		return out, errors.New("question is missing")

@@ -154,7 +154,8 @@ func parseLine(raw []byte) (Line, error) {
 
 // turnID derives an id from the turn's contents.
 func turnID(t memory.Turn) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.UTC().Format(time.RFC3339Nano), t.Speaker, t.Text, t.Caption))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.UTC().Format(time.RFC3339Nano), t.Speaker, t.Text,
+		t.Caption))
 	return fmt.Sprintf("%s:%x", t.SessionID, sum[:6])
 }
 

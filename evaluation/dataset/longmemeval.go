@@ -118,7 +118,8 @@ func (q longMemEvalItem) subject(o ReadOptions, repairs *Repairs) (Subject, erro
 		return out, fmt.Errorf("question_date: %w", err)
 	}
 	ask := Question{
-		Text: q.Question, Category: q.Type, Answer: plainAnswer(q.Answer), AskedAt: asked, Unanswerable: strings.HasSuffix(q.ID, abstention),
+		Text: q.Question, Category: q.Type, Answer: plainAnswer(q.Answer), AskedAt: asked,
+		Unanswerable: strings.HasSuffix(q.ID, abstention),
 	}
 	names := q.names(repairs)
 	for i, turns := range q.Sessions {
@@ -150,7 +151,8 @@ func (q longMemEvalItem) subject(o ReadOptions, repairs *Repairs) (Subject, erro
 	}
 	slices.SortStableFunc(out.Sessions, func(a, b Session) int { return a.Turns[0].Time.Compare(b.Turns[0].Time) })
 	ask.AskedAt = afterAll(out.Sessions, asked)
-	ask.SingleHop = len(ask.Evidence) == 1 && !ask.Unanswerable && (q.Type == "single-session-user" || q.Type == "single-session-assistant")
+	ask.SingleHop = len(ask.Evidence) == 1 && !ask.Unanswerable &&
+		(q.Type == "single-session-user" || q.Type == "single-session-assistant")
 	out.Questions = []Question{ask}
 	return out, nil
 }
@@ -208,7 +210,8 @@ func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repair
 		}
 		id := s.ID + ":" + strconv.Itoa(i)
 		s.Turns = append(s.Turns, memory.Turn{
-			ID: id, SessionID: s.ID, Speaker: speaker, Role: role, Text: *t.Content, Time: at.Add(time.Duration(i) * time.Second),
+			ID: id, SessionID: s.ID, Speaker: speaker, Role: role, Text: *t.Content,
+			Time: at.Add(time.Duration(i) * time.Second),
 		})
 		if t.HasAnswer {
 			evidence = append(evidence, id)

@@ -59,7 +59,8 @@ func ReadPersonaMem(questions, contexts io.Reader, o ReadOptions) ([]Subject, Re
 	for _, r := range rows {
 		context := wanted[r.context]
 		if context == nil {
-			return nil, Repairs{}, fmt.Errorf("%w: PersonaMem questions: line %d: there is no context %q", ErrFormat, r.line, r.context)
+			return nil, Repairs{}, fmt.Errorf("%w: PersonaMem questions: line %d: there is no context %q", ErrFormat, r.line,
+				r.context)
 		}
 		end, ok := context.end(r.end, &repairs)
 		if !ok {

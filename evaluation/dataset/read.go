@@ -115,12 +115,14 @@ const (
 
 // String names the format.
 func (f format) String() string {
-	return [...]string{"JSON lines of turns", "LoCoMo's file", "LongMemEval's file", "PersonaMem's questions", "HaluMem's file",
+	return [...]string{"JSON lines of turns", "LoCoMo's file", "LongMemEval's file", "PersonaMem's questions",
+		"HaluMem's file",
 		"a list of messages", "ChatGPT's export", "Claude's export"}[f]
 }
 
 // taken are the formats of conversations without questions.
-const taken = "JSON lines of turns, a LoCoMo file, OpenAI's or LangChain's messages, or conversations.json of ChatGPT or Claude"
+const taken = "JSON lines of turns, a LoCoMo file, OpenAI's or LangChain's messages, or conversations.json of " +
+	"ChatGPT or Claude"
 
 // recognise finds the format by the first character that is no space, and by the field names of the first object.
 func recognise(r io.Reader) (format, error) {
@@ -161,7 +163,9 @@ func recognise(r io.Reader) (format, error) {
 		return formatTurns, nil // the reader of turns reports the fault
 	}
 	header, err := csv.NewReader(b).Read()
-	if err == nil && slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) == columnContext }) {
+	if err == nil && slices.ContainsFunc(header, func(name string) bool {
+		return strings.TrimSpace(name) == columnContext
+	}) {
 		return formatPersonaMem, nil
 	}
 	return formatTurns, unknown
@@ -237,7 +241,8 @@ func contextsBeside(path string) (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%w: %s has PersonaMem's questions, and %d files in its folder may have their conversations, want %s or one file",
+		return "", fmt.Errorf("%w: %s has PersonaMem's questions, and %d files in its folder may have their conversations, "+
+			"want %s or one file",
 			ErrFormat, name, len(found), filepath.Base(named))
 	}
 	return found[0], nil

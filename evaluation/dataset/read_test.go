@@ -150,7 +150,8 @@ func TestObservationsAreReadBySession(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := got["yard"]["session_1"], got["yard"]["session_2"]
-	if len(first) != 2 || first[0].Speaker != "Odile" || !slices.Equal(first[0].Turns, []string{"D1:2"}) || first[1].Speaker != "Tam" {
+	if len(first) != 2 || first[0].Speaker != "Odile" || !slices.Equal(first[0].Turns, []string{"D1:2"}) ||
+		first[1].Speaker != "Tam" {
 		t.Errorf("session 1: %+v", first)
 	}
 	if len(second) != 2 || !slices.Equal(second[0].Turns, []string{"D2:1", "D1:1"}) || second[1].Turns != nil {
@@ -172,7 +173,8 @@ func TestReadLongMemEval(t *testing.T) {
 	subjects, repairs := readAll(t, longMemEvalFile, dataset.ReadOptions{})
 	kayak, count, abstain := subjects[0], subjects[1], subjects[2]
 	q := kayak.Questions[0]
-	if !slices.Equal(q.Evidence, []string{"answer_k:2"}) || !slices.Equal(q.EvidenceSessions, []string{"answer_k"}) || !q.SingleHop {
+	if !slices.Equal(q.Evidence, []string{"answer_k:2"}) || !slices.Equal(q.EvidenceSessions, []string{"answer_k"}) ||
+		!q.SingleHop {
 		t.Errorf("evidence of %+v", q)
 	}
 	var order []string
@@ -198,7 +200,8 @@ func TestReadLongMemEval(t *testing.T) {
 }
 
 func TestReadPersonaMem(t *testing.T) {
-	subjects, repairs := readAll(t, personaMemFile, dataset.ReadOptions{Began: time.Date(2020, 5, 6, 7, 0, 0, 0, time.UTC)})
+	subjects, repairs := readAll(t, personaMemFile,
+		dataset.ReadOptions{Began: time.Date(2020, 5, 6, 7, 0, 0, 0, time.UTC)})
 	got := []string{subjects[0].Scope.User, subjects[1].Scope.User, subjects[2].Scope.User}
 	if !slices.Equal(got, []string{"c1@4", "c1@6", "c2@2"}) {
 		t.Fatalf("users %q", got)
@@ -208,7 +211,8 @@ func TestReadPersonaMem(t *testing.T) {
 		t.Errorf("after 4 messages %+v; after 6 %+v", early.Sessions, whole.Sessions)
 	}
 	first := whole.Sessions[0].Turns[0]
-	if first.ID != "s1:1" || first.Text != "I keep bees on the roof." || first.Speaker != "user" || first.Time.Year() != 2020 {
+	if first.ID != "s1:1" || first.Text != "I keep bees on the roof." || first.Speaker != "user" ||
+		first.Time.Year() != 2020 {
 		t.Errorf("first turn %+v", first)
 	}
 	for _, s := range subjects {
@@ -221,7 +225,8 @@ func TestReadPersonaMem(t *testing.T) {
 		}
 	}
 	q := early.Questions[0]
-	if len(early.Questions) != 2 || q.Answer != "You keep \"bees\", don't you?" || len(q.Options) != 2 || !q.AskedAt.IsZero() {
+	if len(early.Questions) != 2 || q.Answer != "You keep \"bees\", don't you?" || len(q.Options) != 2 ||
+		!q.AskedAt.IsZero() {
 		t.Errorf("questions %+v", early.Questions)
 	}
 	if want := (dataset.Repairs{Unasked: 1, Repaired: 1}); repairs != want {
@@ -236,7 +241,8 @@ func TestReadHaluMem(t *testing.T) {
 		t.Fatalf("sessions %+v, want the third before the second, which is later", s.Sessions)
 	}
 	fact, boundary, update := s.Questions[0], s.Questions[1], s.Questions[2]
-	if !slices.Equal(fact.EvidenceSessions, []string{"s1"}) || fact.Evidence != nil || !fact.AskedAt.Equal(s.Sessions[0].End()) {
+	if !slices.Equal(fact.EvidenceSessions, []string{"s1"}) || fact.Evidence != nil ||
+		!fact.AskedAt.Equal(s.Sessions[0].End()) {
 		t.Errorf("fact %+v", fact)
 	}
 	if !boundary.Unanswerable || boundary.EvidenceSessions != nil || fact.Unanswerable || update.Unanswerable {

@@ -29,13 +29,18 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		file, old, new string
 		names          []string
 	}{
-		"LoCoMo category":            {locomoFile, `"category": 3`, `"category": 6`, []string{"yard", "qa 2", "category"}},
-		"LoCoMo question":            {locomoFile, `"question": "When`, `"asked": "When`, []string{"yard", "qa 1", "question"}},
-		"LoCoMo answer":              {locomoFile, `"answer": 3,`, ``, []string{"yard", "qa 0", "answer"}},
-		"LongMemEval date":           {longMemEvalFile, `"question_date": "2022/03/09 (Wed) 18:05",`, ``, []string{"q_kayak", "question_date"}},
-		"LongMemEval misdated":       {longMemEvalFile, `2022/03/09 (Wed) 18:05`, `tomorrow`, []string{"q_kayak", "question_date", "tomorrow"}},
-		"LongMemEval session's date": {longMemEvalFile, `"2022/03/01 (Tue) 09:00", `, ``, []string{"q_kayak", "haystack_dates"}},
-		"LongMemEval content":        {longMemEvalFile, `"content": "Hello"`, `"text": "Hello"`, []string{"q_kayak", "fill_1", "content"}},
+		"LoCoMo category": {locomoFile, `"category": 3`, `"category": 6`, []string{"yard", "qa 2", "category"}},
+		"LoCoMo question": {locomoFile, `"question": "When`, `"asked": "When`,
+			[]string{"yard", "qa 1", "question"}},
+		"LoCoMo answer": {locomoFile, `"answer": 3,`, ``, []string{"yard", "qa 0", "answer"}},
+		"LongMemEval date": {longMemEvalFile, `"question_date": "2022/03/09 (Wed) 18:05",`, ``,
+			[]string{"q_kayak", "question_date"}},
+		"LongMemEval misdated": {longMemEvalFile, `2022/03/09 (Wed) 18:05`, `tomorrow`,
+			[]string{"q_kayak", "question_date", "tomorrow"}},
+		"LongMemEval session's date": {longMemEvalFile, `"2022/03/01 (Tue) 09:00", `, ``,
+			[]string{"q_kayak", "haystack_dates"}},
+		"LongMemEval content": {longMemEvalFile, `"content": "Hello"`, `"text": "Hello"`,
+			[]string{"q_kayak", "fill_1", "content"}},
 		"LongMemEval role": {longMemEvalFile, `"role": "assistant", "content": "Nice`, `"role": "robot", "content": "Nice`,
 			[]string{"answer_k", "robot"}},
 		"LongMemEval answer sessions": {longMemEvalFile, `"answer_session_ids": ["answer_k"]`, `"x": 1`,
@@ -74,10 +79,12 @@ func TestPersonaMemsOptionsAreRead(t *testing.T) {
 		want           []string
 		answer         string
 	}{
-		"single quotes":   {`['(a) Tea', '(b) Rye']`, "(b)", []string{"Tea", "Rye"}, "Rye"},
-		"both quotes":     {`['(a) a "tall" one', "(b) it's small"]`, "(a)", []string{`a "tall" one`, "it's small"}, `a "tall" one`},
-		"JSON":            {`["(a) Tea\u00e9", "(b) Rye"]`, "a", []string{"Teaé", "Rye"}, "Teaé"},
-		"escapes":         {`['(a) x\ty\nz\\', '(b) caf\xe9 \U0001F41D \q']`, "(b)", []string{"x\ty\nz\\", "café 🐝 \\q"}, "café 🐝 \\q"},
+		"single quotes": {`['(a) Tea', '(b) Rye']`, "(b)", []string{"Tea", "Rye"}, "Rye"},
+		"both quotes": {`['(a) a "tall" one', "(b) it's small"]`, "(a)", []string{`a "tall" one`, "it's small"},
+			`a "tall" one`},
+		"JSON": {`["(a) Tea\u00e9", "(b) Rye"]`, "a", []string{"Teaé", "Rye"}, "Teaé"},
+		"escapes": {`['(a) x\ty\nz\\', '(b) caf\xe9 \U0001F41D \q']`, "(b)", []string{"x\ty\nz\\", "café 🐝 \\q"},
+			"café 🐝 \\q"},
 		"without letters": {`['Tea' , 'Rye',]`, "(B)", []string{"Tea", "Rye"}, "Rye"},
 		"out of order":    {`['(b) Tea', '(a) Rye']`, "(a)", []string{"Tea", "Rye"}, "Rye"},
 	} {
@@ -108,8 +115,10 @@ func TestPersonaMemsOptionsAreRead(t *testing.T) {
 // ask reads one question in PersonaMem's form.
 func ask(options, right string) ([]dataset.Subject, dataset.Repairs, error) {
 	questions := fmt.Sprintf("question_type,user_question_or_message,correct_answer,all_options,"+
-		"shared_context_id,end_index_in_shared_context\nt,What?,%s,\"%s\",c,1\n", right, strings.ReplaceAll(options, `"`, `""`))
-	return dataset.ReadPersonaMem(strings.NewReader(questions), strings.NewReader(`{"c":[{"role":"user","content":"Hi"}]}`),
+		"shared_context_id,end_index_in_shared_context\nt,What?,%s,\"%s\",c,1\n", right,
+		strings.ReplaceAll(options, `"`, `""`))
+	return dataset.ReadPersonaMem(strings.NewReader(questions),
+		strings.NewReader(`{"c":[{"role":"user","content":"Hi"}]}`),
 		dataset.ReadOptions{})
 }
 
@@ -117,12 +126,14 @@ func ask(options, right string) ([]dataset.Subject, dataset.Repairs, error) {
 // is allowed, and two users may use the same id.
 func TestATurnIDNamesOneTurnOfAUser(t *testing.T) {
 	line := func(user, session, text string) string {
-		return fmt.Sprintf(`{"user_id":%q,"session_id":%q,"turn_id":"1","text":%q,"time":"2026-03-01T10:00:00Z"}`+"\n", user, session, text)
+		return fmt.Sprintf(`{"user_id":%q,"session_id":%q,"turn_id":"1","text":%q,"time":"2026-03-01T10:00:00Z"}`+"\n", user,
+			session, text)
 	}
 	first := line("ana", "mon", "I live in Porto.")
 	refuse(t, first+"\n"+line("ana", "tue", "I live in Porto."), "line 3", "turn_id", `"1"`, "line 1", "unique per user")
 	refuse(t, first+line("ana", "mon", "I live in Lyon."), "line 2", "turn_id", "unique per user")
-	refuse(t, first+strings.Replace(first, `"text"`, `"caption":"a map","text"`, 1), "line 2", "turn_id", "unique per user")
+	refuse(t, first+strings.Replace(first, `"text"`, `"caption":"a map","text"`, 1), "line 2", "turn_id",
+		"unique per user")
 	sessions, err := read(strings.NewReader(first + first + line("ben", "tue", "I live in Lyon.")))
 	if err != nil || len(sessions) != 2 || len(sessions[0].Turns) != 1 {
 		t.Errorf("read %+v, %v, want the turn that came again once, and that of the other user", sessions, err)

@@ -22,7 +22,8 @@ func TestRolesAreReadInAnyLetterCase(t *testing.T) {
 	}
 	for _, format := range []string{lines, locomo} {
 		for in, want := range map[voice]voice{
-			{"", "Ana"}: {memory.RoleUser, "Ana"}, {"User", "Ana"}: {memory.RoleUser, "Ana"}, {"USER", ""}: {memory.RoleUser, "user"},
+			{"", "Ana"}: {memory.RoleUser, "Ana"}, {"User", "Ana"}: {memory.RoleUser, "Ana"},
+			{"USER", ""}:         {memory.RoleUser, "user"},
 			{"Assistant", "Max"}: {memory.RoleAssistant, "Max"}, {"", "ASSISTANT"}: {memory.RoleAssistant, "ASSISTANT"},
 			{"user", "assistant"}: {memory.RoleUser, "assistant"}, {"Tool", "Ana"}: {memory.RoleAssistant, "tool"},
 			{"tool", ""}: {memory.RoleAssistant, "tool"}, {"", "Tool"}: {memory.RoleAssistant, "tool"},
@@ -36,7 +37,8 @@ func TestRolesAreReadInAnyLetterCase(t *testing.T) {
 			}
 		}
 		_, err := read(strings.NewReader(fmt.Sprintf(format, "robot", "Ana")))
-		if !errors.Is(err, dataset.ErrFormat) || !strings.Contains(err.Error(), `role is "robot", want user, assistant or tool`) {
+		if !errors.Is(err, dataset.ErrFormat) || !strings.Contains(err.Error(),
+			`role is "robot", want user, assistant or tool`) {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -113,5 +113,6 @@ type Target struct {
 
 // IsUpdate reports whether the target closes the statement of another target.
 func (t Target) IsUpdate() bool {
-	return t.Predecessor >= 0 && (t.Operation == memory.OpUpdate || t.Operation == memory.OpMerge || t.Operation == memory.OpDelete)
+	return t.Predecessor >= 0 && (t.Operation == memory.OpUpdate || t.Operation == memory.OpMerge ||
+		t.Operation == memory.OpDelete)
 }

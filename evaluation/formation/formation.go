@@ -95,7 +95,9 @@ func Evaluate(ctx context.Context, o Options) (Report, error) {
 	return out, nil
 }
 
-func (v Variant) evaluate(ctx context.Context, e embedding.Embedder, subjects []dataset.Subject) (VariantReport, error) {
+func (v Variant) evaluate(
+	ctx context.Context, e embedding.Embedder, subjects []dataset.Subject,
+) (VariantReport, error) {
 	if v.Saliency == "" {
 		v.Saliency = memory.SaliencyGate
 	}
@@ -168,7 +170,8 @@ func (r Report) Render(out io.Writer) error {
 	mean("tokens in per session", func(v VariantReport) float64 { return v.InputPerSession })
 	mean("tokens out per session", func(v VariantReport) float64 { return v.OutPerSession })
 	_ = tw.Flush() // a write to a buffer never fails
-	fmt.Fprintf(&b, "%d users, %d sessions, %d turns, %d questions with short answers; evidence ids repaired %d, dropped %d\n",
+	fmt.Fprintf(&b, "%d users, %d sessions, %d turns, %d questions with short answers; evidence ids repaired %d, "+
+		"dropped %d\n",
 		r.Users, r.Sessions, r.Turns, r.Questions, r.RepairedEvidence, r.DroppedEvidence)
 	_, err := out.Write(b.Bytes())
 	return err

@@ -62,11 +62,13 @@ func TestFormationIsEvaluatedByItsEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Turns != 3 || r.Sessions != 1 || r.Users != 1 || r.Questions != 2 || r.RepairedEvidence != 1 || r.DroppedEvidence != 1 {
+	if r.Turns != 3 || r.Sessions != 1 || r.Users != 1 || r.Questions != 2 || r.RepairedEvidence != 1 ||
+		r.DroppedEvidence != 1 {
 		t.Errorf("measured on %d turns, %d sessions, %d questions; repaired %d, dropped %d", r.Turns, r.Sessions, r.Questions,
 			r.RepairedEvidence, r.DroppedEvidence)
 	}
-	if r.Containment != 0.5 || r.KeptEvidence != 0.5 || r.DroppedShare < 0.6 || r.Duplicates != 0 || r.CallsPerSession != 0 {
+	if r.Containment != 0.5 || r.KeptEvidence != 0.5 || r.DroppedShare < 0.6 || r.Duplicates != 0 ||
+		r.CallsPerSession != 0 {
 		t.Errorf("the rules: %+v", r.VariantReport)
 	}
 	model := r.Strategies["salimory-by-model"]
@@ -97,11 +99,13 @@ func TestModesOfTheFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mode, want := range map[memory.SaliencyMode]struct{ turns, context, decided, dropped int }{
-		"": {1, 2, 3, 2}, memory.SaliencyGate: {1, 2, 3, 2}, memory.SaliencyMark: {3, 0, 3, 0}, memory.SaliencyOff: {3, 0, 0, 0},
+		"": {1, 2, 3, 2}, memory.SaliencyGate: {1, 2, 3, 2}, memory.SaliencyMark: {3, 0, 3, 0},
+		memory.SaliencyOff: {3, 0, 0, 0},
 	} {
 		var seen []shared.Session
 		p := formation.Pipeline{
-			Filter: saliency.NewTrained(), Saliency: mode, Former: reader{salimory.NewEmbedded(), &seen}, Strategy: salimory.Name,
+			Filter: saliency.NewTrained(), Saliency: mode, Former: reader{salimory.NewEmbedded(), &seen},
+			Strategy: salimory.Name,
 			Embedder: builtin.New(),
 		}
 		formed, err := p.Form(t.Context(), subjects[0])
@@ -114,9 +118,11 @@ func TestModesOfTheFilter(t *testing.T) {
 				dropped++
 			}
 		}
-		if in := seen[0]; len(in.Turns) != want.turns || len(in.Context) != want.context || len(formed.Decisions) != want.decided ||
+		if in := seen[0]; len(in.Turns) != want.turns || len(in.Context) != want.context ||
+			len(formed.Decisions) != want.decided ||
 			dropped != want.dropped {
-			t.Errorf("%q: %d turns are formed and %d read, %d decided on and %d dropped, want %+v", mode, len(in.Turns), len(in.Context),
+			t.Errorf("%q: %d turns are formed and %d read, %d decided on and %d dropped, want %+v", mode, len(in.Turns),
+				len(in.Context),
 				len(formed.Decisions), dropped, want)
 		}
 	}
@@ -142,7 +148,8 @@ func checkRendered(t *testing.T, r formation.Report) {
 		t.Fatal(err)
 	}
 	for _, field := range []string{
-		"kept_evidence", "dropped_share", "containment", "duplicates", "memories_per_user", "strategies", "model_calls_per_session",
+		"kept_evidence", "dropped_share", "containment", "duplicates", "memories_per_user", "strategies",
+		"model_calls_per_session",
 	} {
 		if _, ok := top[field]; !ok {
 			t.Errorf("there is no %s in %s", field, out)

@@ -66,7 +66,8 @@ func Sample(ctx context.Context, o Options, n int) ([]Sheet, error) {
 	var users [][]Sheet
 	for _, s := range subjects {
 		formed, err := Pipeline{
-			Filter: v.Filter, Saliency: cmp.Or(v.Saliency, memory.SaliencyGate), Former: v.Former, Strategy: v.Strategy, Embedder: o.Embedder,
+			Filter: v.Filter, Saliency: cmp.Or(v.Saliency, memory.SaliencyGate), Former: v.Former, Strategy: v.Strategy,
+			Embedder: o.Embedder,
 		}.Form(ctx, s)
 		if err == nil {
 			err = formed.Complete()
@@ -198,7 +199,8 @@ func Judge(in io.Reader) (Judged, error) {
 
 // Render writes the shares, one a line.
 func (j Judged) Render(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "%d memories\nworth %s, in part %s, not %s\nclear alone %s\nkind right %s\ntrue now %s\n", j.Memories,
+	_, err := fmt.Fprintf(out, "%d memories\nworth %s, in part %s, not %s\nclear alone %s\nkind right %s\ntrue now %s\n",
+		j.Memories,
 		score.Percent(j.Worth), score.Percent(j.Part), score.Percent(j.Junk), score.Percent(j.Alone), score.Percent(j.Kind),
 		score.Percent(j.Holds))
 	return err

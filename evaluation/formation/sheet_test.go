@@ -48,7 +48,8 @@ func TestASampleHasEveryUserWithTurnsAround(t *testing.T) {
 		if x.Worth != "" || x.Kind == "" || !strings.Contains(x.Turn, x.Memory[:8]) {
 			t.Errorf("a sheet is blind and shows its turn: %+v", x)
 		}
-		if strings.Contains(x.Memory, "balcony") && (x.Date != "2026-01-01" || len(x.Later) != 1 || !strings.Contains(x.Later[0], "painted")) {
+		if strings.Contains(x.Memory, "balcony") &&
+			(x.Date != "2026-01-01" || len(x.Later) != 1 || !strings.Contains(x.Later[0], "painted")) {
 			t.Errorf("want what was said later: %+v", x)
 		}
 		if strings.Contains(x.Memory, "nurse") && (x.Before != "Bot: Nice!" || len(x.Later) > 0) {
@@ -78,7 +79,8 @@ func TestLabelsAreCounted(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	sheets[2].Alone = ""
-	if _, err := formation.Judge(lines()); !errors.Is(err, formation.ErrSheet) || !strings.Contains(err.Error(), `line 3: alone is ""`) {
+	if _, err := formation.Judge(lines()); !errors.Is(err, formation.ErrSheet) ||
+		!strings.Contains(err.Error(), `line 3: alone is ""`) {
 		t.Errorf("a missing label is an error that names it, got %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func talk(sessions ...[]string) []dataset.Session {
 		s := dataset.Session{User: "iris", ID: string(rune('a' + i))}
 		for k, text := range texts {
 			s.Turns = append(s.Turns, memory.Turn{
-				ID: string(rune('0'+i)) + ":" + string(rune('0'+k)), SessionID: s.ID, Speaker: "Iris", Role: memory.RoleUser, Text: text,
+				ID: string(rune('0'+i)) + ":" + string(rune('0'+k)), SessionID: s.ID, Speaker: "Iris", Role: memory.RoleUser,
+				Text: text,
 				Time: began.AddDate(0, i, 0).Add(time.Duration(k) * time.Minute),
 			})
 		}
@@ -64,7 +65,8 @@ func subject() dataset.Subject {
 		},
 		Targets: []dataset.Target{
 			{Turns: []string{"0:0"}, At: began, Operation: memory.OpAdd, Predecessor: -1, Words: []string{"bergen", "lives"}},
-			{Turns: []string{"0:2"}, At: began.Add(2 * time.Minute), Operation: memory.OpAdd, Predecessor: -1, Words: []string{"green", "tandem"}},
+			{Turns: []string{"0:2"}, At: began.Add(2 * time.Minute), Operation: memory.OpAdd, Predecessor: -1,
+				Words: []string{"green", "tandem"}},
 			{Turns: []string{"1:0"}, At: began.AddDate(0, 1, 0), Operation: memory.OpUpdate, Predecessor: 0, Ends: []int{0},
 				Words: []string{"turin", "moved"}},
 		},
@@ -73,7 +75,8 @@ func subject() dataset.Subject {
 
 func form(t *testing.T) formation.Formed {
 	t.Helper()
-	former := formationtest.Quoting("salimory", formationtest.Judged{Later: "Turin", Stored: "Bergen", Does: relation.Replaces})
+	former := formationtest.Quoting("salimory",
+		formationtest.Judged{Later: "Turin", Stored: "Bergen", Does: relation.Replaces})
 	p := formation.Pipeline{Filter: short{}, Former: former, Embedder: builtin.New()}
 	f, err := p.Form(context.Background(), subject())
 	if err != nil {
@@ -89,11 +92,13 @@ func TestMeasuresOfARun(t *testing.T) {
 	if r.Turns != 5 || r.DroppedShare != 0.4 || r.KeptEvidence != 0.5 || r.Questions != 2 || r.Containment != 0.5 {
 		t.Errorf("filter and containment: %+v", r)
 	}
-	if r.Updates != 1 || r.UpdateHits != 1 || r.Closings != 1 || r.WrongUpdates != 0 || r.Duplicates != 0 || r.MemoriesPerUser != 2 {
+	if r.Updates != 1 || r.UpdateHits != 1 || r.Closings != 1 || r.WrongUpdates != 0 || r.Duplicates != 0 ||
+		r.MemoriesPerUser != 2 {
 		t.Errorf("updates: %+v", r)
 	}
 	raw, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(raw), `"kept_evidence":0.5`) || !strings.Contains(string(raw), `"memories_per_user":2`) {
+	if err != nil || !strings.Contains(string(raw), `"kept_evidence":0.5`) ||
+		!strings.Contains(string(raw), `"memories_per_user":2`) {
 		t.Errorf("json %s, %v", raw, err)
 	}
 }
@@ -142,7 +147,8 @@ func TestSearchesAreCountedPerMemoryWritten(t *testing.T) {
 
 func TestWrongAndMissedUpdatesAreCounted(t *testing.T) {
 	s := subject()
-	s.Targets[2].Predecessor, s.Targets[2].Ends = 1, []int{1} // the truth is now that the tandem was replaced and that Bergen is still valid
+	// the truth is now that the tandem was replaced and that Bergen is still valid
+	s.Targets[2].Predecessor, s.Targets[2].Ends = 1, []int{1}
 	tally := formation.NewTally()
 	tally.Add(s, form(t))
 	if r := tally.Measures(); r.Updates != 1 || r.UpdateHits != 0 || r.Closings != 1 || r.WrongUpdates != 1 {
@@ -177,7 +183,8 @@ func TestWhatCannotBeFormedGoesToTheDeadLetters(t *testing.T) {
 func TestWhatMayWorkLaterStopsTheRun(t *testing.T) {
 	broken := errors.New("the disk is full")
 	former := failing{embedded.NewFormer(embedded.IdentityOf("salimory")), broken}
-	if _, err := (formation.Pipeline{Former: former, Embedder: builtin.New()}).Form(t.Context(), subject()); !errors.Is(err, broken) {
+	if _, err := (formation.Pipeline{Former: former, Embedder: builtin.New()}).Form(t.Context(),
+		subject()); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 }
@@ -198,7 +205,8 @@ func TestDuplicates(t *testing.T) {
 	}
 	got := formation.Duplicates([]memory.Memory{
 		entry("1", "", "Iris likes tea.", memory.StatusActive), entry("2", "", "iris likes TEA", memory.StatusActive),
-		entry("3", "", "Iris likes tea.", memory.StatusSuperseded), entry("4", "iris/home", "Iris lives in Turin.", memory.StatusActive),
+		entry("3", "", "Iris likes tea.", memory.StatusSuperseded),
+		entry("4", "iris/home", "Iris lives in Turin.", memory.StatusActive),
 		entry("5", "iris/home", "In Turin lives Iris.", memory.StatusActive), entry("6", "iris/home", "Iris lives in Bergen.",
 			memory.StatusActive),
 	})

@@ -146,7 +146,9 @@ const most = 3
 // ask sends cases to the model. It sends one case at a time until one is answered, and then several at once. It gives
 // up when the endpoint causes vain failures in a row. Until the first answer, a case has the timeout of one request,
 // so that a hanging endpoint is found soon. It returns why it skipped the rest, if it did.
-func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options) (out []result, stopped string) {
+func ask(
+	ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options,
+) (out []result, stopped string) {
 	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))
 	var mu sync.Mutex // guards the variables below
@@ -205,7 +207,8 @@ func one(ctx context.Context, s subject, c labelled) result {
 	began := time.Now()
 	wrong, err := c.ask(watched(llm.WithUsage(ctx, &used), &came), s)
 	out := result{
-		name: c.name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(), took: time.Since(began),
+		name: c.name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
+		took: time.Since(began),
 	}
 	if err != nil {
 		out.failure = failure(err, &came)

@@ -25,7 +25,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func options(roles ...llm.Role) modelcheck.Options {
-	return modelcheck.Options{Roles: roles, Formation: formationllm.DefaultOptions(), Recall: recallllm.DefaultOptions(), Parallel: 3}
+	return modelcheck.Options{Roles: roles, Formation: formationllm.DefaultOptions(), Recall: recallllm.DefaultOptions(),
+		Parallel: 3}
 }
 
 func check(t *testing.T, s *llmtest.Server, roles ...llm.Role) modelcheck.Report {
@@ -51,11 +52,13 @@ func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Roles) != 5 || int(done.Load()) != modelcheck.Cases(modelcheck.Roles()) || modelcheck.Cases(modelcheck.Roles()) < 50 {
+	if len(r.Roles) != 5 || int(done.Load()) != modelcheck.Cases(modelcheck.Roles()) ||
+		modelcheck.Cases(modelcheck.Roles()) < 50 {
 		t.Errorf("%d roles, %d of %d cases", len(r.Roles), done.Load(), modelcheck.Cases(modelcheck.Roles()))
 	}
 	for i, role := range r.Roles {
-		if role.Role != string(modelcheck.Roles()[i]) || role.Model != "scripted" || role.Cases < 10 || role.ValidFirst != role.Cases ||
+		if role.Role != string(modelcheck.Roles()[i]) || role.Model != "scripted" || role.Cases < 10 ||
+			role.ValidFirst != role.Cases ||
 			role.InputTokens == 0 || role.OutputTokens == 0 || role.P95 < role.P50 || role.Right == 0 {
 			t.Errorf("got %+v", role)
 		}
@@ -88,22 +91,26 @@ func TestWeaknessesAreFound(t *testing.T) {
 		failures string
 		advice   string
 	}{
-		"away":         {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
+		"away": {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable",
+			advice: "MNEME_LLM_BASE_URL"},
 		"overloaded":   {step: llmtest.RateLimited("3600"), failures: "rate limited", advice: "MNEME_LLM_ROLES"},
 		"a login page": {step: llmtest.Body("<html>Log in</html>"), failures: "no completions", advice: "MNEME_LLM_BASE_URL"},
-		"no key":       {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
+		"no key": {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized",
+			advice: "MNEME_LLM_API_KEY"},
 		"no such model": {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path",
 			advice: "the model of filter in MNEME_LLM_ROLES"},
-		"small window":     {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
-		"cut off":          {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
-		"refuses":          {step: llmtest.Refusal(), failures: "refused", advice: "model itself refuses"},
-		"refuses in words": {step: llmtest.Text("I’m sorry, but I can’t assist with that."), failures: "refused", advice: "model itself refuses"},
-		"filtered":         {step: llmtest.Filtered(), failures: "filtered", advice: "content filter"},
-		"filtered before":  {step: filteredBefore, failures: "filtered", advice: "content filter"},
-		"says nothing":     {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
-		"only prose":       {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
-		"no schema":        {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, advice: "guided decoding"},
-		"counts nothing":   {step: llmtest.Body(uncounted), advice: "counts no tokens"},
+		"small window": {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
+		"cut off":      {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
+		"refuses":      {step: llmtest.Refusal(), failures: "refused", advice: "model itself refuses"},
+		"refuses in words": {step: llmtest.Text("I’m sorry, but I can’t assist with that."), failures: "refused",
+			advice: "model itself refuses"},
+		"filtered":        {step: llmtest.Filtered(), failures: "filtered", advice: "content filter"},
+		"filtered before": {step: filteredBefore, failures: "filtered", advice: "content filter"},
+		"says nothing":    {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
+		"only prose":      {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
+		"no schema": {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")},
+			advice: "guided decoding"},
+		"counts nothing": {step: llmtest.Body(uncounted), advice: "counts no tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t, c.options...)
@@ -112,7 +119,8 @@ func TestWeaknessesAreFound(t *testing.T) {
 			}
 			r := check(t, s, llm.RoleFilter).Roles[0]
 			failed := r.Failures[c.failures]
-			if c.failures != "" && (failed < 3 || failed+r.Failures["not asked"] != r.Cases || r.Right != 0 || len(r.Wrong) != r.Cases) {
+			if c.failures != "" && (failed < 3 || failed+r.Failures["not asked"] != r.Cases || r.Right != 0 ||
+				len(r.Wrong) != r.Cases) {
 				t.Errorf("failures %v, right %d", r.Failures, r.Right)
 			}
 			if c.failures == "" && len(r.Failures) != 0 {
@@ -141,7 +149,8 @@ func TestARoleIsNotBlamedForTheOneBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, m := r.Roles[0], r.Roles[1]; f.Failures["no completions"] == 0 || m.ValidFirst != m.Cases || len(m.Failures) != 0 {
+	if f, m := r.Roles[0], r.Roles[1]; f.Failures["no completions"] == 0 || m.ValidFirst != m.Cases ||
+		len(m.Failures) != 0 {
 		t.Errorf("filter %v, manager %+v", f.Failures, m)
 	}
 }
@@ -150,7 +159,8 @@ func TestARoleIsNotBlamedForTheOneBefore(t *testing.T) {
 func TestWhatEndsByItselfStopsNothing(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleFilter, llmtest.Status(http.StatusUnauthorized), llmtest.Status(http.StatusUnauthorized))
-	if r := check(t, s, llm.RoleFilter).Roles[0]; r.Stopped != "" || r.ValidFirst != r.Cases-2 || r.Failures["unauthorized"] != 2 {
+	if r := check(t, s, llm.RoleFilter).Roles[0]; r.Stopped != "" || r.ValidFirst != r.Cases-2 ||
+		r.Failures["unauthorized"] != 2 {
 		t.Errorf("got %+v", r)
 	}
 	s.Script(llm.RoleExtractor, llmtest.FakeModel(), llmtest.FakeModel(), llmtest.FakeModel())
@@ -199,7 +209,8 @@ func TestFormsThatAreSeenToAreDetected(t *testing.T) {
 		"schema":  {step: heeding(llmtest.FakeModel(), "json_schema", "json_object"), form: modelcheck.FormSchema},
 		"JSON":    {step: heeding(llmtest.FakeModel(), "json_object"), form: modelcheck.FormJSON, advice: "not to a schema"},
 		"ignored": {step: heeding(llmtest.FakeModel()), form: modelcheck.FormNone, advice: "neither"},
-		"refused": {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, form: modelcheck.FormNone, advice: "neither"},
+		"refused": {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, form: modelcheck.FormNone,
+			advice: "neither"},
 		"says no": {step: probed(llmtest.Refusal()), form: modelcheck.FormUnknown, advice: "could not be told"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +220,8 @@ func TestFormsThatAreSeenToAreDetected(t *testing.T) {
 			}
 			r := check(t, s, llm.RoleFilter, llm.RoleManager, llm.RoleGenerator)
 			for _, role := range r.Roles[:2] {
-				if role.Form != c.form || c.advice != "" && !advises(role, c.advice) || c.advice == "" && advises(role, "response_format") {
+				if role.Form != c.form || c.advice != "" && !advises(role, c.advice) ||
+					c.advice == "" && advises(role, "response_format") {
 					t.Errorf("%s: %q, advised %q", role.Role, role.Form, role.Advice)
 				}
 			}
@@ -236,7 +248,8 @@ func windowed(tokens int, counts bool) llmtest.Step {
 		if counts {
 			usage = fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":3},`, len(read)/4)
 		}
-		fmt.Fprintf(w, `{%s"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"%s"}}]}`, usage, answer)
+		fmt.Fprintf(w, `{%s"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"%s"}}]}`, usage,
+			answer)
 	})
 }
 
@@ -261,16 +274,19 @@ func TestTheWindowIsSeen(t *testing.T) {
 		advice      string
 		calls       int // for the window probe, of all roles together
 	}{
-		"large":                {windowed(100000, true), 8192, modelcheck.WindowHeld, 8000, 8300, "", 1},
-		"all that is set":      {windowed(100000, true), 100000, modelcheck.WindowHeld, 28000, 29000, "", 1},
-		"cut":                  {windowed(1500, true), 8192, modelcheck.WindowCut, 1500, 1500, "=1500 and MNEME_LLM_MAX_OUTPUT", 1},
+		"large":           {windowed(100000, true), 8192, modelcheck.WindowHeld, 8000, 8300, "", 1},
+		"all that is set": {windowed(100000, true), 100000, modelcheck.WindowHeld, 28000, 29000, "", 1},
+		"cut": {windowed(1500, true), 8192, modelcheck.WindowCut, 1500, 1500,
+			"=1500 and MNEME_LLM_MAX_OUTPUT", 1},
 		"cut a little":         {windowed(6000, true), 8192, modelcheck.WindowCut, 4000, 4200, "MNEME_LLM_WINDOW=4", 2},
 		"cut, without a count": {windowed(1500, false), 8192, modelcheck.WindowCut, 1024, 1100, "num_ctx", 4},
-		"refused":              {refusingOver(5000, windowed(9000, true)), 8192, modelcheck.WindowRefused, 4000, 4200, "refuses", 2},
-		"refused, lost":        {refusingOver(5000, windowed(10, false)), 8192, modelcheck.WindowRefused, 4000, 4200, "accepts", 2},
-		"filtered":             {probed(filteredBefore), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 1},
-		"not found":            {windowed(10, false), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 5},
-		"not looked at":        {windowed(1500, true), 0, "", 0, 0, "", 0},
+		"refused": {refusingOver(5000, windowed(9000, true)), 8192, modelcheck.WindowRefused, 4000, 4200,
+			"refuses", 2},
+		"refused, lost": {refusingOver(5000, windowed(10, false)), 8192, modelcheck.WindowRefused, 4000, 4200,
+			"accepts", 2},
+		"filtered":      {probed(filteredBefore), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 1},
+		"not found":     {windowed(10, false), 8192, modelcheck.WindowUnknown, 0, 0, "the window is unknown", 5},
+		"not looked at": {windowed(1500, true), 0, "", 0, 0, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
@@ -312,9 +328,10 @@ func TestTheWindowIsSeen(t *testing.T) {
 // beside answers with the model's thoughts in a separate field.
 func beside(w http.ResponseWriter, _ *http.Request, c llmtest.Call) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{
-		"role": "assistant", "content": llmtest.Answer(c), "reasoning_content": "Let me see.",
-	}}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop",
+		"message": map[string]any{
+			"role": "assistant", "content": llmtest.Answer(c), "reasoning_content": "Let me see.",
+		}}}})
 }
 
 func TestThoughtsAreSeen(t *testing.T) {
@@ -335,7 +352,8 @@ func TestThoughtsAreSeen(t *testing.T) {
 
 func TestRepairsAreCountedApart(t *testing.T) {
 	s := llmtest.New(t)
-	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) { // simulates a small model that needs a repair request
+	// simulates a small model that needs a repair request
+	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		if c.IsRepair() {
 			llmtest.FakeModel()(w, r, c)
 			return

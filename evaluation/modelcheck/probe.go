@@ -75,7 +75,9 @@ func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleR
 
 // send sends one request within the role's request timeout. format is the request's response_format; nil leaves it
 // out.
-func (p *prober) send(ctx context.Context, role llm.Role, prompt string, format any) (answer string, input int64, err error) {
+func (p *prober) send(
+	ctx context.Context, role llm.Role, prompt string, format any,
+) (answer string, input int64, err error) {
 	cfg := p.cfg
 	cfg.MaxOutputTokens = min(probeOutput, cfg.MaxOutputTokensFor(role))
 	cfg.Window += int64(len(prompt)) // the endpoint decides whether the prompt fits

@@ -113,7 +113,8 @@ func failure(err error, came *seen) string {
 		return failFiltered
 	case errors.Is(err, llm.ErrUnauthorized): // also a used-up quota, which is a 429, too
 		return failUnauthorized
-	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // or held back by the limit
+	// or held back by the limit
+	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)):
 		return failLimited
 	case came.foreign:
 		return failForeign
@@ -127,7 +128,8 @@ func failure(err error, came *seen) string {
 		name string
 	}{
 		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable}, {llm.ErrNotFound, failUnknown},
-		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty},
+		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused},
+		{llm.ErrEmpty, failEmpty},
 		{llm.ErrMalformed, failMalformed},
 	} {
 		if errors.Is(err, f.err) {
@@ -150,19 +152,28 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
-		{failUnreachable, "the endpoint did not answer, or not in time: check MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
-		{failLimited, "the endpoint's rate limit is reached (429), so the model is not at fault: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
-			"the concurrency of the role in MNEME_LLM_ROLES to the granted number, and check with --parallel 1"},
+		{
+			failUnreachable, "the endpoint did not answer, or not in time: check MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and " +
+				"the server's load",
+		},
+		{failLimited, "the endpoint's rate limit is reached (429), so the model is not at fault: set " +
+			"MNEME_LLM_TENANT_TOKENS_PER_MINUTE and the concurrency of the role in MNEME_LLM_ROLES to the granted number, " +
+			"and check with --parallel 1"},
 		{failForeign, "the server does not speak chat completions, for example a login page: check MNEME_LLM_BASE_URL"},
 		{failUnauthorized, "the endpoint refuses the key: check MNEME_LLM_API_KEY, its rights and its quota"},
-		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
+		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) +
+			" and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
-		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
-		{failFiltered, "a content filter of the endpoint (content_filter) stops questions or answers: loosen it there, or choose " +
-			"another endpoint"},
+		{
+			failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off " +
+				"(MNEME_LLM_EXTRA_BODY)",
+		},
+		{failFiltered, "a content filter of the endpoint (content_filter) stops questions or answers: loosen it there, or " +
+			"choose another endpoint"},
 		{failRefused, "the model itself refuses: choose another for " + setting(role)},
 		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
-		{failMalformed, "answers lack the right form, even after the model saw the error: choose a larger model for " + setting(role)},
+		{failMalformed, "answers lack the right form, even after the model saw the error: choose a larger model for " +
+			setting(role)},
 		{failNotAsked, "not asked, because of what became of those before"},
 	} {
 		if n := r.Failures[f.name]; n > 0 {
@@ -170,7 +181,8 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 		}
 	}
 	if r.Thinking > 0 {
-		add("in %d of %d the model thinks before it answers, which takes time and tokens of the answer: switch that off where quality allows "+
+		add("in %d of %d the model thinks before it answers, which takes time and tokens of the answer: switch that off "+
+			"where quality allows "+
 			`(MNEME_LLM_EXTRA_BODY={"chat_template_kwargs":{"enable_thinking":false}}, {"reasoning_effort":"none"} or what the server knows), `+
 			"or leave room for it by MNEME_LLM_MAX_OUTPUT_TOKENS", r.Thinking, r.Cases)
 	}
@@ -186,11 +198,14 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	}
 	switch r.Form {
 	case FormJSON:
-		add("the endpoint sees to JSON, but not to a schema (response_format): start it with guided decoding where it has that")
+		add("the endpoint sees to JSON, but not to a schema (response_format): start it with guided decoding where " +
+			"it has that")
 	case FormNone:
-		add("the endpoint heeds neither a JSON schema nor JSON mode (response_format): start it with guided decoding where it has that")
+		add("the endpoint heeds neither a JSON schema nor JSON mode (response_format): start it with guided decoding where " +
+			"it has that")
 	case FormUnknown:
-		add("whether the endpoint heeds a JSON schema (response_format) could not be told: it did not answer a short question")
+		add("whether the endpoint heeds a JSON schema (response_format) could not be told: it did not answer a " +
+			"short question")
 	}
 	if r.Share() < enoughRight && float64(r.Right) < enoughRight*float64(answered) {
 		add("%d of %d decisions are right: choose a larger model for %s", r.Right, r.Cases, setting(role))

@@ -69,7 +69,8 @@ func long(tokens int64) (prompt, number string) {
 	number = fmt.Sprint(10000 + rand.IntN(90000))
 	var b strings.Builder
 	fmt.Fprintf(&b, "The number of this text is %s.\n", number)
-	const question = "\nThe first line of this text gives the number of the text. Which is it? Answer with the number alone."
+	const question = "\nThe first line of this text gives the number of the text. Which is it? Answer with the " +
+		"number alone."
 	for i := 0; int64(b.Len()+len(question)) < 4*tokens; i++ {
 		b.WriteString(lines[i%len(lines)] + "\n")
 	}
@@ -116,7 +117,8 @@ func (w *Window) advise(output int64) string {
 	if w == nil {
 		return ""
 	}
-	set := fmt.Sprintf("give the server a larger window (num_ctx, --ctx-size, --max-model-len), or set MNEME_LLM_WINDOW=%d", w.Seen)
+	set := fmt.Sprintf("give the server a larger window (num_ctx, --ctx-size, --max-model-len), or set "+
+		"MNEME_LLM_WINDOW=%d", w.Seen)
 	if output >= w.Seen {
 		set += " and MNEME_LLM_MAX_OUTPUT_TOKENS to less than half of that"
 	}
@@ -128,7 +130,8 @@ func (w *Window) advise(output int64) string {
 	case w.Result == WindowRefused:
 		return fmt.Sprintf("the endpoint refuses prompts of %d tokens and fewer: see the server's log", w.Asked)
 	case w.Result == WindowLate:
-		return fmt.Sprintf("the endpoint does not answer a prompt of some %d tokens in time: raise MNEME_LLM_TIMEOUT, or lower MNEME_LLM_WINDOW",
+		return fmt.Sprintf("the endpoint does not answer a prompt of some %d tokens in time: raise MNEME_LLM_TIMEOUT, or "+
+			"lower MNEME_LLM_WINDOW",
 			w.Asked)
 	case w.Result == WindowUnknown:
 		return fmt.Sprintf("the window is unknown: no answer to prompts of %d tokens and fewer repeats their first line",

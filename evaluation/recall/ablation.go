@@ -13,8 +13,9 @@ import (
 type Ablation struct {
 	// Name describes the disabled part.
 	Name string
-	// Features get weight 0 in all regimes when candidates are chosen and ranked. The other weights stay as they were learned
-	// together with these features. So a feature looks more important than it is if other features could replace it.
+	// Features get weight 0 in all regimes when candidates are chosen and ranked. The other weights stay as they were
+	// learned together with these features. So a feature looks more important than it is if other features could replace
+	// it.
 	Features []string
 	// Maps disables the residual maps of the embeddings.
 	Maps bool

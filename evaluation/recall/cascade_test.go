@@ -12,7 +12,8 @@ import (
 
 func TestCascadeSplitsAQuestionOverItsTurns(t *testing.T) {
 	c := recall.CascadeOf([]*mnemev1.Finding{
-		{TurnId: "1", Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER}, {TurnId: "2", Stage: mnemev1.Stage_STAGE_CUT_BY_RERANKER},
+		{TurnId: "1", Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER},
+		{TurnId: "2", Stage: mnemev1.Stage_STAGE_CUT_BY_RERANKER},
 		{TurnId: "3", Stage: mnemev1.Stage_STAGE_ANSWERED}, {TurnId: "4", Stage: mnemev1.Stage_STAGE_GENERATOR},
 	})
 	want := recall.Cascade{"dropped_by_filter": 0.25, "cut_by_reranker": 0.25, "answered": 0.25, "generator": 0.25}
@@ -30,7 +31,8 @@ func TestACascadeIsComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		findings := make([]*mnemev1.Finding, rapid.IntRange(1, 9).Draw(t, "turns"))
 		for i := range findings {
-			findings[i] = &mnemev1.Finding{Stage: mnemev1.Stage(rapid.Int32Range(1, 9).Draw(t, "stage"))} //nolint:gosec // within
+			findings[i] = &mnemev1.Finding{Stage: mnemev1.Stage(rapid.Int32Range(1, 9).Draw(t,
+				"stage"))} //nolint:gosec // within
 		}
 		c := recall.CascadeOf(findings)
 		sum := 0.0

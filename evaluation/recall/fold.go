@@ -71,8 +71,8 @@ type Fold struct {
 // them.
 var ErrNotTheWeightsOfTheStart = errors.New("the tenant's weights are not the shared prior")
 
-var errNotLearned = errors.New("not every citation report changed the weights in time: is the reranker's rate limited, or its consumer " +
-	"unavailable?")
+var errNotLearned = errors.New("not every citation report changed the weights in time: is the reranker's rate " +
+	"limited, or its consumer unavailable?")
 
 // reportedAtOnce limits the reports in flight. It is below the number of traces kept per user.
 const reportedAtOnce = 32
@@ -209,7 +209,9 @@ func (a *asked) citations(res *mnemev1.RecallResponse) *mnemev1.ReportCitationsR
 	for _, c := range res.GetCited() {
 		m := c.GetMemory()
 		out.ShownIds = append(out.ShownIds, m.GetId())
-		if slices.ContainsFunc(m.GetSourceTurnIds(), func(id string) bool { return slices.Contains(a.question.Evidence, id) }) {
+		if slices.ContainsFunc(m.GetSourceTurnIds(), func(id string) bool {
+			return slices.Contains(a.question.Evidence, id)
+		}) {
 			out.CitedIds = append(out.CitedIds, m.GetId())
 		}
 	}
@@ -248,7 +250,8 @@ func (r *run) weights(ctx context.Context) (*mnemev1.WeightsVersion, error) {
 }
 
 func (r *run) rollback(ctx context.Context) error {
-	if _, err := r.Service.Reranker.RollbackWeights(ctx, connect.NewRequest(&mnemev1.RollbackWeightsRequest{Version: 0})); err != nil {
+	if _, err := r.Service.Reranker.RollbackWeights(ctx,
+		connect.NewRequest(&mnemev1.RollbackWeightsRequest{Version: 0})); err != nil {
 		return fmt.Errorf("roll back weights: %w", err)
 	}
 	return nil

@@ -34,7 +34,9 @@ type eager struct {
 	rollbacks      []int // number of reports before each rollback
 }
 
-func (e *eager) Recall(_ context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (e *eager) Recall(
+	_ context.Context, req *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	e.mu.Lock()
 	trained := e.fresh >= 4
 	e.mu.Unlock()
@@ -152,7 +154,8 @@ func TestLearningThatCannotBeMeasured(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"one conversation":                {"[" + boughtBy("iris") + "]", func(*eager) {}, dataset.ErrFormat, "two conversations or more"},
+		"one conversation": {"[" + boughtBy("iris") + "]", func(*eager) {}, dataset.ErrFormat,
+			"two conversations or more"},
 		"weights that learned already":    {two, func(e *eager) { e.began = 1 }, recall.ErrNotTheWeightsOfTheStart, ""},
 		"reports that are not learned of": {two, func(e *eager) { e.deaf = true }, nil, "0 of 4"},
 	} {

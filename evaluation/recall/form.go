@@ -54,7 +54,8 @@ func (r *run) formUser(ctx context.Context, s *examined) (took []float64, refuse
 			took = append(took, milliseconds(d))
 		}
 	}
-	r.logf("formed %s: %d sessions, %d of them now, %d turns, %.1f s", s.Scope.User, len(s.Sessions), len(took), len(s.turns),
+	r.logf("formed %s: %d sessions, %d of them now, %d turns, %.1f s", s.Scope.User, len(s.Sessions), len(took),
+		len(s.turns),
 		time.Since(began).Seconds())
 	return took, refused, nil
 }
@@ -107,7 +108,8 @@ func (r *run) awaitFormed(ctx context.Context, s dataset.Session) error {
 }
 
 func (r *run) formed(ctx context.Context, s dataset.Session) (bool, error) {
-	res, err := r.Service.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
+	res, err := r.Service.Memories.GetSession(ctx,
+		connect.NewRequest(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
 	if err != nil {
 		return false, err
 	}

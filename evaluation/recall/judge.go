@@ -84,7 +84,8 @@ func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string, tu
 		return false, err
 	}
 	req := llm.Request{
-		Role: roleJudge, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.judge.Version, System: system, User: user, Schema: &j.schema,
+		Role: roleJudge, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.judge.Version, System: system, User: user,
+		Schema: &j.schema,
 	}
 	return llm.AskJSON(ctx, j.client, req, func(v verdict) (bool, error) { return v.Right, nil })
 }
@@ -101,7 +102,8 @@ func (j *Judge) FromHistory(ctx context.Context, q dataset.Question, turns []mem
 	if err != nil {
 		return "", err
 	}
-	req := llm.Request{Role: roleHistory, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.history.Version, System: system, User: user}
+	req := llm.Request{Role: roleHistory, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.history.Version, System: system,
+		User: user}
 	return llm.Ask(ctx, j.answers, req, func(text string) (string, error) { return strings.TrimSpace(text), nil })
 }
 
@@ -130,7 +132,8 @@ func (r *run) mark(ctx context.Context, a *asked) error {
 }
 
 func (r *run) markOne(ctx context.Context, a *asked, prefix, answer string) error {
-	a.marks[prefix+markF1], a.marks[prefix+markBLEU] = score.F1(answer, a.question.Answer), score.BLEU1(answer, a.question.Answer)
+	a.marks[prefix+markF1], a.marks[prefix+markBLEU] = score.F1(answer, a.question.Answer),
+		score.BLEU1(answer, a.question.Answer)
 	if r.Judge == nil {
 		return nil
 	}

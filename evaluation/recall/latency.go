@@ -71,7 +71,8 @@ func (r *run) timeOne(ctx context.Context, a *asked, i int) (t timing, err error
 	query := fmt.Sprintf("%s (%d)", a.question.Text, i)
 	ours := func() error {
 		began := time.Now()
-		res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: a.of.Scope.User, Query: query}))
+		res, err := r.Service.Utilizer.Recall(ctx,
+			connect.NewRequest(&mnemev1.RecallRequest{UserId: a.of.Scope.User, Query: query}))
 		t.ours = milliseconds(time.Since(began))
 		if err == nil {
 			r.note(res.Msg, "")

@@ -19,8 +19,8 @@ import (
 )
 
 // observedPath is the path in the report when memories are formed from observations.
-const observedPath = "this process: the file's own observations in the place of filter and extractor, decided by the embedded policy, " +
-	"and imported into the services, which are asked as ever"
+const observedPath = "this process: the file's own observations in the place of filter and extractor, decided by " +
+	"the embedded policy, and imported into the services, which are asked as ever"
 
 // Observed configures the formation of memories from a file's observations.
 type Observed struct {
@@ -39,7 +39,8 @@ func (r *run) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.logf("replaying observations in the place of an extractor; ids repaired %d, dropped %d", repairs.Repaired, repairs.Dropped)
+	r.logf("replaying observations in the place of an extractor; ids repaired %d, dropped %d", repairs.Repaired,
+		repairs.Dropped)
 	for _, s := range r.subjects {
 		began := time.Now()
 		if err := r.observeUser(ctx, s, observed[s.Scope.User]); err != nil {
@@ -53,7 +54,8 @@ func (r *run) observe(ctx context.Context) error {
 func (r *run) observeUser(ctx context.Context, s *examined, observed map[string][]dataset.Observation) error {
 	o := r.Observed
 	store := bankinmem.New(o.Embedder.Dimension())
-	p := evalformation.Pipeline{Former: replayed{o.Former, observed}, Strategy: o.Strategy, Embedder: o.Embedder, Bank: store}
+	p := evalformation.Pipeline{Former: replayed{o.Former, observed}, Strategy: o.Strategy, Embedder: o.Embedder,
+		Bank: store}
 	formed, err := p.Form(ctx, s.Subject)
 	if err := errors.Join(err, formed.Complete()); err != nil {
 		return err

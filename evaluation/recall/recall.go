@@ -105,7 +105,8 @@ type Variant struct {
 	// Swept includes this variant in the sweep.
 	Swept bool
 	// Open starts the variant; stop ends it.
-	Open func(ctx context.Context) (utilizer mnemev1connect.UtilizerServiceClient, stop func(context.Context) error, err error)
+	Open func(ctx context.Context) (utilizer mnemev1connect.UtilizerServiceClient, stop func(context.Context) error,
+		err error)
 }
 
 func (o Options) filled() Options {
@@ -129,8 +130,8 @@ func (o Options) filled() Options {
 }
 
 // EvaluateAll forms the memories of each file's conversations on the service, sends every question, and measures the
-// results. It takes the files one after the other, and reads all of them first. Two files must not share a user, because
-// memories of one file would answer questions of the other.
+// results. It takes the files one after the other, and reads all of them first. Two files must not share a user,
+// because memories of one file would answer questions of the other.
 func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, error) {
 	runs, users := make([]*run, len(paths)), map[string]string{}
 	for i, path := range paths {
@@ -141,7 +142,8 @@ func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, erro
 		}
 		for _, s := range runs[i].subjects {
 			if other, known := users[s.Scope.User]; known {
-				return nil, fmt.Errorf("%w: %s has user %s of %s, want each user in one file", dataset.ErrFormat, path, s.Scope.User, other)
+				return nil, fmt.Errorf("%w: %s has user %s of %s, want each user in one file", dataset.ErrFormat, path,
+					s.Scope.User, other)
 			}
 			users[s.Scope.User] = path
 		}
@@ -192,7 +194,8 @@ func (r *run) run(ctx context.Context) error {
 	if r.Observed != nil {
 		form = r.observe
 	}
-	for _, step := range []func(context.Context) error{form, r.warm, r.read, r.ask, r.time, r.sweepServed, r.fold, r.vary} {
+	for _, step := range []func(context.Context) error{form, r.warm, r.read, r.ask, r.time, r.sweepServed, r.fold,
+		r.vary} {
 		if err := step(ctx); err != nil {
 			return err
 		}

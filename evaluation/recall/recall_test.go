@@ -74,19 +74,24 @@ func (s *scripted) Recall(
 	}
 	res.Searched = s.unindexed
 	for i, id := range order {
-		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one memory
+		// a small budget has room for one memory
+		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) {
 			break
 		}
-		cited := &mnemev1.CitedMemory{Index: uint32(i + 1), Memory: contract.MemoryToProto(s.memories[id])} //nolint:gosec // small
+		cited := &mnemev1.CitedMemory{Index: uint32(i + 1),
+			Memory: contract.MemoryToProto(s.memories[id])} //nolint:gosec // small
 		res.Cited = append(res.Cited, cited)
 	}
 	return connect.NewResponse(res), nil
 }
 
-func (s *scripted) Why(_ context.Context, req *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+func (s *scripted) Why(
+	_ context.Context, req *connect.Request[mnemev1.WhyRequest],
+) (*connect.Response[mnemev1.WhyResponse], error) {
 	query := req.Msg.GetRecall().GetQuery()
 	res := &mnemev1.WhyResponse{Answer: &mnemev1.AnswerResponse{
-		Abstained: s.abstains[query], Answer: "A green tandem. [1]", Recall: &mnemev1.RecallResponse{Degraded: []string{"window_unavailable"}},
+		Abstained: s.abstains[query], Answer: "A green tandem. [1]",
+		Recall: &mnemev1.RecallResponse{Degraded: []string{"window_unavailable"}},
 	}}
 	for i, id := range req.Msg.GetExpectTurnIds() {
 		res.Findings = append(res.Findings, &mnemev1.Finding{TurnId: id, Stage: s.found[query][i]})
@@ -107,10 +112,12 @@ func (s *scripted) GetSession(
 }
 
 func (s *scripted) ExportUser(
-	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest],
+	out *connect.ServerStream[mnemev1.ExportUserResponse],
 ) error {
 	var all bytes.Buffer
-	if err := transfer.Export(ctx, s.bank, memory.Scope{Tenant: "acme", User: req.Msg.GetUserId()}, "none", 2, &all); err != nil {
+	if err := transfer.Export(ctx, s.bank, memory.Scope{Tenant: "acme", User: req.Msg.GetUserId()}, "none", 2,
+		&all); err != nil {
 		return err
 	}
 	return out.Send(&mnemev1.ExportUserResponse{Data: all.Bytes()})
@@ -139,12 +146,14 @@ func script(t *testing.T) *scripted {
 	}
 	for id, content := range map[string]string{bought: "Iris bought a green tandem.", weather: "It rains in Bergen."} {
 		m := memory.Memory{
-			ID: id, Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1, RecordedAt: began, ValidFrom: began,
-			Vector: memory.Vector{1, 0}, SessionID: "session_1",
+			ID: id, Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1, RecordedAt: began,
+			ValidFrom: began,
+			Vector:    memory.Vector{1, 0}, SessionID: "session_1",
 			Sources: map[string][]string{bought: {"D1:1"}, weather: {"D1:2"}}[id],
 		}
 		s.memories[id] = m
-		if err := s.bank.Write(t.Context(), memory.Scope{Tenant: "acme", User: "iris"}, memory.Write{Put: []memory.Memory{m}}); err != nil {
+		if err := s.bank.Write(t.Context(), memory.Scope{Tenant: "acme", User: "iris"},
+			memory.Write{Put: []memory.Memory{m}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +234,8 @@ func TestRecallOfAScriptedService(t *testing.T) {
 		c.MemoriesPerUser["iris"] != 2 {
 		t.Errorf("counts %+v of %+v", c, r.Figures)
 	}
-	if c.Refused != 1 || c.Degraded["window_unavailable"] != 4 || r.Formation.N != 1 || r.Latency.N != 3 || r.Latency.Bare.P50 != 1 ||
+	if c.Refused != 1 || c.Degraded["window_unavailable"] != 4 || r.Formation.N != 1 || r.Latency.N != 3 ||
+		r.Latency.Bare.P50 != 1 ||
 		r.Resampled != "questions" {
 		t.Errorf("refused %d, degraded %v, formed %+v, latency %+v", c.Refused, c.Degraded, r.Formation, r.Latency)
 	}
@@ -251,7 +261,8 @@ func checkOutput(t *testing.T, r recall.Report) {
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatal(err)
 	}
-	if len(out.RecallAt) != 3 || len(out.Words) != 3 || out.Containment == nil || len(out.Cascade) != 9 || out.Latency.P50 == nil ||
+	if len(out.RecallAt) != 3 || len(out.Words) != 3 || out.Containment == nil || len(out.Cascade) != 9 ||
+		out.Latency.P50 == nil ||
 		len(out.Category) != 3 {
 		t.Errorf("json %s", raw)
 	}
@@ -290,7 +301,8 @@ func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 	}
 	v := r.Variants[0]
 	// The evidence of the first question has rank six. Half the evidence of the second has rank one.
-	if v.Name != "cold" || v.Searched != 1 || r.Searched != 0 || !near(v.RecallAt["5"], 0.5/3) || !near(v.RecallAt["10"], 0.5) ||
+	if v.Name != "cold" || v.Searched != 1 || r.Searched != 0 || !near(v.RecallAt["5"], 0.5/3) ||
+		!near(v.RecallAt["10"], 0.5) ||
 		!near(v.RecallAtWords["1000"], 0.5) || !near(v.Profile, 0.5/3) || v.WithEvidence != 3 {
 		t.Errorf("cold: %+v", v)
 	}
@@ -298,11 +310,14 @@ func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 		t.Errorf("the variant was asked %d times, want 5 of each question with evidence and 4 for the sweep", len(cold.asked))
 	}
 	for _, candidates := range []uint32{20, 30, 50, 100, 200} {
-		if !slices.ContainsFunc(cold.asked, func(req *mnemev1.RecallRequest) bool { return req.GetCandidates() == candidates }) {
+		if !slices.ContainsFunc(cold.asked, func(req *mnemev1.RecallRequest) bool {
+			return req.GetCandidates() == candidates
+		}) {
 			t.Errorf("it was never asked with %d candidates", candidates)
 		}
 	}
-	if len(r.Sweep) != 8 || r.Sweep[0].Weights != "as it is" || r.Sweep[0].Candidates != 20 || !near(r.Sweep[0].RecallAt["5"], 0.5) ||
+	if len(r.Sweep) != 8 || r.Sweep[0].Weights != "as it is" || r.Sweep[0].Candidates != 20 ||
+		!near(r.Sweep[0].RecallAt["5"], 0.5) ||
 		r.Sweep[7].Weights != "cold" || r.Sweep[7].Candidates != 200 || !near(r.Sweep[7].RecallAt["5"], 0.5/3) {
 		t.Errorf("swept %+v", r.Sweep)
 	}
@@ -390,7 +405,8 @@ func TestRecallIsAskedAsToldTo(t *testing.T) {
 
 func TestRecallNeedsQuestionsAndFormedSessions(t *testing.T) {
 	s := script(t)
-	_, err := recall.Evaluate(t.Context(), s.options(t, `{"user_id":"u","session_id":"s","text":"Hi","time":"2024-03-04T09:00:00Z"}`))
+	_, err := recall.Evaluate(t.Context(), s.options(t,
+		`{"user_id":"u","session_id":"s","text":"Hi","time":"2024-03-04T09:00:00Z"}`))
 	if !errors.Is(err, dataset.ErrFormat) {
 		t.Errorf("without questions: %v", err)
 	}

@@ -69,7 +69,9 @@ func (r Report) renderFigures(b *bytes.Buffer, columns []column) {
 		withEvidence("recall in "+at+" words", func(f Figures) float64 { return f.RecallAtWords[at] })
 		row("95 %", func(f Figures) string { return f.interval(figureWords + at) })
 	}
-	row(fmt.Sprintf("recall in a profile of %d", r.Memories), func(f Figures) string { return f.measured(figureProfile, f.Profile) })
+	row(fmt.Sprintf("recall in a profile of %d", r.Memories), func(f Figures) string {
+		return f.measured(figureProfile, f.Profile)
+	})
 	row("95 %", func(f Figures) string { return f.interval(figureProfile) })
 	row("containment@10", func(f Figures) string { return measuredOr(f.ShortAnswers, f.Containment) })
 	row("abstained where it should", func(f Figures) string { return measuredOr(f.Unanswerable, f.Abstention) })
@@ -161,7 +163,8 @@ func (r Report) renderSweep(b *bytes.Buffer) {
 func (r Report) renderCosts(b *bytes.Buffer) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	c := r.Counts
-	line("\n%d users, %d sessions, %d turns, %d questions; %d memories hold (%.1f a user); the whole history is %.0f words a user",
+	line("\n%d users, %d sessions, %d turns, %d questions; %d memories hold (%.1f a user); the whole history is %.0f "+
+		"words a user",
 		c.Users, c.Sessions, c.Turns, c.Questions, c.Memories, score.Share(c.Memories, c.Users), r.HistoryWords)
 	if f := r.Formation; f.N > 0 {
 		line("a session was formed %.0f ms after its end (p50; p99 %.0f ms, of %d)", f.P50, f.P99, f.N)

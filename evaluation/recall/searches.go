@@ -27,7 +27,9 @@ const (
 
 // searches returns the baselines of one user, by name. assisted says that an assistant takes part in the file's
 // conversations.
-func searches(turns []memory.Turn, assisted bool, observed map[string][]dataset.Observation) map[string]*baseline.Search {
+func searches(
+	turns []memory.Turn, assisted bool, observed map[string][]dataset.Observation,
+) map[string]*baseline.Search {
 	out := map[string]*baseline.Search{
 		BaselineStemmed: baseline.Words(documents(turns, spoken), text.SearchTerms),
 		BaselinePlain:   baseline.Words(documents(turns, textOf), baseline.PlainTerms),

@@ -47,13 +47,17 @@ func Summarise(reports []Report, out io.Writer) error {
 		return f, f.RecallAt["10"]
 	})
 	words := strconv.Itoa(judgedWords)
-	share("recall in "+words+" words", figureWords+words, func(r Report) (Figures, float64) { return r.Figures, r.RecallAtWords[words] })
+	share("recall in "+words+" words", figureWords+words, func(r Report) (Figures, float64) {
+		return r.Figures, r.RecallAtWords[words]
+	})
 	share("recall in profiles", figureProfile, func(r Report) (Figures, float64) { return r.Figures, r.Profile })
 	share("containment@10", figureContainment, func(r Report) (Figures, float64) { return r.Figures, r.Containment })
 	row("memory error", func(r Report) string { return measuredOr(r.WithEvidence, r.Errors.Memory) })
 	row("profile error", func(r Report) string { return measuredOr(r.WithEvidence, r.Errors.Profile) })
 	row("generation error", func(r Report) string { return measuredOr(r.WithEvidence, r.Errors.Generation) })
-	share("abstained where it should", figureAbstention, func(r Report) (Figures, float64) { return r.Figures, r.Abstention })
+	share("abstained where it should", figureAbstention, func(r Report) (Figures, float64) {
+		return r.Figures, r.Abstention
+	})
 	share("where it should not", figureFalse, func(r Report) (Figures, float64) { return r.Figures, r.FalseAbstention })
 	for _, v := range reports[0].Variants {
 		share(v.Name+", recall@10", figureRecall+"10", func(r Report) (Figures, float64) { return r.variant(v.Name) })

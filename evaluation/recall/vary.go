@@ -81,10 +81,11 @@ func (r *run) sweepServed(ctx context.Context) error {
 // sweep measures the order by the number of candidates.
 func (r *run) sweep(ctx context.Context, weights string, respond responder) error {
 	for _, candidates := range sweptCandidates() {
-		f, err := r.measure(ctx, weights+", "+strconv.Itoa(candidates)+" candidates", func(ctx context.Context, a *asked) (sample, error) {
-			res, err := respond(ctx, a.request(candidates, ranks()[len(ranks())-1], wideBudget))
-			return a.order(res.GetCited()), err
-		})
+		f, err := r.measure(ctx, weights+", "+strconv.Itoa(candidates)+" candidates",
+			func(ctx context.Context, a *asked) (sample, error) {
+				res, err := respond(ctx, a.request(candidates, ranks()[len(ranks())-1], wideBudget))
+				return a.order(res.GetCited()), err
+			})
 		if err != nil {
 			return err
 		}
@@ -94,11 +95,14 @@ func (r *run) sweep(ctx context.Context, weights string, respond responder) erro
 }
 
 // measure samples every question that names evidence.
-func (r *run) measure(ctx context.Context, what string, do func(context.Context, *asked) (sample, error)) (Figures, error) {
+func (r *run) measure(
+	ctx context.Context, what string, do func(context.Context, *asked) (sample, error),
+) (Figures, error) {
 	samples := make([]sample, len(r.asked))
 	err := r.each(ctx, what+":", func(ctx context.Context, i int) (err error) {
 		a := r.asked[i]
-		if samples[i] = a.blank(); a.question.HasEvidence() || !a.question.Unanswerable && len(a.question.EvidenceSessions) > 0 {
+		if samples[i] = a.blank(); a.question.HasEvidence() ||
+			!a.question.Unanswerable && len(a.question.EvidenceSessions) > 0 {
 			samples[i], err = do(ctx, a)
 		}
 		return err

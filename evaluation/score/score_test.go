@@ -70,7 +70,8 @@ func TestF1AndBLEU1(t *testing.T) {
 		"neither":            {"", "the", 1, 0},
 		"brackets kept":      {"[Oslo] [2, 3]", "oslo", 1, 1},
 	} {
-		if f1, bleu := score.F1(c.answer, c.gold), score.BLEU1(c.answer, c.gold); math.Abs(f1-c.f1) > 1e-9 || math.Abs(bleu-c.bleu) > 1e-9 {
+		if f1, bleu := score.F1(c.answer, c.gold),
+			score.BLEU1(c.answer, c.gold); math.Abs(f1-c.f1) > 1e-9 || math.Abs(bleu-c.bleu) > 1e-9 {
 			t.Errorf("%s: F1 %v, BLEU-1 %v, want %v and %v", name, f1, bleu, c.f1, c.bleu)
 		}
 	}

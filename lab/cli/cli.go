@@ -1,4 +1,5 @@
-// Package cli is the command line of the laboratory: it trains models and policies, measures them, and exports recorded calls.
+// Package cli is the command line of the laboratory: it trains models and policies, measures them, and exports recorded
+// calls.
 package cli
 
 import (
@@ -26,10 +27,12 @@ type cli struct {
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	c := &cli{out: out, err: errOut}
 	root := command.NewRoot("mneme-lab", "Train the models of Mneme and repeat experiments",
-		"mneme-lab makes the model files that Mneme carries, measures them, and exports recorded calls of models for other trainers.")
+		"mneme-lab makes the model files that Mneme carries, measures them, and exports recorded calls of models for "+
+			"other trainers.")
 	f := root.PersistentFlags()
 	f.BoolVar(&c.json, "json", false, "print JSON instead of tables")
-	f.StringVar(&c.dir, "data-dir", command.DefaultDir, "data folder of a local Mneme (mneme up), which has the address of Redis")
+	f.StringVar(&c.dir, "data-dir", command.DefaultDir,
+		"data folder of a local Mneme (mneme up), which has the address of Redis")
 	root.AddCommand(c.train(), c.eval(), c.export())
 	return exitCode(command.Execute(ctx, root, args, out, errOut, func(error) string { return "" }))
 }
@@ -41,7 +44,8 @@ func (c *cli) eval() *cobra.Command {
 		Args:  command.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.evalPeople(), c.evalCases(), c.evalRelation(), c.evalLearning(), c.evalTraining(), c.evalRelease(), c.evalKinds())
+	cmd.AddCommand(c.evalPeople(), c.evalCases(), c.evalRelation(), c.evalLearning(), c.evalTraining(), c.evalRelease(),
+		c.evalKinds())
 	return cmd
 }
 

@@ -20,12 +20,15 @@ func (c *cli) evalKinds() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kinds",
 		Short: "Measure the shipped ranking on several kinds of talk, beside word search",
-		Long: "kinds forms the conversations of each file in this process, without servers, and ranks all memories for each question by the\n" +
-			"shipped prior. It prints the share of the evidence among the first 5, 10 and 20, for each regime of queries, beside BM25.",
+		Long: "kinds forms the conversations of each file in this process, without servers, and ranks all memories for " +
+			"each question by the\n" +
+			"shipped prior. It prints the share of the evidence among the first 5, 10 and 20, for each regime of queries, " +
+			"beside BM25.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalKinds(cmd.Context(), files) },
 	}
-	cmd.Flags().StringArrayVar(&files, "data", nil, "a file of conversations with questions, as eval recall takes it; once for each kind")
+	cmd.Flags().StringArrayVar(&files, "data", nil,
+		"a file of conversations with questions, as eval recall takes it; once for each kind")
 	return cmd
 }
 

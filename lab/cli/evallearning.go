@@ -29,21 +29,25 @@ func (c *cli) evalLearning() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learning",
 		Short: "Show that the reranker learns from citations, each tenant its own",
-		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports the memories shown that " +
-			"rest\n" +
-			"on evidence as cited, and measures held-out questions on the way: the share of useful memories among those shown, and the share of " +
-			"the\n" +
-			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % of the\n" +
-			"citations wrong, and shows what exploration costs and brings. Without --data it asks about made-up conversations. The\n" +
+		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports the " +
+			"memories shown that rest\n" +
+			"on evidence as cited, and measures held-out questions on the way: the share of useful memories among those " +
+			"shown, and the share of the\n" +
+			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % " +
+			"of the\n" +
+			"citations wrong, and shows what exploration costs and brings. Without --data it asks about made-up " +
+			"conversations. The\n" +
 			"reranker's settings are read from MNEME_RERANKER_* as the service reads them.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalLearning(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.file, "data", "", "a file of conversations with questions, as eval recall takes it (made-up conversations)")
+	f.StringVar(&a.file, "data", "", "a file of conversations with questions, as eval recall takes it (made-up "+
+		"conversations)")
 	f.StringVar(&a.plot, "plot", "", "file to draw the curves to: .svg or .png")
 	f.Uint64Var(&a.seed, "seed", 1, "chooses what is made up, the order of the questions, and which citations are wrong")
-	f.IntVar(&a.steps, "steps", 1000, "steps of each tenant's weights, each from a batch of reports (MNEME_RERANKER_BATCH)")
+	f.IntVar(&a.steps, "steps", 1000, "steps of each tenant's weights, each from a batch of reports "+
+		"(MNEME_RERANKER_BATCH)")
 	f.IntVar(&a.every, "every", 50, "steps between measurements")
 	f.IntVar(&a.candidates, "candidates", 50, "memories ordered for a question")
 	f.IntVar(&a.shown, "memories", 5, "memories shown")

@@ -74,7 +74,8 @@ func TestEvalLearningOfAFile(t *testing.T) {
 	}
 	// Two starts, three shares of wrong citations, and one tenant, as there is one user.
 	if len(report.Runs) != 6 || len(report.Tenants) != 1 || report.Steps != 2 || report.Shown != 1 {
-		t.Errorf("%d runs of %d tenants with %d steps and %d shown", len(report.Runs), len(report.Tenants), report.Steps, report.Shown)
+		t.Errorf("%d runs of %d tenants with %d steps and %d shown", len(report.Runs), len(report.Tenants), report.Steps,
+			report.Shown)
 	}
 	if svg, err := os.ReadFile(drawn); err != nil || !strings.Contains(string(svg), "</svg>") {
 		t.Errorf("the plot is not drawn: %v", err)

@@ -19,8 +19,10 @@ func (c *cli) evalPeople() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "people",
 		Short: "Measure what updates hit in the memories of made-up people",
-		Long: "people forms the memories of made-up people, in this process, by each strategy. It prints the share of updates that hit the\n" +
-			"entry they should, and the share of closings that are wrong, for people of four kinds: with words that models learned from, with\n" +
+		Long: "people forms the memories of made-up people, in this process, by each strategy. It prints the share of " +
+			"updates that hit the\n" +
+			"entry they should, and the share of closings that are wrong, for people of four kinds: with words that models " +
+			"learned from, with\n" +
 			"other words, with sentences that writers typed, and with those of other writers.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalPeople(cmd.Context(), a, o) },
@@ -49,16 +51,19 @@ func (c *cli) runEvalPeople(ctx context.Context, a command.Formation, o people.O
 	if c.json {
 		return command.WriteJSON(c.out, reports)
 	}
-	t := command.NewTable(c.out, "strategy", "policy", "people", "updates that hit", "closings that are wrong", "duplicates")
+	t := command.NewTable(c.out, "strategy", "policy", "people", "updates that hit", "closings that are wrong",
+		"duplicates")
 	for _, r := range reports {
 		for _, kind := range []struct {
 			name string
 			m    formation.Measures
 		}{
-			{"words learned from", r.Trained}, {"other words", r.OtherWords}, {"typed", r.Typed}, {"typed by others", r.OtherTyped},
+			{"words learned from", r.Trained}, {"other words", r.OtherWords}, {"typed", r.Typed},
+			{"typed by others", r.OtherTyped},
 		} {
 			t.AppendRow(table.Row{
-				r.Strategy, r.Policy, kind.name, score.Percent(kind.m.UpdateHits), score.Percent(kind.m.WrongUpdates), kind.m.Duplicates,
+				r.Strategy, r.Policy, kind.name, score.Percent(kind.m.UpdateHits), score.Percent(kind.m.WrongUpdates),
+				kind.m.Duplicates,
 			})
 		}
 	}

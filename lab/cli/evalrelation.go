@@ -18,15 +18,19 @@ func (c *cli) evalRelation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relation",
 		Short: "Measure how changes of what was told are recognised",
-		Long: "relation judges hand-labelled later statements with the shipped models of relations: each held against one stored statement\n" +
-			"alone, against that one among others of its writer, and against a whole bank of one person. It prints the share of changes that\n" +
-			"close the right entry and of other statements that close any, at its thresholds; how often there is a change where it gives a\n" +
+		Long: "relation judges hand-labelled later statements with the shipped models of relations: each held against one " +
+			"stored statement\n" +
+			"alone, against that one among others of its writer, and against a whole bank of one person. It prints the share " +
+			"of changes that\n" +
+			"close the right entry and of other statements that close any, at its thresholds; how often there is a change " +
+			"where it gives a\n" +
 			"probability; and what sort of look-alikes it takes for changes.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runEvalRelation(corpus.Split(split), worst, linear) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&split, "split", split, "statements to measure on: heldout, which nothing was trained or chosen on, choose, or train")
+	f.StringVar(&split, "split", split, "statements to measure on: heldout, which nothing was trained or chosen on, "+
+		"choose, or train")
 	f.BoolVar(&linear, "linear", linear, "measure the linear model alone, without the encoders")
 	f.IntVar(&worst, "errors", worst, "how many of the worst errors of either sort to print")
 	return cmd
@@ -34,7 +38,8 @@ func (c *cli) evalRelation() *cobra.Command {
 
 func (c *cli) runEvalRelation(split corpus.Split, worst int, linear bool) error {
 	if split != corpus.Heldout && split != corpus.Choose && split != corpus.Train {
-		return command.Usage(fmt.Errorf("--split is %q, want %s, %s or %s", split, corpus.Heldout, corpus.Choose, corpus.Train))
+		return command.Usage(fmt.Errorf("--split is %q, want %s, %s or %s", split, corpus.Heldout, corpus.Choose,
+			corpus.Train))
 	}
 	if worst < 0 {
 		return command.Usage(fmt.Errorf("--errors is %d, want 0 or more", worst))
@@ -57,7 +62,8 @@ func (c *cli) runEvalRelation(split corpus.Split, worst int, linear bool) error 
 		name string
 		sets []corpus.Among
 	}{
-		{"pairs", corpus.AmongStrangers(pairs, 0, 1)}, {"among_strangers", corpus.AmongStrangers(pairs, 12, 1)}, {"banks", corpus.InBanks(banks)},
+		{"pairs", corpus.AmongStrangers(pairs, 0, 1)}, {"among_strangers", corpus.AmongStrangers(pairs, 12, 1)},
+		{"banks", corpus.InBanks(banks)},
 	} {
 		report, err := relating.Evaluate(judge, of.sets, worst)
 		if err != nil {

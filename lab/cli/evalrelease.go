@@ -22,10 +22,14 @@ func (c *cli) evalRelease() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release --policy FILE --data FILE",
 		Short: "Hold a trained policy against the rules, before tenants get it",
-		Long: "release measures what a policy that was trained on made-up lives must not cost elsewhere: of the conversations of a file, the\n" +
-			"answers that memories contain, the evidence that the filter keeps, and the evidence among the first ten memories, which may\n" +
-			"fall by half a point; of made-up people in words that were not learned from, the updates that hit, which may not. Where one\n" +
-			"falls further, the exit code is 1. FILE is LoCoMo's JSON, or another of conversations with questions that name their evidence.",
+		Long: "release measures what a policy that was trained on made-up lives must not cost elsewhere: of the " +
+			"conversations of a file, the\n" +
+			"answers that memories contain, the evidence that the filter keeps, and the evidence among the first ten " +
+			"memories, which may\n" +
+			"fall by half a point; of made-up people in words that were not learned from, the updates that hit, which may " +
+			"not. Where one\n" +
+			"falls further, the exit code is 1. FILE is LoCoMo's JSON, or another of conversations with questions that name " +
+			"their evidence.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.runEvalRelease(cmd.Context(), policy, data, persons)
@@ -66,7 +70,8 @@ func (c *cli) runEvalRelease(ctx context.Context, file, data string, persons int
 	t := command.NewTable(c.out, "measure", "rules", p.Version, "may fall by", "met")
 	for _, m := range compared {
 		if !m.Met() {
-			falls = errors.Join(falls, fmt.Errorf("%s: %s with the policy, %s without", m.Measure, score.Percent(m.Policy), score.Percent(m.Rules)))
+			falls = errors.Join(falls, fmt.Errorf("%s: %s with the policy, %s without", m.Measure, score.Percent(m.Policy),
+				score.Percent(m.Rules)))
 		}
 		t.AppendRow([]any{m.Measure, score.Percent(m.Rules), score.Percent(m.Policy), score.Percent(m.MayFall), m.Met()})
 	}

@@ -16,8 +16,10 @@ func (c *cli) evalTraining() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "training",
 		Short: "Measure the largest gain that a training of the embedded policy can have",
-		Long: "training measures made-up people with the shipped models, and with the truth in place of some decisions. It prints means with\n" +
-			"95 % intervals over seeds, in training words and in others. --json has all measures, and the differences between the rows.",
+		Long: "training measures made-up people with the shipped models, and with the truth in place of some decisions. " +
+			"It prints means with\n" +
+			"95 % intervals over seeds, in training words and in others. --json has all measures, and the differences " +
+			"between the rows.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalTraining(cmd.Context(), o) },
 	}
@@ -44,7 +46,8 @@ func (c *cli) runEvalTraining(ctx context.Context, o reinforcement.CeilingOption
 	if c.json {
 		return command.WriteJSON(c.out, map[string]any{"ceilings": arms})
 	}
-	c.printArms(arms, []string{"update_hits", "wrong_updates", "answered", "kappa", "lost_memory", "lost_profile", "lost_answer"})
+	c.printArms(arms, []string{"update_hits", "wrong_updates", "answered", "kappa", "lost_memory", "lost_profile",
+		"lost_answer"})
 	return nil
 }
 

@@ -18,7 +18,8 @@ import (
 func TestTrainRelationWritesAModel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "model.bin")
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{"train", "relation", "--rounds", "1", "--most", "60", "--out", file, "--json"}, &out, &errOut)
+	code := cli.Execute(t.Context(), []string{"train", "relation", "--rounds", "1", "--most", "60", "--out", file,
+		"--json"}, &out, &errOut)
 	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
@@ -37,7 +38,8 @@ func TestTrainRelationWritesAModel(t *testing.T) {
 
 func TestEvalRelationMeasuresTheShippedModel(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), []string{"eval", "relation", "--split", "choose", "--json"}, &out, &errOut); code != command.ExitOK {
+	if code := cli.Execute(t.Context(), []string{"eval", "relation", "--split", "choose", "--json"}, &out,
+		&errOut); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
 	var r map[string]struct {
@@ -60,7 +62,8 @@ func TestRelationCommandsRefuseWhatCannotBe(t *testing.T) {
 		"--errors": {"eval", "relation", "--errors", "-1"},
 	} {
 		var out, errOut bytes.Buffer
-		if code := cli.Execute(t.Context(), line, &out, &errOut); code != command.ExitUsage || !strings.Contains(errOut.String(), says) {
+		if code := cli.Execute(t.Context(), line, &out, &errOut); code != command.ExitUsage ||
+			!strings.Contains(errOut.String(), says) {
 			t.Errorf("%v: exit code %d, %s", line, code, &errOut)
 		}
 	}
@@ -68,7 +71,8 @@ func TestRelationCommandsRefuseWhatCannotBe(t *testing.T) {
 
 func TestEvalCasesCountsEveryStatement(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), []string{"eval", "cases", "--strategy", "salimory", "--json"}, &out, &errOut); code != command.ExitOK {
+	if code := cli.Execute(t.Context(), []string{"eval", "cases", "--strategy", "salimory", "--json"}, &out,
+		&errOut); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
 	var r map[string]struct{ Keep, Kept, Close, Closed int }

@@ -19,9 +19,10 @@ func (c *cli) train() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train the models of the embedded policies",
-		Long:  "train makes the models of the embedded policies from synthetic dialogues. It needs nothing that runs, but where it says so.",
-		Args:  command.Args(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: "train makes the models of the embedded policies from synthetic dialogues. It needs nothing that runs, but " +
+			"where it says so.",
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		c.trainReranker(),

@@ -62,7 +62,8 @@ func TestTrainFirstLooksWhetherTheFileCanBeMade(t *testing.T) {
 		for _, file := range []string{filepath.Join(dir, "missing", "a.json"), dir} {
 			var out, errOut bytes.Buffer
 			code := cli.Execute(ctx, []string{"train", name, "--out", file}, &out, &errOut)
-			if code != command.ExitUsage || !strings.Contains(errOut.String(), "--out: ") || !strings.Contains(errOut.String(), file) {
+			if code != command.ExitUsage || !strings.Contains(errOut.String(), "--out: ") ||
+				!strings.Contains(errOut.String(), file) {
 				t.Errorf("%s to %s: exit code %d: %s", name, file, code, &errOut)
 			}
 		}
@@ -79,7 +80,8 @@ func TestTrainFirstLooksWhetherTheFileCanBeMade(t *testing.T) {
 
 func TestTrainFilterRefusesWhatCannotBe(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), []string{"train", "filter", "--persons", "1"}, &out, &errOut); code != command.ExitUsage {
+	if code := cli.Execute(t.Context(), []string{"train", "filter", "--persons", "1"}, &out,
+		&errOut); code != command.ExitUsage {
 		t.Errorf("exit code %d, want %d: %s", code, command.ExitUsage, &errOut)
 	}
 }
@@ -113,7 +115,8 @@ func TestTrainWritesModelsOfStatements(t *testing.T) {
 // The output without --json has a line for each member of the record.
 func TestTrainPrintsItsRecord(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), []string{"train", "standing", "--holders", "50"}, &out, &errOut); code != command.ExitOK {
+	if code := cli.Execute(t.Context(), []string{"train", "standing", "--holders", "50"}, &out,
+		&errOut); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
 	for _, want := range []string{"\noptions:\n  cost: 0.1\n  holders: 50\nturns: ", "\nheldout_auc: 0."} {

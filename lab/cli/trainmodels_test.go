@@ -24,8 +24,10 @@ func TestTrainWritesModelsOfThePriorsScores(t *testing.T) {
 		set      string
 		names    []string
 	}{
-		"support":   {[]string{"--conversations", "2", "--seed", "9"}, &support, features.SupportSet, features.SupportNames()},
-		"relevance": {[]string{"--dialogues", "2", "--users", "3"}, &relevance, features.RelevanceSet, features.RelevanceNames()},
+		"support": {[]string{"--conversations", "2", "--seed", "9"}, &support, features.SupportSet,
+			features.SupportNames()},
+		"relevance": {[]string{"--dialogues", "2", "--users", "3"}, &relevance, features.RelevanceSet,
+			features.RelevanceNames()},
 	} {
 		file := filepath.Join(t.TempDir(), name+".json")
 		var out, errOut bytes.Buffer
@@ -44,7 +46,8 @@ func TestTrainWritesModelsOfThePriorsScores(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if support.Mistaken == 0 || support.Abstention <= support.FalseAbstention || relevance.Requests == 0 || len(relevance.Heldout) != 1 {
+	if support.Mistaken == 0 || support.Abstention <= support.FalseAbstention || relevance.Requests == 0 ||
+		len(relevance.Heldout) != 1 {
 		t.Errorf("measured %+v and %+v", support, relevance)
 	}
 }

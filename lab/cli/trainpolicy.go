@@ -36,12 +36,15 @@ func (c *cli) trainPolicy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Train what the embedded policy decides, by what its decisions lead to",
-		Long: "policy trains the decisions of the embedded policy - which turns are kept, what of them is a memory, what is looked up, what a\n" +
-			"statement does to an entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from\n" +
+		Long: "policy trains the decisions of the embedded policy - which turns are kept, what of them is a memory, what " +
+			"is looked up, what a\n" +
+			"statement does to an entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn " +
+			"several times from\n" +
 			"the same state of memory, and better draws are made likelier.\n" +
 			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
 			"options give the same file, unless a model judges.\n" +
-			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when this command,\n" +
+			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when " +
+			"this command,\n" +
 			"or one of them, ends: the same command waits for it again.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,16 +69,21 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.IntVar(&o.Together, "together", o.Together, "people whose rollouts make one update")
 	f.IntVar(&o.Group, "group", o.Group, "times that each session is drawn")
 	f.IntVar(&o.Hidden, "hidden", o.Hidden, "width of the heads' layer; 0 for none")
-	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
-	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau, "transition: least similarity of two entries that say the same, -1 to 1")
-	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords, "transition: whether a pair counts for the keywords that it tells")
+	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the "+
+		"shipped models")
+	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau,
+		"transition: least similarity of two entries that say the same, -1 to 1")
+	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords,
+		"transition: whether a pair counts for the keywords that it tells")
 	f.BoolVar(&a.judge, "judge", false,
-		"stages: have answers, banks and profiles judged by a model (MNEME_LLM_*, or MNEME_JUDGE_*) and not by rules; not with --temporal")
+		"stages: have answers, banks and profiles judged by a model (MNEME_LLM_*, or MNEME_JUDGE_*) and not by rules; not "+
+			"with --temporal")
 	f.Float64Var(&o.Local, "local", o.Local, "horizon: share of credit of groups that begin at one state")
 	f.Float64Var(&o.Update.Adam.Rate, "rate", o.Update.Adam.Rate, "size of the optimizer's steps")
 	f.IntVar(&a.held, "held", 20, "other people to measure on, in words that were learned from and in others; 0 for none")
 	a.servers.flags(f, "for a training by the processes of train worker; without one, it is made in this process")
-	f.BoolVar(&a.cancel, "cancel", false, "with --temporal: end the training of these options, and delete what is kept of it")
+	f.BoolVar(&a.cancel, "cancel", false, "with --temporal: end the training of these options, and delete what "+
+		"is kept of it")
 	outFlag(cmd, &a.file)
 	return cmd
 }
@@ -83,14 +91,16 @@ func (c *cli) trainPolicy() *cobra.Command {
 // checkRewardFlags refuses flags without a meaning for the reward, or for a training in this process.
 func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []string, s trainingServers) error {
 	for flag, of := range map[string]reinforcement.Reward{
-		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "local": reinforcement.RewardHorizon,
+		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition,
+		"local": reinforcement.RewardHorizon,
 	} {
 		if f.Changed(flag) && chosen != of {
 			return command.Usage(fmt.Errorf("--%s is for --reward %s, which is %q", flag, of, chosen))
 		}
 	}
 	if slices.Contains(roles, string(decision.Profile)) && chosen != reinforcement.RewardStages {
-		return command.Usage(fmt.Errorf("--roles has %s, which learns by --reward %s alone", decision.Profile, reinforcement.RewardStages))
+		return command.Usage(fmt.Errorf("--roles has %s, which learns by --reward %s alone", decision.Profile,
+			reinforcement.RewardStages))
 	}
 	if f.Changed("redis") && s.temporal == "" {
 		return command.Usage(errors.New("--redis is for --temporal: without it, the training is made in this process"))
@@ -129,7 +139,8 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 		return command.Usage(fmt.Errorf("--held is %d, want 0 to 1000", a.held))
 	}
 	if a.held > 0 && o.Seed == heldSeed {
-		return command.Usage(fmt.Errorf("--seed is %d, which chooses the people of --held: want another, or --held 0", o.Seed))
+		return command.Usage(fmt.Errorf("--seed is %d, which chooses the people of --held: want another, or --held 0",
+			o.Seed))
 	}
 	if err := o.Validate(); err != nil {
 		return command.Usage(err)
@@ -162,7 +173,8 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 		if a.held == 0 {
 			break
 		}
-		people, err := synthesis.Generate(synthesis.Options{Seed: heldSeed, Persons: a.held, Sessions: o.Sessions, Split: split})
+		people, err := synthesis.Generate(synthesis.Options{Seed: heldSeed, Persons: a.held, Sessions: o.Sessions,
+			Split: split})
 		if err != nil {
 			return err
 		}
@@ -183,14 +195,16 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 			Measured []policyMeasures `json:"measured"`
 		}{record, measured})
 	}
-	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all the same; "+
-		"mean reward of the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
+	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all "+
+		"the same; mean reward of the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
 		record.Rewards[len(record.Rewards)-1])
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tanswered %\tvague %\tmemories a user")
+	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tanswered %\tvague "+
+		"%\tmemories a user")
 	for _, m := range measured {
 		for i, x := range []reinforcement.Measured{m.Start, m.Now} {
-			fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\n", m.Words, []string{"start", "trained"}[i], 100*x.UpdateHits,
+			fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\n", m.Words, []string{"start", "trained"}[i],
+				100*x.UpdateHits,
 				100*x.WrongUpdates, 100*x.KeptEvidence, 100*x.DroppedShare, 100*x.Answered, 100*x.Vague, x.MemoriesPerUser)
 		}
 	}

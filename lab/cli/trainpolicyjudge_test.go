@@ -22,7 +22,8 @@ func TestAModelThatCannotJudgeIsRefused(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		line = append([]string{"train", "policy", "--judge", "--out", filepath.Join(t.TempDir(), "a.json")}, line...)
-		if code := cli.Execute(t.Context(), line, &out, &errOut); code != command.ExitUsage || !strings.Contains(errOut.String(), want) {
+		if code := cli.Execute(t.Context(), line, &out, &errOut); code != command.ExitUsage ||
+			!strings.Contains(errOut.String(), want) {
 			t.Errorf("%v: exit code %d: %s", line, code, &errOut)
 		}
 	}
@@ -38,7 +39,8 @@ func TestAJudgeThatFailsEndsTheTraining(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.json")
 	var out, errOut bytes.Buffer
 	code := cli.Execute(t.Context(), []string{
-		"train", "policy", "--reward", "stages", "--judge", "--persons", "1", "--sessions", "2", "--group", "2", "--held", "0", "--out", file,
+		"train", "policy", "--reward", "stages", "--judge", "--persons", "1", "--sessions", "2", "--group", "2", "--held",
+		"0", "--out", file,
 	}, &out, &errOut)
 	if code == command.ExitOK || !strings.Contains(errOut.String(), "refused to answer") || server.Count("judge") == 0 {
 		t.Errorf("exit code %d after %d calls: %s", code, server.Count("judge"), &errOut)

@@ -35,12 +35,19 @@ func (c *cli) trainReranker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
-		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions\n" +
-			"on dialogues with an assistant with later requests, and on talks of many kinds, and prints the recall on held-out ones.\n" +
-			"The same options give the same file. Without options, it is the one that the binary carries, and takes half an hour.\n\n" +
-			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names (MNEME_EMBEDDING and\n" +
-			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is known. Users are\n" +
-			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as MNEME_RERANKER_PRIOR.",
+		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with " +
+			"questions\n" +
+			"on dialogues with an assistant with later requests, and on talks of many kinds, and prints the recall on " +
+			"held-out ones.\n" +
+			"The same options give the same file. Without options, it is the one that the binary carries, and takes half an " +
+			"hour.\n" +
+			"\n" +
+			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names " +
+			"(MNEME_EMBEDDING and\n" +
+			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is " +
+			"known. Users are\n" +
+			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as " +
+			"MNEME_RERANKER_PRIOR.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.data == "" && a.embedding == "" {
@@ -53,10 +60,12 @@ func (c *cli) trainReranker() *cobra.Command {
 	f.Uint64Var(&a.prior.Seed, "seed", a.prior.Seed, "chooses made-up conversations, and the parts")
 	f.IntVar(&a.prior.Conversations, "conversations", a.prior.Conversations,
 		"made-up conversations to learn from; a quarter as many again are held out")
-	f.IntVar(&a.prior.Users, "users", a.prior.Users, "users of an assistant to learn from at most; a quarter as many are held out")
+	f.IntVar(&a.prior.Users, "users", a.prior.Users,
+		"users of an assistant to learn from at most; a quarter as many are held out")
 	f.IntVar(&a.prior.Askers, "askers", a.prior.Askers, "users with talks of many kinds to learn from at most")
 	outFlag(cmd, &a.file)
-	f.StringVar(&a.data, "data", "", "file of conversations with questions, as eval recall takes it (made-up conversations)")
+	f.StringVar(&a.data, "data", "", "file of conversations with questions, as eval recall takes it (made-up "+
+		"conversations)")
 	f.StringVar(&a.embedding, "embedding", "", "embedder to fit to, as MNEME_EMBEDDING names it (what that says)")
 	f.IntVar(&a.refit.Parts, "parts", a.refit.Parts, "parts that users are dealt into, each held out once")
 	f.StringVar(
@@ -65,7 +74,8 @@ func (c *cli) trainReranker() *cobra.Command {
 		string(a.refit.Maps),
 		"residual maps of the embeddings: on, off, or auto: where they are sure to help",
 	)
-	f.Float64Var(&a.refit.Training.Pull, "pull", a.refit.Training.Pull, "how strongly weights are drawn to those of the binary")
+	f.Float64Var(&a.refit.Training.Pull, "pull", a.refit.Training.Pull,
+		"how strongly weights are drawn to those of the binary")
 	f.Float64Var(&a.refit.Training.MapPull, "map-pull", a.refit.Training.MapPull, "how strongly maps are drawn to zero")
 	return cmd
 }
@@ -135,19 +145,22 @@ func writePrior(p ranking.Prior, file string) error {
 
 // weightsTitles are the printed names of a report's weights.
 var weightsTitles = map[string]string{
-	training.WeightsCosine: "the embedder alone", training.WeightsShipped: "before: the binary's", training.WeightsRefit: "fitted, maps off",
-	training.WeightsMaps: "fitted, maps on",
+	training.WeightsCosine: "the embedder alone", training.WeightsShipped: "before: the binary's",
+	training.WeightsRefit: "fitted, maps off",
+	training.WeightsMaps:  "fitted, maps on",
 }
 
 // printRefit prints recall, a row for each weights and number of candidates, and the gains.
 func (c *cli) printRefit(r training.RefitReport) {
-	fmt.Fprintf(c.out, "%d questions of %d users in %d parts, each part measured with what the others teach; embedder %s\n",
+	fmt.Fprintf(c.out, "%d questions of %d users in %d parts, each part measured with what the others teach; "+
+		"embedder %s\n",
 		r.Questions, r.Users, r.Parts, command.Printable(r.Embedding))
 	t := command.NewTable(c.out, "weights", "candidates", "recall@5, %", "@10", "@20")
 	for i := 0; i+2 < len(r.Recall); i += 3 {
 		at := r.Recall[i]
 		row := table.Row{weightsTitles[at.Weights], at.Candidates}
-		if at.Weights != training.WeightsMaps { // the same weights choose and order candidates, so their number changes nothing
+		// the same weights choose and order candidates, so their number changes nothing
+		if at.Weights != training.WeightsMaps {
 			if row[1] = "any"; i > 0 && r.Recall[i-1].Weights == at.Weights {
 				continue
 			}

@@ -20,7 +20,8 @@ func TestTrainRerankerWritesAPrior(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prior.json")
 	var out, errOut bytes.Buffer
 	code := cli.Execute(t.Context(),
-		[]string{"train", "reranker", "--conversations", "1", "--users", "0", "--askers", "0", "--seed", "9", "--out", file, "--json"}, &out,
+		[]string{"train", "reranker", "--conversations", "1", "--users", "0", "--askers", "0", "--seed", "9", "--out", file,
+			"--json"}, &out,
 		&errOut)
 	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
@@ -41,7 +42,8 @@ func TestTrainRerankerWritesAPrior(t *testing.T) {
 
 func TestTrainRerankerRefusesWhatCannotBe(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), []string{"train", "reranker", "--conversations", "0"}, &out, &errOut); code != command.ExitUsage {
+	if code := cli.Execute(t.Context(), []string{"train", "reranker", "--conversations", "0"}, &out,
+		&errOut); code != command.ExitUsage {
 		t.Errorf("exit code %d, want %d: %s", code, command.ExitUsage, &errOut)
 	}
 }
@@ -105,11 +107,13 @@ func TestTrainRerankerFitsToAnEmbedder(t *testing.T) {
 
 func TestTrainRerankerRefusesAnEmbedderOrFileThatIsNotThere(t *testing.T) {
 	for _, given := range [][]string{
-		{"--embedding", "magic"}, {"--embedding", "endpoint"}, {"--embedding", "encoder"}, {"--embedding", "builtin", "--parts", "1"},
+		{"--embedding", "magic"}, {"--embedding", "endpoint"}, {"--embedding", "encoder"},
+		{"--embedding", "builtin", "--parts", "1"},
 		{"--data", filepath.Join(t.TempDir(), "none.json")},
 	} {
 		var out, errOut bytes.Buffer
-		code := cli.Execute(t.Context(), append([]string{"train", "reranker", "--conversations", "2"}, given...), &out, &errOut)
+		code := cli.Execute(t.Context(), append([]string{"train", "reranker", "--conversations", "2"}, given...), &out,
+			&errOut)
 		if code != command.ExitUsage {
 			t.Errorf("%v: exit code %d, want %d: %s", given, code, command.ExitUsage, &errOut)
 		}

@@ -45,8 +45,10 @@ func (c *cli) trainWorker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Make parts of the trainings of train policy --temporal, until interrupted",
-		Long: "worker makes rollouts and updates of the trainings that were started with train policy --temporal. Any number of workers, on\n" +
-			"any number of machines, share them; all have to be of one build and one kind of processor. What one that ends has begun,\n" +
+		Long: "worker makes rollouts and updates of the trainings that were started with train policy --temporal. Any " +
+			"number of workers, on\n" +
+			"any number of machines, share them; all have to be of one build and one kind of processor. What one that ends " +
+			"has begun,\n" +
 			"another does.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainWorker(cmd.Context(), s, parallel) },
@@ -71,7 +73,9 @@ func (c *cli) runTrainWorker(ctx context.Context, s trainingServers, parallel in
 }
 
 // withTrainings opens the shared servers of many training processes.
-func (c *cli) withTrainings(ctx context.Context, s trainingServers, run func(client.Client, checkpoint.Store) error) (err error) {
+func (c *cli) withTrainings(
+	ctx context.Context, s trainingServers, run func(client.Client, checkpoint.Store) error,
+) (err error) {
 	environ := config.Environ()
 	if s.temporal != "" {
 		environ[envTemporal] = s.temporal
@@ -111,7 +115,9 @@ func (c *cli) trained(
 ) error {
 	bar := command.NewBar(c.err, o.Persons, "people")
 	if s.temporal == "" {
-		last, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(s reinforcement.State) error { return bar.Set(s.Next) })
+		last, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(s reinforcement.State) error {
+			return bar.Set(s.Next)
+		})
 		if err != nil {
 			return err
 		}
@@ -133,7 +139,8 @@ func (c *cli) trained(
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return errors.New("interrupted; where the training has begun, it goes on: the same command waits for it, and ends it with --cancel")
+			return errors.New("interrupted; where the training has begun, it goes on: the same command waits for it, and ends " +
+				"it with --cancel")
 		case fault.IsTerminal(err):
 			return command.Usage(err)
 		}

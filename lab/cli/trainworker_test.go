@@ -20,7 +20,8 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 )
 
-var tinyPolicy = []string{"train", "policy", "--persons", "2", "--sessions", "2", "--group", "2", "--weak", "--held", "0"}
+var tinyPolicy = []string{"train", "policy", "--persons", "2", "--sessions", "2", "--group", "2", "--weak", "--held",
+	"0"}
 
 // Workers train the same policy file as one process.
 func TestWorkersTrainTheSamePolicy(t *testing.T) {
@@ -76,7 +77,8 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if code != command.ExitOK || !strings.Contains(said, "cancelled") {
 		t.Errorf("a training is cancelled with %d: %s", code, said)
 	}
-	if code, said := policy(t.Context(), append(to, "--seed", "4")...); code == command.ExitOK || !strings.Contains(said, "not ended yet") {
+	if code, said := policy(t.Context(), append(to, "--seed", "4")...); code == command.ExitOK ||
+		!strings.Contains(said, "not ended yet") {
 		t.Errorf("what is ending was begun again: %d, %s", code, said)
 	}
 
@@ -93,7 +95,8 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	alone, together := filepath.Join(dir, "alone.json"), filepath.Join(dir, "together.json")
-	if code, said := policy(t.Context(), "--out", alone); code != command.ExitOK || !strings.Contains(said, "learned from 4 sessions") {
+	if code, said := policy(t.Context(), "--out", alone); code != command.ExitOK ||
+		!strings.Contains(said, "learned from 4 sessions") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	code, said = policy(t.Context(), append(to, "--out", together)...)
@@ -159,7 +162,8 @@ func kept(t *testing.T, addr string) int {
 // trainings counts the trainings of a query.
 func trainings(t *testing.T, addr, query string) int64 {
 	t.Helper()
-	c, err := client.DialContext(t.Context(), client.Options{HostPort: addr, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.DialContext(t.Context(), client.Options{HostPort: addr,
+		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,14 +183,19 @@ func TestTrainingByWorkersRefusesWhatCannotBe(t *testing.T) {
 	}{
 		"cancel without a server": {append(tinyPolicy, "--cancel"), command.ExitUsage, "--temporal"},
 		"a number of parts":       {[]string{"train", "worker", "--parallel", "-1"}, command.ExitUsage, "--parallel"},
-		"no Redis to be reached":  {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--redis", "127.0.0.1:1"), command.ExitUnreachable, "redis"},
-		"no Redis that is known":  {[]string{"train", "worker", "--data-dir", t.TempDir()}, command.ExitUnreachable, "--redis"},
-		"an update too large": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--together", "6000", "--persons", "6000"), command.ExitUsage,
+		"no Redis to be reached": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--redis", "127.0.0.1:1"),
+			command.ExitUnreachable, "redis"},
+		"no Redis that is known": {[]string{"train", "worker", "--data-dir", t.TempDir()}, command.ExitUnreachable,
+			"--redis"},
+		"an update too large": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--together", "6000", "--persons", "6000"),
+			command.ExitUsage,
 			"--together"},
-		"options that are checked": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--group", "1"), command.ExitUsage, "group"},
+		"options that are checked": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--group", "1"), command.ExitUsage,
+			"group"},
 	} {
 		var out, errOut bytes.Buffer
-		if code := cli.Execute(t.Context(), c.line, &out, &errOut); code != c.code || !strings.Contains(errOut.String(), c.want) {
+		if code := cli.Execute(t.Context(), c.line, &out, &errOut); code != c.code ||
+			!strings.Contains(errOut.String(), c.want) {
 			t.Errorf("%s: exit code %d, %s", name, code, &errOut)
 		}
 	}

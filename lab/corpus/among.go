@@ -34,7 +34,8 @@ func AmongStrangers(pairs []Pair, n int, seed uint64) []Among {
 	var out []Among
 	for _, p := range pairs {
 		later, stored := p.Statements()
-		a := Among{Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Part: p.Part, Kind: p.Kind, Batch: p.Batch}
+		a := Among{Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Part: p.Part, Kind: p.Kind,
+			Batch: p.Batch}
 		batch := batches[p.Batch]
 		for range n {
 			if other := batch[random.IntN(len(batch))]; other.Stored != p.Stored {

@@ -34,7 +34,9 @@ func AskedKinds() []string {
 	return []string{"fact", "several", "update", "request", "time", "topic", "assistant", "yesno"}
 }
 
-var allAsked = sync.OnceValues(func() ([]AskedQuestion, error) { return eachFile(askedFiles, "asked", ReadAskedQuestions) })
+var allAsked = sync.OnceValues(func() ([]AskedQuestion, error) {
+	return eachFile(askedFiles, "asked", ReadAskedQuestions)
+})
 
 // AskedTalk is a noted talk with its questions.
 type AskedTalk struct {

@@ -20,9 +20,10 @@ func TestReadCasesRefusesWhatIsNone(t *testing.T) {
 	}
 	for name, change := range map[string][2]string{
 		"no id": {`"x-1"`, `""`}, "words that nobody says": {`"live in Porto"`, `"live in Rome"`},
-		"nothing to close": {`["live in Porto"]`, `[]`},
-		"a field too many": {`"kind"`, `"sort":"","kind"`}, "a turn's field too many": {`"text":"I m`, `"says":"","text":"I m`},
-		"no JSON": {`{"id"`, `id`},
+		"nothing to close":        {`["live in Porto"]`, `[]`},
+		"a field too many":        {`"kind"`, `"sort":"","kind"`},
+		"a turn's field too many": {`"text":"I m`, `"says":"","text":"I m`},
+		"no JSON":                 {`{"id"`, `id`},
 	} {
 		line := strings.Replace(goodCase, change[0], change[1], 1)
 		if _, err := corpus.ReadCases([]byte(goodCase + "\n" + line)); line == goodCase || !errors.Is(err, corpus.ErrCase) ||

@@ -11,11 +11,13 @@ func TestSmallTalkIsWhatNoQuestionRestsOn(t *testing.T) {
 	c := corpus.Chat{
 		Speakers: []string{"Ana", "Bo"},
 		Sessions: []corpus.ChatSession{{Turns: []corpus.ChatTurn{
-			{Text: "Good morning to you! Yes. How is the weather in Porto today?"}, {Speaker: 1, Text: "I have sold my old car."},
+			{Text: "Good morning to you! Yes. How is the weather in Porto today?"},
+			{Speaker: 1, Text: "I have sold my old car."},
 		}}},
 		Questions: []corpus.ChatQuestion{{Evidence: []string{"1:2"}}},
 	}
-	if got, want := c.SmallTalk(), []string{"Good morning to you!", "How is the weather in Porto today?"}; !slices.Equal(got, want) {
+	if got, want := c.SmallTalk(), []string{"Good morning to you!",
+		"How is the weather in Porto today?"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -89,7 +89,8 @@ func (d Dialogue) Labelled() []LabelledTurn {
 		}
 		out[i] = LabelledTurn{
 			Turn: memory.Turn{
-				ID: fmt.Sprintf("%s:%d", d.ID, i), SessionID: d.ID, Speaker: speaker, Role: t.Role, Text: t.Text, Caption: t.Caption,
+				ID: fmt.Sprintf("%s:%d", d.ID, i), SessionID: d.ID, Speaker: speaker, Role: t.Role, Text: t.Text,
+				Caption: t.Caption,
 			},
 			Remember: slices.Contains(d.Remember, i), Split: d.Split(),
 			Needed: slices.ContainsFunc(d.Requests, func(r Request) bool { return slices.Contains(r.Needs, i) }),

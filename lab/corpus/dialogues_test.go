@@ -106,7 +106,8 @@ func TestReadDialoguesRefusesWhatIsNone(t *testing.T) {
 		"no id": {`"x-1"`, `""`}, "a field too many": {`"topic"`, `"subject":"","topic"`}, "no JSON": {`{"id"`, `id`},
 	} {
 		line := strings.Replace(goodDialogue, change[0], change[1], 1)
-		if _, err := corpus.ReadDialogues("x", []byte(goodDialogue+"\n"+line)); line == goodDialogue || !errors.Is(err, corpus.ErrDialogue) ||
+		if _, err := corpus.ReadDialogues("x", []byte(goodDialogue+"\n"+line)); line == goodDialogue ||
+			!errors.Is(err, corpus.ErrDialogue) ||
 			!strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -18,7 +18,8 @@ const leastRuns = 4
 
 // nearDuplicates returns the pairs of nearly equal texts, in order. It compares only pairs that share a run.
 func nearDuplicates(pairs []corpus.Pair) []nearDuplicate {
-	later, whole, stored := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs)), make([]string, len(pairs))
+	later, whole, stored := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs)),
+		make([]string, len(pairs))
 	holders := map[string][]int{}
 	var out []nearDuplicate
 	for i, p := range pairs {

@@ -40,7 +40,8 @@ var Languages = sync.OnceValues(func() ([]Foreign, error) {
 			return nil, fmt.Errorf("%s: %w", l.code, err)
 		}
 		if repairs != (dataset.Repairs{}) || len(subjects) != 1 {
-			return nil, fmt.Errorf("%s: %w: it has %d users and needs repairs: %+v", l.code, dataset.ErrFormat, len(subjects), repairs)
+			return nil, fmt.Errorf("%s: %w: it has %d users and needs repairs: %+v", l.code, dataset.ErrFormat, len(subjects),
+				repairs)
 		}
 		out[i] = Foreign{Language: l.code, Split: l.split, Subject: subjects[0]}
 	}

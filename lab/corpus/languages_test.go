@@ -29,7 +29,8 @@ func TestConversationsInOtherLanguagesCanBeMeasuredOn(t *testing.T) {
 		}
 		turns := len(l.Subject.TurnIDs())
 		if len(l.Subject.Sessions) < 8 || turns < 128 || answerable < 20 || unanswerable < 4 || crossing < 2 {
-			t.Errorf("%s: %d sessions of %d turns, %d questions, %d in another language, %d without an answer: want more", l.Language,
+			t.Errorf("%s: %d sessions of %d turns, %d questions, %d in another language, %d without an answer: want more",
+				l.Language,
 				len(l.Subject.Sessions), turns, answerable, crossing, unanswerable)
 		}
 	}

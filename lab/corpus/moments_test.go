@@ -11,7 +11,8 @@ func TestMomentsAreOfBothKindsInEachSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, known := map[corpus.Split]map[bool]int{corpus.Train: {}, corpus.Choose: {}, corpus.Heldout: {}}, map[string]bool{}
+	counts, known := map[corpus.Split]map[bool]int{corpus.Train: {}, corpus.Choose: {}, corpus.Heldout: {}},
+		map[string]bool{}
 	for _, m := range all {
 		counts[m.Split()][m.Passes()]++
 		if known[m.Text] {

@@ -65,11 +65,13 @@ func NoteKinds() []string {
 
 var (
 	trainNotes   = sync.OnceValues(func() ([]NotedTalk, error) { return eachFile(noteFiles, "notes", ReadNotedTalks) })
-	heldoutNotes = sync.OnceValues(func() ([]NotedTalk, error) { return eachFile(noteFiles, "notes/heldout", ReadNotedTalks) })
+	heldoutNotes = sync.OnceValues(func() ([]NotedTalk, error) {
+		return eachFile(noteFiles, "notes/heldout", ReadNotedTalks)
+	})
 )
 
-// NotedTalks returns the labelled talks of a split in the order of files and lines. No model learned from the writers of
-// the heldout split.
+// NotedTalks returns the labelled talks of a split in the order of files and lines. No model learned from the writers
+// of the heldout split.
 func NotedTalks(s Split) ([]NotedTalk, error) {
 	if s == Heldout {
 		return heldoutNotes()

@@ -118,13 +118,16 @@ func TestPairsShareFewTopicsAndWordsWithTraining(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d pairs have a topic of training: %v", split, pairsOf, len(some), shared)
-		t.Logf("%s: training has %d of %d content words, %d of %d different ones", split, known, said, knownOfThem, len(different))
+		t.Logf("%s: training has %d of %d content words, %d of %d different ones", split, known, said, knownOfThem,
+			len(different))
 		for what, share := range map[string][3]float64{
-			"pairs' topics": {float64(pairsOf), float64(len(some)), mostPairs}, "content words": {float64(known), float64(said), 0.85},
+			"pairs' topics":           {float64(pairsOf), float64(len(some)), mostPairs},
+			"content words":           {float64(known), float64(said), 0.85},
 			"different content words": {float64(knownOfThem), float64(len(different)), 0.67},
 		} {
 			if share[0] > share[1]*share[2] {
-				t.Errorf("%s: training has %.1f %% of the %s, want %.0f %% or fewer", split, 100*share[0]/share[1], what, 100*share[2])
+				t.Errorf("%s: training has %.1f %% of the %s, want %.0f %% or fewer", split, 100*share[0]/share[1], what,
+					100*share[2])
 			}
 		}
 	}
@@ -145,7 +148,8 @@ const good = `{"topic":"pets","stored":"I have two cats","stored_by":"user","lat
 	`"label":"replaces","part":"two cats","kind":"by consequence"}`
 
 func TestReadRefusesWhatIsNoPair(t *testing.T) {
-	if pairs, err := corpus.Read("x", []byte(good+"\n\n"+good+"\n")); err != nil || len(pairs) != 2 || pairs[1].Batch != "x" {
+	if pairs, err := corpus.Read("x", []byte(good+"\n\n"+good+"\n")); err != nil || len(pairs) != 2 ||
+		pairs[1].Batch != "x" {
 		t.Fatalf("%v, %v", pairs, err)
 	}
 	for name, change := range map[string][2]string{
@@ -159,7 +163,8 @@ func TestReadRefusesWhatIsNoPair(t *testing.T) {
 		if line == good {
 			t.Fatalf("%s: nothing changed", name)
 		}
-		if _, err := corpus.Read("x", []byte(good+"\n"+line)); !errors.Is(err, corpus.ErrPair) || !strings.Contains(err.Error(), "line 2") {
+		if _, err := corpus.Read("x", []byte(good+"\n"+line)); !errors.Is(err, corpus.ErrPair) ||
+			!strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 // evolutions are the names of labels in package synthesis.
 var evolutions = map[relation.Label]synthesis.Evolution{
-	relation.Unrelated: synthesis.EvolutionNear, relation.Same: synthesis.EvolutionAgain, relation.Adds: synthesis.EvolutionExpand,
+	relation.Unrelated: synthesis.EvolutionNear, relation.Same: synthesis.EvolutionAgain,
+	relation.Adds:     synthesis.EvolutionExpand,
 	relation.Replaces: synthesis.EvolutionShift, relation.Ends: synthesis.EvolutionEnd,
 }
 

@@ -64,7 +64,9 @@ func (q Question) Split() Split {
 	return Train
 }
 
-var questions = sync.OnceValues(func() ([]Question, error) { return eachFile(questionFiles, "questions", ReadQuestions) })
+var questions = sync.OnceValues(func() ([]Question, error) {
+	return eachFile(questionFiles, "questions", ReadQuestions)
+})
 
 // Questions returns the questions of a split in the order of files and lines.
 func Questions(s Split) ([]Question, error) {

@@ -42,7 +42,8 @@ func TestThereAreEnoughQuestionsAndNoneIsInTwoSplits(t *testing.T) {
 func TestReadQuestionsRefuses(t *testing.T) {
 	for name, line := range map[string]string{
 		"no JSON": `{`, "a label there is none of": `{"text":"a","label":"future","at":"","language":"en"}`,
-		"no text": `{"text":" ","label":"past","at":"","language":"en"}`, "no language": `{"text":"a","label":"past","at":"","language":""}`,
+		"no text":                 `{"text":" ","label":"past","at":"","language":"en"}`,
+		"no language":             `{"text":"a","label":"past","at":"","language":""}`,
 		"a time not in the text":  `{"text":"a","label":"past","at":"2020","language":"en"}`,
 		"a time with the present": `{"text":"a 2020","label":"present","at":"2020","language":"en"}`,
 	} {

@@ -41,7 +41,8 @@ const goodTalk = `{"who":"Ana, 30","speaker":"Ana","memories":["I hate fish."],"
 	`"messages":[{"role":"user","content":"Hello"}],"query":"Dinner?","needs":[0]}]}`
 
 func TestReadTalksRefusesWhatIsNone(t *testing.T) {
-	if talks, err := corpus.ReadTalks("x", []byte(goodTalk+"\n\n")); err != nil || len(talks) != 1 || talks[0].Batch != "x" {
+	if talks, err := corpus.ReadTalks("x", []byte(goodTalk+"\n\n")); err != nil || len(talks) != 1 ||
+		talks[0].Batch != "x" {
 		t.Fatalf("%v, %v", talks, err)
 	}
 	for name, change := range map[string][2]string{

@@ -123,7 +123,8 @@ func (a *Activities) read(ctx context.Context, s Step) (options, state []byte, e
 func (a *Activities) get(ctx context.Context, run, key string) ([]byte, error) {
 	body, err := a.Store.Get(ctx, run, key)
 	if errors.Is(err, checkpoint.ErrAbsent) {
-		err = fault.Terminal(key, "is no longer in the store of checkpoints: train anew, with a longer time to live or without eviction")
+		err = fault.Terminal(key, "is no longer in the store of checkpoints: train anew, with a longer time to live or "+
+			"without eviction")
 	}
 	return body, err
 }

@@ -196,8 +196,9 @@ func wantState(t *testing.T, env *testsuite.TestWorkflowEnvironment, store check
 
 func TestATrainingEndsAsOneProcessWould(t *testing.T) {
 	for name, s := range map[string]*sums{
-		"one at a time": {together: 1, all: 3}, "some at a time": {together: 2, all: 5}, "more than wait at a time": {together: 700, all: 701},
-		"nobody": {together: 1},
+		"one at a time": {together: 1, all: 3}, "some at a time": {together: 2, all: 5},
+		"more than wait at a time": {together: 700, all: 701},
+		"nobody":                   {together: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)
@@ -267,9 +268,11 @@ func TestWhatNoRetryRepairsEndsTheTraining(t *testing.T) {
 		loses   string
 		want    string
 	}{
-		"options":         {&sums{together: 1, all: 1}, "bad", "", "persons: is 0, want 1 or more"},
-		"roll":            {&sums{together: 3, all: 3, fails: terminal, failures: map[string]int{"roll 1": 1}}, "o", "", "state: is no state"},
-		"learn":           {&sums{together: 1, all: 1, fails: terminal, failures: map[string]int{"learn": 1}}, "o", "", "state: is no state"},
+		"options": {&sums{together: 1, all: 1}, "bad", "", "persons: is 0, want 1 or more"},
+		"roll": {&sums{together: 3, all: 3, fails: terminal, failures: map[string]int{"roll 1": 1}}, "o", "",
+			"state: is no state"},
+		"learn": {&sums{together: 1, all: 1, fails: terminal, failures: map[string]int{"learn": 1}}, "o", "",
+			"state: is no state"},
 		"lost rollouts":   {&sums{together: 2, all: 2}, "o", "rolled/0/0", "rolled/0/0: is no longer in the store"},
 		"a lost state":    {&sums{together: 1, all: 2}, "o", "state/1", "state/1: is no longer in the store"},
 		"too many people": {&sums{together: 5001, all: 5001}, "o", "", "5001 people, want 5000 at most"},
@@ -280,7 +283,8 @@ func TestWhatNoRetryRepairsEndsTheTraining(t *testing.T) {
 			env := newRun(t, c.trainer, store)
 			env.ExecuteWorkflow(distributed.WorkflowName, distributed.Params{Options: []byte(c.options)})
 			var failed *temporal.ApplicationError
-			if err := env.GetWorkflowError(); !errors.As(err, &failed) || !failed.NonRetryable() || !strings.Contains(failed.Message(), c.want) {
+			if err := env.GetWorkflowError(); !errors.As(err, &failed) || !failed.NonRetryable() ||
+				!strings.Contains(failed.Message(), c.want) {
 				t.Errorf("ended with %v, want %q", err, c.want)
 			}
 			if n := store.count(); n != 0 {
@@ -340,7 +344,8 @@ func TestHistoriesStaySmall(t *testing.T) {
 		if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &p); err != nil {
 			t.Fatal(err)
 		}
-		if p.Options != nil || p.Updates != 1 || p.Progress.Updates != updates || p.Progress.People != 2*updates || p.Progress.Rolled != 0 {
+		if p.Options != nil || p.Updates != 1 || p.Progress.Updates != updates || p.Progress.People != 2*updates ||
+			p.Progress.Rolled != 0 {
 			t.Fatalf("goes on with %+v, %+v", p, p.Progress)
 		}
 	}

@@ -25,9 +25,10 @@ func Worker(c client.Client, a *Activities, parallel int) worker.Worker {
 		parallel = runtime.GOMAXPROCS(0)
 	}
 	w := worker.New(c, Queue, worker.Options{
-		MaxConcurrentActivityExecutionSize: parallel, MaxHeartbeatThrottleInterval: heartbeatEvery, DisableRegistrationAliasing: true,
-		WorkerStopTimeout:        5 * time.Second,  // time to hand over unfinished steps
-		DeadlockDetectionTimeout: 10 * time.Second, // as long as a task may last: a busy machine is no deadlock
+		MaxConcurrentActivityExecutionSize: parallel, MaxHeartbeatThrottleInterval: heartbeatEvery,
+		DisableRegistrationAliasing: true,
+		WorkerStopTimeout:           5 * time.Second,  // time to hand over unfinished steps
+		DeadlockDetectionTimeout:    10 * time.Second, // as long as a task may last: a busy machine is no deadlock
 	})
 	Register(w)
 	w.RegisterActivity(a)
@@ -73,8 +74,8 @@ func (s Starter) Train(ctx context.Context, options []byte, told func(Progress),
 }
 
 // ErrTaken means that a training is over and its state is gone: another call has it, or the store has lost it.
-var ErrTaken = errors.New("the training is over, and its policy is in the store no more: another that waited for it has it, " +
-	"unless the store has lost it; begin anew")
+var ErrTaken = errors.New("the training is over, and its policy is in the store no more: another that waited for it " +
+	"has it, unless the store has lost it; begin anew")
 
 // ErrEnding means that a cancelled training has not ended yet. Its end needs workers.
 var ErrEnding = errors.New("a training of the same options was cancelled, and has not ended yet")
@@ -98,14 +99,16 @@ func (s Starter) find(ctx context.Context, options []byte) (found, error) {
 	}
 	info := described.GetWorkflowExecutionInfo()
 	out.status, out.first = info.GetStatus(), info.GetFirstRunId()
-	if out.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && described.GetWorkflowExtendedInfo().GetCancelRequested() {
+	if out.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING &&
+		described.GetWorkflowExtendedInfo().GetCancelRequested() {
 		return out, ErrEnding
 	}
 	return out, nil
 }
 
 func (s Starter) train(
-	ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error, reuse enumspb.WorkflowIdReusePolicy,
+	ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error,
+	reuse enumspb.WorkflowIdReusePolicy,
 ) error {
 	id := WorkflowID(options)
 	run, err := s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{

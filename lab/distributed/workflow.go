@@ -34,7 +34,8 @@ func Workflow(ctx workflow.Context, p Params) (Result, error) {
 		// A rollout may take hours; the heartbeat finds a dead worker within seconds.
 		StartToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{ // for ever: only a terminal error, a panic or a cancellation ends it
-			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, NonRetryableErrorTypes: []string{errorPanic},
+			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+			NonRetryableErrorTypes: []string{errorPanic},
 		},
 	})
 	err := r.train(ctx, p)
@@ -56,7 +57,8 @@ type run struct {
 func (r *run) train(ctx workflow.Context, p Params) error {
 	var a *Activities
 	if p.Progress == nil {
-		if err := workflow.ExecuteActivity(ctx, a.Begin, BeginInput{Run: r.id, Options: p.Options}).Get(ctx, &r.at.Next); err != nil {
+		if err := workflow.ExecuteActivity(ctx, a.Begin, BeginInput{Run: r.id, Options: p.Options}).Get(ctx,
+			&r.at.Next); err != nil {
 			return err
 		}
 	}

@@ -126,7 +126,8 @@ func Write(dir string, format Format, calls iter.Seq2[records.Call, error], now 
 		return Manifest{}, err
 	}
 	defer os.RemoveAll(part) // empty after the rename
-	w := writer{dir: part, manifest: Manifest{Format: format, CreatedAt: now.UTC(), Files: map[string]int{}, Roles: map[llm.Role]int{}}}
+	w := writer{dir: part, manifest: Manifest{Format: format, CreatedAt: now.UTC(), Files: map[string]int{},
+		Roles: map[llm.Role]int{}}}
 	if err := w.all(calls); err != nil {
 		return Manifest{}, err
 	}
@@ -202,7 +203,8 @@ func (w *writer) call(c records.Call) error {
 	question := messages(c.Messages[:2])
 	answers := slices.DeleteFunc(slices.Clone(c.Messages), func(m llm.Message) bool { return m.Role != "assistant" })
 	accepted, right := "", c.Valid == llm.ValidFirst || c.Valid == llm.ValidRepaired
-	if right && len(answers) > 0 { // of a partly right answer, either version may be the counted one; neither is training data
+	// of a partly right answer, either version may be the counted one; neither is training data
+	if right && len(answers) > 0 {
 		accepted = answers[len(answers)-1].Content
 	}
 	var of worth
@@ -215,7 +217,8 @@ func (w *writer) call(c records.Call) error {
 	}
 	if w.manifest.Format == VeRL {
 		w.rows = append(w.rows, row{
-			DataSource: recordedSource + string(c.Role), Prompt: question, Ability: "memory", RewardModel: rewardModel{"rule", accepted},
+			DataSource: recordedSource + string(c.Role), Prompt: question, Ability: "memory",
+			RewardModel: rewardModel{"rule", accepted},
 			ExtraInfo: extraInfo{Index: int64(len(w.rows)), Role: string(c.Role), Strategy: c.Strategy, PromptVersion: c.Prompt,
 				Valid: string(c.Valid), worth: of},
 		})

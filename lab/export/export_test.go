@@ -29,16 +29,20 @@ func recorded() []records.Call {
 	begin := []llm.Message{say("system", "rules"), say("user", "say yes")}
 	record := func(user string, valid llm.Validity, more ...llm.Message) llm.Record {
 		return llm.Record{
-			Scope: memory.Scope{Tenant: "acme", User: user}, At: now, Role: llm.RoleManager, Strategy: "salimory", Prompt: "salimory-manager.v4",
-			Model: "m", Messages: append(begin[:2:2], more...), Valid: valid, Touch: memory.Touch{Memories: []string{"m-1", "m-2"}},
+			Scope: memory.Scope{Tenant: "acme", User: user}, At: now, Role: llm.RoleManager, Strategy: "salimory",
+			Prompt: "salimory-manager.v4",
+			Model:  "m", Messages: append(begin[:2:2], more...), Valid: valid,
+			Touch: memory.Touch{Memories: []string{"m-1", "m-2"}},
 		}
 	}
 	return []records.Call{
 		{Record: record("ana", llm.ValidFirst, say("assistant", "yes")), Outcomes: map[string]records.Outcome{
 			"m-1": {Recalled: 3, Cited: 1}, "m-2": {Recalled: 1, Superseded: true},
 		}},
-		{Record: record("ana", llm.ValidRepaired, say("assistant", "maybe"), say("user", "that is no answer"), say("assistant", "yes"))},
-		{Record: record("bea", llm.Invalid, say("assistant", "why"), say("user", "that is no answer"), say("assistant", "how"))},
+		{Record: record("ana", llm.ValidRepaired, say("assistant", "maybe"), say("user", "that is no answer"),
+			say("assistant", "yes"))},
+		{Record: record("bea", llm.Invalid, say("assistant", "why"), say("user", "that is no answer"),
+			say("assistant", "how"))},
 	}
 }
 
@@ -100,7 +104,8 @@ func TestConversationsForTRL(t *testing.T) {
 		t.Errorf("the manifest is kept as %s, %v", data, err)
 	}
 	question := talk("system", "rules", "user", "say yes")
-	if got := read(t, filepath.Join(dir, "sft.jsonl")); !reflect.DeepEqual(got[1]["messages"], append(question, talk("assistant", "yes")...)) {
+	if got := read(t, filepath.Join(dir, "sft.jsonl")); !reflect.DeepEqual(got[1]["messages"],
+		append(question, talk("assistant", "yes")...)) {
 		t.Errorf("a repaired answer is learned as %v", got[1])
 	}
 	pair := read(t, filepath.Join(dir, "preference.jsonl"))[0]
@@ -158,8 +163,10 @@ func TestParquetForVeRL(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(got), err)
 	}
 	r := got[0]
-	if r.DataSource != "mneme-recorded/manager" || len(r.Prompt) != 2 || r.Prompt[1].Content != "say yes" || r.Ability != "memory" ||
-		r.RewardModel.GroundTruth != "yes" || r.ExtraInfo.Recalled != 4 || got[2].ExtraInfo.Valid != "no" || got[2].ExtraInfo.Index != 2 {
+	if r.DataSource != "mneme-recorded/manager" || len(r.Prompt) != 2 || r.Prompt[1].Content != "say yes" ||
+		r.Ability != "memory" ||
+		r.RewardModel.GroundTruth != "yes" || r.ExtraInfo.Recalled != 4 || got[2].ExtraInfo.Valid != "no" ||
+		got[2].ExtraInfo.Index != 2 {
 		t.Errorf("rows %+v", got)
 	}
 }

@@ -95,12 +95,14 @@ func indexOf(ctx context.Context, t corpus.Talk) (*features.Index, map[string]in
 	for i, said := range t.Memories {
 		at := began.AddDate(0, 0, 3*i)
 		turn := memory.Turn{
-			ID: fmt.Sprintf("t%d", i), SessionID: fmt.Sprintf("s%d", i), Speaker: t.Speaker, Role: memory.RoleUser, Text: said, Time: at,
+			ID: fmt.Sprintf("t%d", i), SessionID: fmt.Sprintf("s%d", i), Speaker: t.Speaker, Role: memory.RoleUser, Text: said,
+			Time: at,
 		}
 		turns = append(turns, turn)
 		places[turn.ID] = i
 		memories = append(memories, memory.Memory{
-			ID: turn.ID, Kind: memory.KindFact, Content: said, Speaker: t.Speaker, Status: memory.StatusActive, Sources: []string{turn.ID},
+			ID: turn.ID, Kind: memory.KindFact, Content: said, Speaker: t.Speaker, Status: memory.StatusActive,
+			Sources:   []string{turn.ID},
 			SessionID: turn.SessionID, ValidFrom: at, Vector: vectors[i],
 		})
 	}
@@ -108,7 +110,8 @@ func indexOf(ctx context.Context, t corpus.Talk) (*features.Index, map[string]in
 }
 
 func recall(
-	ctx context.Context, x *features.Index, places map[string]int, weights []float32, said string, messages []memory.Message,
+	ctx context.Context, x *features.Index, places map[string]int, weights []float32, said string,
+	messages []memory.Message,
 ) ([]int, error) {
 	now := time.Date(2025, time.April, 1, 12, 0, 0, 0, time.UTC)
 	asked := query.Understand(query.Input{Text: said, Messages: messages, Now: now})

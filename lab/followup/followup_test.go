@@ -42,7 +42,8 @@ func TestTheTalkHelpsFollowUpsAndDoesNotMislead(t *testing.T) {
 			t.Errorf("%s: the messages take follow-ups from %.3f to %.3f, want %.2f more", split, r.Alone, r.WithTalk, gain)
 		}
 		if r := report[corpus.Switch]; r.WithTalk < r.Alone-loss {
-			t.Errorf("%s: the messages take switches from %.3f to %.3f, want at most %.2f less", split, r.Alone, r.WithTalk, loss)
+			t.Errorf("%s: the messages take switches from %.3f to %.3f, want at most %.2f less", split, r.Alone, r.WithTalk,
+				loss)
 		}
 	}
 }

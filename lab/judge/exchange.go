@@ -34,7 +34,8 @@ type entryData struct {
 }
 
 func shown(a reward.Answered) answeredData {
-	out := answeredData{Question: a.Question, Conversation: encodeUtterances(a.Conversation), Memory: make([]utteranceData, len(a.Memory))}
+	out := answeredData{Question: a.Question, Conversation: encodeUtterances(a.Conversation),
+		Memory: make([]utteranceData, len(a.Memory))}
 	for i, m := range a.Memory {
 		out.Memory[i] = utteranceData{Said: llm.ShowTime(m.Time), Speaker: m.Speaker, Text: m.Text}
 	}
@@ -96,7 +97,8 @@ func (a entriesAnswer) count(all int) (out reward.Entries, err error) {
 	}
 	for _, e := range a.Entries {
 		if !missing[e.ID] {
-			return out, structured.Faultf("%s is no entry, or judged twice; want each of e1 to %s once", structured.Alias(e.ID), id(all-1))
+			return out, structured.Faultf("%s is no entry, or judged twice; want each of e1 to %s once", structured.Alias(e.ID),
+				id(all-1))
 		}
 		delete(missing, e.ID)
 		out.All++
@@ -108,7 +110,8 @@ func (a entriesAnswer) count(all int) (out reward.Entries, err error) {
 		}
 	}
 	if len(missing) > 0 {
-		return out, structured.Faultf("%d of %d entries are not judged; want each of e1 to %s once", len(missing), all, id(all-1))
+		return out, structured.Faultf("%d of %d entries are not judged; want each of e1 to %s once", len(missing), all,
+			id(all-1))
 	}
 	return out, nil
 }

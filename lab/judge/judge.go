@@ -88,7 +88,9 @@ func (m *Model) Entries(ctx context.Context, bank []reward.BankEntry) (out rewar
 		for i, e := range some {
 			data.Entries = append(data.Entries, entryData{ID: id(i), Text: e.Text, From: encodeUtterances(e.From)})
 		}
-		counts, err := asked(ctx, m, m.entries, data, func(a entriesAnswer) (reward.Entries, error) { return a.count(len(some)) })
+		counts, err := asked(ctx, m, m.entries, data, func(a entriesAnswer) (reward.Entries, error) {
+			return a.count(len(some))
+		})
 		if err != nil {
 			return reward.Entries{}, err
 		}

@@ -24,7 +24,8 @@ func AdamDefaults() AdamOptions { return AdamOptions{Rate: 0.02, Norm: 1, Warmup
 // Validate reports a setting that is out of range.
 func (o AdamOptions) Validate() error {
 	if !(o.Rate > 0) || !(o.Decay >= 0) || !(o.Norm >= 0) || math.IsInf(o.Rate+o.Decay+o.Norm, 1) || o.Warmup < 0 {
-		return fault.Terminal("adam", "has rate %v, decay %v, norm %v and warmup %d, want more than 0, and 0 or more, all finite",
+		return fault.Terminal("adam", "has rate %v, decay %v, norm %v and warmup %d, want more than 0, and 0 or "+
+			"more, all finite",
 			o.Rate, o.Decay, o.Norm, o.Warmup)
 	}
 	return nil

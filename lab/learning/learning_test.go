@@ -83,10 +83,12 @@ func TestTheSurrogateByHand(t *testing.T) {
 	options := []decision.Option{{Features: []float64{1}}, {Features: []float64{0}}} // each has probability one half
 	o := learning.SurrogateDefaults()
 	for _, tc := range []struct{ ratio, advantage, weight, want float64 }{
-		{1.1, 2, 1, -2.2}, {1.5, 2, 1, -2.4}, {1.5, -2, 1, 3}, {0.5, -2, 1, 1.6}, {0.5, 2, 1, -1}, {1, 2, 4, -8}, {1, -2, 4, 8},
+		{1.1, 2, 1, -2.2}, {1.5, 2, 1, -2.4}, {1.5, -2, 1, 3}, {0.5, -2, 1, 1.6}, {0.5, 2, 1, -1}, {1, 2, 4, -8},
+		{1, -2, 4, 8},
 	} {
-		c := learning.Credit{Choice: decision.Choice{Options: options, LogProbability: math.Log(0.5 / tc.ratio)}, Advantage: tc.advantage,
-			Weight: tc.weight}
+		c := learning.Credit{Choice: decision.Choice{Options: options, LogProbability: math.Log(0.5 / tc.ratio)},
+			Advantage: tc.advantage,
+			Weight:    tc.weight}
 		if got, _, _ := o.Surrogate(h, c); !near(got, tc.want, 1e-9) {
 			t.Errorf("ratio %v, advantage %v, weight %v: loss %v, want %v", tc.ratio, tc.advantage, tc.weight, got, tc.want)
 		}
@@ -95,11 +97,14 @@ func TestTheSurrogateByHand(t *testing.T) {
 
 func TestAdvantagesByHand(t *testing.T) {
 	// Mean 2, standard deviation by n-1 is 1.
-	if got, varied := learning.Advantages([]float64{1, 2, 3}); !varied || !near(got[0], -1, 1e-5) || got[1] != 0 || !near(got[2], 1, 1e-5) {
+	if got, varied := learning.Advantages([]float64{1, 2, 3}); !varied || !near(got[0], -1, 1e-5) || got[1] != 0 ||
+		!near(got[2], 1, 1e-5) {
 		t.Errorf("got %v, %t", got, varied)
 	}
 	for _, same := range [][]float64{nil, {3}, {0.1, 0.1, 0.1}} {
-		if got, varied := learning.Advantages(same); varied || slices.ContainsFunc(got, func(a float64) bool { return a != 0 }) {
+		if got, varied := learning.Advantages(same); varied || slices.ContainsFunc(got, func(a float64) bool {
+			return a != 0
+		}) {
 			t.Errorf("of %v: %v, %t", same, got, varied)
 		}
 	}
@@ -211,7 +216,8 @@ func TestAPolicyLearnsWhatIsRewarded(t *testing.T) {
 func TestAnUpdateStopsWhenItHasGoneTooFar(t *testing.T) {
 	head := decision.NewHead(1, 0, nil)
 	options := []decision.Option{{Features: []float64{1}}, {Features: []float64{-1}}}
-	b := learning.Batch{Credits: []learning.Credit{{Advantage: 1, Choice: decision.Choice{Options: options, LogProbability: math.Log(0.5)}}}}
+	b := learning.Batch{Credits: []learning.Credit{{Advantage: 1,
+		Choice: decision.Choice{Options: options, LogProbability: math.Log(0.5)}}}}
 	o := learning.UpdateDefaults()
 	o.Adam.Rate, o.Adam.Warmup, o.Epochs = 1, 0, 10
 	if u := learning.Update(&head, &learning.Adam{}, b, o); u.Epochs != 1 || u.Moved <= o.Slack*o.Target {
@@ -310,8 +316,12 @@ func TestHeadsAndSettingsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*learning.UpdateOptions){
-		"epochs": func(o *learning.UpdateOptions) { o.Epochs = 0 }, "clip": func(o *learning.UpdateOptions) { o.Surrogate.Clip = 1 },
-		"kl": func(o *learning.UpdateOptions) { o.Surrogate.KL = math.NaN() }, "rate": func(o *learning.UpdateOptions) { o.Adam.Rate = 0 },
+		"epochs": func(o *learning.UpdateOptions) {
+			o.Epochs = 0
+		}, "clip": func(o *learning.UpdateOptions) { o.Surrogate.Clip = 1 },
+		"kl": func(o *learning.UpdateOptions) {
+			o.Surrogate.KL = math.NaN()
+		}, "rate": func(o *learning.UpdateOptions) { o.Adam.Rate = 0 },
 		"rate without end":  func(o *learning.UpdateOptions) { o.Adam.Rate = math.Inf(1) },
 		"slack without end": func(o *learning.UpdateOptions) { o.Slack = math.Inf(1) },
 		"kl without end":    func(o *learning.UpdateOptions) { o.Surrogate.KL = math.Inf(1) },

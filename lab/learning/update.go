@@ -25,7 +25,8 @@ func UpdateDefaults() UpdateOptions {
 // Validate reports a setting that is out of range.
 func (o UpdateOptions) Validate() error {
 	if o.Epochs < 1 || !(o.Target > 0) || !(o.Slack > 0) || math.IsInf(o.Target+o.Slack, 1) {
-		return fault.Terminal("update", "has %d epochs, target %v and slack %v, want more than 0, and finite", o.Epochs, o.Target, o.Slack)
+		return fault.Terminal("update", "has %d epochs, target %v and slack %v, want more than 0, and finite", o.Epochs,
+			o.Target, o.Slack)
 	}
 	if err := o.Surrogate.Validate(); err != nil {
 		return err

@@ -32,7 +32,9 @@ type CaseReport struct {
 const caseWords = 0.75
 
 // MeasureCases forms the cases' sessions by a variant, a month apart, and reports the results for their statements.
-func MeasureCases(ctx context.Context, v formation.Variant, e embedding.Embedder, cases []corpus.Case) (CaseReport, error) {
+func MeasureCases(
+	ctx context.Context, v formation.Variant, e embedding.Embedder, cases []corpus.Case,
+) (CaseReport, error) {
 	var out CaseReport
 	for _, c := range cases {
 		p := formation.Pipeline{Filter: v.Filter, Saliency: v.Saliency, Former: v.Former, Strategy: v.Strategy, Embedder: e}

@@ -20,7 +20,8 @@ func TestWhatWasBeforeIsNotTold(t *testing.T) {
 	said := func(text string) []corpus.CaseTurn {
 		return []corpus.CaseTurn{{Speaker: "Ana", Role: memory.RoleUser, Text: text}}
 	}
-	c := corpus.Case{ID: "c", Kind: "move", Speaker: "Ana", First: said("I live in Porto."), Second: said("I live in Braga now.")}
+	c := corpus.Case{ID: "c", Kind: "move", Speaker: "Ana", First: said("I live in Porto."),
+		Second: said("I live in Braga now.")}
 	closing, keeping := c, c
 	closing.Close, keeping.Keep = []string{"I live in Porto"}, []string{"I live in Porto"}
 	f := &memoryr2.Embedded{Former: formationtest.Quoting(memoryr2.Name,

@@ -37,8 +37,10 @@ func (m measured) String() string {
 	line := func(of [len(shownFor)]float64, n int) string {
 		return fmt.Sprintf("%5.1f %5.1f %5.1f", 100*of[0]/float64(n), 100*of[1]/float64(n), 100*of[2]/float64(n))
 	}
-	return fmt.Sprintf("recall@5/10/20 %s, bank %s, crossing %s; abstained %5.1f wrongly, %5.1f rightly", line(m.ranked, m.questions),
-		line(m.searched, m.questions), line(m.crossing, m.crossings), share(m.wrongly, m.questions), share(m.rightly, m.unanswerable))
+	return fmt.Sprintf("recall@5/10/20 %s, bank %s, crossing %s; abstained %5.1f wrongly, %5.1f rightly",
+		line(m.ranked, m.questions),
+		line(m.searched, m.questions), line(m.crossing, m.crossings), share(m.wrongly, m.questions),
+		share(m.rightly, m.unanswerable))
 }
 
 // TestRecallInOtherLanguages measures the figures of `mneme eval recall` in the test process.
@@ -62,7 +64,8 @@ func measure(t *testing.T, s dataset.Subject) (out measured) {
 	embedder := builtin.New()
 	store := bankinmem.New(embedder.Dimension())
 	p := formation.Pipeline{
-		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder, Bank: store,
+		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder,
+		Bank: store,
 	}
 	formed, err := p.Form(t.Context(), s)
 	if err == nil {
@@ -72,7 +75,8 @@ func measure(t *testing.T, s dataset.Subject) (out measured) {
 		t.Fatal(err)
 	}
 	var memories []memory.Memory
-	for m, err := range bank.EachMemory(t.Context(), store, s.Scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
+	for m, err := range bank.EachMemory(t.Context(), store, s.Scope,
+		bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ func life(t *testing.T, filter shared.Filter, former shared.Former) *formation.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := formation.Pipeline{Filter: filter, Saliency: memory.SaliencyGate, Former: former, Strategy: salimory.Name, Embedder: builtin.New()}
+	p := formation.Pipeline{Filter: filter, Saliency: memory.SaliencyGate, Former: former, Strategy: salimory.Name,
+		Embedder: builtin.New()}
 	l, err := p.Begin(people[0].Subject("acme"))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,8 @@ func TestALifeIsSteppedAndForked(t *testing.T) {
 // An untrained policy with any heads leaves the same entries as the rules.
 func TestAPolicyThatHasNotLearnedLeavesTheSameLife(t *testing.T) {
 	by := func(choose decision.Chooser) formation.Formed {
-		return formed(t, life(t, saliency.NewTrained().Deciding(choose, "same"), salimory.NewEmbedded().Deciding(choose, "same")), 3)
+		return formed(t, life(t, saliency.NewTrained().Deciding(choose, "same"),
+			salimory.NewEmbedded().Deciding(choose, "same")), 3)
 	}
 	rules := by(decision.Rules{})
 	for _, hidden := range []int{0, 32} {
@@ -78,7 +80,8 @@ func TestAPolicyThatHasNotLearnedLeavesTheSameLife(t *testing.T) {
 			policy.Heads[r] = decision.NewHead(len(decision.Features(r)), hidden, rand.New(rand.NewPCG(1, 1)))
 		}
 		if got := by(policy); !reflect.DeepEqual(got, rules) || len(rules.Entries) == 0 {
-			t.Errorf("%d wide: %d entries by %d operations, by the rules %d by %d", hidden, len(got.Entries), len(got.Operations),
+			t.Errorf("%d wide: %d entries by %d operations, by the rules %d by %d", hidden, len(got.Entries),
+				len(got.Operations),
 				len(rules.Entries), len(rules.Operations))
 		}
 	}

@@ -145,14 +145,16 @@ func (e exercise) covered(places []int) float64 {
 
 // render writes costs and gains.
 func (x Exploration) render(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\nexploration: in %s of recalls the last place goes to a memory that would not be shown\n", score.Percent(x.Share))
+	fmt.Fprintf(b, "\nexploration: in %s of recalls the last place goes to a memory that would not be shown\n",
+		score.Percent(x.Share))
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tw, "tenant\tshown\trecall by score\texploring\t\n")
 	for _, c := range x.Costs {
 		fmt.Fprintf(tw, "%s\t%d\t%.2f\t%.2f\t\n", c.Tenant, c.Shown, 100*c.ByScore, 100*c.Exploring)
 	}
 	_ = tw.Flush() // a buffer has no write errors
-	fmt.Fprintf(b, "recall@5 where the prior puts memories with %s behind all others, before and after learning; mean and 95 %% over seeds\n",
+	fmt.Fprintf(b, "recall@5 where the prior puts memories with %s behind all others, before and after learning; mean "+
+		"and 95 %% over seeds\n",
 		hiddenFeature)
 	fmt.Fprint(tw, "tenant\tsteps\tseeds\tbefore\twithout exploration\twith\tgain\t\n")
 	for _, g := range x.Gains {

@@ -52,7 +52,8 @@ func Defaults() (Options, error) {
 		return Options{}, fmt.Errorf("settings of the reranker: %w", err)
 	}
 	return Options{
-		Seed: 1, Steps: 1000, Every: 50, Candidates: 50, Shown: 5, Conversations: 24, Wrong: []float64{0, 0.1, 0.3}, Seeds: 5, Reranker: settings,
+		Seed: 1, Steps: 1000, Every: 50, Candidates: 50, Shown: 5, Conversations: 24, Wrong: []float64{0, 0.1, 0.3}, Seeds: 5,
+		Reranker: settings,
 	}, nil
 }
 
@@ -252,7 +253,8 @@ func apart(ctx context.Context, o Options, prior ranking.Prior, tenants []*pract
 		if err != nil {
 			return false, err
 		}
-		if !slices.Equal(alone[0].W, together[i].W) || !slices.Equal(alone[0].Aq, together[i].Aq) || !slices.Equal(alone[0].Am, together[i].Am) {
+		if !slices.Equal(alone[0].W, together[i].W) || !slices.Equal(alone[0].Aq, together[i].Aq) ||
+			!slices.Equal(alone[0].Am, together[i].Am) {
 			return false, nil
 		}
 	}

@@ -64,7 +64,8 @@ func checkExploration(t *testing.T, x practice.Exploration) {
 	}
 	for _, c := range x.Costs { // for few questions
 		if lost := c.ByScore - c.Exploring; c.ByScore <= 0 || lost == 0 || math.Abs(lost) > 0.05 {
-			t.Errorf("%s: %d memories cover %.4f of the evidence by score and %.4f exploring", c.Tenant, c.Shown, c.ByScore, c.Exploring)
+			t.Errorf("%s: %d memories cover %.4f of the evidence by score and %.4f exploring", c.Tenant, c.Shown, c.ByScore,
+				c.Exploring)
 		}
 	}
 	for _, g := range x.Gains {
@@ -77,15 +78,19 @@ func checkExploration(t *testing.T, x practice.Exploration) {
 func checkRun(t *testing.T, o practice.Options, run practice.Run) {
 	t.Helper()
 	first, last := run.Points[0], run.Points[len(run.Points)-1]
-	if len(run.Points) != 1+o.Steps/o.Every || first.Step != 0 || last.Step != o.Steps || first.Distance != 0 || last.Distance == 0 {
+	if len(run.Points) != 1+o.Steps/o.Every || first.Step != 0 || last.Step != o.Steps || first.Distance != 0 ||
+		last.Distance == 0 {
 		t.Errorf("%s of %s has points %+v", run.Start, run.Tenant, run.Points)
 	}
 	if run.Start == practice.StartUntrained && last.Useful <= first.Useful {
-		t.Errorf("untrained weights of %s show %.3f useful memories at first and %.3f at last", run.Tenant, first.Useful, last.Useful)
+		t.Errorf("untrained weights of %s show %.3f useful memories at first and %.3f at last", run.Tenant, first.Useful,
+			last.Useful)
 	}
-	if want := math.Round(run.Wrong * float64(run.Cited)); math.Abs(float64(run.WrongCited)-want) > 0.5*want || run.Cited == 0 ||
+	if want := math.Round(run.Wrong * float64(run.Cited)); math.Abs(float64(run.WrongCited)-want) > 0.5*want ||
+		run.Cited == 0 ||
 		run.Cited >= run.Shown {
-		t.Errorf("%s: of %d shown %d were cited, %d wrongly, want about %v", run.Tenant, run.Shown, run.Cited, run.WrongCited, want)
+		t.Errorf("%s: of %d shown %d were cited, %d wrongly, want about %v", run.Tenant, run.Shown, run.Cited, run.WrongCited,
+			want)
 	}
 	if len(run.Elsewhere) != 1 {
 		t.Errorf("the weights of %s were asked by %v", run.Tenant, run.Elsewhere)
@@ -180,7 +185,8 @@ func TestThePlotIsDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"friends: recall@5", "others: useful memories", "steps of 4 reports", "untrained, 0 % of citations wrong"} {
+	for _, want := range []string{"friends: recall@5", "others: useful memories", "steps of 4 reports",
+		"untrained, 0 % of citations wrong"} {
 		if !bytes.Contains(drawn, []byte(want)) {
 			t.Errorf("the plot lacks %q", want)
 		}

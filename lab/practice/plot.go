@@ -58,7 +58,8 @@ func (r Report) draw(out io.Writer, format string) error {
 		return fmt.Errorf("canvas: %w", err)
 	}
 	const pad = 4 * vg.Millimeter
-	tiles := draw.Tiles{Rows: len(panels), Cols: 2, PadX: pad, PadY: pad, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: pad}
+	tiles := draw.Tiles{Rows: len(panels), Cols: 2, PadX: pad, PadY: pad, PadTop: pad, PadBottom: pad, PadLeft: pad,
+		PadRight: pad}
 	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
 		for j, at := range row {
 			panels[i][j].Draw(at)
@@ -95,7 +96,8 @@ func (r Report) panel(t Tenant, name string, value func(Quality) float64) (*plot
 		p.Add(line)
 		p.Legend.Add(fmt.Sprintf("%s, %.0f %% of citations wrong", run.Start, 100*run.Wrong), line)
 	}
-	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: value(t.Supervised)}, {X: float64(r.Steps), Y: value(t.Supervised)}})
+	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: value(t.Supervised)},
+		{X: float64(r.Steps), Y: value(t.Supervised)}})
 	if err != nil {
 		return nil, fmt.Errorf("line: %w", err)
 	}

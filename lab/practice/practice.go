@@ -64,7 +64,8 @@ func practise(ctx context.Context, o Options, prior ranking.Weights) ([]*practic
 	var out []*practice
 	for i, a := range audiences() {
 		g, err := questions.New(questions.Options{
-			Seed: o.Seed + uint64(i), Conversations: o.Conversations, Sessions: o.Sessions, Split: synthesis.SplitHeldout, Rates: a.rates,
+			Seed: o.Seed + uint64(i), Conversations: o.Conversations, Sessions: o.Sessions, Split: synthesis.SplitHeldout,
+			Rates: a.rates,
 		})
 		if err != nil {
 			return nil, err
@@ -100,7 +101,8 @@ func practiseFile(ctx context.Context, o Options, prior ranking.Weights) ([]*pra
 	out := make([]*practice, min(len(audiences()), len(subjects)))
 	for i := range out {
 		first := []string{"first", "second"}[i]
-		out[i] = &practice{name: fmt.Sprintf("tenant-%d", i+1), habits: "every user of the file from the " + first + " on", number: i}
+		out[i] = &practice{name: fmt.Sprintf("tenant-%d", i+1), habits: "every user of the file from the " + first + " on",
+			number: i}
 		if len(out) > 1 {
 			out[i].habits = "every other user of the file, from the " + first + " on"
 		}
@@ -127,7 +129,9 @@ func checkPractice(tenants []*practice, from string) error {
 
 // exercises forms the memories of subjects in the process and asks their questions. It leaves out questions without
 // candidates.
-func exercises(ctx context.Context, o Options, prior ranking.Weights, subjects []dataset.Subject) ([][]exercise, error) {
+func exercises(
+	ctx context.Context, o Options, prior ranking.Weights, subjects []dataset.Subject,
+) ([][]exercise, error) {
 	projector := ranking.NewProjector()
 	all, err := rehearsal.Rehearse(ctx, builtin.New(), subjects, prior.W, o.Candidates,
 		func(s dataset.Subject, r rehearsal.Rehearsed) (exercise, error) {

@@ -15,16 +15,20 @@ func (r Report) Render(out io.Writer) error {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s; seed %d", r.Source, r.Seed)
-	line("%d steps of each tenant's weights, each from %d reports; %d of %d candidates shown;", r.Steps, r.Batch, r.Shown, r.Candidates)
-	line("a memory is cited where it rests on a turn of evidence, and a citation that is wrong names another memory shown in its place")
-	line("feature rate %g, rate of the maps %g, radius %g; no whole order was drawn", r.FeatureRate, r.LearningRate, r.Radius)
+	line("%d steps of each tenant's weights, each from %d reports; %d of %d candidates shown;", r.Steps, r.Batch, r.Shown,
+		r.Candidates)
+	line("a memory is cited where it rests on a turn of evidence, and a citation that is wrong names another memory " +
+		"shown in its place")
+	line("feature rate %g, rate of the maps %g, radius %g; no whole order was drawn", r.FeatureRate, r.LearningRate,
+		r.Radius)
 	for _, t := range r.Tenants {
 		line("tenant %s: %s; %d questions streamed, %d held out", t.Name, t.Habits, t.Streamed, t.HeldOut)
 	}
 	line("")
 	r.renderRuns(&b)
 	line("\nuseful: share of the memories shown that rest on evidence; recall@5: of the evidence, on held-out questions")
-	line("supervised: weights trained on the streamed questions with all evidence known; best: an order that knows the answers")
+	line("supervised: weights trained on the streamed questions with all evidence known; best: an order that knows " +
+		"the answers")
 	for _, run := range r.Runs {
 		if run.Wrong > 0 {
 			continue
@@ -43,7 +47,8 @@ func (r Report) Render(out io.Writer) error {
 	} else {
 		line("! a tenant's weights are others than it comes to alone")
 	}
-	line("a report took %.0f us to learn from (p50; p99 %.0f us, of %d), its store in the process", r.Update.P50, r.Update.P99, r.Update.N)
+	line("a report took %.0f us to learn from (p50; p99 %.0f us, of %d), its store in the process", r.Update.P50,
+		r.Update.P99, r.Update.N)
 	_, err := out.Write(b.Bytes())
 	return err
 }

@@ -176,10 +176,11 @@ func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	p.recalls++
 	r.now = r.now.Add(time.Second)
 	id := fmt.Sprintf("%d-%d", r.Seed, p.recalls)
-	res, err := r.server.Rerank(tenant.NewContext(ctx, tenant.Tenant{ID: p.name}), connect.NewRequest(&mnemev1.RerankRequest{
-		UserId: e.user, RecallId: id, FeatureSet: r.prior.Weights.FeatureSet, QueryVector: e.query, Candidates: e.candidates,
-		Memories: uint32(r.Shown), //nolint:gosec // at most 100
-	}))
+	res, err := r.server.Rerank(tenant.NewContext(ctx, tenant.Tenant{ID: p.name}),
+		connect.NewRequest(&mnemev1.RerankRequest{
+			UserId: e.user, RecallId: id, FeatureSet: r.prior.Weights.FeatureSet, QueryVector: e.query, Candidates: e.candidates,
+			Memories: uint32(r.Shown), //nolint:gosec // at most 100
+		}))
 	if err != nil {
 		return fmt.Errorf("rerank: %w", err)
 	}
@@ -234,7 +235,8 @@ func (r *experiment) report(ctx context.Context, p *simulatedTenant, user, id st
 		return fmt.Errorf("encode feedback: %w", err)
 	}
 	began := time.Now()
-	if err := r.learner.Handle(ctx, []bus.Message{{Topic: contract.TopicFeedback, Key: f.Key(), Value: value}}); err != nil {
+	if err := r.learner.Handle(ctx, []bus.Message{{Topic: contract.TopicFeedback, Key: f.Key(),
+		Value: value}}); err != nil {
 		return err
 	}
 	r.took = append(r.took, float64(time.Since(began).Nanoseconds())/1e3)

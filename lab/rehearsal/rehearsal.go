@@ -60,7 +60,8 @@ type Grouping func(session, turn int) string
 // RehearseGrouped is Rehearse with other sessions. The memories are formed once. The candidates of all questions are
 // retrieved once for each grouping.
 func RehearseGrouped[T any](
-	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, groupings []Grouping, weights []float32, k int,
+	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, groupings []Grouping, weights []float32,
+	k int,
 	keep func(dataset.Subject, Rehearsed) (T, error),
 ) ([][]T, error) {
 	out := make([][]T, len(subjects))
@@ -88,7 +89,8 @@ func rehearse(
 ) error {
 	store := bankinmem.New(embedder.Dimension())
 	p := formation.Pipeline{
-		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder, Bank: store,
+		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder,
+		Bank: store,
 	}
 	formed, err := p.Form(ctx, s)
 	if err != nil {
@@ -136,7 +138,8 @@ func (g Grouping) regroup(
 
 // Retrieve passes on the candidates of a bank for each of a subject's questions with evidence, as Rehearse does.
 func Retrieve(
-	ctx context.Context, embedder embedding.Embedder, store bank.Bank, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+	ctx context.Context, embedder embedding.Embedder, store bank.Bank, s dataset.Subject, weights []float32, k int,
+	keep func(Rehearsed) error,
 ) error {
 	index, err := Index(ctx, store, s.Scope)
 	if err != nil {

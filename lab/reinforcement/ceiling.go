@@ -82,7 +82,9 @@ func Ceilings(ctx context.Context, o CeilingOptions) ([]Arm, error) {
 type trueFilter struct{ *person }
 
 // Filter implements formation.Filter.
-func (f trueFilter) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (f trueFilter) Filter(
+	_ context.Context, _ memory.Scope, turns, _ []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
 	out := make([]memory.SaliencyDecision, len(turns))
 	for i, t := range turns {
 		out[i] = memory.SaliencyDecision{Salient: f.salient[t.ID], Threshold: 0.5, PolicyVersion: "truth"}

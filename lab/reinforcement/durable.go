@@ -47,7 +47,8 @@ func (Durable) Roll(ctx context.Context, options, state []byte, person int) ([]b
 	}
 	data, err := encode("rollouts", rolled)
 	if err == nil && len(data) > checkpoint.MaxBytes {
-		return nil, fault.Terminal("group", "of %d draws of %d sessions makes %d bytes, want %d at most: fewer draws or fewer sessions",
+		return nil, fault.Terminal("group", "of %d draws of %d sessions makes %d bytes, want %d at most: fewer draws or "+
+			"fewer sessions",
 			o.Group, o.Sessions, len(data), checkpoint.MaxBytes)
 	}
 	return data, err

@@ -103,7 +103,8 @@ func (h hangingStore) Put(ctx context.Context, run, key string, body []byte) err
 }
 
 func dial(ctx context.Context, addr string) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{HostPort: addr, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	return client.DialContext(ctx, client.Options{HostPort: addr,
+		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }
 
 func openStore(addr string) (checkpoint.Store, func() error, error) {
@@ -303,7 +304,8 @@ func TestATrainingSurvivesKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if policy, err := want.Policy.Encode(); err != nil || !bytes.Equal(encoded, policy) || !bytes.Equal(got, asJSON(t, want)) {
+	if policy, err := want.Policy.Encode(); err != nil || !bytes.Equal(encoded, policy) ||
+		!bytes.Equal(got, asJSON(t, want)) {
 		t.Errorf("the policy is another, %v:\n%s\n%s", err, encoded, policy)
 	}
 	if n := people.Load(); n < 1 || n > 2 {
@@ -368,14 +370,16 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	<-begun
 	cancel()
 	cancelled()
-	for of, want := range map[string]distributed.Cancelled{string(options): distributed.Over, "never was": distributed.NotFound} {
+	for of, want := range map[string]distributed.Cancelled{string(options): distributed.Over,
+		"never was": distributed.NotFound} {
 		if came, err := starter.Cancel(t.Context(), []byte(of)); err != nil || came != want {
 			t.Errorf("what does not run came to %q, %v, want %q", came, err, want)
 		}
 	}
 	bad := tiny(reinforcement.RewardTransition)
 	bad.Group = 0
-	if err := starter.Train(t.Context(), asJSON(t, bad), nil, nil); !fault.IsTerminal(err) || !strings.Contains(err.Error(), "group: is 0") {
+	if err := starter.Train(t.Context(), asJSON(t, bad), nil, nil); !fault.IsTerminal(err) ||
+		!strings.Contains(err.Error(), "group: is 0") {
 		t.Errorf("bad options: %v", err)
 	}
 }

@@ -31,9 +31,9 @@ func estimate(values []float64) Estimate {
 // Measures are estimates by the name of the measure.
 type Measures map[string]Estimate
 
-// Arm is one variant of an experiment. Measures have the estimates over the seeds by name, with the words of the people:
-// "update_hits/train" for training words, "update_hits/heldout" for other words. Beside has the differences to the
-// earlier arms, seed by seed, by the names of the arms.
+// Arm is one variant of an experiment. Measures have the estimates over the seeds by name, with the words of the
+// people: "update_hits/train" for training words, "update_hits/heldout" for other words. Beside has the differences to
+// the earlier arms, seed by seed, by the names of the arms.
 type Arm struct {
 	Name     string              `json:"name"`
 	Measures Measures            `json:"measures"`

@@ -95,8 +95,10 @@ func TestTheTruthIsACeiling(t *testing.T) {
 		if k := by["true filter"].Measures["kappa"+words].Mean; k < 0.999 {
 			t.Errorf("kappa%s of the true filter is %v", words, k)
 		}
-		shipped, relations := by["shipped models"].Measures["update_hits"+words].Mean, by["true relations"].Measures["update_hits"+words].Mean
-		wrong, usual := by["true retractions"].Measures["wrong_updates"+words].Mean, by["shipped models"].Measures["wrong_updates"+words].Mean
+		shipped, relations := by["shipped models"].Measures["update_hits"+words].Mean,
+			by["true relations"].Measures["update_hits"+words].Mean
+		wrong, usual := by["true retractions"].Measures["wrong_updates"+words].Mean,
+			by["shipped models"].Measures["wrong_updates"+words].Mean
 		if wrong > usual {
 			t.Errorf("wrong updates%s are %v by true retractions, %v by the shipped ones", words, wrong, usual)
 		}

@@ -63,7 +63,8 @@ func TestATransitionIsOfOneSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if made := judge.Transition(before, after, session, o); made.Made > len(formed.Operations)-len(was.Operations)+brings ||
+			if made := judge.Transition(before, after, session, o); made.Made > len(formed.Operations)-len(was.Operations)+
+				brings ||
 				made.Wanted > 3*brings {
 				t.Errorf("%s, session %d brings %d: %+v", p.ID, session, brings, made)
 			}
@@ -99,17 +100,20 @@ func TestHowPersonalAnAnswerIsByRule(t *testing.T) {
 		bank                     []reward.BankEntry
 		want                     reward.Personalization
 	}{
-		"with more of its entry":     {question, golden, "With oat milk, every morning.", bank, reward.PersonalizationGood},
-		"the value alone":            {question, golden, "Oat milk.", bank, reward.PersonalizationBasic},
-		"what holds no more":         {question, golden, "You used to take it black.", bank, reward.PersonalizationBad},
-		"something else of the user": {question, golden, "You adopted a greyhound called Biscuit!", bank, reward.PersonalizationBad},
+		"with more of its entry": {question, golden, "With oat milk, every morning.", bank, reward.PersonalizationGood},
+		"the value alone":        {question, golden, "Oat milk.", bank, reward.PersonalizationBasic},
+		"what holds no more":     {question, golden, "You used to take it black.", bank, reward.PersonalizationBad},
+		"something else of the user": {question, golden, "You adopted a greyhound called Biscuit!", bank,
+			reward.PersonalizationBad},
 		"right, with something else": {
-			question, golden, "Oat milk, every morning, and you adopted a greyhound, Biscuit.", bank, reward.PersonalizationBasic,
+			question, golden, "Oat milk, every morning, and you adopted a greyhound, Biscuit.", bank,
+			reward.PersonalizationBasic,
 		},
-		"nothing, though it is known":   {question, golden, "I cannot say.", bank, reward.PersonalizationUnderuse},
-		"nothing, for it is not known":  {question, golden, "I cannot say.", bank[1:2], reward.PersonalizationNone},
-		"what the question itself says": {"Is it oat milk that I take in my coffee?", golden, "Yes, oat milk.", bank, reward.PersonalizationNone},
-		"no entry at all":               {question, golden, "With oat milk.", nil, reward.PersonalizationNone},
+		"nothing, though it is known":  {question, golden, "I cannot say.", bank, reward.PersonalizationUnderuse},
+		"nothing, for it is not known": {question, golden, "I cannot say.", bank[1:2], reward.PersonalizationNone},
+		"what the question itself says": {"Is it oat milk that I take in my coffee?", golden, "Yes, oat milk.", bank,
+			reward.PersonalizationNone},
+		"no entry at all": {question, golden, "With oat milk.", nil, reward.PersonalizationNone},
 	} {
 		got, err := judge.Rules(0).Personalization(t.Context(), reward.Answered{
 			Question: tc.question, Golden: tc.golden, Answer: tc.answer, Memory: tc.bank, Outdated: []string{"black"},

@@ -41,7 +41,8 @@ type Measured struct {
 // Shares returns the measures by name, for reports of experiments. It leaves out shares with a count of 0.
 func (m Measured) Shares() map[string]float64 {
 	out := map[string]float64{
-		"update_hits": m.UpdateHits, "wrong_updates": m.WrongUpdates, "kept_evidence": m.KeptEvidence, "containment": m.Containment,
+		"update_hits": m.UpdateHits, "wrong_updates": m.WrongUpdates, "kept_evidence": m.KeptEvidence,
+		"containment":         m.Containment,
 		"searches_per_memory": m.SearchesPerMemory, "answered": m.Answered, "lost_memory": m.Lost[reward.StageMemory],
 		"lost_profile": m.Lost[reward.StageProfile], "lost_answer": m.Lost[reward.StageAnswer], "utilization": m.Utilization,
 		"kappa": m.Kappa, "personalized": m.Personalized, "good_personalized": m.GoodPersonalized, "underuse": m.Underuse,
@@ -80,7 +81,8 @@ type shown struct {
 }
 
 func measure(
-	ctx context.Context, choose decision.Chooser, people []synthesis.Person, known *known, by func(*person, maker) formation.Pipeline,
+	ctx context.Context, choose decision.Chooser, people []synthesis.Person, known *known,
+	by func(*person, maker) formation.Pipeline,
 ) (Measured, error) {
 	lives := make([]life, len(people))
 	err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
@@ -98,12 +100,14 @@ func measure(
 }
 
 func measured(lives []life) Measured {
-	tally, gating, entries, personalizations := formation.NewTally(), reward.Gating{}, reward.Entries{}, reward.PersonalizationCounts{}
+	tally, gating, entries, personalizations := formation.NewTally(), reward.Gating{}, reward.Entries{},
+		reward.PersonalizationCounts{}
 	out := Measured{Lost: map[reward.Stage]float64{}}
 	for _, l := range lives {
 		tally.Add(l.person.subject, l.formed)
 		g, j := l.person.gating(l.formed, 0, len(l.person.Sessions)), l.entries
-		gating.Kept, gating.KeptRight, gating.Salient = gating.Kept+g.Kept, gating.KeptRight+g.KeptRight, gating.Salient+g.Salient
+		gating.Kept, gating.KeptRight, gating.Salient = gating.Kept+g.Kept, gating.KeptRight+g.KeptRight,
+			gating.Salient+g.Salient
 		entries.All, entries.Factual, entries.Vague = entries.All+j.All, entries.Factual+j.Factual, entries.Vague+j.Vague
 		words, _ := l.person.words(l.formed)
 		out.Words += float64(words) / float64(len(lives))

@@ -102,7 +102,8 @@ func (r Remembered) without(out func(i int) bool) Remembered {
 	var kept Remembered
 	for i := range r.entries {
 		if !out(i) {
-			kept.entries, kept.ids, kept.told = append(kept.entries, r.entries[i]), append(kept.ids, r.ids[i]), append(kept.told, r.told[i])
+			kept.entries, kept.ids, kept.told = append(kept.entries, r.entries[i]), append(kept.ids, r.ids[i]),
+				append(kept.told, r.told[i])
 		}
 	}
 	return kept
@@ -187,7 +188,8 @@ func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered,
 		for _, id := range m.Predecessors {
 			e.Replaced = append(e.Replaced, entries[id].Content)
 		}
-		out.entries, out.ids, out.told = append(out.entries, e), append(out.ids, m.ID), append(out.told, p.tellsOf(m.Content, m.Sources))
+		out.entries, out.ids, out.told = append(out.entries, e), append(out.ids, m.ID),
+			append(out.told, p.tellsOf(m.Content, m.Sources))
 	}
 	return out, embed(ctx, p.embedder, out.entries)
 }

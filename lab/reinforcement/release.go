@@ -36,7 +36,9 @@ func (c Compared) Met() bool { return c.Policy >= c.Rules-c.MayFall-1e-9 }
 // three shares. They are the answers that memories contain, the evidence that the filter keeps, and the evidence
 // among the first ten memories. On made-up people it measures the updates that hit. These people tell facts that
 // people typed, in words outside the training data.
-func CompareRelease(ctx context.Context, p *decision.Policy, conversations []dataset.Subject, persons int) ([]Compared, error) {
+func CompareRelease(
+	ctx context.Context, p *decision.Policy, conversations []dataset.Subject, persons int,
+) ([]Compared, error) {
 	asked := 0
 	for _, s := range conversations {
 		asked += len(s.Questions)
@@ -87,7 +89,9 @@ const (
 	updatesHit       = "updates that hit, as others typed"
 )
 
-func onConversations(ctx context.Context, by formation.Pipeline, conversations []dataset.Subject) (map[string]float64, error) {
+func onConversations(
+	ctx context.Context, by formation.Pipeline, conversations []dataset.Subject,
+) (map[string]float64, error) {
 	prior, err := features.Prior()
 	if err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ func TestWhatAReleaseCosts(t *testing.T) {
 			t.Errorf("%s: %+v", name, compared)
 		}
 	}
-	if _, err := reinforcement.CompareRelease(t.Context(), reinforcement.StartPolicy(reinforcement.Defaults()), nil, 1); err == nil {
+	if _, err := reinforcement.CompareRelease(t.Context(), reinforcement.StartPolicy(reinforcement.Defaults()), nil,
+		1); err == nil {
 		t.Error("nothing is measured without questions, and no error says so")
 	}
 }

@@ -173,6 +173,8 @@ func (t *toldEntries) add(a reward.Answered, entry string, asked, answer map[str
 	t.right, t.more = t.right || value, t.more || value && others > 0
 	if !has {
 		t.relevant, t.irrelevant = t.relevant || common, t.irrelevant || !common
-		t.outdated = t.outdated || slices.ContainsFunc(a.Outdated, func(v string) bool { return tells(entry, v) && tells(a.Answer, v) })
+		t.outdated = t.outdated || slices.ContainsFunc(a.Outdated, func(v string) bool {
+			return tells(entry, v) && tells(a.Answer, v)
+		})
 	}
 }

@@ -79,7 +79,8 @@ type Options struct {
 func Defaults() Options {
 	o := Options{
 		Seed: 1, Persons: 16, Sessions: 12, Together: 1, Group: 8, Local: 0.5, Rerolls: 4, Chance: 0.5,
-		Reward: RewardTransition, Transition: reward.TransitionDefaults(), Dense: reward.DenseDefaults(), Stages: reward.StageDefaults(),
+		Reward: RewardTransition, Transition: reward.TransitionDefaults(), Dense: reward.DenseDefaults(),
+		Stages:  reward.StageDefaults(),
 		Horizon: reward.HorizonDefaults(), Update: learning.UpdateDefaults(),
 	}
 	o.Transition.Tau = TauOfQuotations
@@ -109,7 +110,8 @@ func (o Options) Validate() error {
 		}
 	}
 	if drawn := min(o.Together, o.Persons) * o.Sessions * o.Group; drawn > maxDrawn {
-		return fault.Terminal("together", "is %d, which draws %d sessions for an update with groups of %d, want %d at most: they are in memory",
+		return fault.Terminal("together", "is %d, which draws %d sessions for an update with groups of %d, want %d at "+
+			"most: they are in memory",
 			o.Together, drawn, o.Group, maxDrawn)
 	}
 	switch {
@@ -195,7 +197,8 @@ func Start(o Options) State {
 
 // StartPolicy returns the policy at the start of a training.
 func StartPolicy(o Options) *decision.Policy {
-	p := &decision.Policy{Version: cmp.Or(o.Version, "trained-"+string(o.Reward)), Heads: map[decision.Role]decision.Head{}}
+	p := &decision.Policy{Version: cmp.Or(o.Version, "trained-"+string(o.Reward)),
+		Heads: map[decision.Role]decision.Head{}}
 	for i, r := range decision.Roles() {
 		if slices.Contains(o.roles(), r) {
 			p.Heads[r] = decision.NewHead(len(decision.Features(r)), o.Hidden, rand.New(rand.NewPCG(o.Seed, uint64(i))))

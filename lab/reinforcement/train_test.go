@@ -73,8 +73,12 @@ func TestAPolicyThatHasNotLearnedDoesAsTheRules(t *testing.T) {
 
 func TestSettingsOfATrainingAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*reinforcement.Options){
-		"persons": func(o *reinforcement.Options) { o.Persons = 0 }, "sessions": func(o *reinforcement.Options) { o.Sessions = 1000 },
-		"group": func(o *reinforcement.Options) { o.Group = 1 }, "tau": func(o *reinforcement.Options) { o.Transition.Tau = 2 },
+		"persons": func(o *reinforcement.Options) {
+			o.Persons = 0
+		}, "sessions": func(o *reinforcement.Options) { o.Sessions = 1000 },
+		"group": func(o *reinforcement.Options) {
+			o.Group = 1
+		}, "tau": func(o *reinforcement.Options) { o.Transition.Tau = 2 },
 		"reward": func(o *reinforcement.Options) { o.Reward = "best" },
 		"roles":  func(o *reinforcement.Options) { o.Roles = []decision.Role{"cook"} },
 		"rate":   func(o *reinforcement.Options) { o.Update.Adam.Rate = 0 },

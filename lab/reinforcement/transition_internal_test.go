@@ -28,8 +28,9 @@ func someone(t *testing.T, last ...synthesis.Target) *person {
 			{Session: 0, Turns: []string{"t1"}, Operation: memory.OpAdd, Evolution: synthesis.EvolutionNew, Predecessor: -1,
 				Statement: "Ana lives in Porto.", Keywords: []string{"Porto", "moved", "May"}, Value: "Porto"},
 			{Session: 1, Turns: []string{"t2"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionExpand, Predecessor: 0,
-				Statement: "Ana lives in Porto, close to the botanical garden.", Keywords: []string{"botanical garden", "Porto", "flat"},
-				Value: "Porto"},
+				Statement: "Ana lives in Porto, close to the botanical garden.",
+				Keywords:  []string{"botanical garden", "Porto", "flat"},
+				Value:     "Porto"},
 		}, last...),
 	}
 	made, err := newPerson(t.Context(), p, builtin.New())
@@ -40,10 +41,12 @@ func someone(t *testing.T, last ...synthesis.Target) *person {
 }
 
 var (
-	braga = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionShift,
+	braga = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate,
+		Evolution:   synthesis.EvolutionShift,
 		Predecessor: 1, Ends: []int{1, 0}, Statement: "Ana lives in Braga, having left Porto.",
 		Keywords: []string{"Braga", "Porto", "left"}, Value: "Braga"}
-	gone = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpDelete, Evolution: synthesis.EvolutionEnd, Predecessor: 1,
+	gone = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpDelete,
+		Evolution: synthesis.EvolutionEnd, Predecessor: 1,
 		Ends: []int{1, 0}, Statement: "Ana no longer lives in Porto.", Keywords: []string{"Porto", "no longer", "left"}}
 )
 
@@ -71,7 +74,8 @@ func state(t *testing.T, p *person, of ...entry) Remembered {
 			ID: e.id, Content: e.text, Sources: []string{e.turn}, Status: memory.StatusActive, Predecessors: e.replaced,
 		})
 		for _, old := range []entry{porto, sister, flat} { // replaced texts are looked up
-			formed.Entries = append(formed.Entries, memory.Memory{ID: old.id, Content: old.text, Status: memory.StatusSuperseded})
+			formed.Entries = append(formed.Entries, memory.Memory{ID: old.id, Content: old.text,
+				Status: memory.StatusSuperseded})
 		}
 	}
 	made, err := p.made(t.Context(), formed)
@@ -108,7 +112,8 @@ func TestTransitionsByHand(t *testing.T) {
 
 // Entries that an earlier session should have ended count for no later session, whether they go late or stay.
 func TestWhatIsStaleCountsForNeitherSide(t *testing.T) {
-	now := synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionShift, Predecessor: 1,
+	now := synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate,
+		Evolution: synthesis.EvolutionShift, Predecessor: 1,
 		Ends: []int{1}, Statement: braga.Statement, Keywords: braga.Keywords, Value: "Braga"}
 	p := someone(t, now)
 	p.Targets[1].Ends = []int{0} // the second session replaced the first
@@ -131,7 +136,8 @@ func TestWhatIsStaleCountsForNeitherSide(t *testing.T) {
 // A repetition belongs to its target and ends with it.
 func TestARepetitionEndsWithWhatItRepeats(t *testing.T) {
 	p := someone(t, braga)
-	again := synthesis.Target{Session: 1, Turns: []string{"t2"}, Operation: memory.OpNone, Evolution: synthesis.EvolutionAgain, Predecessor: 0,
+	again := synthesis.Target{Session: 1, Turns: []string{"t2"}, Operation: memory.OpNone,
+		Evolution: synthesis.EvolutionAgain, Predecessor: 0,
 		Statement: p.Targets[0].Statement, Keywords: p.Targets[0].Keywords, Value: "Porto"}
 	made := p.Person
 	made.Targets = []synthesis.Target{made.Targets[0], again, braga}
@@ -145,7 +151,8 @@ func TestARepetitionEndsWithWhatItRepeats(t *testing.T) {
 	if got := p.transition(before, state(t, p, moved("porto", "still")), 2, Defaults().Transition); got.F1 < 1-1e-6 {
 		t.Errorf("both are closed: %+v", got)
 	}
-	entries, err := p.rules(2).Entries(t.Context(), []reward.BankEntry{{Text: still.text, From: []reward.Utterance{{ID: "t2"}}}})
+	entries, err := p.rules(2).Entries(t.Context(),
+		[]reward.BankEntry{{Text: still.text, From: []reward.Utterance{{ID: "t2"}}}})
 	if err != nil || entries.Factual != 0 || entries.All != 1 {
 		t.Errorf("the repetition of what is over: %+v, %v", entries, err)
 	}
@@ -168,7 +175,8 @@ func (marked) Personalization(context.Context, reward.Answered) (reward.Personal
 // A wrong answer earns nothing for being personal, even when another answer is right (SaliMory, Eq. 1).
 func TestTheQualityOfAnswersIsTheMeanOfEach(t *testing.T) {
 	m := marked{"wrong and personal": {Applicable: true, Personalization: 1}, "right": {Accuracy: 1}}
-	v, err := judged(t.Context(), m, reward.StageDefaults(), []reward.Answered{{Answer: "wrong and personal"}, {Answer: "right"}}, nil)
+	v, err := judged(t.Context(), m, reward.StageDefaults(),
+		[]reward.Answered{{Answer: "wrong and personal"}, {Answer: "right"}}, nil)
 	if err != nil || v.quality != 0.5 {
 		t.Errorf("quality %v, %v, want 0.5", v.quality, err)
 	}

@@ -84,8 +84,9 @@ func overlapping(said string, facts []string, part string) []bool {
 
 // Render writes the figures as a line.
 func (p Parts) Render(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "\n%d changed entries may tell several facts, %d change as a whole: %s are divided; of those %s keep "+
-		"nothing that holds no more, %s lose something that holds\n",
+	_, err := fmt.Fprintf(out, "\n"+
+		"%d changed entries may tell several facts, %d change as a whole: %s are divided; of those %s keep nothing that "+
+		"holds no more, %s lose something that holds\n",
 		p.Entries, p.All, score.Percent(p.Decided), score.Percent(p.Gone), score.Percent(p.Lost))
 	return err
 }

@@ -169,9 +169,11 @@ func at(judged []Judged, threshold float64, probability func(Judged) float64) At
 	}
 	share := func(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 	return At{
-		Threshold: threshold, Within: score.Bootstrap(units), Wrong: share(wrong, changes), False: share(falsely, len(judged)-changes),
+		Threshold: threshold, Within: score.Bootstrap(units), Wrong: share(wrong, changes),
+		False:    share(falsely, len(judged)-changes),
 		Right:    share(right[relation.Replaces]+right[relation.Ends], changes),
-		Replaces: share(right[relation.Replaces], counts[relation.Replaces]), Ends: share(right[relation.Ends], counts[relation.Ends]),
+		Replaces: share(right[relation.Replaces], counts[relation.Replaces]),
+		Ends:     share(right[relation.Ends], counts[relation.Ends]),
 	}
 }
 

@@ -29,9 +29,11 @@ func TestEvaluateCountsEveryPair(t *testing.T) {
 		kinds += k.Of
 	}
 	if binned != 200 || kinds != 200-r.Changes || len(r.FalseChanges) != 3 || len(r.Misses) != 3 {
-		t.Errorf("%d in bins, %d of a kind, %d changes; %d and %d errors", binned, kinds, r.Changes, len(r.FalseChanges), len(r.Misses))
+		t.Errorf("%d in bins, %d of a kind, %d changes; %d and %d errors", binned, kinds, r.Changes, len(r.FalseChanges),
+			len(r.Misses))
 	}
-	if r.AtBar.False > 0.04 || r.Possible.Right+r.Possible.Wrong < r.Certain.Right+r.Certain.Wrong || r.Certain.Within.Low > r.Certain.Right {
+	if r.AtBar.False > 0.04 || r.Possible.Right+r.Possible.Wrong < r.Certain.Right+r.Certain.Wrong ||
+		r.Certain.Within.Low > r.Certain.Right {
 		t.Errorf("certain %+v, possible %+v, at the bar %+v", r.Certain, r.Possible, r.AtBar)
 	}
 	if r.FalseChanges[0].Change < r.FalseChanges[2].Change || r.Misses[0].Change > r.Misses[2].Change {

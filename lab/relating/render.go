@@ -25,14 +25,16 @@ func (r Report) Render(out io.Writer) error {
 			At
 		}{{"certain", r.Certain}, {"possible", r.Possible}, {"4 % false", r.AtBar}} {
 			fmt.Fprintf(w, "%s\t%.4f\t%s\t%s..%s\t%s\t%s\t%s\t%s\t\n", line.name, line.Threshold, score.Percent(line.Right),
-				score.Percent(line.Within.Low), score.Percent(line.Within.High), score.Percent(line.Replaces), score.Percent(line.Ends),
+				score.Percent(line.Within.Low), score.Percent(line.Within.High), score.Percent(line.Replaces),
+				score.Percent(line.Ends),
 				score.Percent(line.Wrong), score.Percent(line.False))
 		}
 	})
 	table(func(w io.Writer) {
 		fmt.Fprint(w, "\nprobability of a change\tstatements\ttold\tfound\t\n")
 		for i, bin := range r.Reliability {
-			fmt.Fprintf(w, "%.1f..%.1f\t%d\t%.3f\t%.3f\t\n", float64(i)/bins, float64(i+1)/bins, bin.Statements, bin.Told, bin.Found)
+			fmt.Fprintf(w, "%.1f..%.1f\t%d\t%.3f\t%.3f\t\n", float64(i)/bins, float64(i+1)/bins, bin.Statements, bin.Told,
+				bin.Found)
 		}
 	})
 	table(func(w io.Writer) {

@@ -57,7 +57,8 @@ type Asked struct {
 func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Asked, err error) {
 	store, embedder := bankinmem.New(builtin.Dimension), builtin.New()
 	pipeline := formation.Pipeline{
-		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder, Bank: store,
+		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder,
+		Bank: store,
 	}
 	for _, u := range users {
 		formed, err := pipeline.Form(ctx, u)
@@ -88,7 +89,8 @@ func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Ask
 				return nil, err
 			}
 			if len(got.Degraded) > 0 || got.Searched {
-				return nil, fmt.Errorf("recall of %q: degraded by %v, searched is %t, want all that is remembered", q.Text, got.Degraded,
+				return nil, fmt.Errorf("recall of %q: degraded by %v, searched is %t, want all that is remembered", q.Text,
+					got.Degraded,
 					got.Searched)
 			}
 			out = append(out, Asked{User: u.Scope.User, Question: q, Result: got})

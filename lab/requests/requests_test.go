@@ -33,8 +33,8 @@ func TestProfilesHaveWhatRequestsNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := requests.Measure(asked, labels)
-		t.Logf("%2d dialogues a user, %d requests: %.1f %% of what they need is shown, in %.2f lines: %.1f %% needed, about %.0f %% "+
-			"unrelated, %.0f %% not related (%d labels)",
+		t.Logf("%2d dialogues a user, %d requests: %.1f %% of what they need is shown, in %.2f lines: %.1f %% needed, "+
+			"about %.0f %% unrelated, %.0f %% not related (%d labels)",
 			bar.dialogues, f.Requests, 100*f.Covered, f.Lines, 100*f.Needed, 100*f.Unrelated, 100*f.NotRelated, f.Labelled)
 		if f.Covered < bar.covered || f.Needed < bar.needed || f.Requests < 200 {
 			t.Errorf("%d dialogues a user: %+v, want %.2f covered and %.2f needed", bar.dialogues, f, bar.covered, bar.needed)

@@ -21,8 +21,9 @@ func TestTheSampleAnswersItsQuestions(t *testing.T) {
 	asked := map[string]map[string]string{
 		"ines": {
 			"Where does Ines live now?": "Lisbon", "Where do I live?": "Lisbon", "What is Ines allergic to?": "peanuts",
-			"What is my dog's name?": "Bolota", "Which coffee do I like best?": "espresso", "When did Ines hike at Sete Cidades?": "24 May",
-			"What does Ines do for work?": "head nurse", "Where did Ines live before?": "Porto",
+			"What is my dog's name?": "Bolota", "Which coffee do I like best?": "espresso",
+			"When did Ines hike at Sete Cidades?": "24 May",
+			"What does Ines do for work?":         "head nurse", "Where did Ines live before?": "Porto",
 		},
 		"jonas": {"What car does Jonas drive?": "Kia", "What does Jonas do on Sunday mornings?": "Sunday"},
 	}
@@ -47,7 +48,8 @@ func TestTheSampleAnswersItsQuestions(t *testing.T) {
 	}
 	generator := embedded.NewGenerator()
 	for _, a := range got {
-		answer, err := generator.Answer(t.Context(), memory.Scope{Tenant: "acme", User: a.User}, a.Result.Evidence, a.Result.Profile)
+		answer, err := generator.Answer(t.Context(), memory.Scope{Tenant: "acme", User: a.User}, a.Result.Evidence,
+			a.Result.Profile)
 		if want := asked[a.User][a.Question.Text]; err != nil || !strings.Contains(answer.Text, want) {
 			t.Errorf("%s: %q, %v, want %s", a.Question.Text, answer.Text, err, want)
 		}

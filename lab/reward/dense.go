@@ -31,8 +31,9 @@ type DenseOptions struct {
 
 // DenseDefaults returns the paper's values. The full penalties at 0.2 and 2.0 come from the public code.
 func DenseDefaults() DenseOptions {
-	return DenseOptions{Length: 0.8, CoreFree: 150, CoreFull: 400, Lower: 0.5, Upper: 1.3, LowerFull: 0.2, UpperFull: 2, Difference: 200,
-		Join: JoinMean}
+	return DenseOptions{Length: 0.8, CoreFree: 150, CoreFull: 400, Lower: 0.5, Upper: 1.3, LowerFull: 0.2, UpperFull: 2,
+		Difference: 200,
+		Join:       JoinMean}
 }
 
 // Validate reports a setting that is out of range.

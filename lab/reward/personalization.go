@@ -76,6 +76,7 @@ func (c PersonalizationCounts) Rates() (out PersonalizationRates) {
 	}
 	n := float64(all)
 	return PersonalizationRates{
-		Personalized: float64(personalized) / n, Good: float64(c[PersonalizationGood]) / n, Underuse: float64(c[PersonalizationUnderuse]) / n,
+		Personalized: float64(personalized) / n, Good: float64(c[PersonalizationGood]) / n,
+		Underuse: float64(c[PersonalizationUnderuse]) / n,
 	}
 }

@@ -32,7 +32,8 @@ func TestTheTransitionOfASessionByHand(t *testing.T) {
 	}
 	made := []reward.Entry{entry("Ana lives in Porto since May.", towards(0.9)), entry("Ana is well.", towards(0.1))}
 	got := reward.StateTransition(nil, made, wanted, reward.TransitionDefaults())
-	if got.Made != 2 || got.Wanted != 2 || !near(got.Shared, 2.0/3) || !near(got.Precision, 1.0/3) || !near(got.F1, 1.0/3) {
+	if got.Made != 2 || got.Wanted != 2 || !near(got.Shared, 2.0/3) || !near(got.Precision, 1.0/3) ||
+		!near(got.F1, 1.0/3) {
 		t.Errorf("got %+v", got)
 	}
 	if r := got.Reward(true, false, reward.TransitionDefaults()); !near(r, 0.1+0.8/3) {
@@ -65,17 +66,20 @@ func TestWhatATransitionCounts(t *testing.T) {
 		"some of it as it was wanted, as Eq. 2 is printed": {list{porto}, list{porto, faro}, printed, 0},
 		"some of it as it was wanted":                      {list{porto}, list{porto, faro}, usual, 2.0 / 3},
 		"what should have gone":                            {list{tea}, nil, usual, 0},
-		"in other words, with the keyword":                 {list{entry("Porto is where Ana lives.", towards(1))}, list{porto}, usual, 1},
-		"the same vector, without the keyword":             {list{faro}, list{porto}, usual, 0},
-		"the same without keyword coverage":                {list{faro}, list{porto}, plain, 0.95}, // its similarity (5.1)
-		"a keyword that nobody said is not wanted":         {list{faro}, list{porto}, said, 1},
-		"again what was there is one made":                 {list{tea, tea, porto}, list{tea, porto}, usual, 2 * 0.5 / 1.5},
-		"nothing wanted, nothing made":                     {list{tea}, list{tea}, usual, 1},
-		"as Eq. 7 is printed":                              {list{tea}, list{tea}, loose, 0},
-		"nothing made where something was wanted":          {list{tea}, list{tea, porto}, usual, 0},
-		"something made where nothing was wanted":          {list{tea, porto}, list{tea}, usual, 0},
-		"made by replacing what should have stayed":        {list{with(unexpected, "Ana lives in Porto now.")}, list{porto, tea}, usual, 0},
-		"made by replacing what should have gone":          {list{with(expected, "Ana lives in Porto now.")}, list{porto}, usual, 1},
+		"in other words, with the keyword": {list{entry("Porto is where Ana lives.", towards(1))},
+			list{porto}, usual, 1},
+		"the same vector, without the keyword":     {list{faro}, list{porto}, usual, 0},
+		"the same without keyword coverage":        {list{faro}, list{porto}, plain, 0.95}, // its similarity (5.1)
+		"a keyword that nobody said is not wanted": {list{faro}, list{porto}, said, 1},
+		"again what was there is one made":         {list{tea, tea, porto}, list{tea, porto}, usual, 2 * 0.5 / 1.5},
+		"nothing wanted, nothing made":             {list{tea}, list{tea}, usual, 1},
+		"as Eq. 7 is printed":                      {list{tea}, list{tea}, loose, 0},
+		"nothing made where something was wanted":  {list{tea}, list{tea, porto}, usual, 0},
+		"something made where nothing was wanted":  {list{tea, porto}, list{tea}, usual, 0},
+		"made by replacing what should have stayed": {list{with(unexpected, "Ana lives in Porto now.")},
+			list{porto, tea}, usual, 0},
+		"made by replacing what should have gone": {list{with(expected, "Ana lives in Porto now.")}, list{porto},
+			usual, 1},
 		"one that fits two is paired with one of them": {
 			list{entry("Porto!", towards(1))}, list{porto, with(porto, "Ana, Porto.")}, usual, 2.0 / 3,
 		},
@@ -154,7 +158,8 @@ func TestRewardsOfStagesAreBounded(t *testing.T) {
 	o := reward.StageDefaults()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 9).Draw(t, "entries")
-		e := reward.Entries{All: n, Factual: rapid.IntRange(0, n).Draw(t, "factual"), Vague: rapid.IntRange(0, n).Draw(t, "vague")}
+		e := reward.Entries{All: n, Factual: rapid.IntRange(0, n).Draw(t, "factual"),
+			Vague: rapid.IntRange(0, n).Draw(t, "vague")}
 		if r := o.MemoryQuality(e); r < -o.Penalty-1e-9 || r > o.Bonus+1e-9 {
 			t.Fatalf("R2 of %+v is %v", e, r)
 		}
@@ -175,8 +180,9 @@ func TestFailuresAreAttributedByContent(t *testing.T) {
 		answer        string
 		want          reward.Stage
 	}{
-		"in the answer":                     {told, []string{"Ana: Porto, May"}, "To Porto, in May.", reward.StageNone},
-		"an entry that leaves it out":       {[]string{"Ana moved."}, []string{"Ana moved."}, "I do not know.", reward.StageMemory},
+		"in the answer": {told, []string{"Ana: Porto, May"}, "To Porto, in May.", reward.StageNone},
+		"an entry that leaves it out": {[]string{"Ana moved."}, []string{"Ana moved."}, "I do not know.",
+			reward.StageMemory},
 		"told by two entries, half by each": {[]string{"Ana moved to Porto.", "It was in May."}, nil, "", reward.StageMemory},
 		"not in the profile":                {told, []string{"Ana likes tea."}, "No.", reward.StageProfile},
 		"not used":                          {told, told, "To Faro.", reward.StageAnswer},
@@ -195,9 +201,11 @@ func TestTheDenseRewardByHand(t *testing.T) {
 		}
 	}
 	for w, want := range map[reward.Written]float64{
-		{Tokens: 1000, Expert: 1000}: 0, {Tokens: 1300, Expert: 1000}: 0, {Tokens: 1650, Expert: 1000}: 0.5, {Tokens: 2000, Expert: 1000}: 1,
-		{Tokens: 9000, Expert: 1000}: 1, {Tokens: 500, Expert: 1000}: 0, {Tokens: 350, Expert: 1000}: 0.5, {Tokens: 200, Expert: 1000}: 1,
-		{Tokens: 0, Expert: 1000}: 1, {Tokens: 199, Expert: 0}: 0, {Tokens: 201, Expert: 0}: 1, {Tokens: 0, Expert: 150}: 0,
+		{Tokens: 1000, Expert: 1000}: 0, {Tokens: 1300, Expert: 1000}: 0, {Tokens: 1650, Expert: 1000}: 0.5,
+		{Tokens: 2000, Expert: 1000}: 1,
+		{Tokens: 9000, Expert: 1000}: 1, {Tokens: 500, Expert: 1000}: 0, {Tokens: 350, Expert: 1000}: 0.5,
+		{Tokens: 200, Expert: 1000}: 1,
+		{Tokens: 0, Expert: 1000}:   1, {Tokens: 199, Expert: 0}: 0, {Tokens: 201, Expert: 0}: 1, {Tokens: 0, Expert: 150}: 0,
 	} {
 		if got := o.KindLength(w); !near(got, want) {
 			t.Errorf("%+v: %v, want %v", w, got, want)
@@ -208,7 +216,8 @@ func TestTheDenseRewardByHand(t *testing.T) {
 	if got := strict.KindLength(reward.Written{}); got != 0 {
 		t.Errorf("nothing where nothing was wanted: %v", got)
 	}
-	s := reward.Session{Valid: true, Right: 4, Asked: 5, Core: 275, Kinds: []reward.Written{{Tokens: 2000, Expert: 1000}, {}, {}}}
+	s := reward.Session{Valid: true, Right: 4, Asked: 5, Core: 275,
+		Kinds: []reward.Written{{Tokens: 2000, Expert: 1000}, {}, {}}}
 	if r, ok := o.Dense(s); !ok || !near(r, 0.8*(1-0.8*(0.5+1)/4)) {
 		t.Errorf("with the mean of the penalties %v", r)
 	}
@@ -228,7 +237,8 @@ func TestTheDenseRewardByHand(t *testing.T) {
 func TestTheRewardOfAHorizonByHand(t *testing.T) {
 	o := reward.HorizonDefaults()
 	asked := []reward.Asked{
-		{Sessions: []string{"s1"}, Score: 1}, {Sessions: []string{"s1", "s2"}, Score: 0.5}, {Sessions: []string{"s3"}, Score: 0},
+		{Sessions: []string{"s1"}, Score: 1}, {Sessions: []string{"s1", "s2"}, Score: 0.5},
+		{Sessions: []string{"s3"}, Score: 0},
 	}
 	// 900 tokens of memory for 1,000 said tokens: 200 above the free length, so 0.3 * 0.2.
 	for session, want := range map[string]float64{"s1": 0.75 - 0.06, "s2": 0.5 - 0.06, "s3": -0.06} {
@@ -251,7 +261,8 @@ func TestTheRewardOfAHorizonByHand(t *testing.T) {
 }
 
 func TestSettingsAreChecked(t *testing.T) {
-	transition, stages, dense, horizon := reward.TransitionDefaults(), reward.StageDefaults(), reward.DenseDefaults(), reward.HorizonDefaults()
+	transition, stages, dense, horizon := reward.TransitionDefaults(), reward.StageDefaults(), reward.DenseDefaults(),
+		reward.HorizonDefaults()
 	for _, o := range []interface{ Validate() error }{transition, stages, dense, horizon} {
 		if err := o.Validate(); err != nil {
 			t.Errorf("%+v: %v", o, err)

@@ -30,7 +30,8 @@ func (o StageOptions) PenaltyOfText() StageOptions {
 // Validate reports a setting that is out of range.
 func (o StageOptions) Validate() error {
 	for name, v := range map[string]float64{
-		"personalization": o.Personalization, "penalty": o.Penalty, "bonus": o.Bonus, "utilization": o.Utilization, "filter": o.Filter,
+		"personalization": o.Personalization, "penalty": o.Penalty, "bonus": o.Bonus, "utilization": o.Utilization,
+		"filter": o.Filter,
 	} {
 		if !(v >= 0) {
 			return fault.Terminal(name, "is %v, want 0 or more", v)

@@ -112,7 +112,8 @@ func (f *fit) unscaled(at []float64) []float64 {
 
 // weights returns the learned weights, with the scales folded in.
 func (f *fit) weights(at []float64) ranking.Weights {
-	w := ranking.Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)), FeatureScale: make([]float32, len(at))}
+	w := ranking.Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)),
+		FeatureScale: make([]float32, len(at))}
 	for k, scale := range f.scales {
 		w.FeatureScale[k] = 1
 		if scale > 0 {

@@ -37,7 +37,8 @@ func trace(random *rand.Rand, n, features, width int) ranking.Trace {
 	t := ranking.Trace{RecallID: "recall-1", FeatureSet: set, Explored: true, Query: grid(random, width)}
 	for i := range n {
 		t.Candidates = append(t.Candidates, ranking.Candidate{
-			ID: fmt.Sprintf("m%03d", i), Features: grid(random, features), Projected: grid(random, width), Cosine: float32(random.IntN(100)) / 100,
+			ID: fmt.Sprintf("m%03d", i), Features: grid(random, features), Projected: grid(random, width),
+			Cosine: float32(random.IntN(100)) / 100,
 		})
 	}
 	return t

@@ -20,7 +20,8 @@ type Example struct {
 	// only Refit needs them.
 	Query     []float32
 	Projected [][]float32
-	// Relevant says which candidates are right. An example with none, or with nothing else, teaches nothing and is passed over.
+	// Relevant says which candidates are right. An example with none, or with nothing else, teaches nothing and is passed
+	// over.
 	Relevant []bool
 	// Weight is how much the example counts; 0 means 1.
 	Weight float64
@@ -44,7 +45,8 @@ type PretrainOptions struct {
 
 // DefaultPretrainOptions suit some hundreds to some ten thousands of examples.
 func DefaultPretrainOptions(featureSet string) PretrainOptions {
-	return PretrainOptions{FeatureSet: featureSet, L2: 1e-4, Temperature: ranking.DefaultSettings().Temperature, Precision: 1e-5}
+	return PretrainOptions{FeatureSet: featureSet, L2: 1e-4, Temperature: ranking.DefaultSettings().Temperature,
+		Precision: 1e-5}
 }
 
 func (o PretrainOptions) validate() error {
@@ -135,7 +137,8 @@ func (e Example) list(shape ranking.Weights) (list, error) {
 		)
 	}
 	if e.Projected != nil && len(e.Projected) != n {
-		return list{}, fault.Terminal("projected", "has %d entries, want none or as many as features: %d", len(e.Projected), n)
+		return list{}, fault.Terminal("projected", "has %d entries, want none or as many as features: %d", len(e.Projected),
+			n)
 	}
 	if e.Weight < 0 || e.Weight-e.Weight != 0 {
 		return list{}, fault.Terminal("weight", "is %v, want a finite number of 0 or more", e.Weight)

@@ -143,8 +143,12 @@ func TestPretrainRefuses(t *testing.T) {
 		breaks func([]example, *supervised.PretrainOptions)
 		field  string
 	}{
-		"too few marks":               {func(es []example, _ *supervised.PretrainOptions) { es[1].Relevant = es[1].Relevant[1:] }, "relevant"},
-		"a feature that is no number": {func(es []example, _ *supervised.PretrainOptions) { es[1].Features[3][0] = nan }, "candidates.features"},
+		"too few marks": {func(es []example, _ *supervised.PretrainOptions) {
+			es[1].Relevant = es[1].Relevant[1:]
+		}, "relevant"},
+		"a feature that is no number": {func(es []example, _ *supervised.PretrainOptions) {
+			es[1].Features[3][0] = nan
+		}, "candidates.features"},
 		"another number of features": {func(es []example, _ *supervised.PretrainOptions) {
 			for i := range es[1].Features {
 				es[1].Features[i] = es[1].Features[i][1:]
@@ -169,7 +173,8 @@ func TestPretrainRefuses(t *testing.T) {
 func TestPretrainStopsWhenItsContextDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := supervised.Pretrain(ctx, plain(examples(2)), supervised.DefaultPretrainOptions(set)); !errors.Is(err, context.Canceled) {
+	if _, err := supervised.Pretrain(ctx, plain(examples(2)), supervised.DefaultPretrainOptions(set)); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -109,7 +109,8 @@ func newRefit(prior ranking.Weights, lists []list, o RefitOptions) (*refit, erro
 	for _, l := range lists {
 		n := len(l.query)
 		if r.rank != 0 && n != 0 && n != r.rank {
-			return nil, fault.Terminal("query", "has %d numbers in one example and %d in another, want one embedder's", r.rank, n)
+			return nil, fault.Terminal("query", "has %d numbers in one example and %d in another, want one embedder's", r.rank,
+				n)
 		}
 		r.rank = max(r.rank, n)
 	}
@@ -137,7 +138,8 @@ func (r *refit) minimum(ctx context.Context) ([]float64, error) {
 			return optimize.NotTerminated, nil
 		},
 	}
-	found, err := optimize.Minimize(problem, start, &optimize.Settings{GradientThreshold: r.options.Precision}, &optimize.LBFGS{})
+	found, err := optimize.Minimize(problem, start, &optimize.Settings{GradientThreshold: r.options.Precision},
+		&optimize.LBFGS{})
 	if err != nil {
 		return nil, fmt.Errorf("minimise: %w", err)
 	}
@@ -262,8 +264,8 @@ func (l list) sum(shares []float64) []float64 {
 	return out
 }
 
-// subtractGradient subtracts the share of the sum v of memories from the gradient by the maps: (v + Am v) q^T and (q + Aq q)
-// v^T.
+// subtractGradient subtracts the share of the sum v of memories from the gradient by the maps: (v + Am v) q^T and (q +
+// Aq q) v^T.
 func (b *bent) subtractGradient(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
 	sum := mat.NewVecDense(len(v), v)
 	var memory mat.VecDense

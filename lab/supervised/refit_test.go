@@ -16,7 +16,8 @@ const width = 4
 // bent are queries with two relevant candidates: the best two by hidden weights and hidden maps.
 func bent(n int) []supervised.Example {
 	random := source(5)
-	truth := ranking.Weights{W: []float32{1, 0.5, 0, -0.25}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}
+	truth := ranking.Weights{W: []float32{1, 0.5, 0, -0.25}, Aq: make([]float32, width*width),
+		Am: make([]float32, width*width)}
 	for i := range width {
 		truth.Aq[i*width+(i+1)%width] = 2 // the next number of the query is what counts
 	}
@@ -25,7 +26,8 @@ func bent(n int) []supervised.Example {
 		tr := trace(random, 12, 4, width)
 		e := supervised.Example{Query: tr.Query, Relevant: make([]bool, 12)}
 		for _, c := range tr.Candidates {
-			e.Features, e.Cosine, e.Projected = append(e.Features, c.Features), append(e.Cosine, c.Cosine), append(e.Projected, c.Projected)
+			e.Features, e.Cosine, e.Projected = append(e.Features, c.Features), append(e.Cosine, c.Cosine),
+				append(e.Projected, c.Projected)
 		}
 		scores, _ := truth.Scores(tr.Query, tr.Candidates)
 		for _, j := range ranking.Top(tr.Candidates, scores, 2) {
@@ -144,7 +146,9 @@ func TestRefitRefuses(t *testing.T) {
 		breaks func([]supervised.Example, *supervised.RefitOptions)
 		field  string
 	}{
-		"too few vectors": {func(es []supervised.Example, _ *supervised.RefitOptions) { es[1].Projected = es[1].Projected[1:] }, "projected"},
+		"too few vectors": {func(es []supervised.Example, _ *supervised.RefitOptions) {
+			es[1].Projected = es[1].Projected[1:]
+		}, "projected"},
 		"a vector of another embedder": {func(es []supervised.Example, _ *supervised.RefitOptions) {
 			es[1].Projected[2] = es[1].Projected[2][1:]
 		}, "candidates.vector"},
@@ -178,7 +182,8 @@ func TestRefitRefuses(t *testing.T) {
 func TestRefitStopsWhenItsContextDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := supervised.Refit(ctx, prior(), bent(2), supervised.DefaultRefitOptions()); !errors.Is(err, context.Canceled) {
+	if _, err := supervised.Refit(ctx, prior(), bent(2), supervised.DefaultRefitOptions()); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -186,7 +191,8 @@ func TestRefitStopsWhenItsContextDoes(t *testing.T) {
 // An example may have the memories' projected embeddings and not its query's: then it teaches the features alone.
 func TestRefitTakesExamplesWithoutAQuery(t *testing.T) {
 	one := supervised.Example{
-		Features: [][]float32{{1}, {0}}, Cosine: []float32{0, 0}, Relevant: []bool{true, false}, Projected: [][]float32{{1, 0}, {0, 1}},
+		Features: [][]float32{{1}, {0}}, Cosine: []float32{0, 0}, Relevant: []bool{true, false},
+		Projected: [][]float32{{1, 0}, {0, 1}},
 	}
 	for _, pull := range []float64{0, 1} {
 		o := supervised.DefaultRefitOptions()

@@ -16,12 +16,14 @@ const shareMild = 0.35
 var moreChat = map[chatKind][]string{
 	chatOpening: {"chat.open"}, chatOpeningReply: {"chat.open"},
 	chatClosing: {"chat.close"}, chatClosingReply: {"chat.close"},
-	chatRemark: {"chat.react", "chat.react", "chat.take-up"}, chatCompliment: {"chat.praise", "chat.truth", "chat.take-up"},
-	chatEncourage: {"chat.cheer", "chat.later", "chat.truth"},
-	chatThanks:    {"chat.thanks"}, chatAgree: {"chat.truth", "chat.later"},
+	chatRemark:     {"chat.react", "chat.react", "chat.take-up"},
+	chatCompliment: {"chat.praise", "chat.truth", "chat.take-up"},
+	chatEncourage:  {"chat.cheer", "chat.later", "chat.truth"},
+	chatThanks:     {"chat.thanks"}, chatAgree: {"chat.truth", "chat.later"},
 	chatElicit: {"chat.ask"}, chatAskMore: {"chat.ask"}, chatAdvice: {"chat.advice"},
-	chatIdle: {"chat.truth", "chat.later", "chat.ask"}, chatIdleReply: {"chat.truth", "chat.react", "chat.later", "chat.take-up"},
-	chatHostile: {"chat.hostile"},
+	chatIdle:      {"chat.truth", "chat.later", "chat.ask"},
+	chatIdleReply: {"chat.truth", "chat.react", "chat.later", "chat.take-up"},
+	chatHostile:   {"chat.hostile"},
 }
 
 // more makes a phrase of chatter_talk.txt. It is empty when the kind has no list there.

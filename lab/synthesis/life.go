@@ -55,7 +55,8 @@ type thing struct {
 }
 
 func newLife(g *Generator, r *rand.Rand, i int) *life {
-	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}, themes: [2][]*theme{g.words.themes, g.words.themes}}
+	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{},
+		themes: [2][]*theme{g.words.themes, g.words.themes}}
 	l.person.ID = fmt.Sprintf("%s-%d-%d", g.options.Split, g.options.Seed, i)
 	l.person.Form = g.options.Form
 	if l.person.Form == FormMixed {
@@ -345,8 +346,9 @@ func (l *life) answerOf(t *thing, o *op) template.Phrase {
 // operations by evolution. Other evolutions are an UPDATE.
 var operations = map[Evolution]memory.OpKind{
 	EvolutionNew: memory.OpAdd, EvolutionNear: memory.OpAdd, EvolutionWish: memory.OpAdd,
-	EvolutionExpand: memory.OpUpdate, EvolutionAdjust: memory.OpUpdate, EvolutionShift: memory.OpUpdate, EvolutionPartial: memory.OpUpdate,
-	EvolutionEnd: memory.OpDelete, EvolutionAgain: memory.OpNone,
+	EvolutionExpand: memory.OpUpdate, EvolutionAdjust: memory.OpUpdate, EvolutionShift: memory.OpUpdate,
+	EvolutionPartial: memory.OpUpdate,
+	EvolutionEnd:     memory.OpDelete, EvolutionAgain: memory.OpNone,
 }
 
 // aside returns subject and slot of a statement that only looks like a change of the thing.
@@ -390,8 +392,9 @@ func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist s
 func (l *life) begin(who int, th *theme) *thing {
 	name := l.speaker(who).Name
 	t := &thing{
-		theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, done: map[*op]bool{}, target: -1,
-		begun: l.session, touched: l.session,
+		theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, done: map[*op]bool{},
+		target: -1,
+		begun:  l.session, touched: l.session,
 	}
 	l.things[who] = append(l.things[who], t)
 	return t

@@ -85,7 +85,9 @@ func keywords(said string) []template.Phrase {
 		}
 	}
 	longest := slices.Clone(words)
-	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)) })
+	slices.SortStableFunc(longest, func(a, b string) int {
+		return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a))
+	})
 	longest = longest[:min(3, len(longest))]
 	words = slices.DeleteFunc(words, func(w string) bool { return !slices.Contains(longest, w) })
 	var out []template.Phrase

@@ -63,7 +63,8 @@ func TestPeopleTellWhatPeopleTyped(t *testing.T) {
 		}
 	}
 	for _, e := range []synthesis.Evolution{
-		synthesis.EvolutionNew, synthesis.EvolutionEnd, synthesis.EvolutionShift, synthesis.EvolutionExpand, synthesis.EvolutionNear,
+		synthesis.EvolutionNew, synthesis.EvolutionEnd, synthesis.EvolutionShift, synthesis.EvolutionExpand,
+		synthesis.EvolutionNear,
 	} {
 		if count[e] == 0 {
 			t.Errorf("nobody tells a statement of kind %s", e)

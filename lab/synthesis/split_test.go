@@ -63,7 +63,9 @@ func drawnLists(l *library) map[string]bool {
 func values(l, other *library) map[string]bool {
 	out := map[string]bool{}
 	for name := range drawnLists(l) {
-		if slices.EqualFunc(l.lists[name], other.lists[name], func(a, b template.Phrase) bool { return a.Source == b.Source }) {
+		if slices.EqualFunc(l.lists[name], other.lists[name], func(a, b template.Phrase) bool {
+			return a.Source == b.Source
+		}) {
 			continue
 		}
 		for _, p := range l.lists[name] {

@@ -22,7 +22,8 @@ func drawStyle(r *rand.Rand, clean bool) style {
 	if clean {
 		return style{}
 	}
-	s := style{typo: 0.002 + 0.006*r.Float64(), chatty: 0.5 * r.Float64(), emoji: 0.1 * r.Float64(), shout: 0.35 * r.Float64()}
+	s := style{typo: 0.002 + 0.006*r.Float64(), chatty: 0.5 * r.Float64(), emoji: 0.1 * r.Float64(),
+		shout: 0.35 * r.Float64()}
 	if template.Chance(r, 0.15) {
 		s.lower, s.bare = 0.8, 0.6
 	}

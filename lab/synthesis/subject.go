@@ -18,11 +18,13 @@ func (p Person) Subject(tenant string) dataset.Subject {
 	}
 	for _, q := range p.Questions {
 		s.Questions = append(s.Questions, dataset.Question{
-			Text: q.Text, Category: string(q.Category), Answer: q.Answer, Evidence: q.Evidence, SingleHop: q.Category == CategoryNow,
+			Text: q.Text, Category: string(q.Category), Answer: q.Answer, Evidence: q.Evidence,
+			SingleHop: q.Category == CategoryNow,
 		})
 	}
 	for _, t := range p.Targets {
-		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor, Ends: t.Ends,
+		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor,
+			Ends:  t.Ends,
 			Value: t.Value}
 		if t.Evolution == EvolutionExpand {
 			target.Operation = memory.OpAdd // the earlier statement still holds

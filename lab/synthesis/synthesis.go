@@ -102,8 +102,8 @@ type Generator struct {
 	phrased [][]*theme
 }
 
-// New reads the words of the split. Its errors are terminal: an option out of range, a later statement that evolves in no known way, or
-// broken word files.
+// New reads the words of the split. Its errors are terminal: an option out of range, a later statement that evolves in
+// no known way, or broken word files.
 func New(o Options) (*Generator, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -69,7 +69,8 @@ func drawn(r *rapid.T) synthesis.Person {
 	o := synthesis.Options{
 		Seed:  rapid.Uint64().Draw(r, "seed"),
 		Split: rapid.SampledFrom([]synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout}).Draw(r, "split"),
-		Form:  rapid.SampledFrom([]synthesis.Form{synthesis.FormMixed, synthesis.FormAssistant, synthesis.FormFriends}).Draw(r, "form"),
+		Form: rapid.SampledFrom([]synthesis.Form{synthesis.FormMixed, synthesis.FormAssistant,
+			synthesis.FormFriends}).Draw(r, "form"),
 		Beats: rapid.IntRange(1, 12).Draw(r, "beats"),
 		Clean: rapid.Bool().Draw(r, "clean"),
 	}

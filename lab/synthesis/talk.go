@@ -194,7 +194,8 @@ func (c *conversation) deliver(who int, t told) {
 	if t.ask != "" && template.Chance(c.r, 0.7) {
 		before = "" // the answer to a question mostly has no reaction
 	}
-	c.speak(line{kind: kind, parts: []string{before, t.say, c.elaborate(0.45), show, back}, caption: t.caption, targets: []int{t.target}})
+	c.speak(line{kind: kind, parts: []string{before, t.say, c.elaborate(0.45), show, back}, caption: t.caption,
+		targets: []int{t.target}})
 	c.gist, c.told = t.gist, who
 }
 

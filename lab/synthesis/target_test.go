@@ -39,7 +39,8 @@ func TestTargetsAreTold(t *testing.T) {
 			for _, id := range x.Turns {
 				turn, ok := turns[id]
 				if !ok || !turn.Salient || turn.SessionID != p.Sessions[x.Session].ID || !slices.Contains(turn.Targets, i) {
-					r.Fatalf("target %d names turn %s, which is not there, not salient, of another session or of another target", i, id)
+					r.Fatalf("target %d names turn %s, which is not there, not salient, of another session or of another target", i,
+						id)
 				}
 				text += turn.Text + "\n"
 			}
@@ -105,7 +106,8 @@ func TestPredecessorsAreEarlierAndOfTheSameSlot(t *testing.T) {
 
 // In this life two friends fall out twice in one month.
 func TestWhatHappensAgainHappensAtAnotherTime(t *testing.T) {
-	o := synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11, Clean: true}
+	o := synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11,
+		Clean: true}
 	g, err := synthesis.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +217,8 @@ func TestEveryOperationAndEvolutionOccurs(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ADD", "UPDATE", "DELETE", "NONE", "new", "expand", "adjust", "shift", "partial", "end", "again", "near", "wish",
-		"career", "health", "relationship", "preference", "home", "pets", "hobbies", "possessions", "travel", "plans", "habits", "family",
+		"career", "health", "relationship", "preference", "home", "pets", "hobbies", "possessions", "travel", "plans",
+		"habits", "family",
 		"fact", "episodic", "semantic", "procedural",
 	} {
 		if seen[want] == 0 {

@@ -29,7 +29,8 @@ func firstOfMonth(t time.Time) time.Time {
 }
 
 func onDay(said string, t time.Time) moment {
-	return moment{said, memory.EventTime{Time: t, Precision: memory.PrecisionDay, Expression: said}, t.Format(" on 2 January 2006")}
+	return moment{said, memory.EventTime{Time: t, Precision: memory.PrecisionDay, Expression: said},
+		t.Format(" on 2 January 2006")}
 }
 
 // inWeek takes a week's Monday, as there is no precision between day and month.
@@ -41,7 +42,8 @@ func inWeek(said string, t time.Time) moment {
 
 func inMonth(said string, t time.Time) moment {
 	t = firstOfMonth(t)
-	return moment{said, memory.EventTime{Time: t, Precision: memory.PrecisionMonth, Expression: said}, t.Format(" in January 2006")}
+	return moment{said, memory.EventTime{Time: t, Precision: memory.PrecisionMonth, Expression: said},
+		t.Format(" in January 2006")}
 }
 
 func inYear(said string, year int) moment {
@@ -60,7 +62,8 @@ func past(r *rand.Rand, at time.Time) moment {
 	case 3:
 		return onDay(template.Pick(r, []string{"today", "this morning", "earlier today"}), today)
 	case 4:
-		return onDay(fmt.Sprintf("%s days ago", counts[min(ago, len(counts)-1)]), today.AddDate(0, 0, -min(ago, len(counts)-1)))
+		return onDay(fmt.Sprintf("%s days ago", counts[min(ago, len(counts)-1)]),
+			today.AddDate(0, 0, -min(ago, len(counts)-1)))
 	case 5, 6, 7:
 		d := today.AddDate(0, 0, -ago)
 		return onDay("last "+d.Weekday().String(), d)

@@ -94,7 +94,8 @@ func NewLives() (*Lives, error) {
 	cfg := model.DefaultConfig()
 	cfg.BaseURL, cfg.Model = "http://trainer.invalid/v1", "trained"
 	cfg.Retry.Max, cfg.Breaker.Failures = 0, 0
-	cfg.SchemaIn = "request"                              // equal calls have equal answers: the client must learn nothing between calls
+	// equal calls have equal answers: the client must learn nothing between calls
+	cfg.SchemaIn = "request"
 	cfg.Concurrency, cfg.TenantConcurrency = 1<<20, 1<<20 // the answers or stand-ins are ready at once
 	cfg.Window = 1 << 30
 	client, err := model.NewClient(cfg, model.Deps{
@@ -123,7 +124,8 @@ func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts
 	if err != nil {
 		return p, "", err
 	}
-	p = formation.Pipeline{Former: former{made}, Strategy: b.GetStrategy(), Embedder: l.embedder, Saliency: memory.SaliencyGate}
+	p = formation.Pipeline{Former: former{made}, Strategy: b.GetStrategy(), Embedder: l.embedder,
+		Saliency: memory.SaliencyGate}
 	prompts = made.Version()
 	switch b.GetFilter() {
 	case "", filterLLM:
@@ -137,7 +139,8 @@ func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts
 		p.Filter = l.trained()
 	case filterOff:
 	default:
-		return p, "", fault.Terminal("filter", "is %.100q, want %q, %q or %q", b.GetFilter(), filterLLM, filterEmbedded, filterOff)
+		return p, "", fault.Terminal("filter", "is %.100q, want %q, %q or %q", b.GetFilter(), filterLLM, filterEmbedded,
+			filterOff)
 	}
 	return p, prompts, nil
 }
@@ -171,7 +174,8 @@ func (l *Lives) at(ctx context.Context, s *mnemev1.EpisodeState) (*position, err
 		return nil, err
 	}
 	if s.GetPrompts() != began.GetPrompts() {
-		return nil, fault.Terminal("episode", "is of the prompts %.300q, and this server has %q: begin it again", s.GetPrompts(),
+		return nil, fault.Terminal("episode", "is of the prompts %.300q, and this server has %q: begin it again",
+			s.GetPrompts(),
 			began.GetPrompts())
 	}
 	made, err := synthesis.Generate(synthesis.Options{
@@ -226,7 +230,8 @@ func (p *position) check(field string, answers []*mnemev1.Answer, only bool) err
 		id := a.GetRequestId()
 		pending := slices.ContainsFunc(p.pending, func(r *mnemev1.PendingRequest) bool { return r.GetId() == id })
 		if given[id] || only && !pending {
-			return fault.Terminal(fmt.Sprintf("%s[%d].request_id", field, i), "is %.100q, want the id of a pending request, each once", id)
+			return fault.Terminal(fmt.Sprintf("%s[%d].request_id", field, i),
+				"is %.100q, want the id of a pending request, each once", id)
 		}
 		given[id] = true
 	}

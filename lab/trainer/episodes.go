@@ -17,7 +17,9 @@ type Episodes struct{ Lives *Lives }
 var _ mnemev1connect.EpisodeServiceHandler = Episodes{}
 
 // Begin implements EpisodeService.
-func (e Episodes) Begin(ctx context.Context, req *connect.Request[mnemev1.BeginRequest]) (*connect.Response[mnemev1.BeginResponse], error) {
+func (e Episodes) Begin(
+	ctx context.Context, req *connect.Request[mnemev1.BeginRequest],
+) (*connect.Response[mnemev1.BeginResponse], error) {
 	s, err := e.Lives.begun(req.Msg)
 	if err != nil {
 		return nil, err
@@ -31,7 +33,9 @@ func (e Episodes) Begin(ctx context.Context, req *connect.Request[mnemev1.BeginR
 }
 
 // Step implements EpisodeService.
-func (e Episodes) Step(ctx context.Context, req *connect.Request[mnemev1.StepRequest]) (*connect.Response[mnemev1.StepResponse], error) {
+func (e Episodes) Step(
+	ctx context.Context, req *connect.Request[mnemev1.StepRequest],
+) (*connect.Response[mnemev1.StepResponse], error) {
 	if err := checkSize("answers", req.Msg.GetAnswers()...); err != nil {
 		return nil, err
 	}
@@ -60,7 +64,9 @@ func (e Episodes) Step(ctx context.Context, req *connect.Request[mnemev1.StepReq
 }
 
 // Fork implements EpisodeService.
-func (e Episodes) Fork(_ context.Context, req *connect.Request[mnemev1.ForkRequest]) (*connect.Response[mnemev1.ForkResponse], error) {
+func (e Episodes) Fork(
+	_ context.Context, req *connect.Request[mnemev1.ForkRequest],
+) (*connect.Response[mnemev1.ForkResponse], error) {
 	n := max(1, req.Msg.GetCount())
 	if n > maxMany {
 		return nil, fault.Terminal("count", "is %d, want 1 to %d", n, maxMany)
@@ -70,7 +76,8 @@ func (e Episodes) Fork(_ context.Context, req *connect.Request[mnemev1.ForkReque
 		return nil, err
 	}
 	if all := int(n) * len(req.Msg.GetEpisode()); all > maxMessage {
-		return nil, fault.Terminal("count", "is %d, which makes %d bytes of an episode of %d, want %d at most: call more than once",
+		return nil, fault.Terminal("count", "is %d, which makes %d bytes of an episode of %d, want %d at most: call "+
+			"more than once",
 			n, all, len(req.Msg.GetEpisode()), maxMessage)
 	}
 	out := &mnemev1.ForkResponse{}
@@ -87,7 +94,9 @@ func (e Episodes) Fork(_ context.Context, req *connect.Request[mnemev1.ForkReque
 }
 
 // End implements EpisodeService.
-func (e Episodes) End(ctx context.Context, req *connect.Request[mnemev1.EndRequest]) (*connect.Response[mnemev1.EndResponse], error) {
+func (e Episodes) End(
+	ctx context.Context, req *connect.Request[mnemev1.EndRequest],
+) (*connect.Response[mnemev1.EndResponse], error) {
 	_, p, err := e.read(ctx, req.Msg.GetEpisode())
 	if err != nil {
 		return nil, err
@@ -100,7 +109,8 @@ func (e Episodes) End(ctx context.Context, req *connect.Request[mnemev1.EndReque
 		return nil, err
 	}
 	measures := m.Shares()
-	measures["dead_letters"], measures["memories"], measures["asked"] = float64(m.DeadLetters), m.MemoriesPerUser, float64(m.Asked)
+	measures["dead_letters"], measures["memories"], measures["asked"] = float64(m.DeadLetters), m.MemoriesPerUser,
+		float64(m.Asked)
 	return connect.NewResponse(&mnemev1.EndResponse{Measures: measures}), nil
 }
 

@@ -169,7 +169,9 @@ func (x *exchange) follows(c llmtest.Call, messages []llm.Message) bool {
 	if c.IsRepair() && x.standIn[x.id(question(c.Role, messages[:2]))] {
 		return true
 	}
-	return x.deciding && slices.ContainsFunc(x.missing, func(r *mnemev1.PendingRequest) bool { return r.GetRole() == string(c.Role) })
+	return x.deciding && slices.ContainsFunc(x.missing, func(r *mnemev1.PendingRequest) bool {
+		return r.GetRole() == string(c.Role)
+	})
 }
 
 // record notes the end of a question.
@@ -222,12 +224,14 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := json.Marshal(map[string]any{
 		"id": "answer", "object": "chat.completion", "model": c.Model,
 		"choices": []any{map[string]any{
-			"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": exchangeOf(r.Context()).answer(c)},
+			"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant",
+				"content": exchangeOf(r.Context()).answer(c)},
 		}},
 	})
 	return &http.Response{
 		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(answer)), ContentLength: int64(len(answer)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(answer)),
+		ContentLength: int64(len(answer)),
 	}, err
 }
 
@@ -259,8 +263,12 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 type filter struct{ inner formation.Filter }
 
 // Filter implements formation.Filter.
-func (f filter) Filter(ctx context.Context, s memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
-	out, err := called(ctx, false, func() ([]memory.SaliencyDecision, error) { return f.inner.Filter(ctx, s, turns, before) })
+func (f filter) Filter(
+	ctx context.Context, s memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
+	out, err := called(ctx, false, func() ([]memory.SaliencyDecision, error) {
+		return f.inner.Filter(ctx, s, turns, before)
+	})
 	if errors.Is(err, fault.ErrUnusableAnswer) {
 		return make([]memory.SaliencyDecision, len(turns)), nil
 	}

@@ -14,7 +14,8 @@ import (
 // FuzzEpisode decodes any bytes as an episode. They are refused, or they are an episode with a valid fork.
 func FuzzEpisode(f *testing.F) {
 	e := trainer.Episodes{Lives: lives()}
-	res, err := e.Begin(f.Context(), connect.NewRequest(&mnemev1.BeginRequest{Seed: 1, Sessions: 1, Strategy: "rmm", Filter: "off"}))
+	res, err := e.Begin(f.Context(), connect.NewRequest(&mnemev1.BeginRequest{Seed: 1, Sessions: 1, Strategy: "rmm",
+		Filter: "off"}))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -65,7 +65,8 @@ func (c clients) begin(b *mnemev1.BeginRequest) standing {
 
 func (c clients) step(s standing, by func(*mnemev1.PendingRequest) string) standing {
 	c.t.Helper()
-	res, err := c.Step(c.t.Context(), connect.NewRequest(&mnemev1.StepRequest{Episode: s.episode, Answers: answers(s.pending, by)}))
+	res, err := c.Step(c.t.Context(), connect.NewRequest(&mnemev1.StepRequest{Episode: s.episode,
+		Answers: answers(s.pending, by)}))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -25,10 +25,13 @@ type Rewards struct{ Lives *Lives }
 var _ mnemev1connect.RewardServiceHandler = Rewards{}
 
 // rewards are the rewards for the score of a session.
-var rewards = []reinforcement.Reward{reinforcement.RewardTransition, reinforcement.RewardDense, reinforcement.RewardOutcome}
+var rewards = []reinforcement.Reward{reinforcement.RewardTransition, reinforcement.RewardDense,
+	reinforcement.RewardOutcome}
 
 // Score implements RewardService.
-func (r Rewards) Score(ctx context.Context, req *connect.Request[mnemev1.ScoreRequest]) (*connect.Response[mnemev1.ScoreResponse], error) {
+func (r Rewards) Score(
+	ctx context.Context, req *connect.Request[mnemev1.ScoreRequest],
+) (*connect.Response[mnemev1.ScoreResponse], error) {
 	in := req.Msg
 	by := reinforcement.Reward(in.GetReward())
 	if by == "" {
@@ -143,7 +146,9 @@ func (s *scorer) pendingOnly(answers []*mnemev1.Answer) (out []*mnemev1.Answer) 
 	return out
 }
 
-func (s *scorer) form(ctx context.Context, answers []*mnemev1.Answer, repair repairing) (*formation.Life, *exchange, error) {
+func (s *scorer) form(
+	ctx context.Context, answers []*mnemev1.Answer, repair repairing,
+) (*formation.Life, *exchange, error) {
 	life, err := s.life.Fork(nil, nil)
 	if err != nil {
 		return nil, nil, err

@@ -19,7 +19,8 @@ import (
 func TestFieldsThatThereAreNoneOfAreRefused(t *testing.T) {
 	s := httptest.NewServer(trainer.Handler(lives(), slog.New(slog.DiscardHandler)))
 	defer s.Close()
-	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8"} {
+	for _, kind := range []string{"application/json", "application/json; charset=utf-8",
+		"application/json;charset=UTF-8"} {
 		for body, want := range map[string]int{
 			`{"seed":1,"sessions":1,"strategy":"salimory","filter":"off"}`:       http.StatusOK,
 			`{"seed":1,"sessions":1,"strategy":"salimory","filter":"off","x":1}`: http.StatusBadRequest,
@@ -43,7 +44,8 @@ func TestTheProductKnowsTheTrainersSettings(t *testing.T) {
 		environ[row.Name] = "x"
 	}
 	if unknown := config.Unrecognized(environ, nil); len(environ) == 0 || len(unknown) > 0 {
-		t.Errorf("of %d settings the product does not know %v: add them to laboratory in local/configdoc", len(environ), unknown)
+		t.Errorf("of %d settings the product does not know %v: add them to laboratory in local/configdoc", len(environ),
+			unknown)
 	}
 }
 
@@ -77,7 +79,8 @@ func TestTheServiceAsksForItsKey(t *testing.T) {
 		ready = resp.StatusCode == http.StatusOK
 		_ = resp.Body.Close()
 	}
-	for key, want := range map[string]int{"": http.StatusUnauthorized, "another": http.StatusUnauthorized, "a key of sixteen": http.StatusOK} {
+	for key, want := range map[string]int{"": http.StatusUnauthorized, "another": http.StatusUnauthorized,
+		"a key of sixteen": http.StatusOK} {
 		body := strings.NewReader(`{"seed": 1, "sessions": 1, "strategy": "salimory"}`)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/mneme.v1.EpisodeService/Begin", body)
 		if err != nil {

@@ -17,8 +17,10 @@ var strategies = []string{"salimory", "membuilder", "memory-r2", "rmm", "deltame
 
 func TestAnEpisodeIsTheSameAgainInAnotherProcess(t *testing.T) {
 	wanted := map[string][]string{
-		"salimory": {"extractor", "filter", "manager"}, "membuilder": {"core", "episodic", "filter", "procedural", "semantic"},
-		"memory-r2": {"fact-manager", "facts", "filter"}, "rmm": {"filter", "topic-manager", "topics"}, "deltamem": {"agent", "filter"},
+		"salimory":   {"extractor", "filter", "manager"},
+		"membuilder": {"core", "episodic", "filter", "procedural", "semantic"},
+		"memory-r2":  {"fact-manager", "facts", "filter"}, "rmm": {"filter", "topic-manager", "topics"},
+		"deltamem": {"agent", "filter"},
 	}
 	for _, strategy := range strategies {
 		t.Run(strategy, func(t *testing.T) {
@@ -33,7 +35,8 @@ func TestAnEpisodeIsTheSameAgainInAnotherProcess(t *testing.T) {
 				for _, r := range s.pending {
 					roles[r.GetRole()], sessions[r.GetSessionId()] = true, true
 					if len(r.GetMessages()) != 2 || r.GetPromptVersion() == "" || !json.Valid([]byte(r.GetSchema())) {
-						t.Errorf("%s of prompt %q has %d messages and the schema %q", r.GetRole(), r.GetPromptVersion(), len(r.GetMessages()), r.GetSchema())
+						t.Errorf("%s of prompt %q has %d messages and the schema %q", r.GetRole(), r.GetPromptVersion(),
+							len(r.GetMessages()), r.GetSchema())
 					}
 				}
 			}
@@ -41,7 +44,8 @@ func TestAnEpisodeIsTheSameAgainInAnotherProcess(t *testing.T) {
 				t.Errorf("roles %q of %d sessions, want %q of 2", got, len(sessions), wanted[strategy])
 			}
 			m := c.end(way[len(way)-1])
-			if m["memories"] == 0 || m["asked"] == 0 || m["dead_letters"] != 0 || !reflect.DeepEqual(m, other.end(way[len(way)-1])) {
+			if m["memories"] == 0 || m["asked"] == 0 || m["dead_letters"] != 0 ||
+				!reflect.DeepEqual(m, other.end(way[len(way)-1])) {
 				t.Errorf("measures %v", m)
 			}
 		})
@@ -128,7 +132,8 @@ func TestWhatExtractsWhatWasSaidIsWorthMore(t *testing.T) {
 		!(said.GetReward() > empty.GetReward() && empty.GetReward() > no.GetReward()) {
 		t.Errorf("scores %v", scores)
 	}
-	if p := said.GetParts(); p["f1"] == 0 || p["precision"] == 0 || p["recall"] == 0 || p["format"] != 1 || empty.GetParts()["f1"] != 0 {
+	if p := said.GetParts(); p["f1"] == 0 || p["precision"] == 0 || p["recall"] == 0 || p["format"] != 1 ||
+		empty.GetParts()["f1"] != 0 {
 		t.Errorf("parts %v, of nothing %v", p, empty.GetParts())
 	}
 
@@ -164,7 +169,8 @@ func TestTheManagerIsScoredByItself(t *testing.T) {
 	none, _ := json.Marshal(in)
 	rollouts := []*mnemev1.Rollout{{Answers: answers(s.pending, plain)}, {Answers: answers(s.pending, plain)}}
 	rollouts[1].Answers[0].Text = string(none)
-	scores := c.score(&mnemev1.ScoreRequest{Episode: s.episode, SessionId: s.pending[0].GetSessionId(), Role: "manager", Rollouts: rollouts})
+	scores := c.score(&mnemev1.ScoreRequest{Episode: s.episode, SessionId: s.pending[0].GetSessionId(), Role: "manager",
+		Rollouts: rollouts})
 	if !scores[0].GetValid() || !scores[1].GetValid() || !(scores[0].GetReward() > scores[1].GetReward()) {
 		t.Errorf("scores %v", scores)
 	}
@@ -225,7 +231,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	score := func(spoil func(*mnemev1.ScoreRequest)) error {
-		in := &mnemev1.ScoreRequest{Episode: s.episode, SessionId: session, Role: "extractor", Rollouts: []*mnemev1.Rollout{{Answers: right}}}
+		in := &mnemev1.ScoreRequest{Episode: s.episode, SessionId: session, Role: "extractor",
+			Rollouts: []*mnemev1.Rollout{{Answers: right}}}
 		spoil(in)
 		_, err := c.Score(t.Context(), connect.NewRequest(in))
 		return err
@@ -253,17 +260,22 @@ func TestBadInputIsNamed(t *testing.T) {
 		{step(s.episode, &mnemev1.Answer{RequestId: "another"}), "answers[0].request_id: "},
 		{step(s.episode, right[0], right[0]), "answers[1].request_id: "},
 		{step(s.episode, &mnemev1.Answer{RequestId: request, Text: large}), "answers: have "},
-		{step(s.episode, &mnemev1.Answer{RequestId: request, Text: large[:10<<20-len(s.episode)]}), "answers: make an episode of "},
+		{step(s.episode, &mnemev1.Answer{RequestId: request, Text: large[:10<<20-len(s.episode)]}),
+			"answers: make an episode of "},
 		{step(over.episode, right...), "episode: is over"},
 		{early, "episode: has requests pending of session 1"},
 		{many, "count: is 257"},
 		{noFork, "episode: is none"},
 		{heavy, "count: is 256, which makes "},
-		{begin(func(b *mnemev1.BeginRequest) { b.Strategy = large[:1<<20] }), `strategy: is "` + large[:100] + `", want one of`},
+		{begin(func(b *mnemev1.BeginRequest) {
+			b.Strategy = large[:1<<20]
+		}), `strategy: is "` + large[:100] + `", want one of`},
 		{score(func(r *mnemev1.ScoreRequest) { r.Episode = damaged }), "episode: is damaged"},
 		{score(func(r *mnemev1.ScoreRequest) { r.Episode = over.episode }), "episode: is over"},
 		{score(func(r *mnemev1.ScoreRequest) { r.SessionId = "" }), "session_id: "},
-		{score(func(r *mnemev1.ScoreRequest) { r.Role = "manager" }), `role: is "manager", want one that is pending, of ["extractor"]`},
+		{score(func(r *mnemev1.ScoreRequest) {
+			r.Role = "manager"
+		}), `role: is "manager", want one that is pending, of ["extractor"]`},
 		{score(func(r *mnemev1.ScoreRequest) { r.Reward = "applause" }), `reward: is "applause", want one of`},
 		{score(func(r *mnemev1.ScoreRequest) { r.Rollouts = nil }), "rollouts: are 0"},
 		{score(func(r *mnemev1.ScoreRequest) { r.Rollouts = slices.Repeat(r.Rollouts, 257) }), "rollouts: are 257"},
@@ -273,7 +285,8 @@ func TestBadInputIsNamed(t *testing.T) {
 			r.Rollouts = []*mnemev1.Rollout{half, half}
 		}), "rollouts: have "},
 	} {
-		if connect.CodeOf(tc.err) != connect.CodeInvalidArgument || !strings.Contains(tc.err.Error(), "invalid_argument: "+tc.want) {
+		if connect.CodeOf(tc.err) != connect.CodeInvalidArgument ||
+			!strings.Contains(tc.err.Error(), "invalid_argument: "+tc.want) {
 			t.Errorf("%d: %v, want %q", i, tc.err, tc.want)
 		}
 	}

@@ -116,8 +116,10 @@ const chatting = 12
 
 // retold changes a statement to the third person, as a model does that forms memories.
 var retold = strings.NewReplacer(
-	"I'm ", "Rahel is ", "i'm ", "Rahel is ", "im ", "Rahel is ", "I've ", "Rahel has ", "i've ", "Rahel has ", "I have ", "Rahel has ",
-	"i have ", "Rahel has ", "I am ", "Rahel is ", "I can't ", "Rahel cannot ", "i can't ", "Rahel cannot ", "I don't ", "Rahel does not ",
+	"I'm ", "Rahel is ", "i'm ", "Rahel is ", "im ", "Rahel is ", "I've ", "Rahel has ", "i've ", "Rahel has ", "I have ",
+	"Rahel has ",
+	"i have ", "Rahel has ", "I am ", "Rahel is ", "I can't ", "Rahel cannot ", "i can't ", "Rahel cannot ", "I don't ",
+	"Rahel does not ",
 	"i don't ", "Rahel does not ", "I ", "Rahel ", "My ", "Rahel's ", " my ", " Rahel's ", " me ", " Rahel ",
 )
 

@@ -70,7 +70,8 @@ func Filter(_ context.Context, o FilterOptions) (Made, error) {
 func filterData(o FilterOptions) (*FilterRecord, []sample, error) {
 	samples, err := learnedFrom(o)
 	r := &FilterRecord{Options: o, Turns: len(samples), Fit: fitOf(samples, func(s sample) string {
-		return fmt.Sprintf("%q %q %q %q %t %g\n", s.turn.Role, s.turn.Speaker, s.turn.Text, s.turn.Caption, s.salient, s.weight)
+		return fmt.Sprintf("%q %q %q %q %t %g\n", s.turn.Role, s.turn.Speaker, s.turn.Text, s.turn.Caption, s.salient,
+			s.weight)
 	})}
 	for _, s := range samples {
 		r.Salient += count(s.salient)
@@ -109,7 +110,8 @@ func (r *FilterRecord) measure(m *saliency.Model, f *saliency.Filter) error {
 		return err
 	}
 	r.MadeUp, r.Chosen = figures(f, made, m.Threshold), figures(f, chosen[memory.RoleUser], m.Threshold)
-	r.Heldout, r.HeldoutAssistant = figures(f, heldout[memory.RoleUser], m.Threshold), figures(f, heldout[memory.RoleAssistant], m.Threshold)
+	r.Heldout, r.HeldoutAssistant = figures(f, heldout[memory.RoleUser], m.Threshold),
+		figures(f, heldout[memory.RoleAssistant], m.Threshold)
 	return nil
 }
 

@@ -36,7 +36,8 @@ const joinedTurns = 3000
 var (
 	tellsNothing = map[string]bool{"question": true, "hypothetical question": true, "film plot": true, "role play": true}
 	arguable     = map[string]bool{
-		"quote": true, "pasted mail": true, "joke": true, "fiction": true, "rumour": true, "sarcasm": true, "hypothetical": true, "dream": true,
+		"quote": true, "pasted mail": true, "joke": true, "fiction": true, "rumour": true, "sarcasm": true,
+		"hypothetical": true, "dream": true,
 		"assistant info": true, "assistant's words": true,
 	}
 )
@@ -79,7 +80,8 @@ func people(split corpus.Split) (samples, idle, telling []sample, _ error) {
 		if x.Split() != split || x.By == "assistant" || arguable[x.Kind] {
 			continue
 		}
-		s := sample{turn: memory.Turn{Role: memory.RoleUser, Text: x.Text}, salient: !tellsNothing[x.Kind], weight: weightStatement}
+		s := sample{turn: memory.Turn{Role: memory.RoleUser, Text: x.Text}, salient: !tellsNothing[x.Kind],
+			weight: weightStatement}
 		samples = append(samples, s)
 		if s.salient {
 			telling = append(telling, s)

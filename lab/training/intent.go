@@ -134,8 +134,9 @@ func Intent(_ context.Context, o IntentOptions) (Made, error) {
 	}
 	m.Threshold = pastThreshold(m, sets[1], o.FalsePast)
 	r := IntentRecord{
-		Options: o, Questions: len(sets[0]), Dates: len(dates), Chosen: len(sets[1]), Features: len(m.Intents.Keys) + len(m.Dates.Keys),
-		Digest: strconv.FormatUint(digest.Sum64(), 16),
+		Options: o, Questions: len(sets[0]), Dates: len(dates), Chosen: len(sets[1]),
+		Features: len(m.Intents.Keys) + len(m.Dates.Keys),
+		Digest:   strconv.FormatUint(digest.Sum64(), 16),
 	}
 	out, err := made(m, &m.Header, r, m.Threshold, "")
 	languages := map[bool][]corpus.Question{}

@@ -44,7 +44,8 @@ func MeasureKind(ctx context.Context, subjects []dataset.Subject) (KindReport, e
 				}
 			}
 		}
-		searches[s.Scope] = [2]*baseline.Search{baseline.Words(users, text.SearchTerms), baseline.Words(all, text.SearchTerms)}
+		searches[s.Scope] = [2]*baseline.Search{baseline.Words(users, text.SearchTerms),
+			baseline.Words(all, text.SearchTerms)}
 	}
 	type measured struct {
 		regime string

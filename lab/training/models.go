@@ -47,21 +47,26 @@ func recipe[O any](name, file, short, about string, defaults O, train func(conte
 func Recipes() []Recipe {
 	return []Recipe{
 		recipe("filter", "shared/formation/saliency/model.json", "Train the saliency filter",
-			"a network of the value of turns for memory, on labelled and on made-up dialogues. The threshold keeps a share of the\n"+
+			"a network of the value of turns for memory, on labelled and on made-up dialogues. The threshold keeps a share "+
+				"of the\n"+
 				"turns that later requests need.",
 			FilterOptions{Seed: 1, Persons: 44, Recall: 0.975, RecallWeight: 0.6, Descent: Descent{4, 0.05, 2e-3}}, Filter),
-		recipe("commitment", "shared/formation/saliency/commitment.json", "Train the model of what an assistant commits itself to",
+		recipe("commitment", "shared/formation/saliency/commitment.json",
+			"Train the model of what an assistant commits itself to",
 			"a network of an assistant's sentences that say what it has done, noted or promised, on labelled sentences.",
 			CommitmentOptions{Seed: 1, Passing: .01, Descent: Descent{30, 0.05, 1e-3}}, Commitment),
 		recipe("constraint", "shared/formation/constraint/model.json", "Train the model of constraints",
-			"a network of the memories that bind and stand, for the core block, on labelled statements and on statements from patterns.",
+			"a network of the memories that bind and stand, for the core block, on labelled statements and on statements "+
+				"from patterns.",
 			ConstraintOptions{Seed: 1, Phrased: 2000, Passing: 0.05, Descent: Descent{10, 0.05, 4e-3}}, Constraint),
 		recipe("moment", "shared/formation/moment/model.json", "Train the model of what matters for the moment only",
-			"a regression over words that separates statements for working memory only from lasting ones, on labelled statements and\n"+
+			"a regression over words that separates statements for working memory only from lasting ones, on labelled "+
+				"statements and\n"+
 				"dialogues. The threshold is above every lasting statement.",
 			MomentOptions{Cost: 2, Holders: 31, Repeats: 15}, Moment),
 		recipe("standing", "shared/ranking/standing/model.json", "Train the model of what requests have to respect",
-			"a regression over words that separates preferences, habits and limits from other talk, on labelled dialogues. The\n"+
+			"a regression over words that separates preferences, habits and limits from other talk, on labelled dialogues. "+
+				"The\n"+
 				"reranker's prior is trained with it.",
 			standingDefaults, Standing),
 		recipe("intent", "shared/query/intent/model.json", "Train the model of the time that questions are about",
@@ -70,19 +75,26 @@ func Recipes() []Recipe {
 		recipe("quarantine", "shared/formation/quarantine/model.bin", "Train the model of attacks on the memory",
 			"a regression over features that separates sentences that attack the memory from others, on labelled turns. The\n"+
 				"thresholds take a share of harmless turns in parts of the data that a model was not trained on.",
-			QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Descent: Descent{6, 0.3, 1e-5}}, Quarantine),
+			QuarantineOptions{Seed: 1, Alarms: 1. / 700, Doubts: 1. / 20, Plain: 9000, Descent: Descent{6, 0.3, 1e-5}},
+			Quarantine),
 		recipe("relation", "shared/formation/relation/model.bin", "Train the model of relations",
-			"a regression over features of a new statement and a stored one: what the new one does to it, on labelled statements.",
+			"a regression over features of a new statement and a stored one: what the new one does to it, on labelled "+
+				"statements.",
 			RelationDefaults(), trainRelation),
-		recipe("judge", "shared/formation/relation/crossencoder/choice.json", "Choose how sure the models of relations have to be",
-			"the temperature and the thresholds of the models of relations together, on statements that none of them was trained on.",
+		recipe("judge", "shared/formation/relation/crossencoder/choice.json",
+			"Choose how sure the models of relations have to be",
+			"the temperature and the thresholds of the models of relations together, on statements that none of them was "+
+				"trained on.",
 			JudgeDefaults(), trainJudge),
 		recipe("support", "shared/ranking/features/support.json", "Train the model of when the embedded answer abstains",
-			"the weights of whether the found memories answer a question, on made-up conversations with questions about the wrong\n"+
+			"the weights of whether the found memories answer a question, on made-up conversations with questions about the "+
+				"wrong\n"+
 				"person. It takes some minutes. It rests on the reranker's shared prior: train it after that.",
 			SupportOptions{Seed: 1, Conversations: 24, Cost: 1.25}, Support),
-		recipe("relevance", "shared/ranking/features/relevance.json", "Train the model of how likely a request needs what was found",
-			"the reliability of the reranker's scores, for the floor under what profiles of requests show, on labelled dialogues. It\n"+
+		recipe("relevance", "shared/ranking/features/relevance.json",
+			"Train the model of how likely a request needs what was found",
+			"the reliability of the reranker's scores, for the floor under what profiles of requests show, on labelled "+
+				"dialogues. It\n"+
 				"rests on the reranker's shared prior: train it after that.",
 			RelevanceOptions{Dialogues: []int{1, 3, 8, dialoguesAUser}, Users: 200}, Relevance),
 	}

@@ -124,7 +124,8 @@ func TestTrainingGivesTheShippedModels(t *testing.T) {
 		"intent": func(any) bool {
 			questions, err := corpus.Questions(corpus.Heldout)
 			f := training.MeasureIntent(intent.Trained(), questions)
-			return err == nil && 4*f.Right > 3*f.Questions && 5*f.Found > 4*(f.Found+f.Wrong+f.WrongEvents) && 20*f.Found > 13*f.Past &&
+			return err == nil && 4*f.Right > 3*f.Questions && 5*f.Found > 4*(f.Found+f.Wrong+f.WrongEvents) &&
+				20*f.Found > 13*f.Past &&
 				10*f.DatesRight > 7*f.Dates
 		},
 		"moment": func(record any) bool { // no chosen or held-out statement that later conversations need is of the moment
@@ -201,10 +202,13 @@ func TestALowerRecallOfTheFilterDropsMore(t *testing.T) {
 
 // outOfRange has a wrong value for each option with a range.
 var outOfRange = map[string]string{
-	"persons": "1", "recall": "1", "recall-weight": "0", "epochs": "0", "rate": "0", "decay": "1", "passing": "1", "phrased": "-1",
-	"alarms": "0", "doubts": "0.0001", "plain": "-1", "cost": "0", "date-cost": "0", "holders": "0", "repeats": "0", "false-past": "NaN",
-	"conversations": "0", "users": "0", "dialogues": "3,0", "rounds": "0", "most": "-1", "false-certain": "0", "false-possible": "1",
-	"from": "101", "share": "-101", "message": "NaN",
+	"persons": "1", "recall": "1", "recall-weight": "0", "epochs": "0", "rate": "0", "decay": "1", "passing": "1",
+	"phrased": "-1",
+	"alarms":  "0", "doubts": "0.0001", "plain": "-1", "cost": "0", "date-cost": "0", "holders": "0", "repeats": "0",
+	"false-past":    "NaN",
+	"conversations": "0", "users": "0", "dialogues": "3,0", "rounds": "0", "most": "-1", "false-certain": "0",
+	"false-possible": "1",
+	"from":           "101", "share": "-101", "message": "NaN",
 }
 
 func TestOptionsOutOfRangeAreRefused(t *testing.T) {

@@ -140,7 +140,8 @@ type learner struct {
 // steadier than the last weights. It also returns the mean loss of the last epoch.
 func learn(lessons []lesson, n *saliency.Network, seed uint64, o Descent) (*saliency.Network, float64) {
 	same := func() *saliency.Network { return saliency.NewNetwork(n.Words[2:]) }
-	l := &learner{o: o, r: rand.New(rand.NewPCG(seed, 7)), n: n, gradient: same(), squares: same(), touched: map[int32]bool{}}
+	l := &learner{o: o, r: rand.New(rand.NewPCG(seed, 7)), n: n, gradient: same(), squares: same(),
+		touched: map[int32]bool{}}
 	l.start()
 	order := make([]int, len(lessons))
 	for i := range order {

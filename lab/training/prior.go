@@ -91,7 +91,8 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 	report := PriorReport{Seed: o.Seed, Conversations: o.Conversations, HeldoutAsked: map[string]RecallFigures{}}
 	switch {
 	case o.Conversations < 1 || o.Conversations > maxConversations:
-		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)
+		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations,
+			maxConversations)
 	case o.Users < 0 || o.Users > maxConversations:
 		return ranking.Prior{}, report, fault.Terminal("users", "is %d, want 0 to %d", o.Users, maxConversations)
 	case o.Askers < 0 || o.Askers > maxConversations:

@@ -36,15 +36,20 @@ func TestThePriorFindsWhatAnswers(t *testing.T) {
 	}
 	// A random order finds about 3 % among the first ten.
 	if r.Questions < 20 || r.Requests < 20 || r.Asked < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
-		r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 {
+		r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 ||
+		r.HeldoutRequests.Recall20 < 0.2 {
 		t.Errorf("report %+v", r)
 	}
 }
 
 func TestTrainingThePriorRefusesWhatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*training.PriorOptions){
-		"nothing": func(o *training.PriorOptions) { o.Conversations = 0 }, "users": func(o *training.PriorOptions) { o.Users = -1 },
-		"askers": func(o *training.PriorOptions) { o.Askers = -1 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
+		"nothing": func(o *training.PriorOptions) {
+			o.Conversations = 0
+		}, "users": func(o *training.PriorOptions) { o.Users = -1 },
+		"askers": func(o *training.PriorOptions) {
+			o.Askers = -1
+		}, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
 	} {
 		o := training.PriorDefaults()
 		change(&o)

@@ -11,8 +11,8 @@ import (
 // readerFigures count the reader's notes on talks.
 type readerFigures struct{ turns, notes, right, entries, found int }
 
-// count compares the notes of a turn with the writer's notes. A note is right if it has half of the words of the writer's
-// spans, and half of its words are in the writer's note or spans.
+// count compares the notes of a turn with the writer's notes. A note is right if it has half of the words of the
+// writer's spans, and half of its words are in the writer's note or spans.
 func (f *readerFigures) count(model *reader.Model, before string, turn corpus.NotedTurn) {
 	f.turns++
 	f.entries += len(turn.Entries)

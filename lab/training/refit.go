@@ -192,7 +192,9 @@ type rehearsedQuestion struct {
 }
 
 // rehearseAll forms all memories and asks all questions. The seed and the users' names decide the order of users.
-func rehearseAll(ctx context.Context, subjects []dataset.Subject, o RefitOptions, shipped ranking.Weights) ([]rehearsedUser, error) {
+func rehearseAll(
+	ctx context.Context, subjects []dataset.Subject, o RefitOptions, shipped ranking.Weights,
+) ([]rehearsedUser, error) {
 	projector := ranking.NewProjector()
 	all, err := rehearsal.Rehearse(ctx, o.Embedder, subjects, shipped.W, ranking.MaxCandidates,
 		func(_ dataset.Subject, r rehearsal.Rehearsed) (rehearsedQuestion, error) {
@@ -230,7 +232,9 @@ func examplesOf(users []rehearsedUser) (out []supervised.Example) {
 type measured map[string][][len(sweptCandidates)][len(sweptShown)]score.Unit
 
 // measure fits weights to all parts but one, in turn, and measures them on the left-out part.
-func (r *RefitReport) measure(ctx context.Context, users []rehearsedUser, o RefitOptions, shipped ranking.Weights) error {
+func (r *RefitReport) measure(
+	ctx context.Context, users []rehearsedUser, o RefitOptions, shipped ranking.Weights,
+) error {
 	m := measured{}
 	for _, name := range []string{WeightsCosine, WeightsShipped, WeightsRefit, WeightsMaps} {
 		m[name] = make([][len(sweptCandidates)][len(sweptShown)]score.Unit, len(users))
@@ -296,7 +300,8 @@ func (m measured) part(
 		return fmt.Errorf("part %d: %w", part+1, err)
 	}
 	blank := ranking.Weights{FeatureSet: shipped.FeatureSet, W: make([]float32, len(shipped.W))}
-	of := map[string]ranking.Weights{WeightsCosine: blank, WeightsShipped: shipped, WeightsRefit: without, WeightsMaps: withMaps}
+	of := map[string]ranking.Weights{WeightsCosine: blank, WeightsShipped: shipped, WeightsRefit: without,
+		WeightsMaps: withMaps}
 	for i := part; i < len(users); i += parts {
 		for name, w := range of {
 			for _, q := range users[i].questions {

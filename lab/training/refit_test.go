@@ -105,7 +105,8 @@ func TestRefitReliesOnAnEmbedderThatDeservesIt(t *testing.T) {
 				r.Gains[0],
 			)
 		}
-		if _, err := ranking.DecodePrior(files[i], features.FeatureSet, features.Names()); err != nil || r.Maps != (len(p.Weights.Aq) > 0) {
+		if _, err := ranking.DecodePrior(files[i], features.FeatureSet, features.Names()); err != nil ||
+			r.Maps != (len(p.Weights.Aq) > 0) {
 			t.Errorf("%v; maps of %d cells, said to be there: %t", err, len(p.Weights.Aq), r.Maps)
 		}
 	}
@@ -117,7 +118,9 @@ func TestRefitReliesOnAnEmbedderThatDeservesIt(t *testing.T) {
 func TestRefitRefusesWhatCannotBe(t *testing.T) {
 	subjects := madeUp(t, 2)
 	for name, change := range map[string]func(*training.RefitOptions){
-		"one part": func(o *training.RefitOptions) { o.Parts = 1 }, "perhaps": func(o *training.RefitOptions) { o.Maps = "perhaps" },
+		"one part": func(o *training.RefitOptions) {
+			o.Parts = 1
+		}, "perhaps": func(o *training.RefitOptions) { o.Maps = "perhaps" },
 		"maps without a pull": func(o *training.RefitOptions) { o.Training.MapPull = 0 },
 		"one user":            func(*training.RefitOptions) { subjects[1].Questions = nil },
 	} {

@@ -46,7 +46,8 @@ type falseChanges struct {
 
 func (f falseChanges) check() error {
 	if f.FalsePossible < f.FalseCertain {
-		return fault.Terminal("false-possible", "is %v, want at least that of certain ones, %v", f.FalsePossible, f.FalseCertain)
+		return fault.Terminal("false-possible", "is %v, want at least that of certain ones, %v", f.FalsePossible,
+			f.FalseCertain)
 	}
 	return nil
 }
@@ -114,7 +115,8 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 		return nil, RelationRecord{}, err
 	}
 	if len(train) == 0 || len(choose) == 0 {
-		return nil, RelationRecord{}, fault.Terminal("statements", "are %d to train and %d to choose on, want some", len(train), len(choose))
+		return nil, RelationRecord{}, fault.Terminal("statements", "are %d to train and %d to choose on, want some",
+			len(train), len(choose))
 	}
 	var statements []string
 	seen := map[string]bool{}
@@ -129,7 +131,8 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 	lexicon := relation.NewLexicon(wordvector.Shipped(), statements, o.Groups, o.Seed)
 	m := newMatrix(lexicon, train, o)
 	weights := m.fit(o)
-	r := RelationRecord{Options: o, Statements: len(train), Chosen: len(choose), Features: m.columns, Digest: DigestOf(train)}
+	r := RelationRecord{Options: o, Statements: len(train), Chosen: len(choose), Features: m.columns,
+		Digest: DigestOf(train)}
 	for _, a := range train {
 		if a.Label.Changes() {
 			r.Changes++
@@ -138,7 +141,8 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 			r.MadeUp++
 		}
 	}
-	raw, err := relation.New(lexicon, weights, relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}}, nil)
+	raw, err := relation.New(lexicon, weights, relation.Choice{Temperature: 1,
+		Thresholds: relation.Thresholds{Certain: 1, Possible: 1}}, nil)
 	if err != nil {
 		return nil, RelationRecord{}, err
 	}
@@ -198,7 +202,8 @@ func possibility(told []relation.Relation) float64 {
 
 // threshold returns a probability of a change. A given share of the statements that change nothing lie above it.
 func threshold(
-	logits [][]relation.Logits, sets []corpus.Among, temperature, share float64, probability func([]relation.Relation) float64,
+	logits [][]relation.Logits, sets []corpus.Among, temperature, share float64,
+	probability func([]relation.Relation) float64,
 ) float64 {
 	var others []float64
 	for i, z := range logits {

@@ -21,7 +21,8 @@ func some(t *testing.T) (train, choose []corpus.Among) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return corpus.AmongStrangers(corpus.Of(pairs, corpus.Train)[:120], 3, 1), corpus.AmongStrangers(corpus.Of(pairs, corpus.Choose)[:60], 3, 1)
+	return corpus.AmongStrangers(corpus.Of(pairs, corpus.Train)[:120], 3, 1),
+		corpus.AmongStrangers(corpus.Of(pairs, corpus.Choose)[:60], 3, 1)
 }
 
 func TestTrainingRelationsIsDeterministic(t *testing.T) {
@@ -38,7 +39,8 @@ func TestTrainingRelationsIsDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		var written training.RelationRecord
-		if err := json.Unmarshal(m.Training(), &written); err != nil || written != r || r.Options != o || r.Statements != 120 || r.Changes == 0 {
+		if err := json.Unmarshal(m.Training(), &written); err != nil || written != r || r.Options != o ||
+			r.Statements != 120 || r.Changes == 0 {
 			t.Errorf("recorded %+v, %v; returned %+v", written, err, r)
 		}
 	}
@@ -78,7 +80,8 @@ func TestTheShippedJudgeIsOfTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (training.JudgeRecord{Options: training.JudgeDefaults(), Chosen: len(choose), Digest: training.DigestOf(choose)}); r != want {
+	if want := (training.JudgeRecord{Options: training.JudgeDefaults(), Chosen: len(choose),
+		Digest: training.DigestOf(choose)}); r != want {
 		t.Errorf("the choice is of %+v, want %+v: run `make cross-encoder`", r, want)
 	}
 }
@@ -131,7 +134,8 @@ func TestStatementsAreWrittenALineEach(t *testing.T) {
 		if a.Looks >= 0 && len(line.Facts) > 1 && !strings.Contains(a.Stored[a.Looks].Text, line.Facts[0]) {
 			t.Errorf("line %d tells facts %q of %q", i, line.Facts, a.Stored[a.Looks].Text)
 		}
-		if line.Later != a.Later.Text || len(line.Stored) != len(a.Stored) || line.Of != a.Looks || line.Does != a.Label.String() ||
+		if line.Later != a.Later.Text || len(line.Stored) != len(a.Stored) || line.Of != a.Looks ||
+			line.Does != a.Label.String() ||
 			len(line.Change) != len(a.Stored) {
 			t.Errorf("line %d is %+v", i, line)
 		}
@@ -145,8 +149,12 @@ func TestStatementsAreWrittenALineEach(t *testing.T) {
 func TestTrainingRelationsRefusesWhatCannotBe(t *testing.T) {
 	train, choose := some(t)
 	for name, change := range map[string]func(*training.RelationOptions){
-		"no cost": func(o *training.RelationOptions) { o.Cost = 0 }, "no round": func(o *training.RelationOptions) { o.Rounds = 0 },
-		"no group": func(o *training.RelationOptions) { o.Groups = 0 }, "too many groups": func(o *training.RelationOptions) { o.Groups = 256 },
+		"no cost": func(o *training.RelationOptions) {
+			o.Cost = 0
+		}, "no round": func(o *training.RelationOptions) { o.Rounds = 0 },
+		"no group": func(o *training.RelationOptions) {
+			o.Groups = 0
+		}, "too many groups": func(o *training.RelationOptions) { o.Groups = 256 },
 		"features of nobody": func(o *training.RelationOptions) { o.Holders = 0 },
 		"fewer than none":    func(o *training.RelationOptions) { o.Strangers = -1 },
 		"possible above certain": func(o *training.RelationOptions) {

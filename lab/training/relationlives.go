@@ -186,7 +186,9 @@ func (l *life) update(c formation.Candidate, session []formation.Candidate) (cha
 func (l *life) stated(target int, speaker string) int {
 	before, best, most := l.all[target], -1, leastShare
 	for i, r := range l.said {
-		if r.Speaker != speaker || !slices.ContainsFunc(before.Turns, func(id string) bool { return slices.Contains(r.Sources, id) }) {
+		if r.Speaker != speaker || !slices.ContainsFunc(before.Turns, func(id string) bool {
+			return slices.Contains(r.Sources, id)
+		}) {
 			continue
 		}
 		if share := wordShare(before.Words, r.stems); best < 0 && share >= most || share > most {

@@ -30,7 +30,8 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	}
 	dialogues = slices.DeleteFunc(slices.Clone(dialogues), func(d corpus.Dialogue) bool { return d.Split() != s })
 	pairs, banks, dialogues = atMost(corpus.Of(pairs, s), o.Most), atMost(banks, o.Most), atMost(dialogues, o.Most)
-	out := slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks))
+	out := slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed),
+		corpus.InBanks(banks))
 	q := quoter{embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1)}
 	lives := o.Lives
 	if s != corpus.Train {
@@ -48,7 +49,8 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		for _, l := range d.Labelled() {
 			turns = append(turns, l.Turn)
 		}
-		said, err := q.former.Extract(ctx, formation.Session{Scope: memory.Scope{Tenant: "corpus", User: d.ID}, ID: d.ID, Turns: turns})
+		said, err := q.former.Extract(ctx, formation.Session{Scope: memory.Scope{Tenant: "corpus", User: d.ID}, ID: d.ID,
+			Turns: turns})
 		if err != nil {
 			return nil, fmt.Errorf("dialogue %s: %w", d.ID, err)
 		}

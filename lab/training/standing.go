@@ -102,7 +102,8 @@ func Standing(_ context.Context, o StandingOptions) (Made, error) {
 	for i, text := range held.texts {
 		scores[held.needed[i]] = append(scores[held.needed[i]], m.Score(text))
 	}
-	r := &StandingRecord{Options: o, Turns: len(train.texts), Heldout: len(held.texts), AUC: auc(scores[true], scores[false])}
+	r := &StandingRecord{Options: o, Turns: len(train.texts), Heldout: len(held.texts),
+		AUC: auc(scores[true], scores[false])}
 	r.Needed, r.Digest = train.positive()
 	return made(m, &m.Header, r, 0, "\t")
 }
@@ -164,7 +165,8 @@ func (n needs) fit(version string, cost float64, least int) *classifier.Terms {
 	}
 	learned := minimise(bias+1, &optimize.Settings{GradientThreshold: 1e-4}, evaluate)
 	round := func(x float64) float64 { return math.Round(x*1e3) / 1e3 }
-	m := &classifier.Terms{Header: classifier.Header{Version: version}, Bias: round(learned[bias]), Weights: map[string]float64{}}
+	m := &classifier.Terms{Header: classifier.Header{Version: version}, Bias: round(learned[bias]),
+		Weights: map[string]float64{}}
 	for c, t := range names {
 		if w := round(learned[c]); w != 0 {
 			m.Weights[t] = w

@@ -45,7 +45,8 @@ type SupportReport struct {
 // options and prior give the same model.
 func Support(ctx context.Context, o SupportOptions) (Made, error) {
 	report := &SupportReport{Seed: o.Seed, Conversations: o.Conversations}
-	learned, err := judged(ctx, questions.Options{Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain})
+	learned, err := judged(ctx, questions.Options{Seed: o.Seed, Conversations: o.Conversations,
+		Split: synthesis.SplitTrain})
 	if err != nil {
 		return Made{}, err
 	}
@@ -54,9 +55,11 @@ func Support(ctx context.Context, o SupportOptions) (Made, error) {
 	for _, j := range learned {
 		switch {
 		case j.mistaken:
-			sorts[0] = append(sorts[0], supervised.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{false, true}})
+			sorts[0] = append(sorts[0], supervised.Example{Features: [][]float32{j.numbers, none},
+				Relevant: []bool{false, true}})
 		case j.found: // memories that are not shown look the same as missing ones
-			sorts[1] = append(sorts[1], supervised.Example{Features: [][]float32{j.numbers, none}, Relevant: []bool{true, false}})
+			sorts[1] = append(sorts[1], supervised.Example{Features: [][]float32{j.numbers, none},
+				Relevant: []bool{true, false}})
 		}
 	}
 	report.Mistaken, report.Answerable = len(sorts[0]), len(sorts[1])

@@ -16,7 +16,8 @@ func TestCheckModel(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "scripted")
 	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0", "--price-in", "1", "--price-out", "4")
 	var r modelcheck.Report
-	if err := json.Unmarshal([]byte(out), &r); code != command.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
+	if err := json.Unmarshal([]byte(out), &r); code != command.ExitOK || err != nil ||
+		len(r.Roles) != len(modelcheck.Roles()) ||
 		r.Roles[0].Form != modelcheck.FormNone || r.Roles[0].Window == nil || r.Roles[0].Window.Configured != 32768 {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
 	}
@@ -25,7 +26,8 @@ func TestCheckModel(t *testing.T) {
 			t.Errorf("%s costs %g, want %g", role.Role, role.Cost, want)
 		}
 	}
-	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
+	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1",
+		"--price-out", "4")
 	if code != command.ExitFailed || !strings.Contains(errOut, "--min-right") {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
@@ -44,7 +46,8 @@ func TestCheckModel(t *testing.T) {
 func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "")
 	for _, flags := range [][]string{
-		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"--window-probe", "-1"}, {"more"},
+		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"--window-probe", "-1"},
+		{"more"},
 	} {
 		if code, _, errOut := run(t, append([]string{"check", "model"}, flags...)...); code != command.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", flags, code, errOut)
@@ -71,7 +74,8 @@ func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
 	} {
 		t.Setenv("MNEME_LLM_BASE_URL", c.server.Config().BaseURL)
 		code, out, errOut := run(t, "check", "model", "--min-right", "0")
-		if code != c.code || !strings.Contains(out, c.words) || !strings.Contains(out, "12 of 15: not asked") || c.server.Total() > c.requests {
+		if code != c.code || !strings.Contains(out, c.words) || !strings.Contains(out, "12 of 15: not asked") ||
+			c.server.Total() > c.requests {
 			t.Errorf("%s: exit code %d after %d requests: %s %s", name, code, c.server.Total(), out, errOut)
 		}
 	}

@@ -58,11 +58,12 @@ func (f *remembering) serve(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(f))
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(f))
-	mux.HandleFunc("POST /v1/tenants/self/users/{user}/sessions/check/{what}", func(w http.ResponseWriter, r *http.Request) {
-		f.note(r.PathValue("what"))
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"turns":[{"id":"t1"}]}`)
-	})
+	mux.HandleFunc("POST /v1/tenants/self/users/{user}/sessions/check/{what}",
+		func(w http.ResponseWriter, r *http.Request) {
+			f.note(r.PathValue("what"))
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"turns":[{"id":"t1"}]}`)
+		})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s.URL
@@ -77,7 +78,8 @@ func TestCheckGateway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &remembering{never: tt.never}
 			var out, errOut bytes.Buffer
-			code := cli.Execute(t.Context(), []string{"check", "gateway", "--url", f.serve(t), "--key", key, "--timeout", "5s"}, &out, &errOut)
+			code := cli.Execute(t.Context(), []string{"check", "gateway", "--url", f.serve(t), "--key", key, "--timeout", "5s"},
+				&out, &errOut)
 			if code != tt.code || !strings.Contains(out.String(), tt.out) {
 				t.Errorf("exit code %d, printed %q and %q", code, out.String(), errOut.String())
 			}

@@ -71,9 +71,11 @@ const newID = "8f9619ff-8b86-5d01-b42d-00cf4fc964ff"
 
 func profile() *mnemev1.RecallResponse {
 	return &mnemev1.RecallResponse{
-		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints", Lines: []string{nasty + " [1]"}}},
-		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is unavailable"},
-		TraceId: strings.Repeat("a", 32),
+		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints",
+			Lines: []string{nasty + " [1]"}}},
+		Cited:    []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}},
+		Degraded: []string{"the reranker is unavailable"},
+		TraceId:  strings.Repeat("a", 32),
 	}
 }
 
@@ -84,7 +86,9 @@ func answer[T any](f fake, msg *T) (*connect.Response[T], error) {
 	return connect.NewResponse(msg), nil
 }
 
-func (f fake) Recall(_ context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (f fake) Recall(
+	_ context.Context, req *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	if f.messages != nil {
 		f.messages <- req.Msg.GetMessages()
 	}
@@ -94,7 +98,9 @@ func (f fake) Recall(_ context.Context, req *connect.Request[mnemev1.RecallReque
 	return answer(f, profile())
 }
 
-func (f fake) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+func (f fake) Answer(
+	context.Context, *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
 	if f.empty {
 		return answer(f, &mnemev1.AnswerResponse{Recall: &mnemev1.RecallResponse{}})
 	}
@@ -133,7 +139,8 @@ func (f fake) GetMemoryHistory(_ context.Context,
 	req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
 	if f.replaced {
 		return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{{Id: req.Msg.GetMemoryId()}, {
-			Id: newID, PredecessorIds: []string{req.Msg.GetMemoryId()}, SourceTurnIds: []string{"t9"}, Content: "lives in Lisbon\x1b[2J",
+			Id: newID, PredecessorIds: []string{req.Msg.GetMemoryId()}, SourceTurnIds: []string{"t9"},
+			Content: "lives in Lisbon\x1b[2J",
 		}}})
 	}
 	return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{one()}})
@@ -159,7 +166,9 @@ func (f fake) GetWorkingMemory(context.Context,
 	return answer(f, &mnemev1.GetWorkingMemoryResponse{Turns: turns()})
 }
 
-func (f fake) GetCore(context.Context, *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+func (f fake) GetCore(
+	context.Context, *connect.Request[mnemev1.GetCoreRequest],
+) (*connect.Response[mnemev1.GetCoreResponse], error) {
 	if f.empty {
 		return answer(f, &mnemev1.GetCoreResponse{})
 	}
@@ -233,7 +242,8 @@ func TestExitCodes(t *testing.T) {
 	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
 	several := serve(
 		t,
-		fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is not set, but several users have it"))},
+		fake{err: connect.NewError(connect.CodeInvalidArgument,
+			errors.New("user_id: is not set, but several users have it"))},
 	)
 	tests := []struct {
 		name string
@@ -244,8 +254,10 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, command.ExitOK, ""},
 		{"an unknown command", []string{"remember"}, command.ExitUsage, `"remember"`},
 		{"a misspelt command", []string{"recal"}, command.ExitUsage, `no command "recal"; did you mean "recall"?`},
-		{"a misspelt command with flags", []string{"recal", "--user", "x"}, command.ExitUsage, `no command "recal"; did you mean "recall"?`},
-		{"a misspelt command after a flag", []string{"--json", "recal", "--user", "x"}, command.ExitUsage, `did you mean "recall"?`},
+		{"a misspelt command with flags", []string{"recal", "--user", "x"}, command.ExitUsage,
+			`no command "recal"; did you mean "recall"?`},
+		{"a misspelt command after a flag", []string{"--json", "recal", "--user", "x"}, command.ExitUsage,
+			`did you mean "recall"?`},
 		{"an unknown flag of no command", []string{"--user", "x"}, command.ExitUsage, "unknown flag: --user"},
 		{"a misspelt command of a group with flags", []string{"keys", "lst", "--user", "x"}, command.ExitUsage,
 			`no command "lst"; did you mean "list"?`},
@@ -262,37 +274,45 @@ func TestExitCodes(t *testing.T) {
 			command.ExitUsage,
 			"--query is not valid UTF-8",
 		},
-		{"a user that is no text", at(good, key, "memories", "--user", "\xff"), command.ExitUsage, "--user is not valid UTF-8"},
+		{"a user that is no text", at(good, key, "memories", "--user", "\xff"), command.ExitUsage,
+			"--user is not valid UTF-8"},
 		{
 			"a turn that is no text",
 			at(good, key, "why", "--user", "ana", "--query", "?", "--expect", "t1", "--expect", "\xff"),
 			command.ExitUsage,
 			"--expect is not valid UTF-8",
 		},
-		{"words that are no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect-text", "\xff"), command.ExitUsage,
+		{"words that are no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect-text", "\xff"),
+			command.ExitUsage,
 			"--expect-text is not valid UTF-8"},
-		{"an id that is no text", at(good, key, "delete", "--user", "ana", "\xff"), command.ExitUsage, "ID is not valid UTF-8"},
+		{"an id that is no text", at(good, key, "delete", "--user", "ana", "\xff"), command.ExitUsage,
+			"ID is not valid UTF-8"},
 		{"a tenant that is no text", at(good, key, "memories", "--user", "ana", "--tenant", "\xff"), command.ExitUsage,
 			"--tenant is not valid UTF-8"},
-		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), command.ExitUsage, "--prefix is not valid UTF-8"},
+		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), command.ExitUsage,
+			"--prefix is not valid UTF-8"},
 		{"an unknown tier", at(good, key, "memories", "--user", "ana", "--tier", "memories"), command.ExitUsage, "--tier is"},
-		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"), command.ExitUsage,
+		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"),
+			command.ExitUsage,
 			"--active and --quarantined"},
 		{"an id that is missing", []string{"history", "--user", "ana"}, command.ExitUsage, "1 arg"},
 		{"a trace id that is none", []string{"trace", "42"}, command.ExitUsage, "32 hexadecimal digits"},
 		{"a policy that is none", []string{"up", "--policy", "magic"}, command.ExitUsage, `"magic"`},
 		{"a policy of no version", []string{"up", "--policy", "embedded@"}, command.ExitUsage, `--policy: is "embedded@"`},
 		{"a model that is trained here", []string{"up", "--policy", "llm@transition-3"}, command.ExitUsage, "--policy: is"},
-		{"a policy of another strategy", []string{"up", "--strategy", "rmm", "--policy", "embedded@transition-3"}, command.ExitUsage,
+		{"a policy of another strategy", []string{"up", "--strategy", "rmm", "--policy", "embedded@transition-3"},
+			command.ExitUsage,
 			"strategy salimory"},
-		{"a version that there is none of", []string{"up", "--policy", "embedded@typo", "--data", t.TempDir()}, command.ExitUsage,
+		{"a version that there is none of", []string{"up", "--policy", "embedded@typo", "--data", t.TempDir()},
+			command.ExitUsage,
 			"tenant local: policy"},
 		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, command.ExitUsage,
 			filepath.Join(folder, "tenants.yaml")},
 		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, command.ExitUsage,
 			filepath.Join(folder, "tenants.yaml")},
 		{"a strategy that is empty", []string{"up", "--strategy", ""}, command.ExitUsage, "--strategy"},
-		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), command.ExitUsage, "--timeout is 0s"},
+		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), command.ExitUsage,
+			"--timeout is 0s"},
 		{
 			"less than no time to erase",
 			at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"),
@@ -300,14 +320,17 @@ func TestExitCodes(t *testing.T) {
 			"--timeout is -1s",
 		},
 		{"records of a tenant that is none", []string{"records", "--tenant", "a/b"}, command.ExitUsage, "tenant"},
-		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, command.ExitUsage,
+		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"},
+			command.ExitUsage,
 			`"magic"`},
-		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"}, command.ExitUsage,
+		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"},
+			command.ExitUsage,
 			`--saliency is "magic", want one of ["gate" "mark" "off"]`},
 		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), command.ExitUsage, "nowhere.jsonl"},
 		{"a bad file", at(good, key, "ingest", bad), command.ExitUsage, "line 2"},
 		{"no brokers", at(good, key, "replay"), command.ExitUsage, "--brokers"},
-		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), command.ExitUsage, "query: is empty"},
+		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), command.ExitUsage,
+			"query: is empty"},
 		{"what is not there", at(missing, key, "history", "--user", "ana", memID), command.ExitFailed, "not found"},
 		{"an id that several users have", at(several, key, "history", memID), command.ExitUsage, "with --user"},
 		{"a user that is refused", at(several, key, "history", "--user", "x", memID), command.ExitUsage, "user_id: is"},
@@ -338,9 +361,11 @@ func TestExitCodes(t *testing.T) {
 func control(r rune) bool { return r != '\n' && (r < ' ' || (r >= 0x7f && r < 0xa0)) }
 
 var commands = map[string][]string{
-	"recall": {"recall", "--user", "ana", "--query", "Where?"}, "answer": {"recall", "--user", "ana", "--query", "Where?", "--answer"},
+	"recall":   {"recall", "--user", "ana", "--query", "Where?"},
+	"answer":   {"recall", "--user", "ana", "--query", "Where?", "--answer"},
 	"why":      {"why", "--user", "ana", "--query", "Where?", "--expect", "t1\x1b[0m", "--expect-text", "Porto"},
-	"memories": {"memories", "--user", "ana"}, "history": {"history", "--user", "ana", memID}, "delete": {"delete", "--user", "ana", memID},
+	"memories": {"memories", "--user", "ana"}, "history": {"history", "--user", "ana", memID},
+	"delete":      {"delete", "--user", "ana", memID},
 	"quarantined": {"memories", "--user", "ana", "--quarantined"}, "release": {"release", "--user", "ana", memID},
 }
 
@@ -362,7 +387,8 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 func TestJSON(t *testing.T) {
 	addr := serve(t, fake{})
 	fields := map[string][]string{
-		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version", "searched"},
+		"recall": {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version",
+			"searched"},
 		"answer":   {"abstained", "answer", "cited_ids", "cost", "recall"},
 		"why":      {"answer", "candidates", "core", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
@@ -406,12 +432,14 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	addr := serve(t, fake{})
 	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
 		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--url", addr, "--key", key)
-		if code != command.ExitOK || strings.Contains(out, "quarantined:") != want || strings.Contains(out, "window") == want ||
+		if code != command.ExitOK || strings.Contains(out, "quarantined:") != want ||
+			strings.Contains(out, "window") == want ||
 			strings.Contains(out, "core") == want {
 			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
 		}
 	}
-	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--url", addr, "--key", key); code != command.ExitOK ||
+	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--url", addr, "--key",
+		key); code != command.ExitOK ||
 		strings.TrimSpace(out) != memID+" is active" {
 		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
 	}
@@ -435,7 +463,8 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, errOut)
 	}
 	for _, given := range [][]string{{"memories", "--user", "ana"}, {"recall", "--user", "ana", "--query", "tea"}} {
-		code, _, errOut := run(t, append(given, "--filter", `{"field":"colour","equals":"red"}`, "--url", addr, "--key", key)...)
+		code, _, errOut := run(t, append(given, "--filter", `{"field":"colour","equals":"red"}`, "--url", addr, "--key",
+			key)...)
 		if code != command.ExitUsage || !strings.Contains(errOut, "--filter.field: is not a field") {
 			t.Errorf("%v: exit code %d, %q", given, code, errOut)
 		}
@@ -444,7 +473,8 @@ func TestMemoriesAreListedByAFilter(t *testing.T) {
 
 func TestMemoriesAreShownWithWhoSaidThemWhen(t *testing.T) {
 	code, out, errOut := run(t, "memories", "--user", "ana", "--quarantined", "--url", serve(t, fake{}), "--key", key)
-	for _, want := range []string{"SPEAKER", "EVENT", "STATUS", "version 2", "SOURCE", memID, "Ana", "2026-04-09", "2026-03"} {
+	for _, want := range []string{"SPEAKER", "EVENT", "STATUS", "version 2", "SOURCE", memID, "Ana", "2026-04-09",
+		"2026-03"} {
 		if code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %s: there is no %s in %s", code, errOut, want, out)
 		}
@@ -471,7 +501,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 func TestNothingIsKeptOfAnUnknownUser(t *testing.T) {
 	addr := serve(t, fake{empty: true})
 	for name, args := range map[string][]string{
-		"recall": {"recall", "--query", "Where?"}, "answer": {"recall", "--query", "Where?", "--answer"}, "why": {"why", "--query", "Where?"},
+		"recall": {"recall", "--query", "Where?"}, "answer": {"recall", "--query", "Where?", "--answer"},
+		"why":      {"why", "--query", "Where?"},
 		"memories": {"memories"}, "active": {"memories", "--active"}, "quarantined": {"memories", "--quarantined"},
 	} {
 		code, out, errOut := run(t, append(args, "--user", "no\x1b[2Jbody", "--url", addr, "--key", key)...)
@@ -489,9 +520,12 @@ func TestNothingIsKeptOfAnUnknownUser(t *testing.T) {
 func TestTheHelpIsInPlainEnglish(t *testing.T) {
 	hidden := regexp.MustCompile(`(?i)\b(whose|nobody|anew|of which|what (is|was|it|they|has|had|a|that|others|models)|is there|good for)\b`)
 	for _, name := range []string{
-		"ingest", "memories", "history", "delete", "release", "export", "import", "recall", "why", "erase", "erasures", "usage",
-		"tenants create", "tenants change", "tenants suspend", "tenants resume", "tenants list", "keys create", "keys list", "keys revoke",
-		"replay", "migrate", "records", "reranker versions", "reranker rollback", "check model", "check gateway", "eval formation",
+		"ingest", "memories", "history", "delete", "release", "export", "import", "recall", "why", "erase", "erasures",
+		"usage",
+		"tenants create", "tenants change", "tenants suspend", "tenants resume", "tenants list", "keys create", "keys list",
+		"keys revoke",
+		"replay", "migrate", "records", "reranker versions", "reranker rollback", "check model", "check gateway",
+		"eval formation",
 		"eval recall", "mcp", "status", "trace", "version",
 	} {
 		code, out, _ := run(t, append(strings.Fields(name), "--help")...)
@@ -557,7 +591,8 @@ func TestTheURLOfTheLocalGatewayNamesTheLocalMneme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for url, says := range map[string]string{"http://127.0.0.1:1": "is not stored", "http://127.0.0.1:2": "only a local Mneme"} {
+	for url, says := range map[string]string{"http://127.0.0.1:1": "is not stored",
+		"http://127.0.0.1:2": "only a local Mneme"} {
 		_, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir, "--url", url, "--key", key)
 		if !strings.Contains(errOut, says) {
 			t.Errorf("%s: says %q, want %q", url, errOut, says)
@@ -574,10 +609,12 @@ func TestTheLocalMnemeIsFoundInItsFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != command.ExitOK || !strings.Contains(out, "Porto") {
+	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != command.ExitOK ||
+		!strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	if code, _, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme"); code != command.ExitUsage ||
+	if code, _, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant",
+		"acme"); code != command.ExitUsage ||
 		!strings.Contains(errOut, "--key") {
 		t.Errorf("another tenant without its key: exit code %d, %q", code, errOut)
 	}
@@ -589,7 +626,8 @@ func TestTheLocalMnemeIsFoundInItsFolder(t *testing.T) {
 
 func TestAnotherTenantOfTheLocalMnemeIsServedWithItsKey(t *testing.T) {
 	dir := t.TempDir()
-	content, err := json.Marshal(standalone.Connection{Utilizer: serve(t, fake{}), APIKey: "mneme_of_local", Tenant: "local"})
+	content, err := json.Marshal(standalone.Connection{Utilizer: serve(t, fake{}), APIKey: "mneme_of_local",
+		Tenant: "local"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,9 @@ type data struct {
 	refusal  error
 }
 
-func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse],
+func (d *data) EraseUser(
+	context.Context, *connect.Request[mnemev1.EraseUserRequest],
+) (*connect.Response[mnemev1.EraseUserResponse],
 	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +54,9 @@ func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequ
 	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: "x1"}), nil
 }
 
-func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse],
+func (d *data) GetErasure(
+	context.Context, *connect.Request[mnemev1.GetErasureRequest],
+) (*connect.Response[mnemev1.GetErasureResponse],
 	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,17 +76,21 @@ func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRe
 }
 
 func remaining() []*mnemev1.StoreRemainder {
-	return []*mnemev1.StoreRemainder{{Store: "workflow histories", Count: 2}, {Store: "recall traces", Count: 1, Error: "unavailable"}}
+	return []*mnemev1.StoreRemainder{{Store: "workflow histories", Count: 2},
+		{Store: "recall traces", Count: 1, Error: "unavailable"}}
 }
 
 func (d *data) ListErasures(context.Context, *connect.Request[mnemev1.ListErasuresRequest]) (
 	*connect.Response[mnemev1.ListErasuresResponse], error) {
 	return connect.NewResponse(&mnemev1.ListErasuresResponse{More: true, Erasures: []*mnemev1.RunningErasure{{
-		UserId: "ana", ErasureId: "x1", StartedAt: timestamppb.New(time.Now().Add(-time.Hour)), Rounds: 9, Remaining: remaining(),
+		UserId: "ana", ErasureId: "x1", StartedAt: timestamppb.New(time.Now().Add(-time.Hour)), Rounds: 9,
+		Remaining: remaining(),
 	}}}), nil
 }
 
-func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
+func (d *data) ScanUser(
+	context.Context, *connect.Request[mnemev1.ScanUserRequest],
+) (*connect.Response[mnemev1.ScanUserResponse], error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := uint64(42)
@@ -93,7 +101,8 @@ func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserReques
 		Counts: []*mnemev1.StoreCount{{Store: "memories", Count: n}, {Store: "dead letters"}},
 		Transport: []*mnemev1.TransportTopic{
 			{Topic: "mneme.session-events", Texts: true, RetentionMs: 7 * 86_400_000},
-			{Topic: "mneme.salient-turns", Texts: true, RetentionMs: 3_600_000}, {Topic: "mneme.feedback", RetentionMs: -1}, {Topic: "other"},
+			{Topic: "mneme.salient-turns", Texts: true, RetentionMs: 3_600_000}, {Topic: "mneme.feedback", RetentionMs: -1},
+			{Topic: "other"},
 		},
 	}), nil
 }
@@ -146,7 +155,8 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	if code != command.ExitOK || !d.erased || d.asked < 2 {
 		t.Fatalf("exit code %d, %s", code, errOut)
 	}
-	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 7 days", "texts, kept up to 1 hour",
+	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 7 days",
+		"texts, kept up to 1 hour",
 		"ids only, kept for ever", "x1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -158,7 +168,8 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 		Erasure       struct{ State string } `json:"erasure"`
 		Before, After struct{ Counts []struct{ Count string } }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || got.Before.Counts[0].Count != "42" ||
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK ||
+		got.Before.Counts[0].Count != "42" ||
 		got.After.Counts[0].Count != "0" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
@@ -167,7 +178,8 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 func TestEraseOfAUserWithoutDataTakesOneLine(t *testing.T) {
 	d := &data{nothing: true}
 	code, out, _ := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
-	if want := "nothing is kept of user ana; erasure x1 was proved at 1970-01-01T00:00:00Z\n"; code != command.ExitOK || out != want {
+	if want := "nothing is kept of user ana; erasure x1 was proved at 1970-01-01T00:00:00Z\n"; code != command.ExitOK ||
+		out != want {
 		t.Errorf("exit code %d, %q, want %q", code, out, want)
 	}
 	// The scan before the wait for an earlier erasure may find nothing any more, but topics may keep texts.
@@ -185,7 +197,8 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	if code != command.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	for _, want := range []string{"the timeout of 1s is over", "it waits for " + waited, "mneme erase --user ana --erasure x1",
+	for _, want := range []string{"the timeout of 1s is over", "it waits for " + waited,
+		"mneme erase --user ana --erasure x1",
 		"mneme erasures"} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("%q is missing in %q", want, errOut)
@@ -193,7 +206,8 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 	}
 	d.stuck, d.erased = false, false
 	code, out, errOut := run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
-	if d.erased || code != command.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
+	// the user of this service has 42 memories
+	if d.erased || code != command.ExitFailed || !strings.Contains(out, "erasure x1 was proved") {
 		t.Errorf("exit code %d, asked for a new one %t, %q, %q", code, d.erased, out, errOut)
 	}
 }
@@ -201,7 +215,8 @@ func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
 // Only an erasure that the command stops waiting for continues.
 func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
 	code, _, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, &data{ended: true})...)...)
-	if code != command.ExitFailed || !strings.Contains(errOut, "the erasure was ended") || strings.Contains(errOut, "continues") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "the erasure was ended") ||
+		strings.Contains(errOut, "continues") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
@@ -209,11 +224,13 @@ func TestEraseSaysThatAnErasureWasEnded(t *testing.T) {
 func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
 	at := append([]string{"erase", "--timeout", "1s"}, serveData(t, &data{pending: true})...)
 	code, _, errOut := run(t, append(at, "--erasure", "x9")...)
-	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x9 is not known, or") || strings.Contains(errOut, "is accepted") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x9 is not known, or") ||
+		strings.Contains(errOut, "is accepted") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 	code, _, errOut = run(t, append(at, "--yes")...)
-	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x1 is accepted") || strings.Contains(errOut, "not known") {
+	if code != command.ExitFailed || !strings.Contains(errOut, "erasure x1 is accepted") ||
+		strings.Contains(errOut, "not known") {
 		t.Errorf("asked for by the command: exit code %d, %q", code, errOut)
 	}
 }
@@ -221,7 +238,8 @@ func TestEraseSaysThatAnErasureMayNotBeKnown(t *testing.T) {
 func TestTheHelpOfEraseNamesWhatIsErased(t *testing.T) {
 	_, out, _ := run(t, "erase", "--help")
 	for _, want := range []string{
-		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions", "calls of models",
+		"memories", "turns", "core block", "window", "verbatim items", "mem0's API", "answers", "decisions",
+		"calls of models",
 		"traces of recalls",
 		"deliveries of webhooks", "dead letters", "workflow histories",
 	} {
@@ -246,7 +264,8 @@ func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 			ErasureID string `json:"erasure_id"`
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || !got.More || got.Erasures[0].ErasureID != "x1" {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK || !got.More ||
+		got.Erasures[0].ErasureID != "x1" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
 }
@@ -296,8 +315,9 @@ func TestExportAndImportOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := run(t, append([]string{"import", file}, at...)...)
-	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out,
-		"embedded again") {
+	if code != command.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") ||
+		!strings.Contains(out,
+			"embedded again") {
 		t.Errorf("exit code %d, %q, %q, imported %q", code, out, errOut, d.imported)
 	}
 }
@@ -341,13 +361,16 @@ func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
 		says    string
 		named   bool
 	}{
-		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), command.ExitUsage,
+		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")),
+			command.ExitUsage,
 			"line 2: turn.text: is empty", true},
 		"the user": {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), command.ExitUsage,
 			"user_id", false},
-		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), command.ExitFailed, "not empty",
+		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), command.ExitFailed,
+			"not empty",
 			false},
-		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), command.ExitUnreachable,
+		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")),
+			command.ExitUnreachable,
 			"try again", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,8 @@ func TestAStrategyIsMeasuredOnce(t *testing.T) {
 	}
 	code, _, errOut := run(t, "eval", "formation", "--data", file, "--strategy", "rmm,salimory,rmm", "--strategy",
 		"salimory")
-	if code != command.ExitOK || strings.Count(errOut, "rmm, embedded") != 1 || strings.Count(errOut, "salimory, embedded") != 1 {
+	if code != command.ExitOK || strings.Count(errOut, "rmm, embedded") != 1 ||
+		strings.Count(errOut, "salimory, embedded") != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 	if strings.Index(errOut, "rmm,") > strings.Index(errOut, "salimory,") {

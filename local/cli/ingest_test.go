@@ -67,14 +67,16 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	}
 	const late = "2999-01-01T00:00:00Z"
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
-	talk := line("good", "I live in Porto.", atNoon) + line("good", "I live in Porto.", atNoon) + line("bad", "I swim.", late) +
+	talk := line("good", "I live in Porto.", atNoon) + line("good", "I live in Porto.", atNoon) +
+		line("bad", "I swim.", late) +
 		line("mixed", strings.Repeat("I have a dog. ", 20_000), atNoon) + line("mixed", "I have a cat.", late) +
 		`{"user_id":"ana","session_id":"ended","text":"I run.","time":"` + atNoon + `"}` + "\n" +
 		`{"user_id":"ana","session_id":"ended","closed":true,"time":"` + late + `"}` + "\n"
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
+	code, out, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(),
+		"--tenant", "acme")
 	if code != command.ExitFailed || !strings.Contains(errOut, "2999") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
@@ -99,22 +101,25 @@ func letterOf(t *testing.T, handler, session, turn string) bus.Message {
 	scope := memory.Scope{Tenant: "acme", User: "ana"}
 	envelope := contract.Envelope{EventID: memory.DeriveTurnID(scope, turn), Scope: scope, SessionID: session}
 	said := &memory.Turn{
-		ID: turn, SessionID: session, Speaker: "ana", Role: memory.RoleUser, Text: "I live in Porto.", Time: time.Now().Add(-time.Hour),
+		ID: turn, SessionID: session, Speaker: "ana", Role: memory.RoleUser, Text: "I live in Porto.",
+		Time: time.Now().Add(-time.Hour),
 	}
 	topic := contract.TopicSessionEvents
 	value, err := contract.SessionEvent{Envelope: envelope, Turn: said}.Encode()
 	if handler == "consolidation" {
 		topic = contract.TopicSalientTurns
 		value, err = contract.SalientEvent{
-			Envelope: envelope, Turn: said, Decision: memory.SaliencyDecision{Salient: true, DecidedAt: time.Now(), PolicyVersion: "p"},
+			Envelope: envelope, Turn: said, Decision: memory.SaliencyDecision{Salient: true, DecidedAt: time.Now(),
+				PolicyVersion: "p"},
 		}.Encode()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := proto.Marshal(&mnemev1.DeadLetter{
-		SchemaVersion: contract.SchemaVersion, Id: "d-" + turn, Reason: "model answer truncated", Handler: handler, Topic: topic,
-		Key: envelope.Key(), Value: value, Time: timestamppb.Now(),
+		SchemaVersion: contract.SchemaVersion, Id: "d-" + turn, Reason: "model answer truncated", Handler: handler,
+		Topic: topic,
+		Key:   envelope.Key(), Value: value, Time: timestamppb.Now(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +134,8 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = broker.Stop(context.WithoutCancel(t.Context())) })
-	out, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{broker.Addr()}, ClientID: "test"}})
+	out, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{broker.Addr()},
+		ClientID: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +161,8 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, printed, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
+	code, printed, errOut := run(t, "ingest", file, "--json", "--url", srv.URL, "--key", key, "--brokers", broker.Addr(),
+		"--tenant", "acme")
 	if code != command.ExitFailed || !strings.Contains(errOut, "2 turns became dead letters") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
@@ -166,7 +173,8 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	if err := json.Unmarshal([]byte(printed), &got); err != nil {
 		t.Fatalf("%v: %s", err, printed)
 	}
-	if got.Turns != 1 || len(got.DeadLetters) != 2 || !strings.Contains(got.DeadLetters[1], "l1 of session lost of ana: consolidation") {
+	if got.Turns != 1 || len(got.DeadLetters) != 2 ||
+		!strings.Contains(got.DeadLetters[1], "l1 of session lost of ana: consolidation") {
 		t.Errorf("ingested %+v, want one turn, and two dead letters", got)
 	}
 }

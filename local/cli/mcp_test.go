@@ -106,7 +106,8 @@ func start(t *testing.T, env []string, args ...string) *sdk.ClientSession {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMCPOverStandardInputAndOutput$")
 	cmd.Env = append(os.Environ(), append(env, childArgs+"="+string(given))...)
 	cmd.Stderr = os.Stderr
-	s, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(),
+		&sdk.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,8 @@ func TestMCPOverStandardInputAndOutput(t *testing.T) {
 		t.Errorf("add_memory: %t %q", isError, text)
 	}
 	text, isError = callTool(t, s, "add_memory", map[string]any{
-		"text": "x", "user_id": "a/b c", "run_id": "a/.", "metadata": map[string]any{"project": "x"}, "agent_id": "baker", "app_id": "shop",
+		"text": "x", "user_id": "a/b c", "run_id": "a/.", "metadata": map[string]any{"project": "x"}, "agent_id": "baker",
+		"app_id": "shop",
 	})
 	if isError {
 		t.Errorf("add_memory: %q", text)
@@ -178,13 +180,15 @@ func checkRESTCalls(t *testing.T, calls []restCall) {
 	}
 	slices.Sort(names)
 	if !strings.HasPrefix(turns.path, up) || !strings.HasSuffix(turns.path, "/turns") || turns.idempotencyKey == "" ||
-		turn["text"] != "I live in Porto." || turn["role"] != "user" || !slices.Equal(names, []string{"id", "role", "speaker", "text", "time"}) {
+		turn["text"] != "I live in Porto." || turn["role"] != "user" ||
+		!slices.Equal(names, []string{"id", "role", "speaker", "text", "time"}) {
 		t.Errorf("turns: %+v", turns)
 	}
 	if closed.path != strings.TrimSuffix(turns.path, "turns")+"close" || closed.body["last_turn_id"] != turn["id"] {
 		t.Errorf("close: %+v", closed)
 	}
-	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/a%2F./turns" || more.idempotencyKey == turns.idempotencyKey {
+	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/a%2F./turns" ||
+		more.idempotencyKey == turns.idempotencyKey {
 		t.Errorf("turns: %+v", more)
 	}
 	sent, _ := more.body["turns"].([]any)[0].(map[string]any)
@@ -221,16 +225,19 @@ func converse(t *testing.T, env []string, lines ...string) map[string]string {
 func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *testing.T) {
 	_, addr := newGateway(t, 0)
 	call := func(id, tool, args string) string {
-		return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
+		return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"` + tool + `","arguments":` +
+			args + `}}`
 	}
 	got := converse(t, []string{"MNEME_URL=" + addr, "MNEME_API_KEY=" + key},
 		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},`+
 			`"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 9<<20),
-		call("r", "recall", `{"query":"home"}`), call("g", "get_memory", `{"memory_id":"`+memID+`"}`), call("a", "add_memory", `{"text":"x"}`),
+		call("r", "recall", `{"query":"home"}`), call("g", "get_memory", `{"memory_id":"`+memID+`"}`),
+		call("a", "add_memory", `{"text":"x"}`),
 		`{"jsonrpc":"2.0","id":"u","method":"tools/burn","params":{}}`)
 	for id, want := range map[string]string{
-		"i": "protocolVersion", "r": "recall_id: r1", "g": memID, "a": "formed now", "u": `"code":-32601`, "<nil>": `"code":-32700`,
+		"i": "protocolVersion", "r": "recall_id: r1", "g": memID, "a": "formed now", "u": `"code":-32601`,
+		"<nil>": `"code":-32700`,
 	} {
 		if !strings.Contains(got[id], want) {
 			t.Errorf("%s: %.300q, want %q", id, got[id], want)
@@ -263,7 +270,8 @@ func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 		!strings.Contains(text, "does not answer") || strings.Contains(text, "ana") {
 		t.Errorf("%t %q", isError, text)
 	}
-	if text, isError := callTool(t, away, "recall", map[string]any{"query": "x"}); !isError || !strings.Contains(text, "user_id: is missing") {
+	if text, isError := callTool(t, away, "recall", map[string]any{"query": "x"}); !isError ||
+		!strings.Contains(text, "user_id: is missing") {
 		t.Errorf("%t %q", isError, text)
 	}
 }
@@ -283,7 +291,8 @@ func TestMessagesThatTheGatewayLeavesOutAreNamed(t *testing.T) {
 func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
 	g, addr := newGateway(t, 0)
 	folder := t.TempDir()
-	data, err := json.Marshal(standalone.Connection{Gateway: addr, Utilizer: "http://127.0.0.1:1", Tenant: "local", APIKey: key})
+	data, err := json.Marshal(standalone.Connection{Gateway: addr, Utilizer: "http://127.0.0.1:1", Tenant: "local",
+		APIKey: key})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, "connection.json"), data, 0o600)
 	}
@@ -292,7 +301,8 @@ func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
 	}
 	none := []string{"MNEME_URL=", "MNEME_API_KEY="}
 	s := start(t, none, "--data", folder)
-	if text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); isError || len(g.taken()) != 2 {
+	if text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); isError ||
+		len(g.taken()) != 2 {
 		t.Errorf("%t %q", isError, text)
 	}
 	t.Setenv("MNEME_URL", "")

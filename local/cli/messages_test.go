@@ -17,7 +17,8 @@ func TestMessagesAreReadAsForChatCompletions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "messages.json")
 	for content, want := range map[string][]string{
 		`[]`: nil,
-		`[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi","refusal":null}]`: {"user: Hello", "assistant: Hi"},
+		`[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi","refusal":null}]`: {"user: Hello",
+			"assistant: Hi"},
 		`[{"role":"system","content":"Be kind."},{"role":"user","content":[{"type":"text","text":"A dog"},
 			{"type":"image_url","image_url":{}},{"type":"text","text":"or a cat?"}]}]`: {"user: A dog\nor a cat?"},
 		`[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":"tool","tool_call_id":"1","content":"4 hits"}]`: {"tool: 4 hits"},
@@ -26,7 +27,8 @@ func TestMessagesAreReadAsForChatCompletions(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, _, errOut := run(t, "recall", "--user", "ana", "--query", "and for her?", "--messages", file, "--url", addr, "--key", key)
+		code, _, errOut := run(t, "recall", "--user", "ana", "--query", "and for her?", "--messages", file, "--url", addr,
+			"--key", key)
 		if code != command.ExitOK {
 			t.Fatalf("%s: exit code %d, %s", content, code, errOut)
 		}
@@ -45,7 +47,8 @@ func TestMessagesThatAreNoneAreRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "messages.json")
 	for content, says := range map[string]string{
 		`{"role":"user"}`: "want a JSON list", `[{"role":"user","content":"x"}`: "want a JSON list", ``: "want a JSON list",
-		`[{"role":"user","content":"x"},{"role":"user","content":7}]`: "messages[1]: content is neither", `["x"]`: "messages[0]",
+		`[{"role":"user","content":"x"},{"role":"user","content":7}]`: "messages[1]: content is neither",
+		`["x"]`: "messages[0]",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -57,7 +60,8 @@ func TestMessagesThatAreNoneAreRefused(t *testing.T) {
 			}
 		}
 	}
-	code, _, errOut := run(t, "recall", "--user", "ana", "--query", "?", "--messages", "nowhere.json", "--url", addr, "--key", key)
+	code, _, errOut := run(t, "recall", "--user", "ana", "--query", "?", "--messages", "nowhere.json", "--url", addr,
+		"--key", key)
 	if code != command.ExitUsage || !strings.Contains(errOut, "nowhere.json") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}

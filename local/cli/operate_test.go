@@ -44,10 +44,12 @@ func must(t *testing.T, args ...string) (out, errOut string) {
 
 func TestOperatorsMakeListAndRevokeKeys(t *testing.T) {
 	addr, d := operators(t)
-	out, errOut := must(t, "keys", "create", "--tenant", "acme", "--name", "the\x1b[2J phone", "--user", "ana", "--redis", addr)
+	out, errOut := must(t, "keys", "create", "--tenant", "acme", "--name", "the\x1b[2J phone", "--user", "ana", "--redis",
+		addr)
 	text := strings.TrimSuffix(out, "\n")
 	k, err := d.KeyByHash(t.Context(), access.HashOf(text))
-	if err != nil || k.Tenant != "acme" || k.User != "ana" || !k.ExpiresAt.IsZero() || slices.Contains(k.Scopes, access.Erase) {
+	if err != nil || k.Tenant != "acme" || k.User != "ana" || !k.ExpiresAt.IsZero() ||
+		slices.Contains(k.Scopes, access.Erase) {
 		t.Fatalf("printed %q, which is %+v, %v", out, k, err)
 	}
 	if !strings.Contains(errOut, k.ID) || !strings.Contains(errOut, "tenants file") || strings.Contains(errOut, text) {
@@ -79,7 +81,8 @@ func TestOperatorsMakeListAndRevokeKeys(t *testing.T) {
 func TestKeysInJSON(t *testing.T) {
 	addr, d := operators(t)
 	must(t, "tenants", "create", "acme", "--redis", addr)
-	out, errOut := must(t, "keys", "create", "--tenant", "acme", "--scopes", "read,admin", "--expires-at", "2999-01-02T03:04:05Z",
+	out, errOut := must(t, "keys", "create", "--tenant", "acme", "--scopes", "read,admin", "--expires-at",
+		"2999-01-02T03:04:05Z",
 		"--redis", addr, "--json")
 	var made struct {
 		ID, Key, Tenant string
@@ -121,7 +124,8 @@ func TestOperatorsMakeAndChangeTenants(t *testing.T) {
 	must(t, at("tenants", "change", "acme", "--policy", "llm", "--explore", "0.5")...)
 	must(t, at("tenants", "suspend", "acme")...)
 	got, err := d.Tenant(t.Context(), "acme")
-	if err != nil || got.Strategy != "rmm" || got.Policy != "llm" || got.Explore != "0.5" || !got.Suspended || got.Saliency != "" {
+	if err != nil || got.Strategy != "rmm" || got.Policy != "llm" || got.Explore != "0.5" || !got.Suspended ||
+		got.Saliency != "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	out, _ := must(t, at("tenants", "list")...)
@@ -138,7 +142,8 @@ func TestOperatorsMakeAndChangeTenants(t *testing.T) {
 	}
 	out, _ = must(t, at("tenants", "list", "--json")...)
 	var listed struct{ Tenants []map[string]any }
-	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Tenants) != 2 || listed.Tenants[1]["explore"] != "on" {
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Tenants) != 2 ||
+		listed.Tenants[1]["explore"] != "on" {
 		t.Errorf("%v: got %s", err, out)
 	}
 }
@@ -167,7 +172,8 @@ func TestOperatorsSeeTheTenantsFile(t *testing.T) {
 		from, _, _ := strings.Cut(one.From, ",")
 		got = append(got, one.ID+" of "+from)
 	}
-	if want := "filed of tenants file; both of tenants file; both of run time; made of run time"; strings.Join(got, "; ") != want {
+	if want := "filed of tenants file; both of tenants file; both of run time; made of run time"; strings.Join(got,
+		"; ") != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}
 	if out, _ = must(t, "tenants", "list", "--redis", addr); !strings.Contains(out, "not used") {
@@ -199,25 +205,36 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 	}{
 		{"an unknown command", []string{"keys", "steal"}, command.ExitUsage, "mneme keys --help"},
 		{"a tenant that is missing", []string{"keys", "list"}, command.ExitUsage, "--tenant"},
-		{"keys of a tenant that nobody knows", []string{"keys", "list", "--tenant", "nobody"}, command.ExitFailed, "no such tenant"},
+		{"keys of a tenant that nobody knows", []string{"keys", "list", "--tenant", "nobody"}, command.ExitFailed,
+			"no such tenant"},
 		{"a tenant that is none", []string{"keys", "list", "--tenant", "A"}, command.ExitUsage, "tenant_id"},
-		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, command.ExitUsage, "--user is empty"},
-		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, command.ExitUsage, "scopes"},
-		{"a user's key that may all", []string{"keys", "create", "--tenant", "acme", "--user", "ana", "--scopes", "admin"}, command.ExitUsage,
+		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, command.ExitUsage,
+			"--user is empty"},
+		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, command.ExitUsage,
+			"scopes"},
+		{"a user's key that may all", []string{"keys", "create", "--tenant", "acme", "--user", "ana", "--scopes", "admin"},
+			command.ExitUsage,
 			"single user"},
-		{"a name that is no text", []string{"keys", "create", "--tenant", "acme", "--name", "\xff"}, command.ExitUsage, "name"},
-		{"an end that is past", []string{"keys", "create", "--tenant", "acme", "--expires-at", "2001-01-01T00:00:00Z"}, command.ExitUsage,
+		{"a name that is no text", []string{"keys", "create", "--tenant", "acme", "--name", "\xff"}, command.ExitUsage,
+			"name"},
+		{"an end that is past", []string{"keys", "create", "--tenant", "acme", "--expires-at", "2001-01-01T00:00:00Z"},
+			command.ExitUsage,
 			"expires_at"},
-		{"an end that is none", []string{"keys", "create", "--tenant", "acme", "--expires-at", "soon"}, command.ExitUsage, "--expires-at"},
-		{"less than no time", []string{"keys", "create", "--tenant", "acme", "--expires-in", "-1h"}, command.ExitUsage, "--expires-in"},
-		{"two ends", []string{"keys", "create", "--tenant", "acme", "--expires-in", "1h", "--expires-at", "2999-01-01T00:00:00Z"},
+		{"an end that is none", []string{"keys", "create", "--tenant", "acme", "--expires-at", "soon"}, command.ExitUsage,
+			"--expires-at"},
+		{"less than no time", []string{"keys", "create", "--tenant", "acme", "--expires-in", "-1h"}, command.ExitUsage,
+			"--expires-in"},
+		{"two ends", []string{"keys", "create", "--tenant", "acme", "--expires-in", "1h", "--expires-at",
+			"2999-01-01T00:00:00Z"},
 			command.ExitUsage, "not both"},
 		{"a key that is not there", []string{"keys", "revoke", "--tenant", "acme", "k1"}, command.ExitFailed, "no such key"},
 		{"a key without its id", []string{"keys", "revoke", "--tenant", "acme"}, command.ExitUsage, "1 arg"},
 		{"a tenant again", []string{"tenants", "create", "acme"}, command.ExitFailed, "already"},
 		{"a tenant's id that is none", []string{"tenants", "create", "Not Valid"}, command.ExitUsage, "a-z"},
-		{"a strategy that is none", []string{"tenants", "create", "beta", "--strategy", "magic"}, command.ExitUsage, "salimory"},
-		{"a change to one that is none", []string{"tenants", "change", "acme", "--policy", "magic"}, command.ExitUsage, "embedded, llm"},
+		{"a strategy that is none", []string{"tenants", "create", "beta", "--strategy", "magic"}, command.ExitUsage,
+			"salimory"},
+		{"a change to one that is none", []string{"tenants", "change", "acme", "--policy", "magic"}, command.ExitUsage,
+			"embedded, llm"},
 		{"no change", []string{"tenants", "change", "acme"}, command.ExitUsage, "no setting to change"},
 		{"a tenant that is not there", []string{"tenants", "suspend", "nobody"}, command.ExitFailed, "made at run time"},
 		{"nothing listening", []string{"tenants", "list", "--redis", away}, command.ExitUnreachable, "redis"},
@@ -237,7 +254,8 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 
 func TestTheRedisOfOperators(t *testing.T) {
 	t.Setenv("MNEME_REDIS_ADDRS", "")
-	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUnreachable || !strings.Contains(errOut, "--redis") {
+	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUnreachable ||
+		!strings.Contains(errOut, "--redis") {
 		t.Errorf("none: exit code %d, %q", code, errOut)
 	}
 	addr, d := operators(t)
@@ -246,7 +264,8 @@ func TestTheRedisOfOperators(t *testing.T) {
 		t.Errorf("of the environment: exit code %d, %q", code, errOut)
 	}
 	t.Setenv("MNEME_REDIS_DB", "many")
-	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUsage || !strings.Contains(errOut, "MNEME_REDIS_DB") {
+	if code, _, errOut := run(t, "tenants", "list"); code != command.ExitUsage ||
+		!strings.Contains(errOut, "MNEME_REDIS_DB") {
 		t.Errorf("a wrong setting: exit code %d, %q", code, errOut)
 	}
 	t.Setenv("MNEME_REDIS_DB", "")
@@ -263,14 +282,16 @@ func TestTheRedisOfOperators(t *testing.T) {
 		}
 	}
 	leave(standalone.Connection{Utilizer: "http://127.0.0.1:1", Tenant: "local"})
-	if code, _, errOut := run(t, "keys", "list", "--data", dir); code != command.ExitUsage || !strings.Contains(errOut, "--redis") {
+	if code, _, errOut := run(t, "keys", "list", "--data", dir); code != command.ExitUsage ||
+		!strings.Contains(errOut, "--redis") {
 		t.Errorf("a folder without: exit code %d, %q", code, errOut)
 	}
 	leave(standalone.Connection{Utilizer: "http://127.0.0.1:1", Tenant: "local", Redis: []string{addr}})
 	if err := os.WriteFile(standalone.TenantsFile(dir), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errOut := run(t, "keys", "create", "--data", dir); code != command.ExitOK || strings.Contains(errOut, "note") {
+	if code, _, errOut := run(t, "keys", "create", "--data", dir); code != command.ExitOK ||
+		strings.Contains(errOut, "note") {
 		t.Errorf("of the folder: exit code %d, %q", code, errOut)
 	}
 	if all, err := d.Keys(t.Context(), "local"); err != nil || len(all) != 1 {

@@ -40,7 +40,8 @@ func (fakeReranker) RollbackWeights(_ context.Context,
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("version: is not kept"))
 	}
 	to := req.Msg.GetVersion()
-	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{Version: &mnemev1.WeightsVersion{Version: 8, RolledBackTo: &to}}), nil
+	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{Version: &mnemev1.WeightsVersion{Version: 8,
+		RolledBackTo: &to}}), nil
 }
 
 func serveReranker(t *testing.T) string {
@@ -70,8 +71,10 @@ func TestRerankerCommands(t *testing.T) {
 	}{
 		{"versions", at("reranker", "versions"), command.ExitOK,
 			[]string{"rolled back to 1, in use", "STATE", "0.250", "start of every tenant", "test/1", "0.5000", "0.2500"}},
-		{"a rollback", at("reranker", "rollback", "--to", "0"), command.ExitOK, []string{"version 8 has the weights of version 0"}},
-		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), command.ExitUsage, []string{"version: is not kept"}},
+		{"a rollback", at("reranker", "rollback", "--to", "0"), command.ExitOK,
+			[]string{"version 8 has the weights of version 0"}},
+		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), command.ExitUsage,
+			[]string{"version: is not kept"}},
 		{"no version", at("reranker", "rollback"), command.ExitUsage, []string{"--to is missing"}},
 		{"less than no version", at("reranker", "rollback", "--to", "-1"), command.ExitUsage, []string{"--to"}},
 		{"no command", at("reranker", "forget"), command.ExitUsage, []string{`"forget"`}},
@@ -96,7 +99,8 @@ func TestRerankerCommands(t *testing.T) {
 	var listed struct {
 		Versions []struct{ Version string }
 	}
-	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Versions) != 3 || listed.Versions[0].Version != "7" {
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Versions) != 3 ||
+		listed.Versions[0].Version != "7" {
 		t.Errorf("got %s, %v", out, err)
 	}
 }

@@ -21,7 +21,8 @@ func TestStatusNamesThePartsThatAreNotReady(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer busy.Close()
-	parts := []standalone.Part{{Name: "gateway", Address: ready.URL}, {Name: "kafka", Address: ready.Listener.Addr().String()}}
+	parts := []standalone.Part{{Name: "gateway", Address: ready.URL},
+		{Name: "kafka", Address: ready.Listener.Addr().String()}}
 	for _, more := range []struct {
 		part []standalone.Part
 		code int
@@ -32,7 +33,8 @@ func TestStatusNamesThePartsThatAreNotReady(t *testing.T) {
 		{[]standalone.Part{{Name: "redis", Address: "127.0.0.1:1"}}, command.ExitFailed, "1 of 3 parts are not ready"},
 	} {
 		dir := t.TempDir()
-		content, err := json.Marshal(standalone.Connection{Utilizer: ready.URL, Tenant: "local", Parts: append(parts[:2:2], more.part...)})
+		content, err := json.Marshal(standalone.Connection{Utilizer: ready.URL, Tenant: "local",
+			Parts: append(parts[:2:2], more.part...)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func serveUsage(t *testing.T) string {
 func TestUsageOfARangeOfDays(t *testing.T) {
 	at := []string{"usage", "--url", serveUsage(t), "--key", key}
 	_, out, errOut := run(t, append(at, "--from", "2026-11-29", "--to", "2026-12-01")...)
-	for _, want := range []string{"2026-11-29", "2026-11-30", "2026-12-01", "REQUESTS", "129", "130", "101", "total", "360"} {
+	for _, want := range []string{"2026-11-29", "2026-11-30", "2026-12-01", "REQUESTS", "129", "130", "101", "total",
+		"360"} {
 		if !strings.Contains(out, want) || strings.Contains(out, "TENANT") || strings.Contains(out, "21") {
 			t.Errorf("there is no %q in %s%s", want, out, errOut)
 		}
@@ -54,13 +55,15 @@ func TestUsageOfARangeOfDays(t *testing.T) {
 		}
 		Total map[string]int64
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Days) != 2 || got.Days[1].Counts["requests"] != 130 ||
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Days) != 2 ||
+		got.Days[1].Counts["requests"] != 130 ||
 		got.Total["requests"] != 259 {
 		t.Errorf("%v: %s", err, out)
 	}
 	for says, args := range map[string][]string{
 		`--from is "yesterday"`: {"--from", "yesterday"}, `--to is "2026-13-01"`: {"--to", "2026-13-01"},
-		"want 1 to 400 days": {"--from", "2026-11-02", "--to", "2026-11-01"}, "--redis needs --all-tenants": {"--redis", "127.0.0.1:1"},
+		"want 1 to 400 days":          {"--from", "2026-11-02", "--to", "2026-11-01"},
+		"--redis needs --all-tenants": {"--redis", "127.0.0.1:1"},
 	} {
 		if code, _, errOut := run(t, append(at, args...)...); code != command.ExitUsage || !strings.Contains(errOut, says) {
 			t.Errorf("%v: exit code %d, %q, want %q", args, code, errOut, says)

@@ -44,7 +44,8 @@ func Unreachable(err error) error { return UnreachableError{err} }
 func NewRoot(name, short, long string) *cobra.Command {
 	root := &cobra.Command{
 		Use: name, Short: short,
-		Long:          long + "\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
+		Long: long + "\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 " +
+			"nothing reachable.",
 		Version:       runner.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -79,8 +80,11 @@ func unknownCommand(cmd *cobra.Command, given string) error {
 	return fmt.Errorf("no command %q: see %s --help", given, cmd.CommandPath())
 }
 
-// Execute runs a command line. Results go to out, everything else to errOut; hint says what to do next after an error, or nothing.
-func Execute(ctx context.Context, root *cobra.Command, given []string, out, errOut io.Writer, hint func(error) string) error {
+// Execute runs a command line. Results go to out, everything else to errOut; hint says what to do next after an error,
+// or nothing.
+func Execute(
+	ctx context.Context, root *cobra.Command, given []string, out, errOut io.Writer, hint func(error) string,
+) error {
 	root.SetArgs(given)
 	root.SetOut(out)
 	root.SetErr(errOut)

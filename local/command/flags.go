@@ -69,7 +69,8 @@ func CheckFormation(strategy, policy string) error {
 // RedisFlag adds the Redis flag of operators' commands.
 func RedisFlag(f *pflag.FlagSet, addrs *[]string) {
 	f.StringSliceVar(addrs, "redis", nil,
-		"Redis, host:port; several addresses are a cluster, or Sentinels if MNEME_REDIS_SENTINEL_MASTER is set (or "+EnvRedis+")")
+		"Redis, host:port; several addresses are a cluster, or Sentinels if MNEME_REDIS_SENTINEL_MASTER is set (or "+EnvRedis+
+			")")
 }
 
 // FindRedis finds the Redis and connects once. The address comes from the flag, the environment, or the data folder
@@ -82,7 +83,8 @@ func FindRedis(ctx context.Context, addrs []string, dir string) (cfg wiring.Redi
 	case environ[EnvRedis] == "":
 		conn, err := standalone.LoadConnection(dir)
 		if err != nil {
-			return cfg, "", fmt.Errorf("no address of Redis: %w (looked for --redis, %s, and in the folder %q)", err, EnvRedis, dir)
+			return cfg, "", fmt.Errorf("no address of Redis: %w (looked for --redis, %s, and in the folder %q)", err, EnvRedis,
+				dir)
 		}
 		if len(conn.Redis) == 0 {
 			return cfg, "", Usage(fmt.Errorf("no address of Redis: name it with --redis (or %s)", EnvRedis))

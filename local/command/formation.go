@@ -32,7 +32,8 @@ type Formation struct {
 func (a *Formation) Flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.Strategies, "strategy", nil, "strategies to measure, in this order (default: all)")
 	f.StringVar(&a.Policy, "policy", string(tenant.PolicyEmbedded), "embedded, or llm with the model of MNEME_LLM_*")
-	f.StringVar(&a.Saliency, "saliency", "", "mode of the filter for all strategies: gate, mark or off (default: the mode of each strategy)")
+	f.StringVar(&a.Saliency, "saliency", "", "mode of the filter for all strategies: gate, mark or off (default: the "+
+		"mode of each strategy)")
 }
 
 // names returns the strategies to measure, each once.

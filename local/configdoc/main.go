@@ -1,6 +1,6 @@
 // Command configdoc writes the configuration reference, docs/configuration.md, from the services' settings. With the
-// argument chart it writes charts/mneme/files/settings.yaml, the names of each binary's settings. With the argument names
-// it writes shared/platform/config/settings.txt, the names of the settings of all programs.
+// argument chart it writes charts/mneme/files/settings.yaml, the names of each binary's settings. With the argument
+// names it writes shared/platform/config/settings.txt, the names of the settings of all programs.
 package main
 
 import (
@@ -35,7 +35,8 @@ func main() {
 // document returns the contents of docs/configuration.md.
 func document() string {
 	services := standalone.AllServices()
-	shared := config.Section{Title: "Every service", Text: "All services have these settings, with one meaning and default."}
+	shared := config.Section{Title: "Every service",
+		Text: "All services have these settings, with one meaning and default."}
 	for _, row := range services[0].Settings() {
 		if everywhere(row, services) {
 			shared.Rows = append(shared.Rows, row)
@@ -51,19 +52,27 @@ func document() string {
 		}
 		sections = append(sections, own)
 	}
-	return "# Configuration\n\n" +
-		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in force,\n" +
+	return "# Configuration\n" +
+		"\n" +
+		"Environment variables configure the services. `SERVICE --help` lists them. `--print-config` prints the values in " +
+		"force,\n" +
 		"without secrets. `--check-config` checks them and exits. Programs warn about\n" +
-		"a variable `MNEME_...` that no setting uses. `make generate` writes this page.\n\n" +
+		"a variable `MNEME_...` that no setting uses. `make generate` writes this page.\n" +
+		"\n" +
 		first() + "\n" + config.Markdown(sections)
 }
 
 // first returns the section of the settings of production.
 func first() string {
 	out := &strings.Builder{}
-	out.WriteString("## Set these first in production\n\n" +
-		"Begin with the addresses and credentials of Kafka, Redis, Temporal and Weaviate, and with TLS ([install](operations/install.md)).\n" +
-		"Then set these variables, in this order.\n\n| | variable | reason |\n|---|---|---|\n")
+	out.WriteString("## Set these first in production\n" +
+		"\n" +
+		"Begin with the addresses and credentials of Kafka, Redis, Temporal and Weaviate, and with TLS " +
+		"([install](operations/install.md)).\n" +
+		"Then set these variables, in this order.\n" +
+		"\n" +
+		"| | variable | reason |\n" +
+		"|---|---|---|\n")
 	for i, s := range production {
 		fmt.Fprintf(out, "| %d | `%s` | %s |\n", i+1, s.variable, s.reason)
 	}

@@ -36,7 +36,8 @@ func TestTheSettingsOfProductionExist(t *testing.T) {
 
 func TestTheGeneratedFilesAreUpToDate(t *testing.T) {
 	for path, want := range map[string]string{
-		"docs/configuration.md": document(), "charts/mneme/files/settings.yaml": names(), "shared/platform/config/settings.txt": allNames(),
+		"docs/configuration.md": document(), "charts/mneme/files/settings.yaml": names(),
+		"shared/platform/config/settings.txt": allNames(),
 	} {
 		written, err := os.ReadFile("../../" + path)
 		if err != nil {

@@ -74,8 +74,10 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 	}
 
 	kafka, listener := objects["Kafka mneme"], dig(t, objects["Kafka mneme"], "spec", "kafka", "listeners", 0)
-	valkey, weaviate, temporal, collector := releases["valkey"], releases["weaviate"], releases["temporal"], releases["collector"]
-	_, otlp, err := net.SplitHostPort(dig(t, collector.values, "config", "receivers", "otlp", "protocols", "http", "endpoint").(string))
+	valkey, weaviate, temporal, collector := releases["valkey"], releases["weaviate"], releases["temporal"],
+		releases["collector"]
+	_, otlp, err := net.SplitHostPort(dig(t, collector.values, "config", "receivers", "otlp", "protocols", "http",
+		"endpoint").(string))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,8 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 		return at(dig(t, r.values, key, "name"), r.namespace, dig(t, r.values, key, "ports", 0, "port"))
 	}
 	want := map[string]any{
-		"MNEME_KAFKA_BROKERS": at(fmt.Sprint(dig(t, kafka, "metadata", "name"), "-kafka-bootstrap"), dig(t, kafka, "metadata", "namespace"),
+		"MNEME_KAFKA_BROKERS": at(fmt.Sprint(dig(t, kafka, "metadata", "name"), "-kafka-bootstrap"),
+			dig(t, kafka, "metadata", "namespace"),
 			dig(t, listener, "port")),
 		"MNEME_KAFKA_TLS":                 dig(t, listener, "tls"),
 		"MNEME_KAFKA_SASL":                dig(t, listener, "authentication", "type"),
@@ -96,11 +99,12 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 		"MNEME_REDIS_TLS": dig(t, valkey.values, "tls", "enabled"),
 		"MNEME_TEMPORAL_ADDR": at(temporal.name+"-frontend", temporal.namespace,
 			dig(t, temporal.values, "server", "frontend", "service", "port")),
-		"MNEME_TEMPORAL_TLS":          dig(t, temporal.values, "server", "tls", "frontend", "enabled"),
-		"MNEME_WEAVIATE_HTTP":         service(weaviate, "service"),
-		"MNEME_WEAVIATE_GRPC":         service(weaviate, "grpcService"),
-		"MNEME_WEAVIATE_TLS":          false,
-		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + at(dig(t, collector.values, "fullnameOverride"), collector.namespace, otlp),
+		"MNEME_TEMPORAL_TLS":  dig(t, temporal.values, "server", "tls", "frontend", "enabled"),
+		"MNEME_WEAVIATE_HTTP": service(weaviate, "service"),
+		"MNEME_WEAVIATE_GRPC": service(weaviate, "grpcService"),
+		"MNEME_WEAVIATE_TLS":  false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" +
+			at(dig(t, collector.values, "fullnameOverride"), collector.namespace, otlp),
 	}
 	helm, err := servers.Binary(t.Context(), os.Stderr, servers.NameHelm)
 	if err != nil {
@@ -130,9 +134,11 @@ func TestProductionFitsItsDependencies(t *testing.T) {
 	if len(seen) != len(want) {
 		t.Errorf("settings %v, want all of %v", seen, want)
 	}
-	for certificate, setting := range map[string]string{"temporal-frontend": "MNEME_TEMPORAL_ADDR", "valkey": "MNEME_REDIS_ADDRS"} {
+	for certificate, setting := range map[string]string{"temporal-frontend": "MNEME_TEMPORAL_ADDR",
+		"valkey": "MNEME_REDIS_ADDRS"} {
 		host, _, _ := net.SplitHostPort(want[setting].(string))
-		if names := dig(t, objects["Certificate "+certificate], "spec", "dnsNames").([]any); !slices.Contains(names, any(host)) {
+		if names := dig(t, objects["Certificate "+certificate], "spec", "dnsNames").([]any); !slices.Contains(names,
+			any(host)) {
 			t.Errorf("the certificate %s is for %v, want %s, too", certificate, names, host)
 		}
 	}

@@ -131,7 +131,8 @@ func difference(base, want []object) (gone, patches, more []object) {
 	for _, o := range base {
 		if wanted[id(o)] == nil {
 			target := object{"kind": o["kind"], "name": o["metadata"].(object)["name"]}
-			gone = append(gone, object{"target": target, "patch": fmt.Sprintf("{$patch: delete, kind: %s, metadata: {name: any}}", o["kind"])})
+			gone = append(gone, object{"target": target,
+				"patch": fmt.Sprintf("{$patch: delete, kind: %s, metadata: {name: any}}", o["kind"])})
 		}
 	}
 	for _, o := range want {

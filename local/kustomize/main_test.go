@@ -36,7 +36,8 @@ func TestKustomizeRendersWhatTheChartDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.CommandContext(t.Context(), repository+"/.cache/tools/kustomize", "build", filepath.Join(folder, name)).Output()
+			out, err := exec.CommandContext(t.Context(), repository+"/.cache/tools/kustomize", "build",
+				filepath.Join(folder, name)).Output()
 			if err != nil {
 				t.Fatalf("kustomize: %v", err)
 			}

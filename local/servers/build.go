@@ -163,8 +163,8 @@ func repositoryRoot() (string, error) {
 			}
 		}
 	}
-	return "", errors.New("not inside the repository (no go.work with deploy/embedded at or above the working directory or the program); " +
-		"run from there or name a binary")
+	return "", errors.New("not inside the repository (no go.work with deploy/embedded at or above the working " +
+		"directory or the program); run from there or name a binary")
 }
 
 func cacheDir(root string) string {

@@ -113,7 +113,8 @@ esac`)
 	if err := servers.Build(testContext(t), &progress, servers.NameTemporal); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"building the temporal server, once", "3 packages to compile, usually takes", "done after"} {
+	for _, want := range []string{"building the temporal server, once", "3 packages to compile, usually takes",
+		"done after"} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, progress.String())
 		}
@@ -151,7 +152,8 @@ func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
 	writeFile(t, filepath.Join(module, "adapters/handlers/grpc/server.go"), "package other")
 	fakeGo(t, `echo '{"Dir":"`+module+`"}'`)
 	_, err := servers.Binary(testContext(t), nil, servers.NameWeaviate)
-	if err == nil || !strings.Contains(err.Error(), "adapters/handlers/grpc/server.go") || !strings.Contains(err.Error(), "pinned") {
+	if err == nil || !strings.Contains(err.Error(), "adapters/handlers/grpc/server.go") ||
+		!strings.Contains(err.Error(), "pinned") {
 		t.Errorf("got %v, want the file that is another", err)
 	}
 }

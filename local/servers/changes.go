@@ -43,7 +43,8 @@ func temporalChanges() []change {
 			{provider, `(?s)\t\tcase (?:gcloud|s3store)\.URIScheme:.*?\n\t\tdefault:`, "\t\tdefault:"},
 		}},
 		{module: "go.temporal.io/auto-scaled-workers", without: []string{
-			"wci/workflow/compute_provider/aws*.go", "wci/workflow/compute_provider/gcp*.go", "wci/workflow/compute_provider/k8s.go",
+			"wci/workflow/compute_provider/aws*.go", "wci/workflow/compute_provider/gcp*.go",
+			"wci/workflow/compute_provider/k8s.go",
 		}},
 	}
 }

@@ -184,7 +184,8 @@ func (c *child) kill() error {
 // inheritedEnv is the part of the environment for children. It excludes API keys and settings of other programs.
 func inheritedEnv() []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "USER", "LANG", "TZ", "JAVA_HOME", "GOMAXPROCS", "GOMEMLIMIT"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "USER", "LANG", "TZ", "JAVA_HOME", "GOMAXPROCS",
+		"GOMEMLIMIT"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

@@ -80,7 +80,8 @@ func goCommand(ctx context.Context, tool string, b build, args ...string) *exec.
 
 // packagesOf returns the number of the server's packages, and those that Go's cache lacks.
 func packagesOf(ctx context.Context, tool string, b build, flags []string) (all int, stale map[string]bool, err error) {
-	args := append(append([]string{"list"}, flags...), "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{else}}-{{end}}", b.pkg)
+	args := append(append([]string{"list"}, flags...), "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{else}}-{{end}}",
+		b.pkg)
 	cmd := goCommand(ctx, tool, b, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -30,7 +30,8 @@ type GaveUpError struct {
 
 // Error names the server, the cause and the log.
 func (e *GaveUpError) Error() string {
-	text := fmt.Sprintf("%s is down again after %d restarts in %.0f minutes (%s)", e.Server, keepTries, keepWindow.Minutes(), e.Cause)
+	text := fmt.Sprintf("%s is down again after %d restarts in %.0f minutes (%s)", e.Server, keepTries,
+		keepWindow.Minutes(), e.Cause)
 	if e.Log != "" {
 		text += "; its log is " + e.Log
 	}

@@ -73,7 +73,8 @@ func killChild(t *testing.T, dir string) {
 }
 
 func TestKeepGivesUpWithOneLine(t *testing.T) {
-	for name, ready := range map[string]error{"it dies when it is ready": nil, "it is never ready": errors.New("not yet")} {
+	for name, ready := range map[string]error{"it dies when it is ready": nil,
+		"it is never ready": errors.New("not yet")} {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
 			s, dir := dyingChild(t, &log, ready)

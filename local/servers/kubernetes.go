@@ -90,7 +90,9 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, fmt.Errorf("a control plane needs a new directory: %w", err)
 	}
-	if err := start(nameEtcd, "https://%s/health", func(p ports) []string { return keys.etcd(p, data) }, roleHTTP, rolePeer); err != nil {
+	if err := start(nameEtcd, "https://%s/health", func(p ports) []string {
+		return keys.etcd(p, data)
+	}, roleHTTP, rolePeer); err != nil {
 		return nil, err
 	}
 	serving := []string{"--bind-address=" + loopback, "--tls-cert-file", keys.cert, "--tls-private-key-file", keys.key}
@@ -128,7 +130,8 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 		return nil, err
 	}
 	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
-		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
+		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address",
+			p.addr(roleHTTP)}
 	}, roleHTTP)
 }
 

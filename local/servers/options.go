@@ -14,7 +14,8 @@ var ErrInUse = errors.New("data directory in use")
 // ErrExited is wrapped by Err and by the Start functions when a server ended unexpectedly.
 var ErrExited = errors.New("server exited unexpectedly")
 
-// ErrMissingTool is returned when a program that must be installed (mvn, java, redis-server, postgres, go) is not found.
+// ErrMissingTool is returned when a program that must be installed (mvn, java, redis-server, postgres, go) is not
+// found.
 var ErrMissingTool = errors.New("required program not found")
 
 // Options are common to all servers.

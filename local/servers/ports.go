@@ -68,8 +68,8 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	return known, writePorts(file, known)
 }
 
-// ClaimPort returns a loopback address for a role, and the file remembers its port. The port is the one that is asked for, or else the
-// one that the file remembers, or else a free one. A port that another process uses is an error.
+// ClaimPort returns a loopback address for a role, and the file remembers its port. The port is the one that is asked
+// for, or else the one that the file remembers, or else a free one. A port that another process uses is an error.
 func ClaimPort(file, role string, asked int) (string, error) {
 	known, err := readPorts(file)
 	if err != nil {

@@ -25,12 +25,14 @@ func TestClaimPortRemembersThePort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	if _, err := ClaimPort(file, "some", 0); err == nil || !strings.Contains(err.Error(), (ports{"some": preferred}).text("some")+" (some)") ||
+	if _, err := ClaimPort(file, "some", 0); err == nil ||
+		!strings.Contains(err.Error(), (ports{"some": preferred}).text("some")+" (some)") ||
 		!strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want that the port of some is taken, and the file", err)
 	}
 	other := filepath.Join(t.TempDir(), "other.ports.json")
-	if _, err := ClaimPort(other, "some", preferred); err == nil || !strings.Contains(err.Error(), "is used by another process") {
+	if _, err := ClaimPort(other, "some", preferred); err == nil ||
+		!strings.Contains(err.Error(), "is used by another process") {
 		t.Errorf("got %v, want that the port is taken", err)
 	}
 	chosen, err := ClaimPort(other, "some", 0)

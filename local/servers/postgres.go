@@ -85,7 +85,8 @@ func postgresTool(program string, args ...string) (string, []string, error) {
 	if err != nil {
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + program)
 		if len(found) == 0 {
-			return "", nil, fmt.Errorf("%w: %s is not in PATH: install PostgreSQL 12 or later (Debian: postgresql)", ErrMissingTool, program)
+			return "", nil, fmt.Errorf("%w: %s is not in PATH: install PostgreSQL 12 or later (Debian: postgresql)",
+				ErrMissingTool, program)
 		}
 		slices.Sort(found)
 		path = found[len(found)-1]

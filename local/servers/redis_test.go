@@ -50,7 +50,8 @@ func TestWaitingForRedisPrintsNothing(t *testing.T) {
 	goredis.SetLogger(p)
 	t.Cleanup(logging.Enable)
 	never := filepath.Join(t.TempDir(), "redis-server")
-	if err := os.WriteFile(never, []byte("#!/bin/sh\nexec tail -f /dev/null\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(never, []byte("#!/bin/sh\nexec tail -f /dev/null\n"),
+		0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(testContext(t), time.Second)

@@ -22,8 +22,9 @@ const clockStep = 50 * time.Millisecond
 // The embedded server accepts these commands and all read commands; it refuses every other one. Writes go to its
 // journal. The other commands do not change the contents, though the server does not mark them as read-only.
 var (
-	writeCommands = set("APPEND DEL EVAL EVALSHA EXPIRE FLUSHALL HDEL HINCRBY HSET HSETNX INCR INCRBY LPOP LPUSH LREM LTRIM PERSIST " +
-		"PEXPIRE PEXPIREAT RENAME RPOP RPUSH SADD SCRIPT SET SETEX SPOP SREM UNLINK ZADD ZINCRBY ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE")
+	writeCommands = set("APPEND DEL EVAL EVALSHA EXPIRE FLUSHALL HDEL HINCRBY HSET HSETNX INCR INCRBY LPOP LPUSH LREM " +
+		"LTRIM PERSIST PEXPIRE PEXPIREAT RENAME RPOP RPUSH SADD SCRIPT SET SETEX SPOP SREM UNLINK ZADD ZINCRBY ZREM " +
+		"ZREMRANGEBYRANK ZREMRANGEBYSCORE")
 	connectionCommands = set("AUTH CLIENT COMMAND ECHO HELLO INFO PING QUIT TIME")
 )
 
@@ -286,7 +287,8 @@ func (r *embeddedRedis) run(peer *resp.Peer, command []string) error {
 
 // refuse answers a command that a replay of the journal could not restore. It returns false for an allowed command.
 func (r *embeddedRedis) refuse(peer *resp.Peer, cmd string) bool {
-	if writeCommands[cmd] || connectionCommands[cmd] || r.mini.Server().IsReadOnlyCommand(cmd) && cmd != "XREAD" { // it may block
+	// it may block
+	if writeCommands[cmd] || connectionCommands[cmd] || r.mini.Server().IsReadOnlyCommand(cmd) && cmd != "XREAD" {
 		return false
 	}
 	peer.WriteError("ERR the embedded Redis does not support " + cmd)

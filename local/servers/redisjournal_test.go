@@ -29,7 +29,9 @@ func startRewriting(ctx context.Context, o servers.Options) (*servers.Redis, err
 }
 
 // rewritingRedis starts an embedded Redis with bounds of its journal.
-func rewritingRedis(ctx context.Context, t *testing.T, o servers.Options, bytes int64, every time.Duration) *servers.Redis {
+func rewritingRedis(
+	ctx context.Context, t *testing.T, o servers.Options, bytes int64, every time.Duration,
+) *servers.Redis {
 	t.Helper()
 	r, err := servers.StartRewritingRedis(ctx, o, bytes, every)
 	if err != nil {

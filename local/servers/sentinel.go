@@ -56,7 +56,11 @@ func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err
 		return nil, err
 	}
 	r.Sentinels, err = startNodes(watching, func(_ int, n node) (*Redis, error) {
-		config := fmt.Sprintf("bind %s\nport %d\ndir %q\nsentinel monitor %s %s %d 2\nsentinel down-after-milliseconds %[4]s %[7]d\n"+
+		config := fmt.Sprintf("bind %s\n"+
+			"port %d\n"+
+			"dir %q\n"+
+			"sentinel monitor %s %s %d 2\n"+
+			"sentinel down-after-milliseconds %[4]s %[7]d\n"+
 			"sentinel failover-timeout %[4]s 10000\n",
 			loopback, n.ports[roleRedis], n.Dir, SentinelMaster, loopback, first[roleRedis], sentinelDown.Milliseconds())
 		return startConfigured(ctx, binary, nameSentinel, n, config, "--sentinel")

@@ -62,7 +62,8 @@ func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	times, asked = openTries, nil
-	if _, err = startServer(t.Context(), "some", opts, momentarily, roleKafka); err == nil || len(asked) != openTries || asked[2] != port {
+	if _, err = startServer(t.Context(), "some", opts, momentarily, roleKafka); err == nil || len(asked) != openTries ||
+		asked[2] != port {
 		t.Errorf("ports that clients know were changed: %v after %v", err, asked)
 	}
 }

@@ -125,7 +125,8 @@ func TestTemporalHasItsNamespace(t *testing.T) {
 	}
 	stopAtEnd(t, s)
 	c := dialTemporal(t, s.Addr())
-	answer, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+	answer, err := c.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,8 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 
 // schema creates the databases, once.
 func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
-	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'", namePostgres)
+	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'",
+		namePostgres)
 	if err != nil || strings.TrimSpace(string(have)) != "0" {
 		return err
 	}
@@ -88,7 +89,8 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 			for _, step := range [][]string{
 				{"create-database"}, {"setup-schema", "-v", "0.0"}, {"update-schema", "--schema-name", "postgresql/v12/" + schema},
 			} {
-				args := append([]string{"--plugin", "postgres12", "--ep", host, "-p", port, "-u", namePostgres, "--db", database}, step...)
+				args := append([]string{"--plugin", "postgres12", "--ep", host, "-p", port, "-u", namePostgres, "--db", database},
+					step...)
 				if out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput(); err != nil {
 					return fmt.Errorf("make the schema of %s: %w\n%s", database, err, lastLines(out, tailLines))
 				}
@@ -103,8 +105,8 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 // history nodes some.
 func (c *TemporalCluster) config(n node, frontend string) string {
 	store := func(database string) string {
-		return fmt.Sprintf("{sql: {pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: %s, "+
-			"maxConns: 10, maxIdleConns: 10}}", database, c.Postgres.Addr(), namePostgres)
+		return fmt.Sprintf("{sql: {pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: "+
+			"%s, maxConns: 10, maxIdleConns: 10}}", database, c.Postgres.Addr(), namePostgres)
 	}
 	services := "" // the node runs one service, but needs the ports of all
 	for _, name := range slices.Compact(slices.Clone(temporalServices)) {

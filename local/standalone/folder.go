@@ -208,7 +208,8 @@ func field(mapping *yaml.Node, key string) *yaml.Node {
 
 // localTenant returns the local tenant of a new folder. Empty arguments mean the defaults.
 func localTenant(strategy, policy string) (tenant.Tenant, error) {
-	return tenant.Check(tenant.Tenant{ID: LocalTenant, Name: "Local", Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
+	return tenant.Check(tenant.Tenant{ID: LocalTenant, Name: "Local", Strategy: tenant.Strategy(strategy),
+		Policy: tenant.Policy(policy)})
 }
 
 // checkPolicies checks the requirements of the tenants' policies.
@@ -237,7 +238,8 @@ func checkAsked(path string, entries []tenant.Entry, strategy, policy string) er
 	}
 	i := slices.IndexFunc(entries, func(e tenant.Entry) bool { return e.ID == LocalTenant })
 	if i < 0 {
-		return fmt.Errorf("%w: %s has no tenant %s for the strategy or policy: set them in the file", ErrOtherTenant, path, LocalTenant)
+		return fmt.Errorf("%w: %s has no tenant %s for the strategy or policy: set them in the file", ErrOtherTenant, path,
+			LocalTenant)
 	}
 	for _, c := range []struct{ what, asked, has string }{
 		{"strategy", strategy, string(entries[i].Strategy)}, {"policy", policy, string(entries[i].Policy)},

@@ -70,7 +70,8 @@ func read(t *testing.T, path string) string {
 }
 
 func TestANewFolderGetsATenantAndAKey(t *testing.T) {
-	for policy, want := range map[string]tenant.Policy{"": tenant.PolicyEmbedded, "embedded": tenant.PolicyEmbedded, "llm": tenant.PolicyLLM} {
+	for policy, want := range map[string]tenant.Policy{"": tenant.PolicyEmbedded, "embedded": tenant.PolicyEmbedded,
+		"llm": tenant.PolicyLLM} {
 		t.Run("policy "+policy, func(t *testing.T) {
 			dir := t.TempDir()
 			key := ensure(t, dir, policy)
@@ -115,7 +116,8 @@ func TestAnotherStartGoesOnWithWhatIsThere(t *testing.T) {
 }
 
 func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
-	const plain = "tenants:\n  - id: mine\n    policy: llm\n  - id: local\n    strategy: rmm\n" // the policy is the default
+	// the policy is the default
+	const plain = "tenants:\n  - id: mine\n    policy: llm\n  - id: local\n    strategy: rmm\n"
 	for name, c := range map[string]struct{ file, strategy, policy, says string }{
 		"a new folder":                      {"", "rmm", "llm", ""},
 		"nothing is asked for":              {plain, "", "", ""},
@@ -139,7 +141,8 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), filepath.Join(dir, tenantsFile)) {
+			if err == nil || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), filepath.Join(dir, tenantsFile)) {
 				t.Errorf("got %v, want %q and the file", err, c.says)
 			}
 			if broken := strings.Contains(name, "broken"); errors.Is(err, ErrOtherTenant) == broken {
@@ -190,7 +193,8 @@ func TestATenantsPolicyNeedsWhatItIsMadeBy(t *testing.T) {
 func trainedPolicy(t *testing.T, version string) []byte {
 	t.Helper()
 	head := decision.NewHead(len(decision.Features(decision.Change)), 0, nil)
-	data, err := (&decision.Policy{Version: version, Heads: map[decision.Role]decision.Head{decision.Change: head}}).Encode()
+	data, err := (&decision.Policy{Version: version,
+		Heads: map[decision.Role]decision.Head{decision.Change: head}}).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +209,9 @@ func TestAnInterruptedFirstStartIsFinishedByTheNext(t *testing.T) {
 		{"nothing was written", func(*testing.T, string) {}},
 		{"the key was begun", func(t *testing.T, dir string) { write(t, filepath.Join(dir, keyFile), "") }},
 		{"the key was written", func(t *testing.T, dir string) { write(t, filepath.Join(dir, keyFile), "mneme_0123456789") }},
-		{"a temporary file stayed", func(t *testing.T, dir string) { write(t, filepath.Join(dir, tenantsFile+".123"), "tena") }},
+		{"a temporary file stayed", func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, tenantsFile+".123"), "tena")
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +245,8 @@ func TestConnection(t *testing.T) {
 	if _, err := LoadConnection(dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("an empty folder gives %v", err)
 	}
-	want := Connection{Utilizer: "http://127.0.0.1:1", Reranker: "http://127.0.0.1:4", Brokers: []string{"127.0.0.1:2"}, Tenant: LocalTenant,
+	want := Connection{Utilizer: "http://127.0.0.1:1", Reranker: "http://127.0.0.1:4", Brokers: []string{"127.0.0.1:2"},
+		Tenant: LocalTenant,
 		APIKey: "mneme_x", Traces: "http://127.0.0.1:3", Redis: []string{"127.0.0.1:5"}}
 	path := filepath.Join(dir, connectionFile)
 	if err := os.WriteFile(path, []byte("left by another program, longer than what comes now"), 0o644); err != nil {
@@ -283,7 +290,8 @@ func TestASecondStartOnAFolderSaysThatItIsInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Start(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || s != nil || !strings.Contains(err.Error(), dir) {
+	if s, err := Start(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || s != nil ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, %v, want that %s is in use", s, err, dir)
 	}
 	if err := lock.release(); err != nil {
@@ -312,15 +320,16 @@ func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, gatewayPorts), `{"gateway": `+port+`}`)
 	if s, err := Start(t.Context(), Options{Dir: dir}); err == nil || s != nil ||
-		!strings.Contains(err.Error(), "port "+port+" (gateway) is used by another process") || !strings.Contains(err.Error(), gatewayPorts) {
+		!strings.Contains(err.Error(), "port "+port+" (gateway) is used by another process") ||
+		!strings.Contains(err.Error(), gatewayPorts) {
 		t.Errorf("got %v, %v, want that port %s is taken", s, err, port)
 	}
 }
 
 func TestTheErrorOfAServerThatDoesNotStayUpSaysHowToGoOn(t *testing.T) {
 	down := &servers.GaveUpError{Server: "weaviate", Cause: "signal: killed", Log: "data/weaviate/weaviate.log"}
-	want := "weaviate is down again after 5 restarts in 10 minutes (signal: killed); its log is data/weaviate/weaviate.log. " +
-		"No acknowledged data is lost: fix the cause, then run `mneme up` again"
+	want := "weaviate is down again after 5 restarts in 10 minutes (signal: killed); its log is " +
+		"data/weaviate/weaviate.log. No acknowledged data is lost: fix the cause, then run `mneme up` again"
 	if got := howToGoOn(down); got.Error() != want {
 		t.Errorf("it says %q", got)
 	}

@@ -49,8 +49,11 @@ type serviceGroup struct {
 	errs  []error
 }
 
-func newServiceGroup(ctx context.Context, services []runner.Service, environ map[string]string, logPath string) *serviceGroup {
-	c := &serviceGroup{services: services, environ: environ, logPath: logPath, addrs: map[string]string{}, failed: make(chan struct{})}
+func newServiceGroup(
+	ctx context.Context, services []runner.Service, environ map[string]string, logPath string,
+) *serviceGroup {
+	c := &serviceGroup{services: services, environ: environ, logPath: logPath, addrs: map[string]string{},
+		failed: make(chan struct{})}
 	c.run, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
 }

@@ -157,7 +157,8 @@ func (s *Stack) startServers(ctx context.Context) error {
 	})
 	g.Go(func() (err error) { s.dependencies.redis, err = servers.StartRedis(ctx, at("redis")); return err })
 	g.Go(func() (err error) {
-		s.dependencies.broker, err = servers.StartBroker(ctx, servers.BrokerOptions{Options: at("kafka"), Partitions: partitions})
+		s.dependencies.broker, err = servers.StartBroker(ctx,
+			servers.BrokerOptions{Options: at("kafka"), Partitions: partitions})
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -202,26 +203,31 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
 	s.Connection.Model = modelURL(s.environ())
 	s.Connection.Parts = []Part{
-		{"weaviate", "http://" + s.dependencies.weaviate.HTTP() + "/v1/.well-known/ready"}, {"temporal", s.dependencies.temporal.Addr()},
+		{"weaviate", "http://" + s.dependencies.weaviate.HTTP() + "/v1/.well-known/ready"},
+		{"temporal", s.dependencies.temporal.Addr()},
 		{"kafka", s.dependencies.broker.Addr()}, {"redis", s.dependencies.redis.Addr()},
 	}
 	for _, service := range AllServices() {
 		name := service.Name()
 		s.Connection.Parts = append(s.Connection.Parts, Part{name, "http://" + s.services.addr(name) + "/readyz"})
 	}
-	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)", time.Since(began).Seconds())
+	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)",
+		time.Since(began).Seconds())
 	return nil
 }
 
 // Beside starts a further reranker and utilizer with changed settings on the same servers. Callers use it to compare
 // results on the same memories. It returns their connection and a function to stop them. Call this function before
 // the stack stops.
-func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Connection, stop func(context.Context) error, err error) {
+func (s *Stack) Beside(
+	ctx context.Context, settings map[string]string,
+) (_ Connection, stop func(context.Context) error, err error) {
 	environ := s.environ()
 	maps.Copy(environ, settings)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	g := newServiceGroup(ctx, []runner.Service{reranker.Service, utilizer.Service}, environ, filepath.Join(s.opts.Dir, logFile))
+	g := newServiceGroup(ctx, []runner.Service{reranker.Service, utilizer.Service}, environ,
+		filepath.Join(s.opts.Dir, logFile))
 	if err := g.start(ctx); err != nil {
 		return Connection{}, nil, errors.Join(err, g.stop(context.WithoutCancel(ctx)))
 	}

@@ -65,7 +65,8 @@ func spanOf(service string, in ptrace.Span) Span {
 	}
 	for i, e := range in.Events().All() {
 		if i < maxParts {
-			out.Events = append(out.Events, Event{Name: clip(e.Name()), Time: e.Timestamp().AsTime(), Attributes: attributes(e.Attributes())})
+			out.Events = append(out.Events, Event{Name: clip(e.Name()), Time: e.Timestamp().AsTime(),
+				Attributes: attributes(e.Attributes())})
 		}
 	}
 	for i, l := range in.Links().All() {

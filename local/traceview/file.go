@@ -24,8 +24,10 @@ const (
 var savedAttributes = []string{
 	"gen_ai.memory.abstained", "gen_ai.memory.candidate.count", "gen_ai.memory.change", "gen_ai.memory.cited.count",
 	"gen_ai.memory.operation", "gen_ai.memory.turn.count", "gen_ai.operation.name", "gen_ai.request.model",
-	"http.request.method", "http.response.status_code", "http.route", "messaging.destination.name", "messaging.operation.name",
-	"messaging.operation.type", "messaging.system", "mneme.llm.attempts", "mneme.llm.role", "mneme.outcome", "mneme.strategy",
+	"http.request.method", "http.response.status_code", "http.route", "messaging.destination.name",
+	"messaging.operation.name",
+	"messaging.operation.type", "messaging.system", "mneme.llm.attempts", "mneme.llm.role", "mneme.outcome",
+	"mneme.strategy",
 	"rpc.method", "rpc.response.status_code", "rpc.service", "rpc.system",
 }
 
@@ -137,7 +139,9 @@ func (f *spanFile) close() error {
 // outside the list.
 func (s Span) anonymous() Span {
 	keep := func(all []Attribute) []Attribute {
-		return slices.DeleteFunc(slices.Clone(all), func(a Attribute) bool { return !slices.Contains(savedAttributes, a.Key) })
+		return slices.DeleteFunc(slices.Clone(all), func(a Attribute) bool {
+			return !slices.Contains(savedAttributes, a.Key)
+		})
 	}
 	s.Message, s.Attributes = "", keep(s.Attributes)
 	events := make([]Event, len(s.Events))

@@ -14,7 +14,8 @@ var today = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // savedSpan is a span of a trace that ended some hours before today.
 func savedSpan(trace string, hours int) Span {
 	return Span{
-		TraceID: trace, ID: trace, Service: "utilizer", Name: "recall", Start: today.Add(-time.Duration(hours) * time.Hour), Error: true,
+		TraceID: trace, ID: trace, Service: "utilizer", Name: "recall", Start: today.Add(-time.Duration(hours) * time.Hour),
+		Error:      true,
 		Message:    "no key mneme:local:ines",
 		Attributes: []Attribute{{"http.route", "/v1/recall"}, {"mneme.session.id", "ines-1"}, {"mneme.user.id", "ines"}},
 		Events:     []Event{{Name: "exception", Attributes: []Attribute{{"exception.message", "ines"}}}},

@@ -68,8 +68,10 @@ const jsonExport = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service
 
 func TestReceiverReadsBothEncodings(t *testing.T) {
 	span := wire(10, 0xb1, 0, "memory apply", 0, 2)
-	span.Kind, span.Status = trace.Span_SPAN_KIND_CLIENT, &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: "boom"}
-	span.Attributes = []*common.KeyValue{{Key: "n", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: 7}}}}
+	span.Kind, span.Status = trace.Span_SPAN_KIND_CLIENT,
+		&trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: "boom"}
+	span.Attributes = []*common.KeyValue{{Key: "n",
+		Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: 7}}}}
 	span.Links = []*trace.Span_Link{{TraceId: unhex(traceID(11)), SpanId: unhex(spanID(0xb2))}}
 	binary := marshal(t, export("booster", span))
 	for name, c := range map[string]struct {
@@ -94,7 +96,8 @@ func TestReceiverReadsBothEncodings(t *testing.T) {
 		want := traceview.Span{
 			TraceID: traceID(10), ID: spanID(0xb1), Service: "booster", Name: "memory apply", Kind: "client",
 			Start: time.Unix(1_700_000_000, 0).UTC(), Duration: 2 * time.Millisecond, Error: true, Message: "boom",
-			Attributes: []traceview.Attribute{{Key: "n", Value: "7"}}, Links: []traceview.Link{{TraceID: traceID(11), SpanID: spanID(0xb2)}},
+			Attributes: []traceview.Attribute{{Key: "n", Value: "7"}},
+			Links:      []traceview.Link{{TraceID: traceID(11), SpanID: spanID(0xb2)}},
 		}
 		a, _ := json.Marshal(got.Spans[0])
 		b, _ := json.Marshal(want)
@@ -154,7 +157,8 @@ func TestSpansWithoutIdsAreLeftOut(t *testing.T) {
 	if err != nil || len(spans) != 2 || spans[0].Service != "unknown" || spans[1].Duration != 0 {
 		t.Fatalf("got %+v, %v", spans, err)
 	}
-	if _, err := traceview.Decode(traceview.Protobuf, marshal(t, export("", short))); !errors.Is(err, traceview.ErrMalformed) {
+	if _, err := traceview.Decode(traceview.Protobuf, marshal(t, export("", short))); !errors.Is(err,
+		traceview.ErrMalformed) {
 		t.Errorf("half an id gives %v", err)
 	}
 }
@@ -231,7 +235,8 @@ func TestAPIAnswersInJSONAndText(t *testing.T) {
 	if w := get(h, "/api/traces?q=nowhere"); strings.TrimSpace(w.Body.String()) != `{"traces":[]}` {
 		t.Errorf("no traces are %s", w.Body)
 	}
-	if w := get(h, "/style.css"); w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
+	if w := get(h, "/style.css"); w.Code != http.StatusOK ||
+		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
 		t.Errorf("style: %d %v", w.Code, w.Header())
 	}
 	for _, path := range []string{"/api/traces/x", "/api/traces/x/tree", "/traces/x", "/nothing"} {
@@ -246,7 +251,8 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 	store := traceview.NewStore(traceview.DefaultSpans)
 	server := httptest.NewServer(traceview.NewHandler(store))
 	defer server.Close()
-	tel, err := telemetry.New(t.Context(), "utilizer", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1}, io.Discard)
+	tel, err := telemetry.New(t.Context(), "utilizer", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1},
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +265,8 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, ok := store.Trace(root.SpanContext().TraceID().String())
-	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall || got.Nodes()[1].Attributes[0].Value != `["a","b"]` {
+	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall ||
+		got.Nodes()[1].Attributes[0].Value != `["a","b"]` {
 		t.Fatalf("got %+v", got)
 	}
 }
@@ -269,7 +276,8 @@ func TestTreeSaysWhatModelCallsWere(t *testing.T) {
 	store := traceview.NewStore(traceview.DefaultSpans)
 	server := httptest.NewServer(traceview.NewHandler(store))
 	defer server.Close()
-	tel, err := telemetry.New(t.Context(), "booster", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1}, io.Discard)
+	tel, err := telemetry.New(t.Context(), "booster", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1},
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

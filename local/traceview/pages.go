@@ -21,7 +21,8 @@ func parsePages() pages {
 		"date":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000 MST") },
 	}
 	parse := func(page string) *template.Template {
-		return template.Must(template.New("layout.html").Funcs(functions).ParseFS(assets, "assets/layout.html", "assets/"+page))
+		return template.Must(template.New("layout.html").Funcs(functions).ParseFS(assets, "assets/layout.html",
+			"assets/"+page))
 	}
 	return pages{list: parse("list.html"), trace: parse("trace.html")}
 }
@@ -96,7 +97,8 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
 	for _, node := range t.Nodes() {
 		after := node.Start.Sub(sum.Start)
 		page.Rows = append(page.Rows, row{
-			Node: node, Left: percent(after, total), Width: percent(node.Duration, total), Right: percent(after+node.Duration, total),
+			Node: node, Left: percent(after, total), Width: percent(node.Duration, total),
+			Right: percent(after+node.Duration, total),
 			After: after, Indent: min(node.Depth, maxIndent), Incoming: incoming[node.ID],
 		})
 	}

@@ -12,9 +12,8 @@ import (
 // DefaultSpans is the number of spans for a laptop.
 const DefaultSpans = 20_000
 
-// Store keeps recent traces in memory, and saves them if Open made it. A full store removes the trace with the oldest last span.
-// It is safe for
-// concurrent use.
+// Store keeps recent traces in memory, and saves them if Open made it. A full store removes the trace with the oldest
+// last span. It is safe for concurrent use.
 type Store struct {
 	limit int       // in spans
 	saved *spanFile // nil keeps spans in memory only
@@ -98,7 +97,9 @@ func (s *Store) all() []Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Span
-	for _, t := range slices.SortedFunc(maps.Values(s.traces), func(a, b *kept) int { return cmp.Compare(a.touched, b.touched) }) {
+	for _, t := range slices.SortedFunc(maps.Values(s.traces), func(a, b *kept) int {
+		return cmp.Compare(a.touched, b.touched)
+	}) {
 		out = append(out, slices.Collect(maps.Values(t.spans))...)
 	}
 	return out
@@ -180,7 +181,8 @@ func (t *kept) matches(id string, f Filter) bool {
 	text := strings.ToLower(f.Text)
 	named, failed := strings.Contains(id, text), false
 	for _, span := range t.spans {
-		named = named || strings.Contains(strings.ToLower(span.Name), text) || strings.Contains(strings.ToLower(span.Service), text)
+		named = named || strings.Contains(strings.ToLower(span.Name), text) ||
+			strings.Contains(strings.ToLower(span.Service), text)
 		failed = failed || span.Error
 	}
 	return len(t.spans) > 0 && named && (failed || !f.Errors)

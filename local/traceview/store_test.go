@@ -90,7 +90,8 @@ func TestStoreNeverHoldsMoreThanItsLimit(t *testing.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		store := traceview.NewStore(limit)
 		for range rapid.IntRange(0, 100).Draw(t, "adds") {
-			store.Add([]traceview.Span{span(rapid.IntRange(1, 6).Draw(t, "trace"), rapid.IntRange(1, 30).Draw(t, "span"), 0, "s", 0, 1)})
+			store.Add([]traceview.Span{span(rapid.IntRange(1, 6).Draw(t, "trace"), rapid.IntRange(1, 30).Draw(t, "span"), 0, "s",
+				0, 1)})
 			traces, spans := store.Size()
 			counted := 0
 			for _, sum := range store.Traces(traceview.Filter{}) {
@@ -106,7 +107,8 @@ func TestStoreNeverHoldsMoreThanItsLimit(t *testing.T) {
 func TestTheTraceQuietForLongestMakesRoom(t *testing.T) {
 	store := traceview.NewStore(3)
 	store.Add([]traceview.Span{
-		span(1, 1, 0, "one", 0, 1), span(2, 1, 0, "two", 5, 6), span(1, 2, 1, "one again", 7, 8), span(3, 1, 0, "three", 9, 10),
+		span(1, 1, 0, "one", 0, 1), span(2, 1, 0, "two", 5, 6), span(1, 2, 1, "one again", 7, 8),
+		span(3, 1, 0, "three", 9, 10),
 	})
 	if _, ok := store.Trace(traceID(2)); ok {
 		t.Error("the quiet trace is still there")

@@ -43,7 +43,8 @@ type Node struct {
 func (t Trace) Summary() Summary {
 	root := t.Nodes()[0]
 	start, end := t.extent()
-	sum := Summary{ID: t.ID, Name: root.Name, Service: root.Service, Start: start, Duration: end.Sub(start), Spans: len(t.Spans)}
+	sum := Summary{ID: t.ID, Name: root.Name, Service: root.Service, Start: start, Duration: end.Sub(start),
+		Spans: len(t.Spans)}
 	for _, span := range t.Spans {
 		sum.Services = append(sum.Services, span.Service)
 		if span.Error {

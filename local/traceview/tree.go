@@ -38,7 +38,8 @@ func Tree(t Trace) string {
 
 func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
 	indent := strings.Repeat("  ", min(node.Depth, maxIndent)+1)
-	fmt.Fprintf(b, "%s%s  (%s)  %s%s", indent, plain(node.Name), plain(node.Service), human(node.Duration), plain(call(node.Span)))
+	fmt.Fprintf(b, "%s%s  (%s)  %s%s", indent, plain(node.Name), plain(node.Service), human(node.Duration),
+		plain(call(node.Span)))
 	if node.Orphan {
 		fmt.Fprintf(b, "  parent %s missing", plain(node.ParentID))
 	}

@@ -48,7 +48,8 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 		return err
 	}
 	for _, c := range changes {
-		a.changes.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(scope.Tenant), telemetry.AttrChange.String(string(c.Kind))))
+		a.changes.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(scope.Tenant),
+			telemetry.AttrChange.String(string(c.Kind))))
 	}
 	return nil
 }
@@ -59,7 +60,8 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	events := make([]contract.SalientEvent, 0, len(b.Turns)+1)
 	for _, t := range b.Turns {
 		events = append(events, contract.SalientEvent{
-			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn, Decision: decisionOf(t),
+			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn,
+			Decision: decisionOf(t),
 		})
 	}
 	if !b.ClosedAt.IsZero() {
@@ -87,7 +89,8 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 }
 
 // reasonEnd is the prefix of the reason in the dead letter of a session's end. The reason of the turns follows.
-const reasonEnd = "the end of the session: replay it with its turns, so that they form at once; the error of the turns: "
+const reasonEnd = "the end of the session: replay it with its turns, so that they form at once; the error of " +
+	"the turns: "
 
 // handlerOf returns the handler that put a batch aside. So an operator can replay only the batches that wait for a
 // token budget.

@@ -73,7 +73,8 @@ func TestChangesAreAnnouncedInOrderUnderTheUsersKey(t *testing.T) {
 		}
 		want := contract.MemoryChange{
 			Envelope:  contract.Envelope{EventID: changes[i].OperationID, Scope: scope},
-			Operation: changes[i].Kind, MemoryID: changes[i].MemoryID, ClosedIDs: changes[i].Closed, Tier: changes[i].Tier, Time: at,
+			Operation: changes[i].Kind, MemoryID: changes[i].MemoryID, ClosedIDs: changes[i].Closed, Tier: changes[i].Tier,
+			Time: at,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("record %d is %+v, want %+v", i, got, want)
@@ -96,7 +97,8 @@ func TestWhatCannotBePublishedIsAnError(t *testing.T) {
 func batch() consolidation.Batch {
 	turn := func(n, text string) consolidation.Turn {
 		return consolidation.Turn{EventID: "e" + n, DecidedAt: at, Turn: memory.Turn{
-			ID: "t" + n, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog", Time: at.Add(-time.Hour),
+			ID: "t" + n, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog",
+			Time: at.Add(-time.Hour),
 		}}
 	}
 	return consolidation.Batch{
@@ -117,7 +119,8 @@ func TestTheDeadLetterOfASessionsEndSaysWhatItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := i == len(b.Turns)
-		if !strings.Contains(l.GetReason(), "turn.turn_id: is wrong") || strings.Contains(l.GetReason(), "the end of the session") != end {
+		if !strings.Contains(l.GetReason(), "turn.turn_id: is wrong") ||
+			strings.Contains(l.GetReason(), "the end of the session") != end {
 			t.Errorf("letter %d: %q", i, l.GetReason())
 		}
 	}
@@ -131,7 +134,8 @@ func TestTurnsThatAreGivenUpAreCounted(t *testing.T) {
 	}
 	later := batch()
 	later.Instead = "llm"
-	if err := errors.Join(a.DeadLetter(t.Context(), batch(), "why", at), a.DeadLetter(t.Context(), later, "no budget", at)); err != nil {
+	if err := errors.Join(a.DeadLetter(t.Context(), batch(), "why", at),
+		a.DeadLetter(t.Context(), later, "no budget", at)); err != nil {
 		t.Fatal(err)
 	}
 	var data metricdata.ResourceMetrics
@@ -159,7 +163,8 @@ func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tel.Shutdown(context.WithoutCancel(t.Context()))
-	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log, Propagator: tel.Propagator})
+	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log,
+		Propagator: tel.Propagator})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +190,8 @@ func checkDeadLetters(t *testing.T, deadLetters []*mnemev1.DeadLetter) {
 		t.Error("dead letters of different turns share an id")
 	}
 	for _, l := range deadLetters {
-		if l.GetReason() != "candidates[0]: is no object" || l.GetHandler() != "consolidation" || !l.GetTime().AsTime().Equal(at) {
+		if l.GetReason() != "candidates[0]: is no object" || l.GetHandler() != "consolidation" ||
+			!l.GetTime().AsTime().Equal(at) {
 			t.Errorf("got %v", l)
 		}
 	}
@@ -225,7 +231,8 @@ func checkReplayed(t *testing.T, source bus.Source) {
 			t.Fatalf("the booster would refuse the replayed turn: %v", err)
 		}
 		want := b.Turns[i]
-		if e.Turn == nil || !reflect.DeepEqual(*e.Turn, want.Turn) || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" ||
+		if e.Turn == nil || !reflect.DeepEqual(*e.Turn, want.Turn) || e.EventID != want.EventID || e.Scope != scope ||
+			e.SessionID != "s1" ||
 			!e.Decision.DecidedAt.Equal(want.DecidedAt) {
 			t.Errorf("turn %d came back as %+v", i, e)
 		}

@@ -65,9 +65,11 @@ func (a *Attribution) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// dropDecided removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the time
-// of a pass. A later time in place of the first would let a dropped turn pass.
-func (a *Attribution) dropDecided(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) ([]memory.Dropped, error) {
+// dropDecided removes decisions on turns with an earlier decision. Consolidation compares the time of a drop with the
+// time of a pass. A later time in place of the first would let a dropped turn pass.
+func (a *Attribution) dropDecided(
+	ctx context.Context, scope memory.Scope, dropped []memory.Dropped,
+) ([]memory.Dropped, error) {
 	if len(dropped) == 0 {
 		return nil, nil
 	}

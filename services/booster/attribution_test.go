@@ -81,15 +81,16 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 		writes   int
 		erasures int
 	}{
-		"dropped turns, in one write":           {[][]bus.Message{{d1, kept, closed, d2}}, []string{"d1", "d2"}, 1, 0},
-		"no dropped turn":                       {[][]bus.Message{{kept, closed}}, nil, 0, 0},
-		"the batch comes again":                 {[][]bus.Message{{d1}, {d1}}, []string{"d1"}, 1, 0},
-		"the first decision on a turn stays":    {[][]bus.Message{{d1}, {later, d2}}, []string{"d1", "d2"}, 2, 0},
-		"the first decision in a batch stays":   {[][]bus.Message{{d1, later}}, []string{"d1"}, 1, 0},
-		"an erasure removes what came before":   {[][]bus.Message{{d1}, {d2, erasure}}, nil, 1, 1},
-		"an erasure leaves what comes after":    {[][]bus.Message{{d1}, {erasure, d2}}, []string{"d2"}, 2, 1},
-		"an erasure comes again, with the rest": {[][]bus.Message{{d1, erasure}, {d2}, {d1, erasure}, {d2}}, []string{"d2"}, 2, 2},
-		"what cannot be read is the intake's":   {[][]bus.Message{{broken, d1}, {broken}}, []string{"d1"}, 1, 0},
+		"dropped turns, in one write":         {[][]bus.Message{{d1, kept, closed, d2}}, []string{"d1", "d2"}, 1, 0},
+		"no dropped turn":                     {[][]bus.Message{{kept, closed}}, nil, 0, 0},
+		"the batch comes again":               {[][]bus.Message{{d1}, {d1}}, []string{"d1"}, 1, 0},
+		"the first decision on a turn stays":  {[][]bus.Message{{d1}, {later, d2}}, []string{"d1", "d2"}, 2, 0},
+		"the first decision in a batch stays": {[][]bus.Message{{d1, later}}, []string{"d1"}, 1, 0},
+		"an erasure removes what came before": {[][]bus.Message{{d1}, {d2, erasure}}, nil, 1, 1},
+		"an erasure leaves what comes after":  {[][]bus.Message{{d1}, {erasure, d2}}, []string{"d2"}, 2, 1},
+		"an erasure comes again, with the rest": {[][]bus.Message{{d1, erasure}, {d2}, {d1, erasure}, {d2}}, []string{"d2"},
+			2, 2},
+		"what cannot be read is the intake's": {[][]bus.Message{{broken, d1}, {broken}}, []string{"d1"}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := bankinmem.New(2)
@@ -112,7 +113,8 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 			}
 			slices.Sort(ids)
 			if err != nil || !slices.Equal(ids, c.want) || counted.writes != c.writes || counted.erasures != c.erasures {
-				t.Errorf("kept %v after %d writes and %d erasures, %v, want %v after %d and %d", ids, counted.writes, counted.erasures, err, c.want,
+				t.Errorf("kept %v after %d writes and %d erasures, %v, want %v after %d and %d", ids, counted.writes,
+					counted.erasures, err, c.want,
 					c.writes, c.erasures)
 			}
 		})

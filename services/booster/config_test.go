@@ -8,7 +8,8 @@ import (
 )
 
 func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
-	valid := booster.Config{Roles: []string{"intake", "attribution", "workflow", "model", "store"}, ModelParallel: 1, StoreParallel: 1}
+	valid := booster.Config{Roles: []string{"intake", "attribution", "workflow", "model", "store"}, ModelParallel: 1,
+		StoreParallel: 1}
 	if err := valid.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := valid
 			tt.change(&c)
-			if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.variable) || strings.Contains(err.Error(), "\n") {
+			if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.variable) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want it to name %s alone", err, tt.variable)
 			}
 		})

@@ -108,7 +108,8 @@ func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
 	}
 	said := *e.Dropped
 	said.Attributes = memory.Attributes{} // no memory is formed from it
-	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText), e.Decision
+	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText),
+		e.Decision
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt,
 		IdleAfter: e.IdleAfter, TraceParent: traceParent,

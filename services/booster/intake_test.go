@@ -96,7 +96,8 @@ func message(t *testing.T, e contract.SalientEvent, headers ...bus.Header) bus.M
 }
 
 func event(scope memory.Scope, n int) contract.SalientEvent {
-	return contract.SalientEvent{Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"}}
+	return contract.SalientEvent{Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope,
+		SessionID: "s1"}}
 }
 
 func turn(scope memory.Scope, n int, text string) contract.SalientEvent {
@@ -132,7 +133,8 @@ func closed(n int) contract.SalientEvent {
 func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
 	r := newFixture(t)
 	batch := []bus.Message{
-		message(t, turn(ana, 1, "I live in Porto.")), message(t, dropped(2)), message(t, turn(ana, 3, "I moved.")), message(t, closed(4)),
+		message(t, turn(ana, 1, "I live in Porto.")), message(t, dropped(2)), message(t, turn(ana, 3, "I moved.")),
+		message(t, closed(4)),
 	}
 	for range 2 { // delivery is at least once
 		if err := r.Handle(t.Context(), batch); err != nil {
@@ -168,7 +170,8 @@ func TestAnErasureTakesEffectInOrder(t *testing.T) {
 	r := newFixture(t)
 	first := []bus.Message{message(t, turn(ana, 1, "I live in Porto."))}
 	second := []bus.Message{
-		message(t, turn(ana, 2, "I moved.")), message(t, closed(3)), message(t, erasure(4)), message(t, turn(ana, 5, "I swim.")),
+		message(t, turn(ana, 2, "I moved.")), message(t, closed(3)), message(t, erasure(4)),
+		message(t, turn(ana, 5, "I swim.")),
 		message(t, erasure(6)), message(t, turn(ana, 7, "I run.")),
 	}
 	third := []bus.Message{message(t, turn(ana, 8, "I dance."))}
@@ -210,7 +213,8 @@ func TestADroppedTurnIsContext(t *testing.T) {
 	r := newFixture(t)
 	r.Window = failing{r.Window}
 	long := strings.Repeat("é", memory.MaxTextBytes/2)
-	if err := r.Handle(t.Context(), []bus.Message{message(t, aside(1, "Where do you live?")), message(t, aside(2, long))}); err != nil {
+	if err := r.Handle(t.Context(), []bus.Message{message(t, aside(1, "Where do you live?")),
+		message(t, aside(2, long))}); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.signals) != 1 || len(r.signals[0]) != 2 {
@@ -233,9 +237,12 @@ func TestADroppedTurnIsContext(t *testing.T) {
 func TestAMarkedTurnIsFormedAndNotShown(t *testing.T) {
 	r := newFixture(t)
 	marked, unrated := turn(ana, 1, "Ok."), turn(ana, 2, "Ok then.")
-	marked.Decision = memory.SaliencyDecision{Score: 0.1, Threshold: 0.3, PolicyVersion: "f/1", Mode: memory.SaliencyMark, DecidedAt: now}
-	unrated.Decision = memory.SaliencyDecision{Salient: true, PolicyVersion: "off", Mode: memory.SaliencyOff, DecidedAt: now}
-	if err := r.Handle(t.Context(), []bus.Message{message(t, marked), message(t, unrated), message(t, turn(ana, 3, "I moved."))}); err != nil {
+	marked.Decision = memory.SaliencyDecision{Score: 0.1, Threshold: 0.3, PolicyVersion: "f/1", Mode: memory.SaliencyMark,
+		DecidedAt: now}
+	unrated.Decision = memory.SaliencyDecision{Salient: true, PolicyVersion: "off", Mode: memory.SaliencyOff,
+		DecidedAt: now}
+	if err := r.Handle(t.Context(), []bus.Message{message(t, marked), message(t, unrated),
+		message(t, turn(ana, 3, "I moved."))}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := r.window(t), []string{"t2", "t3"}; !reflect.DeepEqual(got, want) {
@@ -362,12 +369,17 @@ func TestABatchThatFailsHasNoEffectBeyondWhatIsRepeatable(t *testing.T) {
 		window   []string
 		signals  int
 	}{
-		{name: "a record that is no event", batch: []bus.Message{good, {Key: good.Key, Value: []byte("?")}}, terminal: true, window: []string{}},
-		{name: "a key of another user", batch: []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}}, terminal: true, field: "key",
+		{name: "a record that is no event", batch: []bus.Message{good, {Key: good.Key, Value: []byte("?")}}, terminal: true,
 			window: []string{}},
-		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true, field: "tenant_id",
+		{name: "a key of another user", batch: []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}},
+			terminal: true, field: "key",
 			window: []string{}},
-		{name: "a window that is unavailable", batch: []bus.Message{good}, with: func(r *fixture) { r.Window = failing{r.Window} },
+		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true,
+			field:  "tenant_id",
+			window: []string{}},
+		{name: "a window that is unavailable", batch: []bus.Message{good}, with: func(r *fixture) {
+			r.Window = failing{r.Window}
+		},
 			window: []string{}},
 		{name: "workflows that are unavailable", batch: []bus.Message{good},
 			with:   func(r *fixture) { r.err = errors.New("temporal is unavailable") },

@@ -124,7 +124,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	intake := &Intake{Window: win, Signal: cfg.Workflows.Starter(temporal).Signal, Now: time.Now}
-	if err := cfg.consumers(b, busClient, intake, &Attribution{Decisions: activities.Bank, Now: time.Now}, tel); err != nil {
+	if err := cfg.consumers(b, busClient, intake, &Attribution{Decisions: activities.Bank, Now: time.Now},
+		tel); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	return &b.App, nil
@@ -159,7 +160,9 @@ func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake
 }
 
 // activities opens the stores and models of the activities.
-func (c Config) activities(ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry) (*consolidation.Activities, error) {
+func (c Config) activities(
+	ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry,
+) (*consolidation.Activities, error) {
 	formers, free, err := c.Model.OpenFormers(c.Formation, tel)
 	if err != nil {
 		return nil, err

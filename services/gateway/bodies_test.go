@@ -22,8 +22,9 @@ import (
 // atDoors are a call of each door.
 var atDoors = map[string]string{
 	"REST": "/v1/tenants/self/users/ines/recall", "mem0": "/v3/memories/search/", "MCP": "/mcp",
-	"RPC":         mnemev1connect.UtilizerServiceRecallProcedure,
-	"REST, lines": "/v1/tenants/self/users/ines/import", "REST, no body": "/v1/tenants/self/users/ines/sessions/s/items/pop",
+	"RPC":           mnemev1connect.UtilizerServiceRecallProcedure,
+	"REST, lines":   "/v1/tenants/self/users/ines/import",
+	"REST, no body": "/v1/tenants/self/users/ines/sessions/s/items/pop",
 }
 
 func TestACompressedBodyIsRefusedAtEveryDoor(t *testing.T) {
@@ -48,8 +49,9 @@ func TestACompressedBodyIsRefusedAtEveryDoor(t *testing.T) {
 			if name == "RPC" {
 				want, code = http.StatusNotImplemented, "unimplemented"
 			}
-			if status != want || !strings.Contains(body, `"`+code+`"`) || !strings.Contains(body, "Content-Encoding: is not supported") &&
-				!strings.Contains(body, `"field":"Content-Encoding"`) {
+			if status != want || !strings.Contains(body, `"`+code+`"`) ||
+				!strings.Contains(body, "Content-Encoding: is not supported") &&
+					!strings.Contains(body, `"field":"Content-Encoding"`) {
 				t.Errorf("%s, %v: %d %s", name, encodings, status, body)
 			}
 		}
@@ -92,7 +94,8 @@ func TestRPCClientsThatCompressAreToldSo(t *testing.T) {
 		in.Receive()
 		return errors.Join(in.Err(), in.Close())
 	}
-	for name, protocol := range map[string]connect.ClientOption{"connect": connect.WithClientOptions(), "gRPC-Web": connect.WithGRPCWeb()} {
+	for name, protocol := range map[string]connect.ClientOption{"connect": connect.WithClientOptions(),
+		"gRPC-Web": connect.WithGRPCWeb()} {
 		if err := call("q", protocol); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -107,8 +110,10 @@ func TestRPCClientsThatCompressAreToldSo(t *testing.T) {
 			t.Errorf("%s, too large: %v", name, err)
 		}
 	}
-	get := url + mnemev1connect.UtilizerServiceRecallProcedure + `?connect=v1&encoding=json&message={"userId":"ines"}&compression=`
-	for compression, want := range map[string]int{"": http.StatusOK, "identity": http.StatusOK, "gzip": http.StatusNotImplemented} {
+	get := url + mnemev1connect.UtilizerServiceRecallProcedure +
+		`?connect=v1&encoding=json&message={"userId":"ines"}&compression=`
+	for compression, want := range map[string]int{"": http.StatusOK, "identity": http.StatusOK,
+		"gzip": http.StatusNotImplemented} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, get+compression, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +144,8 @@ func TestADeclaredLengthOverTheLimitIsRefusedAtOnce(t *testing.T) {
 			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nIdempotency-Key: k\r\n"+
 				"Accept: application/json, text/event-stream\r\nContent-Length: %s\r\n\r\n", path, key, mediaOf(name), length)
 			if err == nil {
-				err = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // the test fails here if the gateway waits for the body
+				// the test fails here if the gateway waits for the body
+				err = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +159,8 @@ func TestADeclaredLengthOverTheLimitIsRefusedAtOnce(t *testing.T) {
 			if name == "RPC" {
 				want, code = http.StatusBadRequest, `"invalid_argument"`
 			}
-			if res.StatusCode != want || !strings.Contains(string(body), code) || !strings.Contains(string(body), "the body is too large") {
+			if res.StatusCode != want || !strings.Contains(string(body), code) ||
+				!strings.Contains(string(body), "the body is too large") {
 				t.Errorf("%s, %s: %d %s", name, limit, res.StatusCode, body)
 			}
 			_ = conn.Close()
@@ -175,7 +182,8 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 		if name == "REST, no body" {
 			continue
 		}
-		body := io.MultiReader(strings.NewReader(`{"query":"`), bytes.NewReader(bytes.Repeat([]byte("x"), 9<<20)), strings.NewReader(`"}`))
+		body := io.MultiReader(strings.NewReader(`{"query":"`), bytes.NewReader(bytes.Repeat([]byte("x"), 9<<20)),
+			strings.NewReader(`"}`))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, body)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +199,8 @@ func TestABodyOfNoDeclaredLengthIsBounded(t *testing.T) {
 		}
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if res.StatusCode != http.StatusRequestEntityTooLarge && (name != "RPC" || !strings.Contains(string(text), `"invalid_argument"`)) {
+		if res.StatusCode != http.StatusRequestEntityTooLarge &&
+			(name != "RPC" || !strings.Contains(string(text), `"invalid_argument"`)) {
 			t.Errorf("%s: %d %s", name, res.StatusCode, text)
 		}
 	}
@@ -202,15 +211,19 @@ func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 	const ines, rpc = "/v1/tenants/self/users/ines", "/mneme.v1."
 	url := start(t)
 	for name, c := range map[string]struct{ method, path, body, field string }{
-		"REST":           {"POST", ines + "/recall", `{"query":"q","query":"r"}`, "query"},
-		"REST, turn":     {"POST", ines + "/sessions/s/turns", `{"turns":[{"role":"user","text":"a","text":"b"}]}`, "turns[0].text"},
-		"REST, metadata": {"POST", ines + "/sessions/s/turns", `{"turns":[{"metadata":{"k":1,"k":2}}]}`, "turns[0].metadata.k"},
-		"REST, filter":   {"POST", ines + "/recall", `{"query":"q","filter":{"field":"kind","field":"id","exists":true}}`, "filter.field"},
-		"REST, query":    {"GET", ines + `/memories?filter={"field":"kind","field":"id","exists":true}`, "", "filter.field"},
-		"REST, item":     {"POST", ines + "/sessions/s/items", `{"items":[{"v":1,"w":{"v":2,"v":3}}]}`, "items[0].w.v"},
-		"REST, lines":    {"POST", ines + "/import", "{\"header\":{\"a\":1}}\n{\"turn\":{\"b\":1,\"b\":2}}\n", "turn.b"},
-		"mem0":           {"POST", "/v3/memories/add/", `{"messages":"m","user_id":"ines","user_id":"ana"}`, "user_id"},
-		"mem0, filters":  {"POST", "/v3/memories/search/", `{"query":"q","filters":{"user_id":"ines","user_id":"ana"}}`, "filters.user_id"},
+		"REST": {"POST", ines + "/recall", `{"query":"q","query":"r"}`, "query"},
+		"REST, turn": {"POST", ines + "/sessions/s/turns", `{"turns":[{"role":"user","text":"a","text":"b"}]}`,
+			"turns[0].text"},
+		"REST, metadata": {"POST", ines + "/sessions/s/turns", `{"turns":[{"metadata":{"k":1,"k":2}}]}`,
+			"turns[0].metadata.k"},
+		"REST, filter": {"POST", ines + "/recall", `{"query":"q","filter":{"field":"kind","field":"id","exists":true}}`,
+			"filter.field"},
+		"REST, query": {"GET", ines + `/memories?filter={"field":"kind","field":"id","exists":true}`, "", "filter.field"},
+		"REST, item":  {"POST", ines + "/sessions/s/items", `{"items":[{"v":1,"w":{"v":2,"v":3}}]}`, "items[0].w.v"},
+		"REST, lines": {"POST", ines + "/import", "{\"header\":{\"a\":1}}\n{\"turn\":{\"b\":1,\"b\":2}}\n", "turn.b"},
+		"mem0":        {"POST", "/v3/memories/add/", `{"messages":"m","user_id":"ines","user_id":"ana"}`, "user_id"},
+		"mem0, filters": {"POST", "/v3/memories/search/", `{"query":"q","filters":{"user_id":"ines","user_id":"ana"}}`,
+			"filters.user_id"},
 		"MCP": {
 			"POST", "/mcp",
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add_memory","arguments":{"messages":[],"messages":[]}}}`,
@@ -224,7 +237,8 @@ func TestARepeatedKeyIsRefusedAtEveryDoor(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header = http.Header{
-			"Authorization": {"Bearer " + key}, "Content-Type": {mediaOf(name)}, "Accept": {"application/json, text/event-stream"},
+			"Authorization": {"Bearer " + key}, "Content-Type": {mediaOf(name)},
+			"Accept":          {"application/json, text/event-stream"},
 			"Idempotency-Key": {"k"},
 		}
 		status, body := send(t, req)

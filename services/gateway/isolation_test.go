@@ -267,13 +267,15 @@ func (w *world) addKeys() {
 	for _, id := range []string{"acme", "globex"} {
 		whole := kind{name: id + ", whole", key: "KEY-of-" + id, tenant: id, scopes: allScopes()}
 		w.kinds = append(w.kinds, whole,
-			w.create(whole, kind{name: "of ines", user: "ines", scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}}),
+			w.create(whole, kind{name: "of ines", user: "ines",
+				scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}}),
 			w.create(whole, kind{name: "revoked", scopes: allScopes()}))
 		for _, s := range allScopes() {
 			w.kinds = append(w.kinds, w.create(whole, kind{name: string(s), scopes: []access.Scope{s}}))
 		}
 	}
-	w.kinds = append(w.kinds, kind{name: "unknown", key: "mneme_unknown"}, kind{name: "none"}, kind{name: "malformed", key: "KEY of acme"})
+	w.kinds = append(w.kinds, kind{name: "unknown", key: "mneme_unknown"}, kind{name: "none"},
+		kind{name: "malformed", key: "KEY of acme"})
 }
 
 // restTrials are the operations that the API describes.
@@ -299,7 +301,8 @@ func (w *world) restTrials() (out []trial) {
 			if strings.HasSuffix(path, "/events") { // it would not end; package stream has tests of its own
 				continue
 			}
-			c := trial{name: "REST " + method + " " + path, method: strings.ToUpper(method), path: path, media: "application/json"}
+			c := trial{name: "REST " + method + " " + path, method: strings.ToUpper(method), path: path,
+				media: "application/json"}
 			for media, of := range o.RequestBody.Content {
 				c.media = media
 				if media == "application/json" {
@@ -409,12 +412,17 @@ func mem0Trials() (out []trial) {
 		`POST /v3/memories/add/ {"messages":"SAID","user_id":"USER","infer":false}`,
 		`POST /v3/memories/search/ {"query":"SAID","filters":{"user_id":"USER"}}`,
 		`POST /v3/memories/search/ {"query":"SAID","filters":` + either + `}`,
-		`POST /v3/memories/search/ {"query":"SAID","filters":{"run_id":"USER"}}`, `POST /v3/memories/ {"filters":` + either + `}`,
-		`POST /v3/memories/?page=1&page_size=5 {"user_id":"USER"}`, `GET ` + memory, `PUT ` + memory + ` {"text":"SAID"}`, `DELETE ` + memory,
+		`POST /v3/memories/search/ {"query":"SAID","filters":{"run_id":"USER"}}`,
+		`POST /v3/memories/ {"filters":` + either + `}`,
+		`POST /v3/memories/?page=1&page_size=5 {"user_id":"USER"}`, `GET ` + memory, `PUT ` + memory + ` {"text":"SAID"}`,
+		`DELETE ` + memory,
 		`GET ` + memory + `history/`, `PUT /v1/batch/ {"memories":[{"memory_id":"00000000-0000-4000-8000-000000000000","text":"SAID"}]}`,
-		`DELETE /v1/batch/ {"memories":[{"memory_id":"00000000-0000-4000-8000-000000000000"}]}`, `DELETE /v1/memories/?user_id=USER`,
-		`DELETE /v1/memories/?agent_id=USER`, `DELETE /v2/entities/user/USER/`, `DELETE /v1/entities/agent/USER/`, `GET /v1/entities/`,
-		`GET /v2/entities/user/USER/profile/`, `POST /v1/summary/ {"filters":{"user_id":"USER"}}`, `GET /v1/event/x/`, `GET /v1/events/`,
+		`DELETE /v1/batch/ {"memories":[{"memory_id":"00000000-0000-4000-8000-000000000000"}]}`,
+		`DELETE /v1/memories/?user_id=USER`,
+		`DELETE /v1/memories/?agent_id=USER`, `DELETE /v2/entities/user/USER/`, `DELETE /v1/entities/agent/USER/`,
+		`GET /v1/entities/`,
+		`GET /v2/entities/user/USER/profile/`, `POST /v1/summary/ {"filters":{"user_id":"USER"}}`, `GET /v1/event/x/`,
+		`GET /v1/events/`,
 		`POST /v1/feedback/ {"memory_id":"00000000-0000-4000-8000-000000000000","feedback":"POSITIVE"}`,
 		`POST /v1/exports/ {"schema":"{}","filters":{"user_id":"USER"}}`, `POST /v1/exports/get/ {"user_id":"USER"}`,
 		`GET /api/v1/webhooks/projects/globex/`, `GET /api/v1/webhooks/projects/acme/`, `DELETE /api/v1/webhooks/x/`,
@@ -429,7 +437,8 @@ func mem0Trials() (out []trial) {
 
 // mcpTrials are the tools, resources and the prompt.
 func (w *world) mcpTrials() (out []trial) {
-	_, text := w.call(http.MethodPost, "/mcp", "KEY-of-acme", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), jsonHeaders())
+	_, text := w.call(http.MethodPost, "/mcp", "KEY-of-acme", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+		jsonHeaders())
 	var listed struct {
 		Result struct {
 			Tools []struct {
@@ -453,7 +462,8 @@ func (w *world) mcpTrials() (out []trial) {
 	}
 	add("profile", "resources/read", map[string]any{"uri": "mneme://users/USER/profile"})
 	add("core", "resources/read", map[string]any{"uri": "mneme://users/USER/core"})
-	add("prompt", "prompts/get", map[string]any{"name": "with_memory", "arguments": map[string]any{"user_id": "USER", "message": "SAID"}})
+	add("prompt", "prompts/get", map[string]any{"name": "with_memory",
+		"arguments": map[string]any{"user_id": "USER", "message": "SAID"}})
 	return out
 }
 
@@ -477,7 +487,8 @@ func (w *world) judge(c trial, k kind, user string, status int, answer string) {
 	for _, call := range w.inner.take() {
 		s, known := backend.ScopeOf(call.procedure)
 		if call.tenant != k.tenant || k.user != "" && call.user != k.user || !known || !slices.Contains(k.scopes, s) {
-			w.t.Errorf("%s for %q with the key %q: %s was asked for %q of %q", c.name, user, k.name, call.procedure, call.user, call.tenant)
+			w.t.Errorf("%s for %q with the key %q: %s was asked for %q of %q", c.name, user, k.name, call.procedure, call.user,
+				call.tenant)
 		}
 	}
 	for _, m := range marks.FindAllStringSubmatch(answer, -1) {
@@ -498,8 +509,9 @@ func (w *world) judge(c trial, k kind, user string, status int, answer string) {
 func TestNoTryAcrossTenantsAndUsersGetsThrough(t *testing.T) {
 	inner := &marking{}
 	address, broker := startBefore(t, inner, map[string]string{
-		"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TURNS_PER_MINUTE": "0",
-		"MNEME_TENANTS_DIRECTORY": "true",
+		"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND": "0",
+		"MNEME_GATEWAY_TURNS_PER_MINUTE": "0",
+		"MNEME_TENANTS_DIRECTORY":        "true",
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -549,7 +561,8 @@ func (w *world) judgeEvents(events bus.Log) {
 		if i < 0 {
 			return // a tool's text
 		}
-		if k := w.kinds[i]; e.Scope.Tenant != k.tenant || k.user != "" && e.Scope.User != k.user || !slices.Contains(k.scopes, access.Ingest) {
+		if k := w.kinds[i]; e.Scope.Tenant != k.tenant || k.user != "" && e.Scope.User != k.user ||
+			!slices.Contains(k.scopes, access.Ingest) {
 			w.t.Errorf("published for %q of %q with the key %q", e.Scope.User, e.Scope.Tenant, k.name)
 		}
 	})

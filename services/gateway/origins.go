@@ -19,7 +19,8 @@ const preflightAge = 600
 // isOrigin reports whether a text is an origin as browsers send it, or "*" for any.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
-	return text == "*" || err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == text && !strings.Contains(text, "*")
+	return text == "*" || err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == text &&
+		!strings.Contains(text, "*")
 }
 
 // withOrigins lets web pages of these origins read the answers of next (CORS). It answers a browser's preflight
@@ -31,7 +32,8 @@ func withOrigins(origins []string, next http.Handler) http.Handler {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: slices.Clone(origins),
-		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+			http.MethodDelete},
 		AllowedHeaders: []string{"*"}, // foreign clients send unknown headers; the answer repeats the requested ones
 		ExposedHeaders: []string{
 			"ETag", guard.RequestIDHeader, "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",

@@ -39,11 +39,14 @@ func varies(h http.Header) bool {
 }
 
 func TestPagesOfKnownOriginsMayCall(t *testing.T) {
-	url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_GATEWAY_ORIGINS": page + ",http://localhost:3000"})
+	url, _ := startBefore(t, http.NotFoundHandler(),
+		map[string]string{"MNEME_GATEWAY_ORIGINS": page + ",http://localhost:3000"})
 	const list, headers = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "authorization,content-type,idempotency-key"
 	for path, c := range map[string]struct{ method, body string }{
-		"/v1/tenants/self/usage": {http.MethodGet, ""}, "/v1/tenants/self/webhooks/none": {http.MethodPatch, `{"active":false}`},
-		"/v3/memories/add/": {http.MethodPost, `{"messages":"I like tea.","user_id":"ines"}`}, "/mcp": {http.MethodPost, list},
+		"/v1/tenants/self/usage":         {http.MethodGet, ""},
+		"/v1/tenants/self/webhooks/none": {http.MethodPatch, `{"active":false}`},
+		"/v3/memories/add/":              {http.MethodPost, `{"messages":"I like tea.","user_id":"ines"}`},
+		"/mcp":                           {http.MethodPost, list},
 	} {
 		for _, origin := range []string{page, "http://localhost:3000", "https://evil.example"} {
 			want := origin
@@ -53,11 +56,13 @@ func TestPagesOfKnownOriginsMayCall(t *testing.T) {
 			before := fromPage(t, http.MethodOptions, url+path, origin, "", "Access-Control-Request-Method", c.method,
 				"Access-Control-Request-Headers", headers)
 			h := before.Header
-			if before.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != want || !varies(h) || want != "" &&
-				(h.Get("Access-Control-Allow-Methods") != c.method || h.Get("Access-Control-Allow-Headers") != headers) {
+			if before.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != want || !varies(h) ||
+				want != "" &&
+					(h.Get("Access-Control-Allow-Methods") != c.method || h.Get("Access-Control-Allow-Headers") != headers) {
 				t.Errorf("%s from %s, preflight: %s %v", path, origin, before.Status, h)
 			}
-			h = fromPage(t, c.method, url+path, origin, c.body, "Authorization", "Bearer "+key, "Content-Type", "application/json",
+			h = fromPage(t, c.method, url+path, origin, c.body, "Authorization", "Bearer "+key, "Content-Type",
+				"application/json",
 				"Accept", "application/json, text/event-stream").Header
 			if h.Get("Access-Control-Allow-Origin") != want || !varies(h) || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s from %s: %v", path, origin, h)
@@ -77,7 +82,8 @@ func TestPagesOfKnownOriginsMayCall(t *testing.T) {
 
 func TestPagesOfAnyOriginMayCallWhereThatIsSet(t *testing.T) {
 	url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_GATEWAY_ORIGINS": "*"})
-	res := fromPage(t, http.MethodPost, url+"/mcp", "https://any.example", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+	res := fromPage(t, http.MethodPost, url+"/mcp", "https://any.example",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 		"Authorization", "Bearer "+key, "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
 	if res.StatusCode != http.StatusOK || res.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("%s %v", res.Status, res.Header)
@@ -86,7 +92,8 @@ func TestPagesOfAnyOriginMayCallWhereThatIsSet(t *testing.T) {
 
 func TestNoPageMayCallUnlessThatIsSet(t *testing.T) {
 	url := start(t)
-	before := fromPage(t, http.MethodOptions, url+"/v1/tenants/self/usage", page, "", "Access-Control-Request-Method", http.MethodGet)
+	before := fromPage(t, http.MethodOptions, url+"/v1/tenants/self/usage", page, "", "Access-Control-Request-Method",
+		http.MethodGet)
 	after := fromPage(t, http.MethodGet, url+"/v1/tenants/self/usage", page, "", "Authorization", "Bearer "+key)
 	if before.StatusCode != http.StatusUnauthorized || after.StatusCode != http.StatusOK ||
 		before.Header.Get("Access-Control-Allow-Origin")+after.Header.Get("Access-Control-Allow-Origin") != "" {

@@ -71,7 +71,8 @@ func (w *world) restCalls(d described) (out []needing) {
 		for method, o := range operations {
 			c, ok := samples["REST "+method+" "+path]
 			if !ok { // a stream
-				c = trial{name: "REST " + method + " " + path, method: strings.ToUpper(method), path: strings.ReplaceAll(path, "{user}", "USER")}
+				c = trial{name: "REST " + method + " " + path, method: strings.ToUpper(method),
+					path: strings.ReplaceAll(path, "{user}", "USER")}
 			}
 			c.name = o.OperationID
 			if body, ok := bodies[o.OperationID]; ok {
@@ -115,27 +116,33 @@ func (w *world) restCalls(d described) (out []needing) {
 // mem0Calls returns the calls of mem0's API, by their names in the description.
 func (w *world) mem0Calls(table map[string][]access.Scope) (out []needing) {
 	memory := mark("acme", "") // as the services answer
-	_, added := w.call(http.MethodPost, "/v3/memories/add/", "KEY-of-acme", []byte(`{"messages":"x","user_id":"ben"}`), jsonHeaders())
+	_, added := w.call(http.MethodPost, "/v3/memories/add/", "KEY-of-acme", []byte(`{"messages":"x","user_id":"ben"}`),
+		jsonHeaders())
 	var event struct {
 		ID string `json:"event_id"`
 	}
 	if err := json.Unmarshal([]byte(added), &event); err != nil || event.ID == "" {
 		w.t.Fatalf("add: %s", added)
 	}
-	fill := strings.NewReplacer("{memory_id}", memory, "{entity_type}", "user", "{entity_id}", "USER", "{event_id}", event.ID,
+	fill := strings.NewReplacer("{memory_id}", memory, "{entity_type}", "user", "{entity_id}", "USER", "{event_id}",
+		event.ID,
 		"{project_id}", "acme", "{org_id}", "acme", "{webhook_id}", "x", "{job_id}", "x")
 	samples := map[string][]string{
-		"POST /v3/memories/add/":    {`{"messages":"x","user_id":"USER"}`, `{"messages":"x","user_id":"USER","infer":false}`},
-		"POST /v3/memories/search/": {`{"query":"x","filters":{"user_id":"USER"}}`}, "POST /v3/memories/": {`{"filters":{"user_id":"USER"}}`},
-		"PUT /v1/memories/{memory_id}/":                {`{"text":"x"}`, `{"metadata":{"a":1}}`},
-		"PUT /v1/batch/":                               {`{"memories":[{"memory_id":"` + memory + `","text":"x"}]}`},
-		"DELETE /v1/batch/":                            {`{"memories":[{"memory_id":"` + memory + `"}]}`},
-		"POST /v1/summary/":                            {`{"filters":{"user_id":"USER"}}`},
-		"POST /v1/exports/":                            {`{"schema":"{}","filters":{"user_id":"USER"}}`},
-		"POST /v1/exports/get/":                        {`{"user_id":"USER"}`},
-		"POST /v1/feedback/":                           {`{"memory_id":"` + memory + `","feedback":"POSITIVE"}`},
-		"POST /api/v1/webhooks/projects/{project_id}/": {`{"name":"x","url":"https://example.com","event_types":["memory_add"]}`},
-		"PUT /api/v1/webhooks/{webhook_id}/":           {`{"name":"x"}`},
+		"POST /v3/memories/add/": {`{"messages":"x","user_id":"USER"}`,
+			`{"messages":"x","user_id":"USER","infer":false}`},
+		"POST /v3/memories/search/":     {`{"query":"x","filters":{"user_id":"USER"}}`},
+		"POST /v3/memories/":            {`{"filters":{"user_id":"USER"}}`},
+		"PUT /v1/memories/{memory_id}/": {`{"text":"x"}`, `{"metadata":{"a":1}}`},
+		"PUT /v1/batch/":                {`{"memories":[{"memory_id":"` + memory + `","text":"x"}]}`},
+		"DELETE /v1/batch/":             {`{"memories":[{"memory_id":"` + memory + `"}]}`},
+		"POST /v1/summary/":             {`{"filters":{"user_id":"USER"}}`},
+		"POST /v1/exports/":             {`{"schema":"{}","filters":{"user_id":"USER"}}`},
+		"POST /v1/exports/get/":         {`{"user_id":"USER"}`},
+		"POST /v1/feedback/":            {`{"memory_id":"` + memory + `","feedback":"POSITIVE"}`},
+		"POST /api/v1/webhooks/projects/{project_id}/": {
+			`{"name":"x","url":"https://example.com","event_types":["memory_add"]}`,
+		},
+		"PUT /api/v1/webhooks/{webhook_id}/": {`{"name":"x"}`},
 	}
 	for name, needs := range table {
 		method, path, _ := strings.Cut(name, " ")
@@ -242,8 +249,9 @@ func openWorld(t *testing.T) *world {
 	t.Helper()
 	inner := &marking{}
 	address, _ := startBefore(t, inner, map[string]string{
-		"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TURNS_PER_MINUTE": "0",
-		"MNEME_TENANTS_DIRECTORY": "true",
+		"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND": "0",
+		"MNEME_GATEWAY_TURNS_PER_MINUTE": "0",
+		"MNEME_TENANTS_DIRECTORY":        "true",
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -272,7 +280,8 @@ func TestEveryOperationNeedsTheScopesThatTheDescriptionNames(t *testing.T) {
 		}
 		return made[name]
 	}
-	all := slices.Concat(w.restCalls(d), w.mem0Calls(d.OtherDoors["mem0"]), w.mcpCalls(d.OtherDoors["mcp"]), w.rpcCalls(d.OtherDoors["rpc"]))
+	all := slices.Concat(w.restCalls(d), w.mem0Calls(d.OtherDoors["mem0"]), w.mcpCalls(d.OtherDoors["mcp"]),
+		w.rpcCalls(d.OtherDoors["rpc"]))
 	if len(all) < 120 {
 		t.Errorf("%d calls", len(all))
 	}
@@ -280,7 +289,8 @@ func TestEveryOperationNeedsTheScopesThatTheDescriptionNames(t *testing.T) {
 		for _, s := range allScopes() {
 			enough := len(c.scopes) == 0 || len(c.scopes) == 1 && c.scopes[0] == s
 			if is, answer := w.forbidden(c, keyOf([]access.Scope{s})); is == enough {
-				t.Errorf("%s needs %v, and with %s alone is let through: %t: %s, for %s", c.name, c.scopes, s, !enough, answer, c.body)
+				t.Errorf("%s needs %v, and with %s alone is let through: %t: %s, for %s", c.name, c.scopes, s, !enough, answer,
+					c.body)
 			}
 		}
 		if len(c.scopes) > 1 {
@@ -309,7 +319,8 @@ func TestTheUsualKeyOfOneUserRemovesNothing(t *testing.T) {
 		{http.MethodPost, items, `{"items":[{"content":"secret three"}]}`, 201},
 		{http.MethodPost, items + "/pop", "", 403},
 		{http.MethodDelete, items, "", 403},
-		{http.MethodPost, "/v1/tenants/self/users/ines/items/batch", `{"operations":[{"op":"delete","namespace":["a"],"key":"k"}]}`, 403},
+		{http.MethodPost, "/v1/tenants/self/users/ines/items/batch",
+			`{"operations":[{"op":"delete","namespace":["a"],"key":"k"}]}`, 403},
 		{http.MethodGet, items, "", 200},
 	} {
 		status, answer := w.call(c.method, c.path, made.APIKey, []byte(c.body), jsonHeaders())

@@ -67,7 +67,8 @@ func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.UtilizerURL != "", "MNEME_UTILIZER_URL", c.UtilizerURL, "a URL such as http://127.0.0.1:8403"),
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
-		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "the secret of the services behind the gateway"),
+		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret,
+			"the secret of the services behind the gateway"),
 		config.Require(!slices.ContainsFunc(c.Origins, func(o string) bool { return !isOrigin(o) }), "MNEME_GATEWAY_ORIGINS",
 			strings.Join(c.Origins, ","), "origins such as https://app.example.com, without path or spaces, or *"),
 	)
@@ -76,7 +77,8 @@ func (c Config) Validate() error {
 const name = "gateway"
 
 // Service is the gateway.
-var Service = runner.Define(name, "serves the public APIs: REST, mem0's API, MCP, RPC and streams, with API keys", build,
+var Service = runner.Define(name, "serves the public APIs: REST, mem0's API, MCP, RPC and streams, with API keys",
+	build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8400"), runner.Default(runner.MetricsAddrVariable, "127.0.0.1:0"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
@@ -133,7 +135,8 @@ func (b *builder) open() (err error) {
 	}
 	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
 	b.repeatable = &idempotency.Requests{Store: accepted.New(b.redis, accepted.Options{}), Log: b.tel.Log}
-	b.ingest = &ingest.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
+	b.ingest = &ingest.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable,
+		Log: b.tel.Log}
 	b.verbatim = items.New(b.redis, items.Options{Items: b.cfg.Limits.Items, Log: b.tel.Log})
 	b.limits.Kept = b.verbatim.OfTenant
 	b.mem0 = mem0state.New(b.redis, mem0state.Options{})
@@ -165,7 +168,8 @@ func (b *builder) openWebhooks() (err error) {
 
 // reach makes the clients of the services behind.
 func (b *builder) reach() error {
-	traces, err := otelconnect.NewInterceptor(otelconnect.WithTracerProvider(b.tel.Tracer), otelconnect.WithMeterProvider(b.tel.Meter),
+	traces, err := otelconnect.NewInterceptor(otelconnect.WithTracerProvider(b.tel.Tracer),
+		otelconnect.WithMeterProvider(b.tel.Meter),
 		otelconnect.WithPropagator(b.tel.Propagator))
 	if err != nil {
 		return err
@@ -173,7 +177,8 @@ func (b *builder) reach() error {
 	client, free := backend.Client()
 	b.OnClose("clients of services", free)
 	b.limits.Stored = b.stored
-	b.services = backend.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
+	b.services = backend.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces,
+		b.limits.Counting()).
 		Noting(b.repeatable)
 	return nil
 }
@@ -200,7 +205,8 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	}
 	b.OnClose("memory changes", changes.Close)
 	streams, err := stream.New(stream.Parts{
-		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Secret: string(b.cfg.Inside.Secret), Write: rest.WriteProblem,
+		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Secret: string(b.cfg.Inside.Secret),
+		Write:    rest.WriteProblem,
 		Stopping: ctx.Done(), Log: b.tel.Log,
 	})
 	if err != nil {
@@ -208,7 +214,8 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	}
 	b.Background(runner.Task{Name: "streams", Run: streams.Run})
 	api, err := rest.New(rest.Parts{
-		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
+		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable,
+		Keys:        &keys.Manager{Directory: b.directory, Now: time.Now},
 		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
 		Streams: streams, Now: time.Now, Log: b.tel.Log,
 		OtherDoors: map[string]map[string][]access.Scope{"mem0": mem0.Scopes(), "mcp": mcp.Scopes(), "rpc": backend.Scopes()},
@@ -219,9 +226,11 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	return doors{
 		rest: api, rpc: rpc.New(b.services),
 		mem0: mem0.New(mem0.Parts{
-			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now, Log: b.tel.Log}),
+			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now,
+			Log: b.tel.Log}),
 		mcp: mcp.New(mcp.Parts{
-			Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version(), Origins: b.cfg.Origins}),
+			Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version(),
+			Origins: b.cfg.Origins}),
 	}, nil
 }
 

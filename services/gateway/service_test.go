@@ -39,7 +39,9 @@ type behind struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
 }
 
-func (behind) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (behind) Recall(
+	_ context.Context, r *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	return connect.NewResponse(&mnemev1.RecallResponse{
 		Profile: r.Header().Get("Mneme-Tenant") + "/" + r.Msg.GetUserId() + " by " + r.Header().Get("Authorization"),
 	}), nil
@@ -68,11 +70,14 @@ func startBefore(t *testing.T, services http.Handler, settings map[string]string
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	addr, done := make(chan string, 1), make(chan error, 1)
-	broker := bustest.StartBroker(t, 2, contract.TopicSessionEvents, contract.TopicMemoryChanges, contract.TopicDeadLetters)
+	broker := bustest.StartBroker(t, 2, contract.TopicSessionEvents, contract.TopicMemoryChanges,
+		contract.TopicDeadLetters)
 	environ := map[string]string{
-		"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_UTILIZER_URL": inner.URL, "MNEME_RERANKER_URL": inner.URL, "MNEME_TENANTS_FILE": file,
-		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(), "MNEME_KAFKA_REPLICAS": "1",
-		"MNEME_KAFKA_BROKERS": broker.Addr(), "MNEME_KAFKA_PARTITIONS": "2",
+		"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_UTILIZER_URL": inner.URL, "MNEME_RERANKER_URL": inner.URL,
+		"MNEME_TENANTS_FILE":    file,
+		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(),
+		"MNEME_KAFKA_REPLICAS": "1",
+		"MNEME_KAFKA_BROKERS":  broker.Addr(), "MNEME_KAFKA_PARTITIONS": "2",
 	}
 	maps.Copy(environ, settings)
 	go func() {
@@ -135,8 +140,10 @@ func ask(t *testing.T, method, url, key, body string) (int, string) {
 
 func TestCallersAreShownNoMetrics(t *testing.T) {
 	url := start(t)
-	for path, want := range map[string]int{"/metrics": http.StatusNotFound, "/healthz": http.StatusOK, "/readyz": http.StatusOK} {
-		if status, body := ask(t, http.MethodGet, url+path, "", ""); status != want || strings.Contains(body, "go_goroutines") {
+	for path, want := range map[string]int{"/metrics": http.StatusNotFound, "/healthz": http.StatusOK,
+		"/readyz": http.StatusOK} {
+		if status, body := ask(t, http.MethodGet, url+path, "", ""); status != want ||
+			strings.Contains(body, "go_goroutines") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
@@ -150,8 +157,10 @@ func TestNothingIsRefusedInPlainText(t *testing.T) {
 		status       int
 		media        string
 	}{
-		{http.MethodGet, "/nope", 404, problem}, {http.MethodGet, "/", 404, problem}, {http.MethodGet, "/metrics", 404, problem},
-		{http.MethodPost, "/healthz", 404, problem}, {http.MethodGet, "/healthz/..", 404, problem}, {http.MethodPut, "/docs", 405, problem},
+		{http.MethodGet, "/nope", 404, problem}, {http.MethodGet, "/", 404, problem},
+		{http.MethodGet, "/metrics", 404, problem},
+		{http.MethodPost, "/healthz", 404, problem}, {http.MethodGet, "/healthz/..", 404, problem},
+		{http.MethodPut, "/docs", 405, problem},
 		{http.MethodGet, "/v1/tenants/nope", 404, problem}, {http.MethodGet, "/v1/nope", 404, problem},
 		{"BREW", "/v1/tenants/self/usage", 405, problem}, {http.MethodPost, "/v1/tenants/self/events", 405, problem},
 		{http.MethodGet, "/v2/nope", 404, "application/json"}, {http.MethodPatch, "/v1/memories/", 405, "application/json"},
@@ -199,10 +208,11 @@ func TestTheDoorsStandBehindTheGuard(t *testing.T) {
 		"REST":                {users + "ines/sessions/s/turns", key, turns, 202, `"id":"t1"`},
 		"REST, dots":          {users + "../recall", key, `{"query":"x"}`, 200, `acme/.. by`},
 		"REST without a key":  {users + "ines/sessions/s/turns", "", turns, 401, `"code":"unauthenticated"`},
-		"mem0":                {url + "/v3/memories/add/", key, `{"messages":"I like tea.","user_id":"ines"}`, 200, `"status":"PENDING"`},
-		"mem0 without a key":  {url + "/v3/memories/add/", "", `{}`, 401, `"detail"`},
-		"a stream":            {users + "ines/events", "", "", 401, "missing"},
-		"another path":        {url + "/v0", key, "", 404, ""},
+		"mem0": {url + "/v3/memories/add/", key, `{"messages":"I like tea.","user_id":"ines"}`, 200,
+			`"status":"PENDING"`},
+		"mem0 without a key": {url + "/v3/memories/add/", "", `{}`, 401, `"detail"`},
+		"a stream":           {users + "ines/events", "", "", 401, "missing"},
+		"another path":       {url + "/v0", key, "", 404, ""},
 	} {
 		status, body := ask(t, http.MethodPost, c.url, c.key, c.body)
 		if status != c.status || !strings.Contains(body, c.want) || strings.Contains(body, "KEY-typo") {
@@ -218,7 +228,8 @@ func TestItemsOfATenantAreBounded(t *testing.T) {
 	url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_GATEWAY_ITEMS": "1"})
 	self := url + "/v1/tenants/self"
 	put := func(key, user, operation string) (int, string) {
-		return ask(t, http.MethodPost, self+"/users/"+user+"/items/batch", key, `{"operations":[{"namespace":["a"],"key":"k",`+operation+`}]}`)
+		return ask(t, http.MethodPost, self+"/users/"+user+"/items/batch", key,
+			`{"operations":[{"namespace":["a"],"key":"k",`+operation+`}]}`)
 	}
 	for i, c := range []struct {
 		key, user, operation string
@@ -248,7 +259,8 @@ func TestTurnsOfATenantAreBounded(t *testing.T) {
 	put := func(name string, turns int) *http.Response {
 		t.Helper()
 		body := `{"turns":[` + strings.Repeat(`{"role":"user","text":"I live in Porto."},`, turns)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/tenants/self/users/ines/sessions/s/turns",
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			url+"/v1/tenants/self/users/ines/sessions/s/turns",
 			strings.NewReader(strings.TrimSuffix(body, ",")+"]}"))
 		if err != nil {
 			t.Fatal(err)
@@ -263,9 +275,11 @@ func TestTurnsOfATenantAreBounded(t *testing.T) {
 	}
 	for i, c := range []struct{ turns, status int }{{11, 413}, {10, 202}, {10, 429}} {
 		res := put(fmt.Sprint(i), c.turns)
-		limit, left, later := res.Header.Values("X-RateLimit-Limit"), res.Header.Get("X-RateLimit-Remaining"), res.Header.Get("Retry-After")
+		limit, left, later := res.Header.Values("X-RateLimit-Limit"), res.Header.Get("X-RateLimit-Remaining"),
+			res.Header.Get("Retry-After")
 		refused := c.status != 202
-		if res.StatusCode != c.status || len(limit) != 1 || (limit[0] == "10") != refused || (left == "10") != (c.status == 413) ||
+		if res.StatusCode != c.status || len(limit) != 1 || (limit[0] == "10") != refused ||
+			(left == "10") != (c.status == 413) ||
 			(later != "") != (c.status == 429) {
 			t.Errorf("%d turns: %s, limit %q, left %q, Retry-After %q", c.turns, res.Status, limit, left, later)
 		}

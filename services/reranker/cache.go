@@ -44,7 +44,9 @@ type cached struct {
 }
 
 // NewCache creates a cache in front of a store.
-func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func() time.Time, log *slog.Logger) (*Cache, error) {
+func NewCache(
+	store weights.Tenants, prior ranking.Prior, s Settings, now func() time.Time, log *slog.Logger,
+) (*Cache, error) {
 	tenants, err := otter.New(&otter.Options[string, cached]{
 		MaximumWeight: uint64(s.Tenants) * learnedWeight, //nolint:gosec // checked to be positive
 		Weigher: func(_ string, c cached) uint32 {
@@ -58,7 +60,8 @@ func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func()
 	if err != nil {
 		return nil, fmt.Errorf("cache of weights: %w", err)
 	}
-	return &Cache{store: store, prior: prior, refresh: s.Refresh, timeout: s.LoadTimeout, now: now, log: log, tenants: tenants}, nil
+	return &Cache{store: store, prior: prior, refresh: s.Refresh, timeout: s.LoadTimeout, now: now, log: log,
+		tenants: tenants}, nil
 }
 
 // Weights returns a tenant's weights; the caller must not change them. If the store fails, it returns the last known
@@ -88,7 +91,8 @@ func (c *Cache) load(ctx context.Context, tenant string) cached {
 	case err == nil && r.Revision != found.revision:
 		found.revision, found.weights = r.Revision, c.usable(ctx, tenant, r)
 	case err != nil && !found.unavailable: // once per outage
-		c.log.WarnContext(ctx, "cannot read weights, ranking by the last known ones or the shared prior", "tenant", tenant, "error", err)
+		c.log.WarnContext(ctx, "cannot read weights, ranking by the last known ones or the shared prior", "tenant", tenant,
+			"error", err)
 	}
 	found.unavailable = err != nil
 	return c.storeFound(tenant, found)

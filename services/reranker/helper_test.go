@@ -118,7 +118,8 @@ func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 	tenants, err := tenant.Static(
 		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(keyOf("acme"))}},
 		tenant.Entry{Tenant: tenant.Tenant{ID: "globex"}, APIKeys: []string{tenant.HashKey(keyOf("globex"))}},
-		tenant.Entry{Tenant: tenant.Tenant{ID: "quiet", Explore: tenant.ExplorationOff}, APIKeys: []string{tenant.HashKey(keyOf("quiet"))}},
+		tenant.Entry{Tenant: tenant.Tenant{ID: "quiet", Explore: tenant.ExplorationOff},
+			APIKeys: []string{tenant.HashKey(keyOf("quiet"))}},
 		tenant.Entry{Tenant: tenant.Tenant{ID: "curious", Explore: "1"}, APIKeys: []string{tenant.HashKey(keyOf("curious"))}},
 	)
 	if err != nil {
@@ -136,7 +137,8 @@ func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel.Meter, tel.Log = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)), slog.New(slog.NewTextHandler(r.log, nil))
+	tel.Meter, tel.Log = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)),
+		slog.New(slog.NewTextHandler(r.log, nil))
 	if r.server, r.learner, err = reranker.Assemble(r.parts, tel); err != nil {
 		t.Fatal(err)
 	}

@@ -94,8 +94,8 @@ type feedbackUpdate struct {
 	cited, notCited, notInRecall int
 }
 
-// applyFeedback learns from a report, or returns why not. It skips the embedded generator, because that always cites the first
-// memory. Learning from it would confirm any order of the ranker.
+// applyFeedback learns from a report, or returns why not. It skips the embedded generator, because that always cites
+// the first memory. Learning from it would confirm any order of the ranker.
 func (u *feedbackUpdate) applyFeedback(i int, f contract.Feedback, trace []byte) (outcome string) {
 	hour := f.Time.Unix() / int64(time.Hour/time.Second)
 	reports := u.Reports

@@ -58,7 +58,8 @@ func TestARepeatedReportChangesNothing(t *testing.T) {
 	first := r.report(ana, r.recall(ana), []string{"b"}, "a", "b")
 	r.handle(first, first)
 	r.handle(first)
-	other := start(t, func(p *reranker.Parts) { p.Store, p.Now = r.parts.Store, r.clock.Now }) // another replica, or a restart
+	// another replica, or a restart
+	other := start(t, func(p *reranker.Parts) { p.Store, p.Now = r.parts.Store, r.clock.Now })
 	other.handle(first, first)
 	r.wantCounted(telemetry.MetricReports, "learned", 1)
 	r.wantCounted(telemetry.MetricReports, "duplicate", 2)
@@ -95,12 +96,14 @@ func TestTheEmbeddedGeneratorDoesNotConfirmTheRanker(t *testing.T) {
 	r := start(t, nil)
 	feedback := func(recallID string, by contract.CitationSource) contract.Feedback {
 		return contract.Feedback{
-			Envelope: contract.Envelope{EventID: recallID, Scope: ana}, RecallID: recallID, Shown: []string{"a", "b"}, Cited: []string{"b"},
+			Envelope: contract.Envelope{EventID: recallID, Scope: ana}, RecallID: recallID, Shown: []string{"a", "b"},
+			Cited:  []string{"b"},
 			Source: by, Time: r.clock.Now(),
 		}
 	}
 	recallID := r.recall(ana)
-	r.handle(r.record(feedback(recallID, contract.CitationEmbedded)), r.record(feedback(recallID, contract.CitationUnknown)))
+	r.handle(r.record(feedback(recallID, contract.CitationEmbedded)),
+		r.record(feedback(recallID, contract.CitationUnknown)))
 	if got, err := r.parts.Store.Load(t.Context(), "acme", 0); err != nil || got.Revision != 0 {
 		t.Errorf("%d changes, %v, want none", got.Revision, err)
 	}
@@ -170,7 +173,8 @@ func TestNothingOfABadBatchIsLearned(t *testing.T) {
 	}{
 		{"a record that is no feedback", "", []bus.Message{good, {Key: good.Key, Value: []byte("?")}}},
 		{"a key of another user", "key", []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}}},
-		{"an unknown tenant", "tenant_id", []bus.Message{r.report(memory.Scope{Tenant: "nobody", User: "ana"}, "r1", nil, "m1")}},
+		{"an unknown tenant", "tenant_id", []bus.Message{r.report(memory.Scope{Tenant: "nobody", User: "ana"}, "r1", nil,
+			"m1")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := r.learner.Handle(t.Context(), tt.batch)
@@ -209,7 +213,8 @@ func TestAnotherEmbeddingModel(t *testing.T) {
 	if res := r.rerank("acme", with("x", 1, 0.5)); res.GetWeightsVersion() != "learned/1" {
 		t.Errorf("ranked by %s", res.GetWeightsVersion())
 	}
-	if res := r.rerank("acme", with("y", 1, 0.5, 0.25)); res.GetWeightsVersion() != "learned/1" || len(res.GetRanked()) != 2 {
+	if res := r.rerank("acme", with("y", 1, 0.5, 0.25)); res.GetWeightsVersion() != "learned/1" ||
+		len(res.GetRanked()) != 2 {
 		t.Errorf("ranked by %s", res.GetWeightsVersion())
 	}
 	r.wantCounted(telemetry.MetricRerankDegraded, "maps_do_not_fit", 1)
@@ -236,7 +241,8 @@ func TestOtherFeatures(t *testing.T) {
 	}
 	upgraded.handle(left)
 	upgraded.wantCounted(telemetry.MetricReports, "other_features", 1)
-	if got := upgraded.list("acme"); len(got.GetVersions()) != 1 || got.GetVersions()[0].GetVersion() != 0 || got.GetFeatureSet() != "test/2" {
+	if got := upgraded.list("acme"); len(got.GetVersions()) != 1 || got.GetVersions()[0].GetVersion() != 0 ||
+		got.GetFeatureSet() != "test/2" {
 		t.Errorf("listed %v", got)
 	}
 	for i := range 4 {
@@ -249,7 +255,8 @@ func TestOtherFeatures(t *testing.T) {
 		upgraded.handle(upgraded.report(ana, req.RecallId, []string{"b"}, "a", "b"))
 	}
 	got := upgraded.list("acme").GetVersions()
-	if len(got) != 3 || got[0].GetVersion() != 4 || got[1].GetVersion() != 3 || got[1].RolledBackTo == nil || got[1].GetDistance() != 0 {
+	if len(got) != 3 || got[0].GetVersion() != 4 || got[1].GetVersion() != 3 || got[1].RolledBackTo == nil ||
+		got[1].GetDistance() != 0 {
 		t.Errorf("versions %v, want 4 learned from the prior as 3", got)
 	}
 	if n := upgraded.log.count("put aside"); n != 1 {

@@ -25,7 +25,8 @@ func NewMetrics(m metric.Meter) (Metrics, error) {
 	update, err6 := telemetry.MetricWeightUpdate.Histogram(m)
 	explored, err7 := telemetry.MetricExplored.Counter(m)
 	return Metrics{
-		Memories: memories, Reports: reports, Steps: steps, Traces: traces, Explored: explored, Degraded: degraded, Update: update,
+		Memories: memories, Reports: reports, Steps: steps, Traces: traces, Explored: explored, Degraded: degraded,
+		Update: update,
 	}, errors.Join(err1, err2, err3, err4, err5, err6, err7)
 }
 
@@ -79,6 +80,7 @@ const (
 // add adds n to the counter of an outcome. Zero creates no series.
 func add(ctx context.Context, c metric.Int64Counter, tenant, outcome string, n int) {
 	if n > 0 {
-		c.Add(ctx, int64(n), metric.WithAttributes(telemetry.AttrTenant.String(tenant), telemetry.AttrOutcome.String(outcome)))
+		c.Add(ctx, int64(n), metric.WithAttributes(telemetry.AttrTenant.String(tenant),
+			telemetry.AttrOutcome.String(outcome)))
 	}
 }

@@ -70,7 +70,8 @@ func (s *Server) Rerank(
 	}
 	// The spread scores go into the trace, so that learning uses this order.
 	ranking.Spread(candidates, scores, groups, s.Settings.Spread)
-	order, tried, explored := s.order(ranking.Chance(t.ID, req.Msg.GetRecallId()), t, candidates, scores, int(req.Msg.GetMemories()))
+	order, tried, explored := s.order(ranking.Chance(t.ID, req.Msg.GetRecallId()), t, candidates, scores,
+		int(req.Msg.GetMemories()))
 	res := &mnemev1.RerankResponse{WeightsVersion: label(w), Explored: explored}
 	if explored {
 		add(ctx, s.Metrics.Explored, scope.Tenant, exploredOrder, 1)
@@ -78,11 +79,13 @@ func (s *Server) Rerank(
 		add(ctx, s.Metrics.Explored, scope.Tenant, exploredLast, 1)
 	}
 	for i, c := range order {
-		res.Ranked = append(res.Ranked, &mnemev1.RankedMemory{MemoryId: candidates[c].ID, Score: scores[c], Explored: i+1 == tried.Place})
+		res.Ranked = append(res.Ranked, &mnemev1.RankedMemory{MemoryId: candidates[c].ID, Score: scores[c],
+			Explored: i+1 == tried.Place})
 	}
 	if len(order) > 0 && !req.Msg.GetUntraced() {
 		trace := ranking.Trace{
-			RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query, Explored: explored, Tried: tried,
+			RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query,
+			Explored: explored, Tried: tried,
 		}
 		trace.Candidates, trace.Shown = shorten(candidates, scores, order)
 		s.Recorder.Keep(ctx, scope, trace)

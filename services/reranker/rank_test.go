@@ -20,7 +20,8 @@ import (
 func scored(memories uint32, scores ...float32) *mnemev1.RerankRequest {
 	req := &mnemev1.RerankRequest{UserId: "ana", RecallId: "r1", FeatureSet: "test/1", Memories: memories}
 	for i, s := range scores {
-		req.Candidates = append(req.Candidates, &mnemev1.RerankCandidate{MemoryId: fmt.Sprintf("m%03d", i), Features: []float32{s, 0, 0}})
+		req.Candidates = append(req.Candidates, &mnemev1.RerankCandidate{MemoryId: fmt.Sprintf("m%03d", i),
+			Features: []float32{s, 0, 0}})
 	}
 	return req
 }
@@ -93,9 +94,13 @@ func TestRefusalsNameTheField(t *testing.T) {
 		change      func(*mnemev1.RerankRequest)
 	}{
 		{"no user", "user_id", func(r *mnemev1.RerankRequest) { r.UserId = "" }},
-		{"a user that is too long", "user_id", func(r *mnemev1.RerankRequest) { r.UserId = strings.Repeat("u", memory.MaxUserBytes+1) }},
+		{"a user that is too long", "user_id", func(r *mnemev1.RerankRequest) {
+			r.UserId = strings.Repeat("u", memory.MaxUserBytes+1)
+		}},
 		{"no recall", "recall_id", func(r *mnemev1.RerankRequest) { r.RecallId = "" }},
-		{"a recall that is too long", "recall_id", func(r *mnemev1.RerankRequest) { r.RecallId = strings.Repeat("r", memory.MaxIDBytes+1) }},
+		{"a recall that is too long", "recall_id", func(r *mnemev1.RerankRequest) {
+			r.RecallId = strings.Repeat("r", memory.MaxIDBytes+1)
+		}},
 		{"no features' name", "feature_set", func(r *mnemev1.RerankRequest) { r.FeatureSet = "" }},
 		{"other features", "feature_set", func(r *mnemev1.RerankRequest) { r.FeatureSet = "test/2" }},
 		{"a query vector that is none", "query_vector", func(r *mnemev1.RerankRequest) { r.QueryVector = []byte{1, 2} }},
@@ -116,7 +121,9 @@ func TestRefusalsNameTheField(t *testing.T) {
 		{"a vector of another length", "candidates.vector", func(r *mnemev1.RerankRequest) {
 			r.QueryVector, r.Candidates[0].Vector = vector(t, 1, 0), vector(t, 1, 0, 0)
 		}},
-		{"a cosine that is no number", "candidates.cosine", func(r *mnemev1.RerankRequest) { r.Candidates[0].Cosine = float32(math.Inf(1)) }},
+		{"a cosine that is no number", "candidates.cosine", func(r *mnemev1.RerankRequest) {
+			r.Candidates[0].Cosine = float32(math.Inf(1))
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := request("r1")
@@ -131,7 +138,8 @@ func TestRefusalsNameTheField(t *testing.T) {
 
 func TestNobodyIsServedWithoutAKey(t *testing.T) {
 	r := start(t, nil)
-	if _, err := r.client.Rerank(t.Context(), connect.NewRequest(request("r1"))); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if _, err := r.client.Rerank(t.Context(), connect.NewRequest(request("r1"))); connect.CodeOf(
+		err) != connect.CodeUnauthenticated {
 		t.Errorf("got %v", err)
 	}
 }

@@ -83,7 +83,8 @@ func TestReplicasLearnAtTheSameTime(t *testing.T) {
 	const users, each = 8, 6
 	c := &clock{}
 	addr := startRedis(t).Addr()
-	replicas := []*fixture{start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c))}
+	replicas := []*fixture{start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c)),
+		start(t, overRedis(t, addr, c))}
 	var group sync.WaitGroup
 	for u := range users {
 		scope := memory.Scope{Tenant: "acme", User: fmt.Sprint("user-", u)}

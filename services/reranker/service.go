@@ -31,7 +31,8 @@ const name = "reranker"
 const compressFrom = 32 << 10
 
 // Service is the reranker.
-var Service = runner.Define(name, "orders memories for a query", build, runner.Default(runner.AddrVariable, "127.0.0.1:8404"))
+var Service = runner.Define(name, "orders memories for a query", build,
+	runner.Default(runner.AddrVariable, "127.0.0.1:8404"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
 	prior, err := cfg.Prior.Open()
@@ -98,10 +99,12 @@ func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
 		return nil, nil, err
 	}
 	updater := NewUpdater(p.Store, cache, p.Limits.Versions)
-	learner := &Learner{Tenants: p.Tenants, Updater: updater, Traces: p.Store, Settings: p.Settings, Limits: p.Limits, Metrics: metrics}
+	learner := &Learner{Tenants: p.Tenants, Updater: updater, Traces: p.Store, Settings: p.Settings, Limits: p.Limits,
+		Metrics: metrics}
 	server := &Server{
 		Cache: cache, Recorder: NewRecorder(p.Store, p.Settings.TraceQueue, metrics, tel.Log), Updater: updater,
-		Explore: p.Settings.Explore, ExploreLast: p.Settings.ExploreLast, Settings: p.Settings.ranking(), Metrics: metrics, Log: tel.Log,
+		Explore: p.Settings.Explore, ExploreLast: p.Settings.ExploreLast, Settings: p.Settings.ranking(), Metrics: metrics,
+		Log: tel.Log,
 	}
 	return server, learner, nil
 }

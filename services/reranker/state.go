@@ -71,7 +71,8 @@ func decodeVersion(stored weights.Version) (v version, err error) {
 	}
 	state, err := ranking.DecodeState(v.Encoded)
 	if err == nil && state.Weights.Version != stored.Number {
-		err = fault.Terminal("version", "is stored as version %d, but contains version %d", stored.Number, state.Weights.Version)
+		err = fault.Terminal("version", "is stored as version %d, but contains version %d", stored.Number,
+			state.Weights.Version)
 	}
 	v.Weights, v.Encoded = state.Weights, nil
 	return v, err

@@ -19,7 +19,8 @@ func someWeights(version uint64) ranking.Weights {
 
 func TestStatesAndVersionsComeBackAsTheyWere(t *testing.T) {
 	pending := ranking.Pending{Count: 2, W: []float32{0.5, 1}}
-	s := tenantState{State: ranking.State{Weights: someWeights(3), Learned: 14, Pending: pending}, Hour: 490_000, Reports: 7}
+	s := tenantState{State: ranking.State{Weights: someWeights(3), Learned: 14, Pending: pending}, Hour: 490_000,
+		Reports: 7}
 	b, err := s.encode()
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,13 @@ func TestARollbackTakesThePlaceOfWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrupted := weights.Change{From: kept.Revision, Body: []byte("?"), Versions: []weights.Version{{Number: before + 6, Body: []byte("?")}}}
+	corrupted := weights.Change{From: kept.Revision, Body: []byte("?"),
+		Versions: []weights.Version{{Number: before + 6, Body: []byte("?")}}}
 	if err := r.parts.Store.Commit(t.Context(), "acme", corrupted); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.learner.Handle(t.Context(), []bus.Message{r.report(ana, r.recall(ana), []string{"b"}, "a", "b")}); !fault.IsTerminal(err) {
+	if err := r.learner.Handle(t.Context(), []bus.Message{r.report(ana, r.recall(ana), []string{"b"}, "a",
+		"b")}); !fault.IsTerminal(err) {
 		t.Errorf("a report on what cannot be read gives %v, want a terminal error", err)
 	}
 	if got := r.rollback("acme", before).GetVersion(); got != before+7 {

@@ -50,7 +50,9 @@ type pendingUpdate struct {
 
 // change applies decide to the stored state. It repeats until no other writer interferes, or ctx ends. A pending
 // update without versions and events is no change.
-func (u *Updater) change(ctx context.Context, tenant string, decide func(from tenantState) (*pendingUpdate, error)) error {
+func (u *Updater) change(
+	ctx context.Context, tenant string, decide func(from tenantState) (*pendingUpdate, error),
+) error {
 	busy, _ := u.busy.LoadOrStore(tenant, semaphore.NewWeighted(1))
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause

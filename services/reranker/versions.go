@@ -51,13 +51,15 @@ func (s *Server) RollbackWeights(
 		return nil, rpcerror.Logged(ctx, s.Log, "roll back weights", err)
 	}
 	add(ctx, s.Metrics.Steps, t.ID, stepRolledBack, 1)
-	s.Log.InfoContext(ctx, "weights rolled back", "tenant", t.ID, "to", req.Msg.GetVersion(), "version", made.Weights.Version)
+	s.Log.InfoContext(ctx, "weights rolled back", "tenant", t.ID, "to", req.Msg.GetVersion(), "version",
+		made.Weights.Version)
 	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{Version: made.message()}), nil
 }
 
 func (v version) message() *mnemev1.WeightsVersion {
 	return &mnemev1.WeightsVersion{
-		Version: v.Weights.Version, Time: timestamppb.New(v.Time), Learned: v.Learned, Distance: v.Distance, RolledBackTo: v.RolledBackTo,
+		Version: v.Weights.Version, Time: timestamppb.New(v.Time), Learned: v.Learned, Distance: v.Distance,
+		RolledBackTo: v.RolledBackTo,
 	}
 }
 
@@ -90,7 +92,8 @@ func (u *Updater) rollback(ctx context.Context, tenant string, to uint64) (versi
 			return nil, err
 		}
 		w.Version = from.Weights.Version + 1
-		made = version{Weights: w, Time: u.Now(), Learned: from.Learned, Distance: w.Distance(u.Prior.Weights), RolledBackTo: &to}
+		made = version{Weights: w, Time: u.Now(), Learned: from.Learned, Distance: w.Distance(u.Prior.Weights),
+			RolledBackTo: &to}
 		fisher := from.Fisher // kept: without the known spread of the features, the next steps would be as long as the first
 		if to == 0 {
 			fisher = nil // everything starts again

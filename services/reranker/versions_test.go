@@ -72,7 +72,8 @@ func TestRollback(t *testing.T) {
 	if got := numbers(r.list("acme")); got != "[6 5 4 3 2 0]" {
 		t.Errorf("versions %s after one report", got)
 	}
-	if v := r.rollback("acme", 0); v.GetVersion() != 7 || v.RolledBackTo == nil || v.GetRolledBackTo() != 0 || v.GetDistance() != 0 {
+	if v := r.rollback("acme", 0); v.GetVersion() != 7 || v.RolledBackTo == nil || v.GetRolledBackTo() != 0 ||
+		v.GetDistance() != 0 {
 		t.Errorf("made %v", v)
 	}
 	if ids, version := r.order("acme"); ids != "ab" || version != "learned/7" {
@@ -80,7 +81,8 @@ func TestRollback(t *testing.T) {
 	}
 	r.wantCounted(telemetry.MetricWeightSteps, "rolled_back", 2)
 	for _, to := range []uint64{1, 99, math.MaxUint64} {
-		if _, err := r.client.RollbackWeights(t.Context(), as("acme", rollbackTo(to))); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		if _, err := r.client.RollbackWeights(t.Context(),
+			as("acme", rollbackTo(to))); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("to %d: got %v", to, err)
 		}
 	}

@@ -134,7 +134,9 @@ func (g *Gate) decide(
 const unrated = "off"
 
 // rate rates turns with the policy, if the tenant uses a filter.
-func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (g *Gate) rate(
+	ctx context.Context, t tenant.Tenant, scope memory.Scope, turns []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
 	if t.Saliency == memory.SaliencyOff {
 		return slices.Repeat([]memory.SaliencyDecision{{Salient: true, PolicyVersion: unrated}}, len(turns)), nil
 	}
@@ -154,7 +156,8 @@ func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, tu
 
 // message returns the salient event of a session event.
 func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, error) {
-	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, IdleAfter: e.IdleAfter, Decision: d}
+	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, IdleAfter: e.IdleAfter,
+		Decision: d}
 	switch {
 	case e.Turn != nil && d.Passes():
 		s.Turn = e.Turn

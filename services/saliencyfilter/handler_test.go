@@ -94,7 +94,8 @@ func newFixture(t *testing.T) *fixture {
 	}
 	r := &fixture{filter: &byText{}, out: &outbox{}, reader: sdkmetric.NewManualReader()}
 	var counter metric.Int64Counter
-	if counter, err = telemetry.MetricTurns.Counter(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")); err != nil {
+	if counter, err = telemetry.MetricTurns.Counter(
+		sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")); err != nil {
 		t.Fatal(err)
 	}
 	r.Gate = &saliencyfilter.Gate{
@@ -140,14 +141,16 @@ func turn(scope memory.Scope, n int, text string) contract.SessionEvent {
 	return contract.SessionEvent{
 		Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"},
 		Turn: &memory.Turn{
-			ID: fmt.Sprintf("t%d", n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: now.Add(-time.Hour),
+			ID: fmt.Sprintf("t%d", n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text,
+			Time: now.Add(-time.Hour),
 		},
 	}
 }
 
 func closed(scope memory.Scope, n int) contract.SessionEvent {
 	return contract.SessionEvent{
-		Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"}, ClosedAt: now.Add(-time.Minute),
+		Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"},
+		ClosedAt: now.Add(-time.Minute),
 	}
 }
 
@@ -193,7 +196,8 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 		got[0].Decision.PolicyVersion != "test-1" {
 		t.Errorf("the salient turn is %+v", got[0])
 	}
-	if got[1].Dropped == nil || got[1].Dropped.ID != "t2" || got[1].Decision.Score != 0.1 || got[1].Decision.Threshold != 0.5 {
+	if got[1].Dropped == nil || got[1].Dropped.ID != "t2" || got[1].Decision.Score != 0.1 ||
+		got[1].Decision.Threshold != 0.5 {
 		t.Errorf("the dropped turn is %+v", got[1])
 	}
 	if !got[2].ClosedAt.Equal(now.Add(-time.Minute)) {
@@ -266,7 +270,8 @@ func TestOnlyAGateDrops(t *testing.T) {
 				t.Fatalf("published %+v", got)
 			}
 			d := got[1].Decision
-			if (got[1].Dropped != nil) != c.dropped || d.Salient != c.salient || (c.mode != "" && d.Mode != c.mode) || d.DecidedAt.IsZero() {
+			if (got[1].Dropped != nil) != c.dropped || d.Salient != c.salient || (c.mode != "" && d.Mode != c.mode) ||
+				d.DecidedAt.IsZero() {
 				t.Errorf("the dull turn is %+v", got[1])
 			}
 			if scored := d.Score == 0.1 && d.PolicyVersion == "test-1"; scored != (c.asked > 0) {
@@ -314,7 +319,8 @@ func TestTheEndOfASessionNeedsNoFilter(t *testing.T) {
 func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
 	r := newFixture(t)
 	erase := contract.SessionEvent{Envelope: contract.Envelope{EventID: "e2", Scope: ana}, ErasedAt: now}
-	batch := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, erase), message(t, turn(ana, 3, "I moved to Braga."))}
+	batch := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, erase),
+		message(t, turn(ana, 3, "I moved to Braga."))}
 	var forgotten []memory.Scope
 	away := errors.New("the store is away")
 	r.Forget = func(_ context.Context, scope memory.Scope) error {
@@ -333,7 +339,8 @@ func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
 	}
 	r.out.msgs = r.out.msgs[1:]
 	got := r.out.read(t)
-	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) || got[1].EventID != "e2" ||
+	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) ||
+		got[1].EventID != "e2" ||
 		got[1].SessionID != "" {
 		t.Errorf("published %+v", got)
 	}
@@ -376,8 +383,9 @@ func TestOnlyTurnsThatAModelIsAskedAboutWaitForMore(t *testing.T) {
 		"no model":             {tenant.Tenant{ID: "acme", Policy: tenant.PolicyEmbedded}, said, 0},
 		"nothing is rated":     {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff}, said, 0},
 		"the end of a session": {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, message(t, closed(ana, 2)), 0},
-		"what is no event":     {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, bus.Message{Key: said.Key, Value: []byte("?")}, 0},
-		"an unknown tenant":    {tenant.Tenant{ID: "other", Policy: tenant.PolicyLLM}, said, 0},
+		"what is no event": {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM},
+			bus.Message{Key: said.Key, Value: []byte("?")}, 0},
+		"an unknown tenant": {tenant.Tenant{ID: "other", Policy: tenant.PolicyLLM}, said, 0},
 	} {
 		var err error
 		if r.Tenants, err = tenant.Static(tenant.Entry{Tenant: tc.tenant}); err != nil {
@@ -401,9 +409,11 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 		field    string
 		text     string
 	}{
-		{name: "a record that is no event", bad: bus.Message{Key: good.Key, Value: []byte("{}")}, terminal: true, text: "SessionEvent"},
+		{name: "a record that is no event", bad: bus.Message{Key: good.Key, Value: []byte("{}")}, terminal: true,
+			text: "SessionEvent"},
 		{name: "an empty record", bad: bus.Message{Key: good.Key}, terminal: true, text: "empty"},
-		{name: "a key of another user", bad: bus.Message{Key: []byte("acme/eva"), Value: good.Value}, terminal: true, field: "key"},
+		{name: "a key of another user", bad: bus.Message{Key: []byte("acme/eva"), Value: good.Value}, terminal: true,
+			field: "key"},
 		{name: "a turn from the future", bad: message(t, func() contract.SessionEvent {
 			e := turn(ana, 2, "hello")
 			e.Turn.Time = now.Add(48 * time.Hour)
@@ -411,8 +421,12 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 		}()), terminal: true, field: "turn.time"},
 		{name: "an unknown tenant", first: message(t, turn(nobody, 1, "hello")), bad: message(t, turn(nobody, 2, "hello")),
 			terminal: true, field: "tenant_id"},
-		{name: "a filter that fails", with: func(r *fixture) { r.filter.err = errors.New("model is unavailable") }, text: "model is unavailable"},
-		{name: "a filter that leaves turns out", with: func(r *fixture) { r.filter.short = 1 }, text: "1 decisions on 2 turns"},
+		{name: "a filter that fails", with: func(r *fixture) {
+			r.filter.err = errors.New("model is unavailable")
+		}, text: "model is unavailable"},
+		{name: "a filter that leaves turns out", with: func(r *fixture) {
+			r.filter.short = 1
+		}, text: "1 decisions on 2 turns"},
 		{name: "a policy that is not there", with: func(r *fixture) {
 			r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model is set") }
 		}, text: "no model is set"},
@@ -481,7 +495,8 @@ func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			batch := []bus.Message{
-				message(t, turn(ana, 1, "I live in Porto")), message(t, turn(ana, 2, "I am odd")), message(t, turn(ana, 3, "I have two sons")),
+				message(t, turn(ana, 1, "I live in Porto")), message(t, turn(ana, 2, "I am odd")),
+				message(t, turn(ana, 3, "I have two sons")),
 				message(t, turn(ana, 4, "I love green tea")), message(t, closed(ana, 5)),
 			}
 			if err := handle(t.Context(), batch); err != nil {
@@ -495,7 +510,8 @@ func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
 				}
 			}
 			if len(dead.msgs) != 3 || len(r.out.read(t)) != 5 {
-				t.Errorf("%d dead letters, %d events passed on; want the odd turns, and the others", len(dead.msgs), len(r.out.msgs))
+				t.Errorf("%d dead letters, %d events passed on; want the odd turns, and the others", len(dead.msgs),
+					len(r.out.msgs))
 			}
 			sent := map[string]int{}
 			for _, c := range server.Calls(llm.RoleFilter) {

@@ -58,7 +58,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	gate := &Gate{
-		Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget, Gather: cfg.Gather,
+		Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget,
+		Gather: cfg.Gather,
 	}
 	consume, err := client.ConsumeGathered(contract.TopicSessionEvents, cfg.Group, gate.Wait, gate.Handle)
 	if err != nil {
@@ -68,8 +69,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	return &b.App, nil
 }
 
-// openDecisions adds a store for the decisions of a model, and returns a function that clears it. The function is nil without
-// a model.
+// openDecisions adds a store for the decisions of a model, and returns a function that clears it. The function is nil
+// without a model.
 func (c Config) openDecisions(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
 	forget func(context.Context, memory.Scope) error, err error,
 ) {

@@ -60,7 +60,8 @@ func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
 		"Where does Ana live?": true, "Which airline lost Oskar's suitcase?": false, "Does Oskar own a motorcycle?": false,
 		"Which airline lost my suitcase?": false, "Suggest a motorcycle for me": true,
 	} {
-		got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: query}}))
+		got, err := r.as(acmeKey).Answer(t.Context(),
+			ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: query}}))
 		if err != nil || got.Msg.GetAbstained() == answered || (len(got.Msg.GetCitedIds()) > 0) != answered ||
 			!answered && got.Msg.GetAnswer() != recall.Abstention {
 			t.Errorf("%s: %v, %v", query, got.Msg.GetAnswer(), err)
@@ -71,7 +72,9 @@ func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
 // failingGenerator returns an error.
 type failingGenerator struct{ error }
 
-func (f failingGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
+func (f failingGenerator) Answer(
+	context.Context, memory.Scope, recall.Evidence, recall.Profile,
+) (recall.Answer, error) {
 	return recall.Answer{}, f.error
 }
 
@@ -120,7 +123,8 @@ func TestAnAnswerSaysWhatItCost(t *testing.T) {
 		return embedded.NewProfiler(), generator, nil
 	}
 	server.Script(llm.RoleGenerator, llmtest.Text("In Porto.")) // without a citation: the answer must be repaired
-	if c := answer(); c.GetModelCalls() != 2 || c.GetInputTokens() == 0 || c.GetOutputTokens() == 0 || c.GetGenerateMs() <= 0 {
+	if c := answer(); c.GetModelCalls() != 2 || c.GetInputTokens() == 0 || c.GetOutputTokens() == 0 ||
+		c.GetGenerateMs() <= 0 {
 		t.Errorf("with a model: %v", c)
 	}
 }

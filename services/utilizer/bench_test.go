@@ -51,7 +51,8 @@ func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 				content := fmt.Sprintf("%s says: %s (%d)", turn.Speaker, turn.Text, round)
 				texts, w.Turns = append(texts, content), append(w.Turns, turn)
 				w.Put = append(w.Put, memory.Memory{
-					ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
+					ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content,
+					Status: memory.StatusActive, Version: 1,
 					RecordedAt: turn.Time, ValidFrom: turn.Time, Sources: []string{turn.ID}, SessionID: s.ID,
 				})
 			}
@@ -91,7 +92,8 @@ func BenchmarkRecall(b *testing.B) {
 				if c.changes {
 					r.Indexes.Drop(ana)
 				}
-				q := utilizer.Request{User: ana.User, Query: questions[asked%len(questions)], Candidates: 20, Memories: 5, WordBudget: 250}
+				q := utilizer.Request{User: ana.User, Query: questions[asked%len(questions)], Candidates: 20, Memories: 5,
+					WordBudget: 250}
 				got, err := r.Recall(b.Context(), acme, q)
 				if err != nil || len(got.Degraded) != 0 || len(got.Ranked) != q.Memories {
 					b.Fatalf("got %+v, %v", got, err)

@@ -20,7 +20,8 @@ var builder = tenant.Tenant{ID: "acme", Strategy: tenant.StrategyMembuilder, Pol
 // withCore gives ana a core block.
 func withCore(t *testing.T, r *utilizer.Recaller) {
 	t.Helper()
-	core := memory.Core{Content: "Ana has a sister called Eva.", Version: 1, UpdatedAt: now, Sources: []string{"t1"}, SessionID: "s1"}
+	core := memory.Core{Content: "Ana has a sister called Eva.", Version: 1, UpdatedAt: now, Sources: []string{"t1"},
+		SessionID: "s1"}
 	if err := r.Bank.Write(t.Context(), ana, memory.Write{Core: &core}); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestTheCoreBlockCitesWhatItRestsOn(t *testing.T) {
 		case "Ana is allergic to peanuts.":
 			allergy = m
 		case "Ana plays tennis.":
-			w := memory.Write{Close: []memory.Closing{{ID: m.ID, Status: memory.StatusRetracted, ValidTo: now, OperationID: "o"}}}
+			w := memory.Write{Close: []memory.Closing{{ID: m.ID, Status: memory.StatusRetracted, ValidTo: now,
+				OperationID: "o"}}}
 			if err := r.Bank.Write(t.Context(), ana, w); err != nil {
 				t.Fatal(err)
 			}

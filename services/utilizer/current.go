@@ -7,8 +7,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// currentOf returns the valid versions of the shown memories that no longer hold, each once. A question with an explicit
-// time gets no version from after that time.
+// currentOf returns the valid versions of the shown memories that no longer hold, each once. A question with an
+// explicit time gets no version from after that time.
 func currentOf(f found, shown []bank.Scored, q Request) []memory.Memory {
 	if f.index == nil {
 		return nil

@@ -29,7 +29,8 @@ func retracting(r *utilizer.Recaller, busy time.Duration) func(context.Context, 
 			return consolidation.ErrPending
 		case <-time.After(busy):
 		}
-		w := memory.Write{Close: []memory.Closing{{ID: in.MemoryID, Status: memory.StatusRetracted, ValidTo: now, OperationID: "op1"}}}
+		w := memory.Write{Close: []memory.Closing{{ID: in.MemoryID, Status: memory.StatusRetracted, ValidTo: now,
+			OperationID: "op1"}}}
 		return r.Bank.Write(ctx, ana, w)
 	}
 }
@@ -55,7 +56,8 @@ func TestADeletionWaitsForTheUsersWriter(t *testing.T) {
 		if took := time.Since(began); took < busy {
 			t.Errorf("answered after %s, before it was done", took)
 		}
-		if len(w.requests) != 1 || w.requests[0].MemoryID != someID() || w.requests[0].ID == "" || w.requests[0].Strategy != "salimory" ||
+		if len(w.requests) != 1 || w.requests[0].MemoryID != someID() || w.requests[0].ID == "" ||
+			w.requests[0].Strategy != "salimory" ||
 			w.params[0].Scope != ana || w.params[0].Strategy != "salimory" {
 			t.Errorf("the writer was asked %+v for %+v, want the entry once", w.requests, w.params)
 		}
@@ -81,7 +83,8 @@ func TestADeletionThatIsRefusedSaysWhy(t *testing.T) {
 	w := &writer{err: fault.Terminal("", "embedding mismatch")}
 	server := utilizer.NewMemoryServer(newRecaller(t), w, slog.New(slog.DiscardHandler))
 	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "refused: embedding mismatch") ||
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "refused: embedding mismatch") ||
 		rpcerror.Reason(err) != rpcerror.ReasonRefused {
 		t.Errorf("got %v, want a refusal that says why", err)
 	}

@@ -40,7 +40,8 @@ func editing(r *utilizer.Recaller) func(context.Context, consolidation.Edit) err
 		if err != nil || len(decided.Write.Put) == 0 {
 			return err
 		}
-		b := consolidation.Batch{Scope: ana, Strategy: in.Strategy, SessionID: in.Turn.SessionID, Turns: []consolidation.Turn{{Turn: in.Turn}}}
+		b := consolidation.Batch{Scope: ana, Strategy: in.Strategy, SessionID: in.Turn.SessionID,
+			Turns: []consolidation.Turn{{Turn: in.Turn}}}
 		return a.Apply(ctx, consolidation.ApplyInput{Batch: b, Decided: decided, Now: now})
 	}
 }
@@ -52,7 +53,8 @@ func newEditing(t *testing.T) *fixture {
 }
 
 func saying(id, said string) *mnemev1.Turn {
-	return &mnemev1.Turn{TurnId: id, Speaker: "Ana", Role: mnemev1.Role_ROLE_USER, Text: said, Time: timestamppb.New(now.Add(time.Hour))}
+	return &mnemev1.Turn{TurnId: id, Speaker: "Ana", Role: mnemev1.Role_ROLE_USER, Text: said,
+		Time: timestamppb.New(now.Add(time.Hour))}
 }
 
 func addition(turn *mnemev1.Turn) *mnemev1.AddMemoryRequest {
@@ -73,7 +75,8 @@ func TestAnAdditionIsWrittenAsItIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := res.Msg.GetMemory()
-		if m.GetContent() != said || m.GetKind() != mnemev1.Kind_KIND_PREFERENCE || m.GetSpeaker() != "Ana" || m.GetVersion() != 1 ||
+		if m.GetContent() != said || m.GetKind() != mnemev1.Kind_KIND_PREFERENCE || m.GetSpeaker() != "Ana" ||
+			m.GetVersion() != 1 ||
 			m.GetStatus() != mnemev1.Status_STATUS_ACTIVE || m.GetSessionId() != "s7" || m.GetPolicyVersion() != "caller/1" ||
 			m.GetId() != memory.DeriveID(ana, []string{"a1"}, 0) {
 			t.Errorf("the entry is %v", m)
@@ -102,7 +105,8 @@ func TestAnAdditionIsWrittenAsItIsTold(t *testing.T) {
 func TestAnUpdateWritesANewVersion(t *testing.T) {
 	r := newEditing(t)
 	for range 2 {
-		res, err := r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u1", "I live in Braga."))))
+		res, err := r.as(acmeKey).UpdateMemory(t.Context(),
+			connect.NewRequest(update(someID(), saying("u1", "I live in Braga."))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +118,8 @@ func TestAnUpdateWritesANewVersion(t *testing.T) {
 	}
 	h, err := r.as(acmeKey).GetMemoryHistory(t.Context(),
 		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: someID()}))
-	if err != nil || len(h.Msg.GetVersions()) != 2 || h.Msg.GetVersions()[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED {
+	if err != nil || len(h.Msg.GetVersions()) != 2 ||
+		h.Msg.GetVersions()[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED {
 		t.Errorf("the history is %v, %v", h, err)
 	}
 	_, err = r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u2", "I live in Faro."))))
@@ -135,7 +140,8 @@ func TestAnUpdateOfWhatIsNotThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := update(c.id, saying("u1", "I live in Braga."))
 			req.UserId = c.user
-			if _, err := r.as(c.key).UpdateMemory(t.Context(), connect.NewRequest(req)); connect.CodeOf(err) != connect.CodeNotFound {
+			if _, err := r.as(c.key).UpdateMemory(t.Context(),
+				connect.NewRequest(req)); connect.CodeOf(err) != connect.CodeNotFound {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -186,7 +192,8 @@ func TestWhatCannotBeWrittenSaysWhichFieldIsWrong(t *testing.T) {
 		}
 	}
 	_, err := r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update("m1", saying("u1", "I live in Braga."))))
-	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "memory_id: ") || len(r.writer.edits) != 0 {
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "memory_id: ") ||
+		len(r.writer.edits) != 0 {
 		t.Errorf("an id that is none gives %v, and the writer was asked %+v", err, r.writer.edits)
 	}
 }
@@ -197,7 +204,8 @@ func TestHowAWriteEnds(t *testing.T) {
 		code connect.Code
 		says string
 	}{
-		"refused":     {fault.Terminal("turn.turn_id", "is used"), connect.CodeFailedPrecondition, "refused: turn.turn_id: is used"},
+		"refused": {fault.Terminal("turn.turn_id", "is used"), connect.CodeFailedPrecondition,
+			"refused: turn.turn_id: is used"},
 		"pending":     {consolidation.ErrPending, connect.CodeUnavailable, "accepted, but not done yet"},
 		"unavailable": {fmt.Errorf("10.1.2.3:7233: %w", syscall.ECONNREFUSED), connect.CodeUnavailable, "try again"},
 	} {
@@ -205,9 +213,11 @@ func TestHowAWriteEnds(t *testing.T) {
 			r := newFixture(t)
 			r.writer.err = c.err
 			_, add := r.as(acmeKey).AddMemory(t.Context(), connect.NewRequest(addition(saying("a1", "I drink tea."))))
-			_, change := r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u1", "I live in Braga."))))
+			_, change := r.as(acmeKey).UpdateMemory(t.Context(),
+				connect.NewRequest(update(someID(), saying("u1", "I live in Braga."))))
 			for _, err := range []error{add, change} {
-				if connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "10.1.2.3") ||
+				if connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) ||
+					strings.Contains(err.Error(), "10.1.2.3") ||
 					name == "refused" && rpcerror.Reason(err) != rpcerror.ReasonTurnUsed {
 					t.Errorf("got %v", err)
 				}
@@ -222,7 +232,8 @@ func TestAWriteDropsTheUsersIndex(t *testing.T) {
 	if !r.Indexes.Has(ana) {
 		t.Fatal("there is no index")
 	}
-	if _, err := r.as(acmeKey).AddMemory(t.Context(), connect.NewRequest(addition(saying("a1", "I drink tea.")))); err != nil {
+	if _, err := r.as(acmeKey).AddMemory(t.Context(),
+		connect.NewRequest(addition(saying("a1", "I drink tea.")))); err != nil {
 		t.Fatal(err)
 	}
 	if r.Indexes.Has(ana) {

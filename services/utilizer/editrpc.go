@@ -88,8 +88,9 @@ func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidatio
 func (s *memoryServer) edit(
 	ctx context.Context, scope memory.Scope, what string, was memory.Status, in consolidation.Edit,
 ) (memory.Memory, error) {
-	return s.write(ctx, scope, what, in.EntryID(scope), was, func(ctx context.Context, p consolidation.Params, id string) error {
-		in.ID, in.Strategy, in.TraceParent = id, p.Strategy, consolidation.TraceParent(ctx)
-		return s.writer.Edit(ctx, p, in)
-	})
+	return s.write(ctx, scope, what, in.EntryID(scope), was,
+		func(ctx context.Context, p consolidation.Params, id string) error {
+			in.ID, in.Strategy, in.TraceParent = id, p.Strategy, consolidation.TraceParent(ctx)
+			return s.writer.Edit(ctx, p, in)
+		})
 }

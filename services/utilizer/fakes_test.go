@@ -103,7 +103,8 @@ var (
 	generator = sync.OnceValue(embedded.NewGenerator)
 )
 
-var facts = []string{"Ana lives in Porto.", "Ana lives with a dog in Porto.", "Ana is allergic to peanuts.", "Ana plays tennis."}
+var facts = []string{"Ana lives in Porto.", "Ana lives with a dog in Porto.", "Ana is allergic to peanuts.",
+	"Ana plays tennis."}
 
 // seed fills a bank with the facts of ana, each from its own turn: t1, t2, ...
 func seed(t testing.TB, b bank.Bank) []memory.Memory {
@@ -116,8 +117,10 @@ func seed(t testing.TB, b bank.Bank) []memory.Memory {
 	for i, content := range facts {
 		turn := fmt.Sprint("t", i+1)
 		w.Put = append(w.Put, memory.Memory{
-			ID: memory.DeriveID(ana, []string{turn}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
-			RecordedAt: now, ValidFrom: now, Sources: []string{turn}, SessionID: "s1", Vector: vectors[i], TraceID: traceHex, SpanID: traceHex[:16],
+			ID: memory.DeriveID(ana, []string{turn}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive,
+			Version:    1,
+			RecordedAt: now, ValidFrom: now, Sources: []string{turn}, SessionID: "s1", Vector: vectors[i], TraceID: traceHex,
+			SpanID: traceHex[:16],
 		})
 		w.Turns = append(w.Turns, memory.Turn{
 			ID: turn, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
@@ -139,7 +142,8 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := memory.Turn{ID: "t9", SessionID: "s2", Speaker: "Ana", Role: memory.RoleUser, Text: "I am packing for Braga.", Time: now}
+	turn := memory.Turn{ID: "t9", SessionID: "s2", Speaker: "Ana", Role: memory.RoleUser, Text: "I am packing for Braga.",
+		Time: now}
 	if err := win.Append(t.Context(), ana, []memory.Turn{turn}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +172,8 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 		Projector: ranking.NewProjector(),
 		Learned:   newLearned(t, newWeightsStore(t), time.Hour, sdkmetric.NewManualReader()),
 		Tracer:    sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
-		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second, Reserve: time.Millisecond,
-		Now: func() time.Time { return now },
+		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second,
+		Reserve: time.Millisecond,
+		Now:     func() time.Time { return now },
 	}
 }

@@ -33,7 +33,8 @@ func projects(t testing.TB) (*utilizer.Recaller, []memory.Memory) {
 	}
 	w := memory.Write{Put: slices.Clone(seeded), Turns: turns, Core: &memory.Core{
 		Version: 1, Content: "I live in Porto.\nI play tennis.", Lines: []memory.CoreLine{
-			{Text: "I live in Porto.", Memories: []string{seeded[0].ID}}, {Text: "I play tennis.", Memories: []string{seeded[3].ID}},
+			{Text: "I live in Porto.", Memories: []string{seeded[0].ID}},
+			{Text: "I play tennis.", Memories: []string{seeded[3].ID}},
 		},
 	}}
 	w.Put[1].Attributes, w.Put[3].Attributes = of, of
@@ -65,7 +66,8 @@ func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 			r, all := projects(t)
 			r.Indexes = newIndexCache(t, r.Bank, options)
 			q := where
-			q.Candidates, q.Memories, q.Unranked, q.Filter = 2, 2, unranked, filter(t, `{"field":"metadata.project","equals":"x"}`)
+			q.Candidates, q.Memories, q.Unranked, q.Filter = 2, 2, unranked,
+				filter(t, `{"field":"metadata.project","equals":"x"}`)
 			for range 2 { // at the second recall, the index is ready
 				got, err := r.Recall(t.Context(), acme, q)
 				if err != nil {
@@ -82,7 +84,8 @@ func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 				if w := got.Evidence.Window; len(w) != 1 || w[0].ID != "t10" {
 					t.Errorf("%s: the window is %+v", name, w)
 				}
-				if c := got.Evidence.Core; len(c.Lines) != 1 || c.Content != "I play tennis." || c.Lines[0].Memories[0] != all[3].ID {
+				if c := got.Evidence.Core; len(c.Lines) != 1 || c.Content != "I play tennis." ||
+					c.Lines[0].Memories[0] != all[3].ID {
 					t.Errorf("%s: the core block is %+v", name, c)
 				}
 				for _, s := range got.Profile.Sections {
@@ -98,7 +101,8 @@ func TestAFilteredRecallShowsWhatMatches(t *testing.T) {
 // A block that a strategy wrote has no source memories, so no line of it can match.
 func TestAFilteredRecallShowsNoBlockThatAStrategyWrote(t *testing.T) {
 	r, _ := projects(t)
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Core: &memory.Core{Version: 2, Content: "Ana is a nurse."}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Core: &memory.Core{Version: 2,
+		Content: "Ana is a nurse."}}); err != nil {
 		t.Fatal(err)
 	}
 	q := where

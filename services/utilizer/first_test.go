@@ -44,7 +44,8 @@ func TestAWarmRecallAsksNoBank(t *testing.T) {
 	if b.searched() != asked || b.of(ana) != 1 {
 		t.Errorf("the second recall had %d searches made, and the user read %d times", b.searched()-asked, b.of(ana))
 	}
-	if !slices.Equal(contents(first.Evidence.Memories), contents(second.Evidence.Memories)) || len(second.Evidence.Memories) != 2 {
+	if !slices.Equal(contents(first.Evidence.Memories), contents(second.Evidence.Memories)) ||
+		len(second.Evidence.Memories) != 2 {
 		t.Errorf("first %q, then %q", contents(first.Evidence.Memories), contents(second.Evidence.Memories))
 	}
 }
@@ -116,7 +117,8 @@ func TestWhoIsTooLargeIsSearchedAndNotReadAgain(t *testing.T) {
 	few.Entries = len(facts) - 1
 	small.Bytes = 4 << 10  // one read returns less than the user's memories
 	narrow.Bytes = 5 << 10 // only the index is too large
-	for name, o := range map[string]utilizer.IndexCacheOptions{"too many": few, "too much": small, "too much when indexed": narrow} {
+	for name, o := range map[string]utilizer.IndexCacheOptions{"too many": few, "too much": small,
+		"too much when indexed": narrow} {
 		t.Run(name, func(t *testing.T) {
 			table()
 			synctest.Test(t, func(t *testing.T) {
@@ -143,8 +145,9 @@ func TestWhoSaysTooMuchIsSearchedToo(t *testing.T) {
 	o := roomy
 	o.Entries = len(facts)
 	r, b := newCounted(t, o)
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{{ID: "more", SessionID: "s1", Speaker: "Ana",
-		Role: memory.RoleUser, Text: "Well.", Time: now}}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{{ID: "more", SessionID: "s1",
+		Speaker: "Ana",
+		Role:    memory.RoleUser, Text: "Well.", Time: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -178,13 +181,16 @@ func TestRetrievalOrderAsksNeitherRerankerNorIndexCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := r.Bank.Search(t.Context(), ana, bank.Query{Text: q.Query, Vector: vectors[0], K: q.Candidates, Alpha: r.Alpha})
+	want, err := r.Bank.Search(t.Context(), ana,
+		bank.Query{Text: q.Query, Vector: vectors[0], K: q.Candidates, Alpha: r.Alpha})
 	if err != nil || len(got.Retrieved) != len(want) || len(got.Ranked) != q.Memories {
 		t.Fatalf("%d are retrieved and %d shown, want %d: %v", len(got.Retrieved), len(got.Ranked), len(want), err)
 	}
 	for i, s := range got.Retrieved {
-		if s.Memory.ID != want[i].Memory.ID || s.Score != want[i].Score || i < q.Memories && got.Ranked[i].Memory.ID != s.Memory.ID {
-			t.Errorf("place %d has %q with %v, want %q with %v", i, s.Memory.Content, s.Score, want[i].Memory.Content, want[i].Score)
+		if s.Memory.ID != want[i].Memory.ID || s.Score != want[i].Score ||
+			i < q.Memories && got.Ranked[i].Memory.ID != s.Memory.ID {
+			t.Errorf("place %d has %q with %v, want %q with %v", i, s.Memory.Content, s.Score, want[i].Memory.Content,
+				want[i].Score)
 		}
 	}
 }

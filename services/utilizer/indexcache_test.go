@@ -118,7 +118,8 @@ func crowd(t *testing.T, users int) *counting {
 		for i := range u%20 + 1 {
 			turn := fmt.Sprint("t", i)
 			w.Put = append(w.Put, memory.Memory{
-				ID: memory.DeriveID(one(u), []string{turn}, 0), Kind: memory.KindFact, Content: fmt.Sprintf("Somebody owns %d kites.", i),
+				ID: memory.DeriveID(one(u), []string{turn}, 0), Kind: memory.KindFact,
+				Content: fmt.Sprintf("Somebody owns %d kites.", i),
 				Status:  memory.StatusActive,
 				Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{turn}, SessionID: "s1", Vector: vectors[0],
 			})

@@ -38,13 +38,15 @@ func doubt(t *testing.T, r *utilizer.Recaller) (older, newer string) {
 	for i, content := range contents {
 		turn, at := "job"+string(rune('1'+i)), now.AddDate(0, -6+i, 0)
 		m := memory.Memory{
-			ID: memory.DeriveID(ana, []string{turn}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
+			ID: memory.DeriveID(ana, []string{turn}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive,
+			Version:    1,
 			RecordedAt: at, ValidFrom: at, Sources: []string{turn}, SessionID: "jobs", Vector: vectors[i],
 		}
 		if i == 1 {
 			m.Links = []string{w.Put[0].ID}
 		}
-		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: "jobs", Speaker: "Ana", Role: memory.RoleUser, Text: content, Time: at})
+		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: "jobs", Speaker: "Ana", Role: memory.RoleUser,
+			Text: content, Time: at})
 		w.Put = append(w.Put, m)
 	}
 	if err := r.Bank.Write(t.Context(), ana, w); err != nil {
@@ -54,7 +56,8 @@ func doubt(t *testing.T, r *utilizer.Recaller) (older, newer string) {
 }
 
 func TestOfTwoLinkedMemoriesTheOneOfTheTimeAskedAboutComesFirst(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		for _, backwards := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				r := newRecaller(t)
@@ -107,7 +110,8 @@ func TestANewerMemoryOutsideTheCutTakesAPlace(t *testing.T) {
 				t.Errorf("%s: place %d has %q, want %s", name, i, got.Ranked[i].Memory.Content, want)
 			}
 		}
-		if line := `earlier: ` + older; c.memories > 1 != strings.Contains(profileText(got), line) || !strings.Contains(profileText(got), newer) {
+		if line := `earlier: ` + older; c.memories > 1 != strings.Contains(profileText(got), line) ||
+			!strings.Contains(profileText(got), newer) {
 			t.Errorf("%s: got %s", name, profileText(got))
 		}
 	}
@@ -141,7 +145,8 @@ func profileText(r utilizer.Result) string {
 // inOrder checks that both memories are shown, first the older one, in the ranking and in the profile.
 func inOrder(t *testing.T, r *utilizer.Recaller, query, first, second string) {
 	t.Helper()
-	got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: query, Candidates: 20, Memories: 10, WordBudget: 250})
+	got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: query, Candidates: 20, Memories: 10,
+		WordBudget: 250})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,8 @@ func (s *memoryServer) GetMemory(
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get source turns", err)
 	}
-	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}), nil
+	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}),
+		nil
 }
 
 // GetMemoryHistory implements the RPC. Without a user it looks up the owner of the entry.
@@ -205,7 +206,9 @@ func (s *memoryServer) ReleaseMemory(
 }
 
 // change asks the user's writer to retract or release an entry, and returns the changed entry.
-func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consolidation.Retraction) (memory.Memory, error) {
+func (s *memoryServer) change(
+	ctx context.Context, scope memory.Scope, in consolidation.Retraction,
+) (memory.Memory, error) {
 	what := "deletion"
 	if in.Release {
 		what = "release"

@@ -33,9 +33,11 @@ func TestNewerMemoriesTakePlacesOfRankedOnes(t *testing.T) {
 		memories         int
 		explored, want   string
 	}{
-		"an own place stays":           {"", "a x y z w allergy b>a", []int{0, 1, 2, 3, 4}, []int{5}, 5, "", "a x y z allergy b"},
-		"the explored memory stays":    {"", "a x y z w b>a", []int{0, 1, 2, 3, 4}, nil, 5, "w", "a x y w b"},
-		"newer than an own place":      {"", "a x y z w allergy b>allergy", []int{0, 1, 2, 3, 4}, []int{5}, 5, "", "a x y z allergy b"},
+		"an own place stays": {"", "a x y z w allergy b>a", []int{0, 1, 2, 3, 4}, []int{5}, 5, "",
+			"a x y z allergy b"},
+		"the explored memory stays": {"", "a x y z w b>a", []int{0, 1, 2, 3, 4}, nil, 5, "w", "a x y w b"},
+		"newer than an own place": {"", "a x y z w allergy b>allergy", []int{0, 1, 2, 3, 4}, []int{5}, 5, "",
+			"a x y z allergy b"},
 		"a chain of newer memories":    {"", "a x y c>b b>a", []int{0, 1, 2}, nil, 3, "", "a b c"},
 		"a removed pair":               {"", "a x y b>a c>x d>y", []int{0, 1, 2}, nil, 3, "", "a b c"},
 		"the two newest of many":       {"", "a x y z w b>a c>a d>a e>a", []int{0, 1, 2, 3, 4}, nil, 5, "", "a x y e d"},
@@ -73,16 +75,19 @@ func TestTheCandidatesHaveAllNewerMemories(t *testing.T) {
 
 // A memory of the past is one candidate, although it is also beside the later version of its turn.
 func TestAMemoryOfThePastIsOneCandidate(t *testing.T) {
-	later, earlier := memory.Memory{ID: "later", ValidFrom: now}, memory.Memory{ID: "earlier", ValidFrom: now.AddDate(0, -2, 0)}
+	later, earlier := memory.Memory{ID: "later", ValidFrom: now},
+		memory.Memory{ID: "earlier", ValidFrom: now.AddDate(0, -2, 0)}
 	h := query.Horizon{Intent: intent.Past, At: now.AddDate(0, -1, 0), Exact: true}
-	if got := utilizer.WithinHorizon(h, [][]memory.Memory{{later, earlier}, {earlier}}); !slices.Equal(got, []string{"earlier"}) {
+	if got := utilizer.WithinHorizon(h, [][]memory.Memory{{later, earlier}, {earlier}}); !slices.Equal(got,
+		[]string{"earlier"}) {
 		t.Errorf("got %v, want the earlier version once", got)
 	}
 }
 
 // A memory that the floor removed, and that returns beside an older one, is not reported as removed.
 func TestAReturnedMemoryIsNotReportedAsRemoved(t *testing.T) {
-	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.", "The printer is jammed again.",
+	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.",
+		"The printer is jammed again.",
 		"Thanks, that was all.")
 	r.Floor = 0.15
 	edit(t, r, func(m *memory.Memory) {
@@ -91,7 +96,8 @@ func TestAReturnedMemoryIsNotReportedAsRemoved(t *testing.T) {
 		}
 	})
 	got, err := r.Recall(t.Context(), acme, asks("What could I cook with peanuts or shellfish for my allergic self?"))
-	if err != nil || len(got.Ranked) != 2 || !slices.Equal(got.Floored, []string{memory.DeriveID(ana, []string{"said1"}, 0)}) {
+	if err != nil || len(got.Ranked) != 2 || !slices.Equal(got.Floored,
+		[]string{memory.DeriveID(ana, []string{"said1"}, 0)}) {
 		t.Errorf("shows %q, removed %v, %v", contents(got.Evidence.Memories), got.Floored, err)
 	}
 }

@@ -53,7 +53,8 @@ func TestWhatIsLearnedFromIsWhatWasRanked(t *testing.T) {
 		t.Fatalf("got %v after %d asks, %v", answer, len(ranker.asks), err)
 	}
 	told, asked := answer.Msg.GetRecall(), ranker.asks[0]
-	if told.GetRecallId() == "" || told.GetRecallId() != asked.RecallID || told.GetWeightsVersion() != "test/1" || asked.User != "ana" ||
+	if told.GetRecallId() == "" || told.GetRecallId() != asked.RecallID || told.GetWeightsVersion() != "test/1" ||
+		asked.User != "ana" ||
 		asked.FeatureSet != r.Prior.FeatureSet {
 		t.Errorf("told recall %q by %q, asked %+v", told.GetRecallId(), told.GetWeightsVersion(), asked)
 	}
@@ -64,7 +65,8 @@ func TestWhatIsLearnedFromIsWhatWasRanked(t *testing.T) {
 			t.Errorf("citation %d comes from %q", m.GetIndex(), got)
 		}
 	}
-	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: told.GetRecallId(), ShownIds: shown, CitedIds: shown[:1]}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: told.GetRecallId(), ShownIds: shown,
+		CitedIds: shown[:1]}
 	if _, err := c.ReportCitations(t.Context(), ask(report)); err != nil || len(r.out.msgs) != 2 {
 		t.Fatalf("%d records, %v", len(r.out.msgs), err)
 	}
@@ -91,12 +93,14 @@ func TestTheWeightsAreNotNamedWhereTheyDidNotOrder(t *testing.T) {
 }
 
 func TestMemoriesOfOneTurnTakeOnePlace(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			ranker := listen(r)
 			r.Indexes = newIndexCache(t, r.Bank, room)
-			tell(t, r, "I moved the piano upstairs, and the harp, too.", "Ana moved the piano upstairs.", "Ana moved the harp upstairs.")
+			tell(t, r, "I moved the piano upstairs, and the harp, too.", "Ana moved the piano upstairs.",
+				"Ana moved the harp upstairs.")
 			q := where
 			q.Query, q.Memories, q.Candidates = "Where is the harp now?", 10, 10
 			got, err := r.Recall(t.Context(), acme, q)
@@ -131,7 +135,8 @@ func tell(t *testing.T, r *utilizer.Recaller, text string, statements ...string)
 		Caption: "a  harp", Time: now}}}
 	for i, content := range statements {
 		w.Put = append(w.Put, memory.Memory{
-			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
+			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Status: memory.StatusActive,
+			Version:    1,
 			RecordedAt: now, ValidFrom: now, Sources: []string{"told"}, SessionID: "s1", Vector: vectors[i],
 		})
 	}
@@ -145,7 +150,8 @@ func TestPlacesAreSpreadWhereSeveralThingsAreAskedFor(t *testing.T) {
 	r := newRecaller(t)
 	ranker := listen(r)
 	tell(t, r, "I moved the piano upstairs.", "Ana moved the piano upstairs.")
-	for query, several := range map[string]bool{"Which instruments has Ana moved?": true, "Where is the piano of Ana?": false} {
+	for query, several := range map[string]bool{"Which instruments has Ana moved?": true,
+		"Where is the piano of Ana?": false} {
 		ranker.asks = nil
 		q := where
 		q.Query, q.Candidates = query, 10
@@ -165,12 +171,14 @@ func TestPlacesAreSpreadWithoutTheRerankerToo(t *testing.T) {
 	q.Query, q.Candidates, q.Memories = "Which instruments has Ana moved?", 10, 10
 	moved := func() *utilizer.Recaller {
 		r := newRecaller(t)
-		for i, content := range []string{"Ana moved the drum.", "Ana moved the cello.", "Ana moved the harp.", "Ana moved the flute."} {
+		for i, content := range []string{"Ana moved the drum.", "Ana moved the cello.", "Ana moved the harp.",
+			"Ana moved the flute."} {
 			vectors, err := builtin.New().Embed(t.Context(), []string{content})
 			if err != nil {
 				t.Fatal(err)
 			}
-			turn := memory.Turn{ID: "m" + strconv.Itoa(i), SessionID: "s" + strconv.Itoa(1+i/3), Speaker: "Ana", Role: memory.RoleUser,
+			turn := memory.Turn{ID: "m" + strconv.Itoa(i), SessionID: "s" + strconv.Itoa(1+i/3), Speaker: "Ana",
+				Role: memory.RoleUser,
 				Text: content, Time: now}
 			w := memory.Write{Turns: []memory.Turn{turn}, Put: []memory.Memory{{
 				ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content,
@@ -253,7 +261,9 @@ func TestADialogueIsNotLongerThanAMemoryMayCarry(t *testing.T) {
 			func(s string) bool { return strings.HasPrefix(s, ana+"first\n"+ana+"x") }},
 		"the first goes": {[]memory.Turn{turn(half), turn(half), turn("last")},
 			func(s string) bool { return s == ana+half+"\n"+ana+"last" }},
-		"the last is the long": {[]memory.Turn{turn("first"), turn(long)}, func(s string) bool { return strings.HasPrefix(s, ana+"é") }},
+		"the last is the long": {[]memory.Turn{turn("first"), turn(long)}, func(s string) bool {
+			return strings.HasPrefix(s, ana+"é")
+		}},
 		"just so long": {[]memory.Turn{turn(strings.Repeat("x", memory.MaxValueBytes-len(ana)))},
 			func(s string) bool { return len(s) == memory.MaxValueBytes && !strings.HasSuffix(s, "…") }},
 	} {

@@ -101,7 +101,8 @@ func dialogue(turns []memory.Turn) string {
 		line := spoken(t)
 		if len(lines) == 0 && len(line) > room {
 			cut := text.Cut(line, room-len(ellipsis))
-			if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 && line[len(cut)] != ' ' { // not within a word, if there are words
+			// not within a word, if there are words
+			if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 && line[len(cut)] != ' ' {
 				cut = cut[:at]
 			}
 			return cut + ellipsis

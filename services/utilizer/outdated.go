@@ -214,8 +214,8 @@ func validDialogue(m memory.Memory, byTurn map[string]statements) string {
 	return strings.Join(out, "\n")
 }
 
-// removeOutdated returns the text of a speaker without the sentences of memories that no longer hold. It removes quoted and
-// summarized sentences. It keeps a sentence that a valid memory has as well.
+// removeOutdated returns the text of a speaker without the sentences of memories that no longer hold. It removes quoted
+// and summarized sentences. It keeps a sentence that a valid memory has as well.
 func (t statements) removeOutdated(speaker, said string) string {
 	names := text.StemSet(speaker)
 	stems := func(s string) map[string]bool {

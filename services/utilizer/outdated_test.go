@@ -34,11 +34,13 @@ func closes(t *testing.T, r *utilizer.Recaller, said, value, closed string, hold
 	w := memory.Write{Turns: []memory.Turn{turn}}
 	for i, content := range statements {
 		w.Put = append(w.Put, memory.Memory{
-			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Value: value, Status: memory.StatusActive,
+			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Value: value,
+			Status:  memory.StatusActive,
 			Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"told"}, SessionID: "s1", Vector: vectors[i],
 		})
 	}
-	w.Close = []memory.Closing{{ID: w.Put[0].ID, Status: memory.StatusSuperseded, ValidTo: now.Add(time.Hour), OperationID: "op"}}
+	w.Close = []memory.Closing{{ID: w.Put[0].ID, Status: memory.StatusSuperseded, ValidTo: now.Add(time.Hour),
+		OperationID: "op"}}
 	for _, part := range []memory.Write{{Put: w.Put, Turns: w.Turns}, {Close: w.Close}} {
 		if err := r.Bank.Write(t.Context(), ana, part); err != nil {
 			t.Fatal(err)
@@ -55,25 +57,32 @@ func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
 		holds               []string
 		kept, left          string
 	}{
-		"a sentence": {"I rent in Faro. I restore harps of 1890.", "", "I rent in Faro.", []string{"I restore harps of 1890."}, "1890", "Faro"},
-		"a clause": {"I rent in Faro and I'm a fan of Benfica. My harp is from 1890.", "", "I rent in Faro", []string{"My harp is from 1890."},
+		"a sentence": {"I rent in Faro. I restore harps of 1890.", "", "I rent in Faro.",
+			[]string{"I restore harps of 1890."}, "1890", "Faro"},
+		"a clause": {"I rent in Faro and I'm a fan of Benfica. My harp is from 1890.", "", "I rent in Faro",
+			[]string{"My harp is from 1890."},
 			"1890", "Faro"},
-		"more than was said in it": {"I rent in Faro! I restore harps.", "", "I rent in Faro! It is near Olhão.", []string{"I restore harps."},
+		"more than was said in it": {"I rent in Faro! I restore harps.", "", "I rent in Faro! It is near Olhão.",
+			[]string{"I restore harps."},
 			"restore", "Faro"},
 		"in other words": {"I've got a small flat in Faro! I restore harps.", "", "Ana lives in a flat in Faro.",
 			[]string{"Ana restores harps."}, "restore", "Faro"},
-		"told by what holds as well": {"I restore harps in Faro.", "", "I restore harps in Faro.", []string{"I restore harps in Faro."},
+		"told by what holds as well": {"I restore harps in Faro.", "", "I restore harps in Faro.",
+			[]string{"I restore harps in Faro."},
 			"Faro", "Lisbon"},
 		"nothing else": {"I rent in Faro.", "", "I rent in Faro.", []string{"Ana restores harps."}, "", "Faro"},
-		"the dialogue of a memory": {"I restore harps.", "Ana (2026-03-01): I rent in Faro. I restore harps of 1890.", "I rent in Faro.",
+		"the dialogue of a memory": {"I restore harps.", "Ana (2026-03-01): I rent in Faro. I restore harps of 1890.",
+			"I rent in Faro.",
 			[]string{"I restore harps of 1890."}, "1890", "Faro"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+			for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+				"the bank's search": {}} {
 				r := newRecaller(t)
 				closes(t, r, c.said, c.value, c.closed, c.holds...)
 				r.Indexes = newIndexCache(t, r.Bank, room)
-				q := utilizer.Request{User: ana.User, Query: "Does Ana restore harps?", Candidates: 20, Memories: 20, WordBudget: 250}
+				q := utilizer.Request{User: ana.User, Query: "Does Ana restore harps?", Candidates: 20, Memories: 20,
+					WordBudget: 250}
 				if raw := raws(t, r, q); !strings.Contains(raw, c.kept) || strings.Contains(raw, c.left) {
 					t.Errorf("%s: the raw words are %q, want %q in them and not %q", way, raw, c.kept, c.left)
 				}
@@ -91,11 +100,14 @@ func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
 func TestADialogueThatNoLongerSupportsItsMemoryIsLeftOut(t *testing.T) {
 	const said = "Thanks! We took in two kittens and Ruben keeps halal now. She always liked jazz."
 	for name, value := range map[string]string{"turns": "", "a stored dialogue": "Ana (2026-03-01): " + said} {
-		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+			"the bank's search": {}} {
 			r := newRecaller(t)
-			closes(t, r, said, value, "Ana took in two kittens.", "Ruben, Ana's son, keeps halal.", "Ana's mother always liked jazz.")
+			closes(t, r, said, value, "Ana took in two kittens.", "Ruben, Ana's son, keeps halal.",
+				"Ana's mother always liked jazz.")
 			r.Indexes = newIndexCache(t, r.Bank, room)
-			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ruben keep halal, and who likes jazz?",
+			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User,
+				Query:      "Does Ruben keep halal, and who likes jazz?",
 				Candidates: 20, Memories: 20, WordBudget: 250})
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +128,8 @@ func TestADialogueThatNoLongerSupportsItsMemoryIsLeftOut(t *testing.T) {
 func TestTheRestOfATurnWithoutItsMemoryIsLeftOut(t *testing.T) {
 	r := newRecaller(t)
 	said := []string{"Chickpeas, great! I sail to Texel in June with Otto.", "We cancelled Texel, the boat leaks."}
-	contents := []string{"Ana sails to Texel with Otto in June.", "Ana's sail to Texel in June is cancelled, because the boat leaks."}
+	contents := []string{"Ana sails to Texel with Otto in June.",
+		"Ana's sail to Texel in June is cancelled, because the boat leaks."}
 	vectors, err := builtin.New().Embed(t.Context(), contents)
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +137,10 @@ func TestTheRestOfATurnWithoutItsMemoryIsLeftOut(t *testing.T) {
 	var first string
 	for i, content := range contents {
 		at, id := now.AddDate(0, 0, i-20), fmt.Sprint("sail", i)
-		m := memory.Memory{ID: memory.DeriveID(ana, []string{id}, 0), Kind: memory.KindEpisodic, Content: content, Version: i + 1,
-			Status: memory.StatusActive, RecordedAt: at, ValidFrom: at, Sources: []string{"sail0", id}[1-i:], SessionID: id, Vector: vectors[i]}
+		m := memory.Memory{ID: memory.DeriveID(ana, []string{id}, 0), Kind: memory.KindEpisodic, Content: content,
+			Version: i + 1,
+			Status:  memory.StatusActive, RecordedAt: at, ValidFrom: at, Sources: []string{"sail0", id}[1-i:], SessionID: id,
+			Vector: vectors[i]}
 		w := memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{
 			{ID: id, SessionID: id, Speaker: "Ana", Role: memory.RoleUser, Text: said[i], Time: at}}}
 		if i == 1 {
@@ -136,9 +151,11 @@ func TestTheRestOfATurnWithoutItsMemoryIsLeftOut(t *testing.T) {
 			t.Fatal("the bank refuses the write")
 		}
 	}
-	for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		r.Indexes = newIndexCache(t, r.Bank, room)
-		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ana sail to Texel?", Candidates: 20, Memories: 20,
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: "Does Ana sail to Texel?",
+			Candidates: 20, Memories: 20,
 			WordBudget: 250})
 		at := slices.IndexFunc(got.Evidence.Memories, func(m memory.Memory) bool { return m.Content == contents[1] })
 		if err != nil || at < 0 || !strings.HasSuffix(got.Evidence.Memories[at].Value, said[1]) ||
@@ -172,7 +189,8 @@ func TestWithoutKnowingWhatNoLongerHoldsNoDialogueIsShown(t *testing.T) {
 	r.Bank = unlisted{r.Bank}
 	r.Indexes = newIndexCache(t, r.Bank, utilizer.IndexCacheOptions{})
 	got, err := r.Recall(t.Context(), acme, where)
-	if err != nil || len(got.Degraded) != 1 || got.Degraded[0] != "dialogue_unavailable" || len(got.Evidence.Memories) != 2 {
+	if err != nil || len(got.Degraded) != 1 || got.Degraded[0] != "dialogue_unavailable" ||
+		len(got.Evidence.Memories) != 2 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	for _, m := range got.Evidence.Memories {
@@ -188,8 +206,9 @@ func TestOnlyTheTurnsOfWhatIsShownAreLookedUp(t *testing.T) {
 		unranked bool
 		want     int
 	}{
-		"from the index":              {roomy, false, 0},
-		"from a search":               {utilizer.IndexCacheOptions{}, false, where.Memories + 1}, // with the one of the window
+		"from the index": {roomy, false, 0},
+		// with the one of the window
+		"from a search":               {utilizer.IndexCacheOptions{}, false, where.Memories + 1},
 		"from a search, in its order": {roomy, true, 1},
 	} {
 		r, b := newCounted(t, c.room)

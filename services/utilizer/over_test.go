@@ -43,7 +43,8 @@ func TestALimitOfEarlierIsNotShownAsCurrent(t *testing.T) {
 			"Where am I?", true,
 		},
 	} {
-		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+		for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+			"the bank's search": {}} {
 			r := newRecaller(t)
 			closes(t, r, c.said, "", "I had a cold.", c.memory)
 			r.Indexes = newIndexCache(t, r.Bank, room)

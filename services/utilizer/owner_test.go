@@ -26,10 +26,12 @@ func heard(t *testing.T, r *utilizer.Recaller, turns ...string) {
 			t.Fatal(err)
 		}
 		id, at := fmt.Sprint("heard", i), now.Add(time.Duration(i)*time.Hour)
-		w.Turns = append(w.Turns, memory.Turn{ID: id, SessionID: "s1", Speaker: speaker, Role: memory.RoleUser, Text: content, Time: at})
+		w.Turns = append(w.Turns, memory.Turn{ID: id, SessionID: "s1", Speaker: speaker, Role: memory.RoleUser, Text: content,
+			Time: at})
 		w.Put = append(w.Put, memory.Memory{
-			ID: memory.DeriveID(guest, []string{id}, 0), Kind: memory.KindFact, Content: content, Speaker: speaker, SessionID: "s1",
-			Status: memory.StatusActive, Version: 1, RecordedAt: at, ValidFrom: at, Sources: []string{id}, Vector: vectors[0],
+			ID: memory.DeriveID(guest, []string{id}, 0), Kind: memory.KindFact, Content: content, Speaker: speaker,
+			SessionID: "s1",
+			Status:    memory.StatusActive, Version: 1, RecordedAt: at, ValidFrom: at, Sources: []string{id}, Vector: vectors[0],
 		})
 	}
 	if err := r.Bank.Write(t.Context(), guest, w); err != nil {
@@ -43,13 +45,15 @@ func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 		"user: I live in Graz.", "Mallory: I live in Oslo.", "Mallory: I love to live by the sea, and live in Oslo for it.",
 		"user: I have a dog.", "Bea: I live in Bern now.",
 	}
-	named := []string{"Ana: I live in Graz.", "Ana: I have a dog.", "Ana: I like tea.", "Mallory: I live in Oslo.", "Mallory: I like rain."}
+	named := []string{"Ana: I live in Graz.", "Ana: I have a dog.", "Ana: I like tea.", "Mallory: I live in Oslo.",
+		"Mallory: I like rain."}
 	relatives := []string{"user: I live in Graz.", "user: My brother Tom is an architect.", "user: He now lives in Rome.",
 		"user: My sister lives in Lyon."}
 	german := []string{"user: Ich wohne in Graz.", "user: Mein Bruder Tom ist Architekt.", "user: Er wohnt jetzt in Rom.",
 		"Mallory: Ich wohne in Oslo."}
 	moved := []string{
-		"user: I live in Lisbon.", "user: My brother moved to Oslo.", "user: He now lives in Oslo.", "user: Mum: I moved to Oslo.",
+		"user: I live in Lisbon.", "user: My brother moved to Oslo.", "user: He now lives in Oslo.",
+		"user: Mum: I moved to Oslo.",
 		"user: My therapist now lives in Oslo.", "user: @mallory: I live in Oslo.",
 	}
 	var nameless []string
@@ -73,7 +77,8 @@ func TestAQuestionAboutTheUserIsAnsweredWithTheUsersWords(t *testing.T) {
 	} {
 		r := newRecaller(t)
 		heard(t, r, tc.turns...)
-		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: guest.User, Query: tc.query, Candidates: 20, Memories: 10,
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: guest.User, Query: tc.query, Candidates: 20,
+			Memories:   10,
 			WordBudget: 250})
 		if err != nil {
 			t.Fatal(err)

@@ -20,10 +20,13 @@ func move(t *testing.T, r *utilizer.Recaller) {
 	}
 	porto, moved := memory.DeriveID(ana, []string{"t1"}, 0), now.AddDate(0, 0, 10)
 	w := memory.Write{
-		Turns: []memory.Turn{{ID: "moved", SessionID: "s2", Speaker: "Ana", Role: memory.RoleUser, Text: "I live in Braga now.", Time: moved}},
+		Turns: []memory.Turn{{ID: "moved", SessionID: "s2", Speaker: "Ana", Role: memory.RoleUser,
+			Text: "I live in Braga now.", Time: moved}},
 		Put: []memory.Memory{{
-			ID: memory.DeriveID(ana, []string{"moved"}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 2,
-			Predecessors: []string{porto}, RecordedAt: moved, ValidFrom: moved, Sources: []string{"moved"}, SessionID: "s2", Vector: vectors[0],
+			ID: memory.DeriveID(ana, []string{"moved"}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive,
+			Version:      2,
+			Predecessors: []string{porto}, RecordedAt: moved, ValidFrom: moved, Sources: []string{"moved"}, SessionID: "s2",
+			Vector: vectors[0],
 		}},
 		Close: []memory.Closing{{ID: porto, Status: memory.StatusSuperseded, ValidTo: moved, OperationID: "op"}},
 	}
@@ -33,7 +36,8 @@ func move(t *testing.T, r *utilizer.Recaller) {
 }
 
 func TestQuestionsAboutThePastAreAnsweredFromSupersededVersions(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			r.Indexes = newIndexCache(t, r.Bank, room)
@@ -43,21 +47,24 @@ func TestQuestionsAboutThePastAreAnsweredFromSupersededVersions(t *testing.T) {
 }
 
 func TestAProfileAsOfATimeShowsNothingLater(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			r.Indexes = newIndexCache(t, r.Bank, room)
 			withCore(t, r)
 			move(t, r)
 			for _, asOf := range []time.Time{now.AddDate(-1, 0, 0), now.Add(-time.Second), now} {
-				q := utilizer.Request{User: ana.User, Query: "Where does Ana live, and is she packing?", Candidates: 20, Memories: 5, WordBudget: 250,
+				q := utilizer.Request{User: ana.User, Query: "Where does Ana live, and is she packing?", Candidates: 20,
+					Memories: 5, WordBudget: 250,
 					AsOf: asOf}
 				got, err := r.Recall(t.Context(), builder, q)
 				if err != nil {
 					t.Fatal(err)
 				}
 				known := !asOf.Before(now)
-				if (len(got.Evidence.Window) > 0) != known || (len(got.Profile.Sections) > 0) != known || got.Evidence.Core.Version != 0 {
+				if (len(got.Evidence.Window) > 0) != known || (len(got.Profile.Sections) > 0) != known ||
+					got.Evidence.Core.Version != 0 {
 					t.Errorf("as of %v: %+v, with the window %v", asOf, got.Profile, got.Evidence.Window)
 				}
 				for _, m := range got.Evidence.Memories {
@@ -73,7 +80,8 @@ func TestAProfileAsOfATimeShowsNothingLater(t *testing.T) {
 // The current version comes with an earlier one, for a policy that reads it. A time that the caller names shows nothing
 // later.
 func TestTheCurrentVersionComesWithAnEarlierOne(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			r.Indexes = newIndexCache(t, r.Bank, room)
@@ -89,7 +97,8 @@ func TestTheCurrentVersionComesWithAnEarlierOne(t *testing.T) {
 				{"In which city does Ana live?", time.Time{}, ""},
 				{"In which city does Ana live?", now.AddDate(0, 0, 1), ""},
 			} {
-				got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5,
+				got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20,
+					Memories:   5,
 					WordBudget: 250, AsOf: c.asOf})
 				if current := strings.Join(contents(got.Evidence.Current), " "); err != nil || current != c.want {
 					t.Errorf("%s (as of %v): the current versions are %q, %v; want %q", c.query, c.asOf, current, err, c.want)
@@ -118,8 +127,9 @@ func askOfThePast(t *testing.T, r *utilizer.Recaller) {
 		{"In which city does Ana live?", now.AddDate(0, 0, 1), "Porto. (until 2026-03-11)", "Braga"},
 		{"In which city does Ana live?", now.AddDate(0, 0, 11), "Braga", "Ana lives in Porto. (until"},
 	} {
-		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5, WordBudget: 250,
-			AsOf: c.asOf})
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5,
+			WordBudget: 250,
+			AsOf:       c.asOf})
 		if err != nil {
 			t.Fatal(err)
 		}

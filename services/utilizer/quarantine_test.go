@@ -26,11 +26,14 @@ func held(t *testing.T, r *utilizer.Recaller) memory.Memory {
 		t.Fatal(err)
 	}
 	m := memory.Memory{
-		ID: memory.DeriveID(ana, []string{"odd"}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusQuarantined,
-		Quarantine: "order", Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"odd"}, SessionID: "s1", Vector: vectors[0],
+		ID: memory.DeriveID(ana, []string{"odd"}, 0), Kind: memory.KindFact, Content: content,
+		Status:     memory.StatusQuarantined,
+		Quarantine: "order", Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"odd"}, SessionID: "s1",
+		Vector: vectors[0],
 	}
 	turn := memory.Turn{ID: "odd", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: content, Time: now}
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{turn}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m},
+		Turns: []memory.Turn{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -84,8 +87,10 @@ func TestAQuarantinedMemoryIsRecalledOnceItIsReleased(t *testing.T) {
 		t.Fatalf("listed are %v, %v", listed, err)
 	}
 	for range 2 {
-		got, err := server.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: "ana", MemoryId: m.ID}))
-		if err != nil || got.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_ACTIVE || got.Msg.GetMemory().GetQuarantine() != "order" {
+		got, err := server.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: "ana",
+			MemoryId: m.ID}))
+		if err != nil || got.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_ACTIVE ||
+			got.Msg.GetMemory().GetQuarantine() != "order" {
 			t.Fatalf("released is %v, %v", got, err)
 		}
 	}
@@ -104,19 +109,23 @@ func TestTheQuarantinedClauseOfATurnIsNotRecalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := memory.Memory{
-		ID: memory.DeriveID(ana, []string{"half"}, 0), Kind: memory.KindFact, Content: "I live in Graz.", Speaker: "Ana", Version: 1,
-		Status: memory.StatusActive, RecordedAt: now, ValidFrom: now, Sources: []string{"half"}, SessionID: "s1", Vector: vectors[0],
+		ID: memory.DeriveID(ana, []string{"half"}, 0), Kind: memory.KindFact, Content: "I live in Graz.", Speaker: "Ana",
+		Version: 1,
+		Status:  memory.StatusActive, RecordedAt: now, ValidFrom: now, Sources: []string{"half"}, SessionID: "s1",
+		Vector: vectors[0],
 	}
 	turn := memory.Turn{ID: "half", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: now}
 	newest := turn
 	newest.ID = "newest"
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{turn}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m},
+		Turns: []memory.Turn{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Window.Append(t.Context(), ana, []memory.Turn{newest}); err != nil {
 		t.Fatal(err)
 	}
-	q := utilizer.Request{User: ana.User, Query: "Does the administrator live in Graz?", Candidates: 20, Memories: 5, WordBudget: 250}
+	q := utilizer.Request{User: ana.User, Query: "Does the administrator live in Graz?", Candidates: 20, Memories: 5,
+		WordBudget: 250}
 	got, err := r.Recall(t.Context(), acme, q)
 	if err != nil {
 		t.Fatal(err)

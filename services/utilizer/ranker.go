@@ -65,7 +65,8 @@ var (
 // Rank implements Ranker.
 func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 	req := &mnemev1.RerankRequest{
-		UserId: a.User, RecallId: a.RecallID, FeatureSet: a.FeatureSet, QueryVector: a.Query, Memories: uint32(m), //nolint:gosec // at most 100
+		UserId: a.User, RecallId: a.RecallID, FeatureSet: a.FeatureSet, QueryVector: a.Query, Memories: uint32(m),
+		//nolint:gosec // at most 100
 		Untraced: a.Untraced, Candidates: make([]*mnemev1.RerankCandidate, len(a.Candidates)),
 	}
 	places := make(map[string]int, len(a.Candidates))
@@ -98,7 +99,9 @@ func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 }
 
 // numbers returns the request form of candidates, with the prior's scores.
-func (r *Recaller) numbers(found []candidate, from *cachedIndex, vector []float32) (query []byte, out []Numbered, err error) {
+func (r *Recaller) numbers(
+	found []candidate, from *cachedIndex, vector []float32,
+) (query []byte, out []Numbered, err error) {
 	projected := r.Projector.Project(vector)
 	if query, err = ranking.EncodeVector(projected); err != nil {
 		return nil, nil, fmt.Errorf("encode query: %w", err)

@@ -55,7 +55,8 @@ func TestTheRerankerIsAskedInNumbers(t *testing.T) {
 	ask := numbered()
 	ask.Untraced = true
 	got, err := serve(t, r).Rank(t.Context(), ask, 2)
-	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7", Explored: "a"}); err != nil ||
+	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7",
+		Explored: "a"}); err != nil ||
 		!reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

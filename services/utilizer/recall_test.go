@@ -124,20 +124,28 @@ func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
 		window   int
 		prior    bool
 	}{
-		{"the window", func(r *utilizer.Recaller) { r.Window = unavailableWindow{} }, []string{"window_unavailable"}, 0, false},
+		{"the window", func(r *utilizer.Recaller) {
+			r.Window = unavailableWindow{}
+		}, []string{"window_unavailable"}, 0, false},
 		{"a window that does not answer", func(r *utilizer.Recaller) {
 			r.Window, r.WindowTimeout = slowWindow{}, 50*time.Millisecond // the core block has this time, too
 		}, []string{"window_unavailable"}, 0, false},
-		{"the reranker", func(r *utilizer.Recaller) { r.Ranker = unavailableRanker{} }, []string{"reranker_unavailable"}, 1, true},
+		{"the reranker", func(r *utilizer.Recaller) {
+			r.Ranker = unavailableRanker{}
+		}, []string{"reranker_unavailable"}, 1, true},
 		{"a reranker that does not answer", func(r *utilizer.Recaller) {
 			r.Ranker, r.RankTimeout = slowRanker{}, time.Millisecond
 		}, []string{"reranker_unavailable"}, 1, true},
 		{"the model", func(r *utilizer.Recaller) {
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
+				return unavailableProfiler{}, nil, nil
+			}
 		}, []string{"model_unavailable"}, 1, false},
 		{"all of them", func(r *utilizer.Recaller) {
 			r.Window, r.Ranker = unavailableWindow{}, unavailableRanker{}
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
+				return unavailableProfiler{}, nil, nil
+			}
 		}, []string{"window_unavailable", "reranker_unavailable", "model_unavailable"}, 0, true},
 	}
 	for _, tt := range tests {
@@ -184,7 +192,9 @@ func TestRecallFailsWithoutWhatItCannotDoWithout(t *testing.T) {
 			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errUnavailable }
 		}},
 		{"any profile", func(r *utilizer.Recaller) {
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
+				return unavailableProfiler{}, nil, nil
+			}
 			r.Fallback = unavailableProfiler{}
 		}},
 	}

@@ -26,14 +26,16 @@ func replace(t *testing.T, r *utilizer.Recaller, older, newer string) {
 		turn, at := fmt.Sprintf("r%d", i), now.AddDate(0, -3, i)
 		m := memory.Memory{
 			ID: memory.DeriveID(ana, []string{turn}, 0), Kind: memory.KindFact, Content: content, Speaker: "Ana", Version: 1,
-			Status: memory.StatusActive, RecordedAt: at, ValidFrom: at, Sources: []string{turn}, SessionID: turn, Vector: vectors[i],
+			Status: memory.StatusActive, RecordedAt: at, ValidFrom: at, Sources: []string{turn}, SessionID: turn,
+			Vector: vectors[i],
 		}
 		if i == 1 {
 			m.Version, m.Predecessors = 2, []string{w.Put[0].ID}
 			w.Put[0].Status, w.Put[0].ValidTo = memory.StatusSuperseded, at
 		}
 		w.Put = append(w.Put, m)
-		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: turn, Speaker: "Ana", Role: memory.RoleUser, Text: content, Time: at})
+		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: turn, Speaker: "Ana", Role: memory.RoleUser, Text: content,
+			Time: at})
 	}
 	if err := r.Bank.Write(t.Context(), ana, w); err != nil {
 		t.Fatal(err)
@@ -42,15 +44,18 @@ func replace(t *testing.T, r *utilizer.Recaller, older, newer string) {
 
 // A newer statement without the words of its earlier version is found by these, and answers what that answered.
 func TestANewerStatementAnswersAsItsEarlierVersion(t *testing.T) {
-	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy,
+		"the bank's search": {}} {
 		for _, c := range []struct{ older, newer, query, want, not string }{
 			{"My editor at work is Vim.", "I switched to Helix.", "Which editor do I use at work?", "Helix", "Vim"},
-			{"I teach chemistry at the Weber school.", "They moved me to physics.", "What do I teach at the Weber school?", "physics", "chemistry"},
+			{"I teach chemistry at the Weber school.", "They moved me to physics.", "What do I teach at the Weber school?",
+				"physics", "chemistry"},
 		} {
 			r := newRecaller(t)
 			r.Indexes, r.Ranker = newIndexCache(t, r.Bank, room), ordering{}
 			replace(t, r, c.older, c.newer)
-			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 3, WordBudget: 250})
+			got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 3,
+				WordBudget: 250})
 			if err != nil {
 				t.Fatal(err)
 			}

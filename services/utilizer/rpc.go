@@ -77,7 +77,8 @@ func (s *server) Answer(
 	}
 	cost := &mnemev1.AnswerCost{
 		ModelCalls: used.Calls(), InputTokens: used.InputTokens(), OutputTokens: used.OutputTokens(),
-		RecallMs: milliseconds(recalled.Sub(began)), ProfileMs: milliseconds(result.Profiling), GenerateMs: milliseconds(time.Since(recalled)),
+		RecallMs: milliseconds(recalled.Sub(began)), ProfileMs: milliseconds(result.Profiling),
+		GenerateMs: milliseconds(time.Since(recalled)),
 	}
 	s.recaller.Metrics.Answers.Add(ctx, 1,
 		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
@@ -99,7 +100,8 @@ func (s *server) ReportCitations(
 		return nil, rpcerror.From(err)
 	}
 	reported := contract.Feedback{
-		RecallID: memory.CanonicalID(req.Msg.GetRecallId()), Shown: canonical(req.Msg.GetShownIds()), Cited: canonical(req.Msg.GetCitedIds()),
+		RecallID: memory.CanonicalID(req.Msg.GetRecallId()), Shown: canonical(req.Msg.GetShownIds()),
+		Cited:  canonical(req.Msg.GetCitedIds()),
 		Source: contract.CitationCaller,
 	}
 	if err := s.publish(ctx, scope, reported); err != nil {
@@ -136,11 +138,14 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, as Requ
 }
 
 // learn reports an answer's citations. It skips a result without memories, because it has nothing to learn from.
-func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, cited []string, by contract.CitationSource) error {
+func (s *server) learn(
+	ctx context.Context, scope memory.Scope, shown Result, cited []string, by contract.CitationSource,
+) error {
 	if len(shown.Profile.Cited) == 0 {
 		return nil
 	}
-	return s.publish(ctx, scope, contract.Feedback{RecallID: shown.ID, Shown: ids(shown.Profile.Cited), Cited: cited, Source: by})
+	return s.publish(ctx, scope, contract.Feedback{RecallID: shown.ID, Shown: ids(shown.Profile.Cited), Cited: cited,
+		Source: by})
 }
 
 // citedBy returns the citation source of a policy's answers.
@@ -216,7 +221,8 @@ func number(field string, v uint32, otherwise, low, high int) (int, error) {
 func tenantOf(ctx context.Context) (tenant.Tenant, error) {
 	t, ok := tenant.FromContext(ctx)
 	if !ok {
-		return tenant.Tenant{}, connect.NewError(connect.CodeUnauthenticated, fmt.Errorf("no tenant: the call carries no credential"))
+		return tenant.Tenant{}, connect.NewError(connect.CodeUnauthenticated,
+			fmt.Errorf("no tenant: the call carries no credential"))
 	}
 	return t, nil
 }

@@ -116,7 +116,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	r := &fixture{Recaller: newRecaller(t), out: &outbox{}, writer: &writer{}, log: &bytes.Buffer{}}
-	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared, slog.New(slog.NewTextHandler(r.log, nil)), tenants))
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared,
+		slog.New(slog.NewTextHandler(r.log, nil)), tenants))
 	t.Cleanup(r.web.Close)
 	return r
 }
@@ -146,8 +147,10 @@ func ask[T any](msg *T) *connect.Request[T] { return connect.NewRequest(msg) }
 func calls(c clients, id string) map[string]func(context.Context, func(proto.Message)) error {
 	out := map[string]func(context.Context, func(proto.Message)) error{}
 	add(out, "Recall", &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}, c.Recall)
-	add(out, "Answer", &mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}, c.Answer)
-	add(out, "ReportCitations", &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"},
+	add(out, "Answer", &mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+		Query: "Where does Ana live?"}}, c.Answer)
+	add(out, "ReportCitations", &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1",
+		ShownIds: []string{"a", "b"},
 		CitedIds: []string{"b"}}, c.ReportCitations)
 	add(out, "ListMemories", &mnemev1.ListMemoriesRequest{UserId: "ana"}, c.ListMemories)
 	add(out, "GetMemory", &mnemev1.GetMemoryRequest{UserId: "ana", MemoryId: id}, c.GetMemory)
@@ -192,13 +195,15 @@ func set(field string, value any) func(proto.Message) {
 func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 	r := newFixture(t)
 	long := func(n int) string { return strings.Repeat("x", n+1) }
-	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory",
+	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory",
+		"GetWorkingMemory",
 		"GetSession", "DeleteMemory", "ReleaseMemory"}
 	owned := slices.DeleteFunc(
 		slices.Clone(everywhere),
 		func(rpc string) bool { return rpc == "GetMemoryHistory" },
 	) // it looks up the user
-	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"}
+	recalls, entries := []string{"Recall", "Answer"},
+		[]string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"}
 	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
 	tests := []struct {
 		name   string
@@ -211,7 +216,8 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		{"a user that is too long", everywhere, "user_id", set("UserId", long(memory.MaxUserBytes))},
 		{"a user with a NUL", everywhere, "user_id", set("UserId", "a\x00b")},
 		{"no query", recalls, "query", set("Query", "")},
-		{"a time before all", recalls, "as_of", set("AsOf", &timestamppb.Timestamp{Seconds: -62135596800})}, // the year 1, Go's zero
+		// the year 1, Go's zero
+		{"a time before all", recalls, "as_of", set("AsOf", &timestamppb.Timestamp{Seconds: -62135596800})},
 		{"a query that is too long", recalls, "query", set("Query", long(memory.MaxQueryBytes))},
 		{"too many candidates", recalls, "candidates", set("Candidates", 201)},
 		{"too many memories", recalls, "memories", set("Memories", 101)},
@@ -221,13 +227,18 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		}},
 		{"a budget of a few words", recalls, "word_budget", set("WordBudget", 19)},
 		{"a budget without end", recalls, "word_budget", set("WordBudget", 10_001)},
-		{"nothing to recall", []string{"Answer"}, "recall", func(m proto.Message) { m.(*mnemev1.AnswerRequest).Recall = nil }},
-		{"too many messages", recalls, "messages", set("Messages", slices.Repeat(talkOf("user", "Hello."), memory.MaxMessages+1))},
-		{"a message of nobody", recalls, "messages[1].role", set("Messages", append(talkOf("user", "Hello."), talkOf("", "Hello.")...))},
+		{"nothing to recall", []string{"Answer"}, "recall", func(m proto.Message) {
+			m.(*mnemev1.AnswerRequest).Recall = nil
+		}},
+		{"too many messages", recalls, "messages",
+			set("Messages", slices.Repeat(talkOf("user", "Hello."), memory.MaxMessages+1))},
+		{"a message of nobody", recalls, "messages[1].role",
+			set("Messages", append(talkOf("user", "Hello."), talkOf("", "Hello.")...))},
 		{"an instruction", recalls, "messages[0].role", set("Messages", talkOf("system", "Be kind."))},
 		{"a message that is missing", recalls, "messages[0].role", set("Messages", []*mnemev1.Message{nil})},
 		{"a message of nothing", recalls, "messages[0].content", set("Messages", talkOf("assistant", " \n"))},
-		{"a message that is too long", recalls, "messages[0].content", set("Messages", talkOf("tool", long(memory.MaxMessageBytes)))},
+		{"a message that is too long", recalls, "messages[0].content",
+			set("Messages", talkOf("tool", long(memory.MaxMessageBytes)))},
 		{"a message with a NUL", recalls, "messages[0].content", set("Messages", talkOf("user", "a\x00b"))},
 		{"no recall id", report, "recall_id", set("RecallId", "")},
 		{"a recall id that is too long", report, "recall_id", set("RecallId", long(memory.MaxIDBytes))},
@@ -311,7 +322,8 @@ func TestReads(t *testing.T) {
 	var listed []string
 	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
 		page, err := c.ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{
-			UserId: "ana", PageSize: 3, PageToken: token, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}, WithTotal: pages == 0,
+			UserId: "ana", PageSize: 3, PageToken: token, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE},
+			WithTotal: pages == 0,
 		}))
 		if err != nil {
 			t.Fatal(err)
@@ -332,7 +344,8 @@ func TestReads(t *testing.T) {
 		one.Msg.GetSources()[0].GetText() != "I live in Porto." {
 		t.Errorf("got %v, %v", one, err)
 	}
-	history, err := c.GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: someID()}))
+	history, err := c.GetMemoryHistory(t.Context(),
+		ask(&mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: someID()}))
 	if err != nil || len(history.Msg.GetVersions()) != 1 {
 		t.Errorf("got %v, %v", history, err)
 	}
@@ -356,15 +369,18 @@ func TestAnEntryThatSeveralUsersHaveNeedsTheUser(t *testing.T) {
 	}
 	m.Vector = make(memory.Vector, builtin.Dimension)
 	m.Vector[0] = 1
-	if err := r.Bank.Write(t.Context(), memory.Scope{Tenant: ana.Tenant, User: "another"}, memory.Write{Put: []memory.Memory{m}}); err != nil {
+	if err := r.Bank.Write(t.Context(), memory.Scope{Tenant: ana.Tenant, User: "another"},
+		memory.Write{Put: []memory.Memory{m}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: m.ID}))
-	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: is not set, but several users") ||
+	if connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		!strings.Contains(err.Error(), "user_id: is not set, but several users") ||
 		strings.Contains(err.Error(), "another") {
 		t.Errorf("without the user: %v", err)
 	}
-	res, err := r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "another", MemoryId: m.ID}))
+	res, err := r.as(acmeKey).GetMemoryHistory(t.Context(),
+		ask(&mnemev1.GetMemoryHistoryRequest{UserId: "another", MemoryId: m.ID}))
 	if err != nil || res.Msg.GetUserId() != "another" || len(res.Msg.GetVersions()) != 1 {
 		t.Errorf("with the user: %v, %v", res, err)
 	}
@@ -427,7 +443,8 @@ func TestASessionOfAWriterThatDoesNotAnswer(t *testing.T) {
 
 func TestARecallIsToldInTextAndParts(t *testing.T) {
 	r := newFixture(t)
-	got, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 2}))
+	got, err := r.as(acmeKey).Recall(t.Context(),
+		ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 2}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +456,8 @@ func TestARecallIsToldInTextAndParts(t *testing.T) {
 			}
 		}
 	}
-	if len(m.GetCited()) != 2 || m.GetCited()[0].GetIndex() != 1 || m.GetCited()[0].GetScore() == 0 || m.GetRecallId() == "" ||
+	if len(m.GetCited()) != 2 || m.GetCited()[0].GetIndex() != 1 || m.GetCited()[0].GetScore() == 0 ||
+		m.GetRecallId() == "" ||
 		len(m.GetTraceId()) != 32 {
 		t.Errorf("got %v", m)
 	}
@@ -464,7 +482,8 @@ func TestHowMemoriesFaredIsToldOfTheirRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, shown := recall.Msg.GetRecallId(), len(recall.Msg.GetCited())
-	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: id, ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: id, ShownIds: []string{"a", "b"},
+		CitedIds: []string{"b"}}
 	if _, err := c.ReportCitations(t.Context(), ask(report)); err != nil {
 		t.Fatal(err)
 	}
@@ -484,10 +503,12 @@ func TestIDsMayBeInUpperCase(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: upper})); err != nil {
+	if _, err := r.as(acmeKey).GetMemoryHistory(t.Context(),
+		ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: upper})); err != nil {
 		t.Errorf("without the user: %v", err)
 	}
-	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: upper, ShownIds: []string{upper, "B"}, CitedIds: []string{upper}}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: upper, ShownIds: []string{upper, "B"},
+		CitedIds: []string{upper}}
 	if _, err := r.as(acmeKey).ReportCitations(t.Context(), ask(report)); err != nil {
 		t.Fatal(err)
 	}
@@ -506,7 +527,8 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"},
+		CitedIds: []string{"b"}}
 	if _, err := c.ReportCitations(t.Context(), ask(report)); err != nil {
 		t.Fatal(err)
 	}
@@ -515,7 +537,8 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 		shown = append(shown, cited.GetMemory().GetId())
 	}
 	want := []contract.Feedback{
-		{RecallID: answer.Msg.GetRecall().GetRecallId(), Shown: shown, Cited: answer.Msg.GetCitedIds(), Source: contract.CitationEmbedded},
+		{RecallID: answer.Msg.GetRecall().GetRecallId(), Shown: shown, Cited: answer.Msg.GetCitedIds(),
+			Source: contract.CitationEmbedded},
 		{RecallID: "r1", Shown: []string{"a", "b"}, Cited: []string{"b"}, Source: contract.CitationCaller},
 	}
 	if len(answer.Msg.GetCitedIds()) == 0 || len(r.out.msgs) != len(want) {
@@ -539,7 +562,8 @@ func (r *fixture) asksModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared,
+		slog.New(slog.NewTextHandler(r.log, nil)), modelled))
 	t.Cleanup(r.web.Close)
 }
 
@@ -553,7 +577,8 @@ func TestCitationsOfAModelAreTold(t *testing.T) {
 	if err != nil || len(r.out.msgs) != 1 {
 		t.Fatalf("%d records, %v", len(r.out.msgs), err)
 	}
-	if f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now); err != nil || f.Source != contract.CitationModel {
+	if f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now); err != nil ||
+		f.Source != contract.CitationModel {
 		t.Errorf("reported %+v, %v", f, err)
 	}
 }
@@ -574,10 +599,12 @@ func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
 	c := r.as(acmeKey)
 	got, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
 		Query: "Where does Ana live?"}}))
-	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 || got.Msg.GetRecall().GetDegraded()[0] != "feedback_unavailable" {
+	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 ||
+		got.Msg.GetRecall().GetDegraded()[0] != "feedback_unavailable" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	_, err = c.ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}}))
+	_, err = c.ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1",
+		ShownIds: []string{"a"}}))
 	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("a report that is lost gives %v", err)
 	}
@@ -600,8 +627,9 @@ func TestChangesDropWhatIsIndexed(t *testing.T) {
 	lists := &counting{Bank: r.Bank}
 	r.Indexes = newIndexCache(t, lists, roomy)
 	recalled(t, r, ana)
-	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd, MemoryID: "m1",
-		Time: now}
+	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd,
+		MemoryID: "m1",
+		Time:     now}
 	value, err := change.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -612,7 +640,8 @@ func TestChangesDropWhatIsIndexed(t *testing.T) {
 	if recalled(t, r, ana); lists.of(ana) != 2 {
 		t.Errorf("ana was read %d times, want once more after the change", lists.of(ana))
 	}
-	if err := utilizer.DropChanged(r.Indexes)(t.Context(), []bus.Message{{Key: change.Key(), Value: []byte("?")}}); !fault.IsTerminal(err) {
+	if err := utilizer.DropChanged(r.Indexes)(t.Context(),
+		[]bus.Message{{Key: change.Key(), Value: []byte("?")}}); !fault.IsTerminal(err) {
 		t.Errorf("a record that is no change gives %v", err)
 	}
 }

@@ -133,14 +133,16 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(answers, handlerOptions))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
-		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), indexes: recaller.Indexes, log: tel.Log,
+		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), indexes: recaller.Indexes,
+		log: tel.Log,
 	}, handlerOptions))
 	data, err := cfg.userData(b, client, temporal, recaller, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, handlerOptions))
-	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller, log: tel.Log}}, handlerOptions))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller,
+		log: tel.Log}}, handlerOptions))
 	if b.App.Handler, err = cfg.Inside.Require(tenants, tel, mux); err != nil {
 		return b.Abandon(ctx, err)
 	}

@@ -51,7 +51,8 @@ func told(t *testing.T, role memory.Role, other string, said ...string) *utilize
 
 // trip has statements about one trip, and constraints of the traveller.
 var trip = []string{
-	"For the trip to Naples we looked at trains to Naples.", "The Naples trip costs too little to be true.", "The trip to Naples is in May.",
+	"For the trip to Naples we looked at trains to Naples.", "The Naples trip costs too little to be true.",
+	"The trip to Naples is in May.",
 	"My colleague told of a trip to Naples.", "A trip to Naples takes a day.", "We read of Naples and its harbour.",
 	"Naples was full of people.",
 	"I am allergic to peanuts and shellfish.", "I never fly, I prefer the night train.",
@@ -74,7 +75,9 @@ func TestConstraintsHavePlacesOfTheirOwn(t *testing.T) {
 	q := asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples.")
 	r := told(t, memory.RoleAssistant, "Assistant", trip...)
 	got := evidence(t, r, q)
-	if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "allergic") }) || len(got) <= q.Memories ||
+	if !slices.ContainsFunc(got, func(s string) bool {
+		return strings.Contains(s, "allergic")
+	}) || len(got) <= q.Memories ||
 		len(got) > q.Memories+4 {
 		t.Errorf("shows %q, want the allergy behind the best five, and at most four more", got)
 	}
@@ -111,7 +114,8 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 		t.Errorf("with smaller weights shows %q, want the allergy alone", got)
 	}
 	r.Ranker = reversing{}
-	if got := evidence(t, r, q); len(got) != 2 || strings.Contains(got[0], "allergic") || !strings.Contains(got[1], "allergic") {
+	if got := evidence(t, r, q); len(got) != 2 || strings.Contains(got[0], "allergic") ||
+		!strings.Contains(got[1], "allergic") {
 		t.Errorf("with other weights shows %q, want what they put first, and the allergy", got)
 	}
 	friends := told(t, memory.RoleUser, "Bruno", said...)
@@ -124,7 +128,8 @@ func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
 // A model reads the results of every question, so a tenant with a model has the floor for questions about the user,
 // too.
 func TestAModelGetsNoMemoriesThatAQuestionHardlyNeeds(t *testing.T) {
-	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.", "The printer is jammed again.",
+	r := told(t, memory.RoleAssistant, "Assistant", "I am allergic to peanuts and shellfish.",
+		"The printer is jammed again.",
 		"Thanks, that was all.")
 	r.Floor = 0.15
 	q := asks("What am I allergic to, peanuts or shellfish?")
@@ -162,7 +167,8 @@ func edit(t *testing.T, r *utilizer.Recaller, change func(*memory.Memory)) {
 
 // An entry that is no constraint and no preference gets no separate place. Neither does talk.
 func TestNothingElseHasAPlaceOfItsOwn(t *testing.T) {
-	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.", "I'm not a fan of beaches, I prefer mountains.")
+	said := append(slices.Clone(trip[:6]), "I am allergic to peanuts and shellfish.",
+		"I'm not a fan of beaches, I prefer mountains.")
 	for name, c := range map[string]struct {
 		kind memory.Kind
 		tier memory.Tier
@@ -194,7 +200,8 @@ func TestTheProfileFillsItsBudget(t *testing.T) {
 	f := newFixture(t)
 	r := told(t, memory.RoleUser, "Bruno", said...)
 	f.Bank, f.Indexes, f.Ranker = r.Bank, r.Indexes, r.Ranker
-	for _, c := range []struct{ memories, words, least, most int }{{0, 0, 20, 20}, {5, 0, 5, 5}, {10, 0, 10, 10}, {0, 60, 3, 6}} {
+	for _, c := range []struct{ memories, words, least, most int }{{0, 0, 20, 20}, {5, 0, 5, 5}, {10, 0, 10, 10},
+		{0, 60, 3, 6}} {
 		got, err := f.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{
 			UserId: "ana", Query: "Which maps does Ana keep in the cellar?",
 			Memories: uint32(c.memories), WordBudget: uint32(c.words), //nolint:gosec // small
@@ -226,12 +233,14 @@ func TestTheDefaultNumberOfCandidates(t *testing.T) {
 // A memory that answers has a likelihood of more than half, and an unrelated one has less.
 func TestTheLikelihoodOfAnUnrelatedMemoryIsLow(t *testing.T) {
 	said := []string{
-		"I am allergic to peanuts and shellfish.", "The printer in the office is jammed again.", "My sister Clara lives in Ghent.",
+		"I am allergic to peanuts and shellfish.", "The printer in the office is jammed again.",
+		"My sister Clara lives in Ghent.",
 		"I bought a red canoe for the lake.", "We repainted the kitchen in March.", "I play chess on Thursdays.",
 	}
 	r := told(t, memory.RoleUser, "Bruno", said...)
 	for query, want := range map[string]string{
-		"What is Ana allergic to?": "allergic", "Where does Clara, the sister of Ana, live?": "Clara", "What did Ana buy for the lake?": "canoe",
+		"What is Ana allergic to?": "allergic", "Where does Clara, the sister of Ana, live?": "Clara",
+		"What did Ana buy for the lake?": "canoe",
 	} {
 		q := asks(query)
 		q.Memories = 20
@@ -264,7 +273,9 @@ func TestTheFloorLeavesWhatIsThereToExplore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(got.Profile.Cited, func(m memory.Memory) bool { return m.ID == got.Explored }) || len(got.Profile.Cited) != 2 {
+	if !slices.ContainsFunc(got.Profile.Cited, func(m memory.Memory) bool {
+		return m.ID == got.Explored
+	}) || len(got.Profile.Cited) != 2 {
 		t.Errorf("shows %q, want the first and what is explored, %s", contents(got.Profile.Cited), got.Explored)
 	}
 }
@@ -284,8 +295,10 @@ func TestFriendsAreNotTakenForOneUserBeforeTheirIndexIsReady(t *testing.T) {
 	small := roomy
 	small.Entries = 1
 	r.Indexes = newIndexCache(t, r.Bank, small)
-	got, err := r.Recall(t.Context(), acme, asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples."))
+	got, err := r.Recall(t.Context(), acme, asks(
+		"Plan the trip to Naples and places to eat in Naples, on the trip to Naples."))
 	if err != nil || !got.Searched || got.Evidence.Request || len(got.Evidence.Memories) != 5 {
-		t.Errorf("searched %v, request %v, %d memories, %v", got.Searched, got.Evidence.Request, len(got.Evidence.Memories), err)
+		t.Errorf("searched %v, request %v, %d memories, %v", got.Searched, got.Evidence.Request, len(got.Evidence.Memories),
+			err)
 	}
 }

@@ -70,7 +70,8 @@ func TestWhatWasJustSaidIsShownOnce(t *testing.T) {
 // The messages are not stored: not in the log, not in the bank or the window, and not in feedback.
 func TestMessagesAreNotKept(t *testing.T) {
 	r := newFixture(t)
-	req := &mnemev1.RecallRequest{UserId: "ana", Query: "and for her?", Messages: talkOf("user", "Where does my sister Zuleika live?")}
+	req := &mnemev1.RecallRequest{UserId: "ana", Query: "and for her?",
+		Messages: talkOf("user", "Where does my sister Zuleika live?")}
 	answer, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: req}))
 	if err != nil {
 		t.Fatal(err)

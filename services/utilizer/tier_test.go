@@ -27,7 +27,8 @@ func talking(t *testing.T, r *fixture) string {
 		Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"hum"}, SessionID: "s1", Vector: vectors[0],
 	}
 	turn := memory.Turn{ID: "hum", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: now}
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{turn}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m},
+		Turns: []memory.Turn{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	return m.ID
@@ -57,7 +58,8 @@ func TestListsAndCountsLeaveTalkOutByDefault(t *testing.T) {
 			lists = append(lists, nil)
 		}
 		for _, tiers := range lists {
-			got, err := c.ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{UserId: "ana", Tiers: tiers, WithTotal: true}))
+			got, err := c.ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{UserId: "ana", Tiers: tiers,
+				WithTotal: true}))
 			if err != nil || got.Msg.GetTotal() != want.total || len(got.Msg.GetMemories()) != int(want.total) {
 				t.Fatalf("%s: got %v, %v, want %d entries", choice, got, err, want.total)
 			}
@@ -87,7 +89,8 @@ func TestTalkIsRecalledAndExplainedAsTalk(t *testing.T) {
 	}) {
 		t.Errorf("got %v, want talk with its tier", got.Msg.GetCited())
 	}
-	turns, err := r.as(acmeKey).GetTurns(t.Context(), ask(&mnemev1.GetTurnsRequest{UserId: "ana", TurnIds: []string{"hum"}}))
+	turns, err := r.as(acmeKey).GetTurns(t.Context(),
+		ask(&mnemev1.GetTurnsRequest{UserId: "ana", TurnIds: []string{"hum"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,8 @@ func TestTalkIsRecalledAndExplainedAsTalk(t *testing.T) {
 		t.Errorf("got %v, want a kept turn with talk alone", turn)
 	}
 	why, err := r.why(t, acmeKey, &mnemev1.WhyRequest{
-		Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 1}, ExpectTurnIds: []string{"hum"},
+		Recall:        &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 1},
+		ExpectTurnIds: []string{"hum"},
 	})
 	if err != nil || len(why.GetFindings()) != 1 {
 		t.Fatalf("got %v, %v", why, err)

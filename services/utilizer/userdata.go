@@ -133,7 +133,8 @@ func remainders(status erasure.Status) []*mnemev1.StoreRemainder {
 	var out []*mnemev1.StoreRemainder
 	for _, r := range status.Progress.Remaining {
 		out = append(out, &mnemev1.StoreRemainder{
-			Store: r.Store, Count: uint64(r.Count.Count), Since: timestamppb.New(r.Since), Error: r.Error, //nolint:gosec // a count
+			Store: r.Store, Count: uint64(r.Count.Count), Since: timestamppb.New(r.Since), Error: r.Error,
+			//nolint:gosec // a count
 		})
 	}
 	return out
@@ -182,14 +183,16 @@ func (s *userDataServer) ScanUser(
 		out.Counts = append(out.Counts, &mnemev1.StoreCount{Store: c.Store, Count: uint64(c.Count)}) //nolint:gosec // counts
 	}
 	for _, t := range topics {
-		out.Transport = append(out.Transport, &mnemev1.TransportTopic{Topic: t.Name, Texts: t.Texts, RetentionMs: t.RetentionMs})
+		out.Transport = append(out.Transport, &mnemev1.TransportTopic{Topic: t.Name, Texts: t.Texts,
+			RetentionMs: t.RetentionMs})
 	}
 	return connect.NewResponse(out), nil
 }
 
 // ExportUser implements the RPC.
 func (s *userDataServer) ExportUser(
-	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse],
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest],
+	stream *connect.ServerStream[mnemev1.ExportUserResponse],
 ) error {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
@@ -269,7 +272,8 @@ func (s *userDataServer) ImportUser(
 	case err != nil:
 		return nil, rpcerror.Logged(ctx, s.log, "import user", err)
 	}
-	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew, Complete: now == header.Counts}), nil
+	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew,
+		Complete: now == header.Counts}), nil
 }
 
 // importPage imports a page while no other import into the bank runs.

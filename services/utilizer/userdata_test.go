@@ -125,13 +125,15 @@ func keyed[T any](key string, msg *T) *connect.Request[T] {
 func TestAnErasureTakesItsPlaceAmongTheUsersEvents(t *testing.T) {
 	r := newDataFixture(t)
 	for _, given := range []string{"", "mine"} {
-		res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: given}))
+		res, err := r.client().EraseUser(t.Context(),
+			keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: given}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := r.out.msgs[len(r.out.msgs)-1]
 		e, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
-		if err != nil || m.Topic != contract.TopicSessionEvents || e.Scope != ana || e.ErasedAt.IsZero() || e.EventID != res.Msg.GetErasureId() {
+		if err != nil || m.Topic != contract.TopicSessionEvents || e.Scope != ana || e.ErasedAt.IsZero() ||
+			e.EventID != res.Msg.GetErasureId() {
 			t.Errorf("published %+v on %s, %v", e, m.Topic, err)
 		}
 		if id := res.Msg.GetErasureId(); id == "" || (given != "" && id != given) {
@@ -155,7 +157,8 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newDataFixture(t)
 			*r.asks = *c.asks
-			res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: "r1"}))
+			res, err := r.client().EraseUser(t.Context(),
+				keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: "r1"}))
 			if c.code != 0 && (connect.CodeOf(err) != c.code || strings.Contains(err.Error(), "10.1.2.3")) {
 				t.Errorf("got %v, want %v", err, c.code)
 			}
@@ -166,7 +169,8 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 				t.Errorf("published %d events, want %d; asked for %v", len(r.out.msgs), c.published, r.asks.scopes)
 			}
 			// A new request starts another erasure, whatever the state of the first.
-			if _, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil ||
+			if _, err := r.client().EraseUser(t.Context(),
+				keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil ||
 				len(r.out.msgs) != c.published+1 {
 				t.Errorf("a new request: %v, %d events", err, len(r.out.msgs))
 			}
@@ -191,7 +195,8 @@ func TestHowFarAnErasureIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newDataFixture(t)
 			*r.asks = *c.asks
-			res, err := r.client().GetErasure(t.Context(), keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
+			res, err := r.client().GetErasure(t.Context(),
+				keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
 			if c.code != 0 {
 				if connect.CodeOf(err) != c.code || strings.Contains(err.Error(), "10.1.2.3") {
 					t.Errorf("got %v", err)
@@ -221,7 +226,8 @@ func waitsFor(user string, since time.Time) erasure.Status {
 
 func checkRemaining(t *testing.T, got []*mnemev1.StoreRemainder, since time.Time) {
 	t.Helper()
-	if len(got) != 2 || got[0].GetStore() != "workflow histories" || got[0].GetCount() != 2 || !got[0].GetSince().AsTime().Equal(since) ||
+	if len(got) != 2 || got[0].GetStore() != "workflow histories" || got[0].GetCount() != 2 ||
+		!got[0].GetSince().AsTime().Equal(since) ||
 		got[0].GetError() != "" || got[1].GetError() != "unavailable" {
 		t.Errorf("it waits for %v", got)
 	}
@@ -231,7 +237,8 @@ func TestARunningErasureSaysWhatItWaitsFor(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r := newDataFixture(t)
 	r.asks.status = waitsFor("ana", since)
-	res, err := r.client().GetErasure(t.Context(), keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
+	res, err := r.client().GetErasure(t.Context(),
+		keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
 	if err != nil || res.Msg.GetRounds() != 7 || !res.Msg.GetStartedAt().AsTime().Equal(since.Add(-time.Minute)) {
 		t.Fatalf("got %v, %v", res, err)
 	}
@@ -241,13 +248,15 @@ func TestARunningErasureSaysWhatItWaitsFor(t *testing.T) {
 func TestRunningErasuresOfATenantAreListed(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r := newDataFixture(t)
-	r.asks.running = map[string][]erasure.Status{"acme": {waitsFor("ana", since), waitsFor("ben", since)}, "beta": {waitsFor("cem", since)}}
+	r.asks.running = map[string][]erasure.Status{"acme": {waitsFor("ana", since), waitsFor("ben", since)},
+		"beta": {waitsFor("cem", since)}}
 	res, err := r.client().ListErasures(t.Context(), keyed(acmeKey, &mnemev1.ListErasuresRequest{}))
 	if err != nil || len(res.Msg.GetErasures()) != 2 || !res.Msg.GetMore() {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	got := res.Msg.GetErasures()[1]
-	if got.GetUserId() != "ben" || got.GetErasureId() != "x-ben" || got.GetRounds() != 7 || !got.GetStartedAt().AsTime().Before(since) {
+	if got.GetUserId() != "ben" || got.GetErasureId() != "x-ben" || got.GetRounds() != 7 ||
+		!got.GetStartedAt().AsTime().Before(since) {
 		t.Errorf("got %v", got)
 	}
 	checkRemaining(t, got.GetRemaining(), since)
@@ -444,7 +453,8 @@ func TestUserDataNeedsACredentialAndAUser(t *testing.T) {
 					t.Errorf("with key %q: %v", key, err)
 				}
 			}
-			if err := call(acmeKey, " "); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id") {
+			if err := call(acmeKey, " "); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+				!strings.Contains(err.Error(), "user_id") {
 				t.Errorf("with a blank user: %v", err)
 			}
 		})

@@ -138,7 +138,8 @@ func TestAQueryWithoutAVectorIsAskedByItsWords(t *testing.T) {
 				ranker := listen(r)
 				r.Embedder, r.Indexes = &embeddings{Embedder: r.Embedder, corrupt: corrupt}, newIndexCache(t, r.Bank, room)
 				got, err := r.Recall(t.Context(), acme, where)
-				if err != nil || len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "embedding") || len(got.Profile.Cited) != 2 {
+				if err != nil || len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "embedding") ||
+					len(got.Profile.Cited) != 2 {
 					t.Fatalf("got %+v, %v", got, err)
 				}
 				if ranker.asks[0].Query != nil {

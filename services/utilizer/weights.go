@@ -66,18 +66,22 @@ const (
 
 // NewLearnedWeights creates weights with a maximum age. The prior replaces older ones.
 func NewLearnedWeights(
-	store weights.Tenants, prior ranking.Weights, age time.Duration, now func() time.Time, m metric.Meter, log *slog.Logger,
+	store weights.Tenants, prior ranking.Weights, age time.Duration, now func() time.Time, m metric.Meter,
+	log *slog.Logger,
 ) (*LearnedWeights, error) {
 	count, err := telemetry.MetricCandidateChoice.Counter(m)
 	if err != nil {
 		return nil, err
 	}
-	tenants, err := otter.New(&otter.Options[string, *followed]{MaximumSize: followedTenants, Executor: func(work func()) { work() }})
+	tenants, err := otter.New(&otter.Options[string, *followed]{MaximumSize: followedTenants, Executor: func(work func()) {
+		work()
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("cache of learned weights: %w", err)
 	}
 	return &LearnedWeights{
-		store: store, prior: prior, age: age, now: now, count: count, log: log, tenants: tenants, asked: make(chan string, followedTenants),
+		store: store, prior: prior, age: age, now: now, count: count, log: log, tenants: tenants,
+		asked: make(chan string, followedTenants),
 	}, nil
 }
 
@@ -135,7 +139,8 @@ func (l *LearnedWeights) Run(ctx context.Context) error {
 			err = l.readAll(ctx)
 		}
 		if err != nil && !failing && ctx.Err() == nil { // once per outage
-			l.log.WarnContext(ctx, "cannot read learned weights: candidates come from the last known ones, then from the shared prior", "error", err)
+			l.log.WarnContext(ctx, "cannot read learned weights: candidates come from the last known ones, then from the "+
+				"shared prior", "error", err)
 		}
 		failing = err != nil
 	}
@@ -194,7 +199,8 @@ func (l *LearnedWeights) usable(ctx context.Context, tenant string, r weights.Re
 	}
 	w, err := reranker.DecodeWeights(r.Body)
 	if err != nil {
-		l.log.ErrorContext(ctx, "cannot decode stored weights: candidates come from the shared prior", "tenant", tenant, "error", err)
+		l.log.ErrorContext(ctx, "cannot decode stored weights: candidates come from the shared prior", "tenant", tenant,
+			"error", err)
 	}
 	if err != nil || w.FeatureSet != l.prior.FeatureSet || len(w.W) != len(l.prior.W) {
 		return ranking.Weights{}

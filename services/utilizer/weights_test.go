@@ -59,7 +59,9 @@ func newWeightsStore(t testing.TB) *weightsStore {
 	return &weightsStore{Store: s}
 }
 
-func newLearned(t testing.TB, s weights.Tenants, age time.Duration, reader *sdkmetric.ManualReader) *utilizer.LearnedWeights {
+func newLearned(
+	t testing.TB, s weights.Tenants, age time.Duration, reader *sdkmetric.ManualReader,
+) *utilizer.LearnedWeights {
 	t.Helper()
 	prior, err := features.Prior()
 	if err != nil {
@@ -201,7 +203,9 @@ func TestWeightsThatAreTooOldGiveWayToThePrior(t *testing.T) {
 	run(t, r.Learned)
 	await(t, "the tenant's weights choose", func() bool { return only(t, r, "acme") != byPrior })
 	store.down.Store(true)
-	await(t, "the prior chooses", func() bool { return only(t, r, "acme") == byPrior && choices(t, reader)["outdated"] > 0 })
+	await(t, "the prior chooses", func() bool {
+		return only(t, r, "acme") == byPrior && choices(t, reader)["outdated"] > 0
+	})
 	store.down.Store(false)
 	await(t, "the tenant's weights choose again", func() bool { return only(t, r, "acme") != byPrior })
 }
@@ -228,7 +232,8 @@ func TestNoRecallWaitsForWeights(t *testing.T) {
 func TestOtherWeightsDoNotChoose(t *testing.T) {
 	store, reader := newWeightsStore(t), sdkmetric.NewManualReader()
 	opposite(t, store, "globex")
-	rollback(t, store, "acme", ranking.Prior{Names: []string{"one"}, Weights: ranking.Weights{FeatureSet: "other/1", W: []float32{1}}})
+	rollback(t, store, "acme", ranking.Prior{Names: []string{"one"},
+		Weights: ranking.Weights{FeatureSet: "other/1", W: []float32{1}}})
 	r := newRecaller(t)
 	byPrior := only(t, r, "acme")
 	r.Learned = newLearned(t, store, time.Hour, reader)

@@ -64,7 +64,8 @@ func (s *diagnosisServer) Why(
 	}
 	out := &mnemev1.WhyResponse{
 		Stage: mnemev1.Stage(diagnosis.Earliest(findings)), Candidates: candidateViews(result), //nolint:gosec // one of ten
-		Answer: &mnemev1.AnswerResponse{Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result)},
+		Answer: &mnemev1.AnswerResponse{Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited,
+			Recall: response(result)},
 	}
 	if result.Evidence.Core.Version > 0 {
 		out.Core = contract.CoreToProto(result.Evidence.Core)
@@ -116,7 +117,8 @@ func expectedOf(req *mnemev1.WhyRequest) (expected, error) {
 
 // findings diagnoses the expected memories from the bank's state after the recall.
 func (s *diagnosisServer) findings(
-	ctx context.Context, scope memory.Scope, expect expected, req *mnemev1.RecallRequest, result Result, answer recall.Answer,
+	ctx context.Context, scope memory.Scope, expect expected, req *mnemev1.RecallRequest, result Result,
+	answer recall.Answer,
 ) ([]diagnosis.Finding, error) {
 	if len(expect.turns) == 0 && expect.text == "" {
 		return nil, nil
@@ -163,7 +165,9 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 }
 
 // turnStates returns the known state of turns, except their entries in the bank.
-func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string, window []memory.Turn) ([]diagnosis.Turn, error) {
+func turnStates(
+	ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string, window []memory.Turn,
+) ([]diagnosis.Turn, error) {
 	kept, err := b.Turns(ctx, scope, turnIDs)
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
@@ -194,7 +198,8 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 			return nil, err
 		}
 		if out = append(out, m); len(out) > maxDiagnosed {
-			return nil, fmt.Errorf("%w: the expected turns have more than %d entries; expect fewer of them", errTooMuch, maxDiagnosed)
+			return nil, fmt.Errorf("%w: the expected turns have more than %d entries; expect fewer of them", errTooMuch,
+				maxDiagnosed)
 		}
 	}
 	return out, nil

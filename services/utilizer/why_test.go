@@ -95,12 +95,15 @@ func TestWhyExplainsTheRecallThatIsAskedAbout(t *testing.T) {
 			t.Errorf("%s: explored %t, want that of %s alone", c.GetMemoryId(), c.GetExplored(), explored)
 		}
 	}
-	if len(asks) != 2 || asks[1].RecallID != asks[0].RecallID || asks[0].Untraced || !asks[1].Untraced || len(r.out.msgs) != 0 {
-		t.Errorf("asked as %q and then %q, untraced %t and %t; %d reports", asks[0].RecallID, asks[1].RecallID, asks[0].Untraced,
+	if len(asks) != 2 || asks[1].RecallID != asks[0].RecallID || asks[0].Untraced || !asks[1].Untraced ||
+		len(r.out.msgs) != 0 {
+		t.Errorf("asked as %q and then %q, untraced %t and %t; %d reports", asks[0].RecallID, asks[1].RecallID,
+			asks[0].Untraced,
 			asks[1].Untraced, len(r.out.msgs))
 	}
 	long := &mnemev1.WhyRequest{Recall: query, RecallId: strings.Repeat("r", 129)}
-	if _, err := r.why(t, acmeKey, long); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "recall_id") {
+	if _, err := r.why(t, acmeKey, long); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		!strings.Contains(err.Error(), "recall_id") {
 		t.Errorf("an id that is too long: %v", err)
 	}
 }
@@ -125,12 +128,14 @@ func newLife(t *testing.T) *fixture {
 	said(t, r.Bank, "van", "Ana drives a red van.", memory.StatusActive)
 	said(t, r.Bank, "blue", "Ana drives a blue lorry.", memory.StatusActive)
 	said(t, r.Bank, "flute", "Ana studies the flute.", memory.StatusSuperseded)
-	silent := memory.Turn{ID: "silent", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "My kettle broke", Time: now,
+	silent := memory.Turn{ID: "silent", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "My kettle broke",
+		Time:     now,
 		Saliency: memory.SaliencyDecision{Score: 0.125, Threshold: 0.5, PolicyVersion: "filter/3", Mode: memory.SaliencyMark}}
 	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{silent}}); err != nil {
 		t.Fatal(err)
 	}
-	d := memory.Dropped{TurnID: "dropped", SessionID: "s1", Time: now, Score: 0.125, Threshold: 0.5, PolicyVersion: "filter/3"}
+	d := memory.Dropped{TurnID: "dropped", SessionID: "s1", Time: now, Score: 0.125, Threshold: 0.5,
+		PolicyVersion: "filter/3"}
 	if err := r.Bank.WriteDropped(t.Context(), ana, []memory.Dropped{d}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +165,9 @@ func TestWhyNamesTheStageOfATurn(t *testing.T) {
 		"nothing made of it": {drives, "silent", mnemev1.Stage_STAGE_NOT_EXTRACTED, "which only marks, scored it 0.125"},
 		"superseded":         {drives, "flute", mnemev1.Stage_STAGE_LOST_IN_UPDATE, "1 superseded, 0 retracted"},
 		"not retrieved":      {fetching, "t1", mnemev1.Stage_STAGE_NOT_RETRIEVED, "among the 1 candidates"},
-		"cut":                {cutting, "blue", mnemev1.Stage_STAGE_CUT_BY_RERANKER, "not among the 1 that were ranked first"},
-		"answered":           {drives, "van", mnemev1.Stage_STAGE_ANSWERED, "the answer uses it"},
+		"cut": {cutting, "blue", mnemev1.Stage_STAGE_CUT_BY_RERANKER,
+			"not among the 1 that were ranked first"},
+		"answered": {drives, "van", mnemev1.Stage_STAGE_ANSWERED, "the answer uses it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: c.recall, ExpectTurnIds: []string{c.turn, c.turn}})
@@ -169,7 +175,8 @@ func TestWhyNamesTheStageOfATurn(t *testing.T) {
 				t.Fatalf("got %v, %v", got, err)
 			}
 			f := got.GetFindings()[0]
-			if got.GetStage() != c.want || f.GetStage() != c.want || f.GetTurnId() != c.turn || !strings.Contains(f.GetReason(), c.reason) {
+			if got.GetStage() != c.want || f.GetStage() != c.want || f.GetTurnId() != c.turn ||
+				!strings.Contains(f.GetReason(), c.reason) {
 				t.Errorf("got %v, want %v: %q", got.GetFindings(), c.want, c.reason)
 			}
 		})
@@ -181,7 +188,8 @@ func TestWhyNamesTheStageOfATurn(t *testing.T) {
 
 func TestWhyBlamesTheProfileAndTheGenerator(t *testing.T) {
 	r := newLife(t)
-	long := said(t, r.Bank, "long", "Ana drives "+strings.Repeat("slowly and carefully ", 12)+"on Sundays.", memory.StatusActive)
+	long := said(t, r.Bank, "long", "Ana drives "+strings.Repeat("slowly and carefully ", 12)+"on Sundays.",
+		memory.StatusActive)
 	few := wondering("What does Ana drive on Sundays, slowly and carefully?")
 	few.WordBudget = 20
 	got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: few, ExpectTurnIds: []string{"long"}})
@@ -190,7 +198,8 @@ func TestWhyBlamesTheProfileAndTheGenerator(t *testing.T) {
 		t.Errorf("of a memory longer than the profile: %v, %v", got.GetFindings(), err)
 	}
 	r.Policies = generating(r.Policies, recall.Answer{Text: "I cannot say. [NO_CITE]", Abstained: true})
-	got, err = r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive: the red van?"), ExpectTurnIds: []string{"van"}})
+	got, err = r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive: the red van?"),
+		ExpectTurnIds: []string{"van"}})
 	if err != nil || got.GetStage() != mnemev1.Stage_STAGE_GENERATOR || !got.GetAnswer().GetAbstained() {
 		t.Errorf("of an answer that abstains: %v, %v", got.GetFindings(), err)
 	}
@@ -224,8 +233,10 @@ func TestWhyNamesTheStageOfAText(t *testing.T) {
 		"answered":         {"Ana drives a red van", mnemev1.Stage_STAGE_ANSWERED, "van"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive: the red van?"), ExpectText: c.text})
-			if err != nil || len(got.GetFindings()) != 1 || got.GetFindings()[0].GetStage() != c.want || got.GetFindings()[0].GetTurnId() != c.turn {
+			got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive: the red van?"),
+				ExpectText: c.text})
+			if err != nil || len(got.GetFindings()) != 1 || got.GetFindings()[0].GetStage() != c.want ||
+				got.GetFindings()[0].GetTurnId() != c.turn {
 				t.Errorf("got %v, %v, want %v in %q", got.GetFindings(), err, c.want, c.turn)
 			}
 			if reason := got.GetFindings()[0].GetReason(); c.want == mnemev1.Stage_STAGE_NOT_INGESTED &&
@@ -268,7 +279,8 @@ func TestWhyShowsTheCandidatesAsTheQuerySawThem(t *testing.T) {
 func TestWhyOfSeveralIsTheEarliest(t *testing.T) {
 	r := newLife(t)
 	got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{
-		Recall: wondering("What does Ana drive: the red van?"), ExpectTurnIds: []string{"van", "dropped", "silent"}, ExpectText: "red van",
+		Recall: wondering("What does Ana drive: the red van?"), ExpectTurnIds: []string{"van", "dropped", "silent"},
+		ExpectText: "red van",
 	})
 	if err != nil || got.GetStage() != mnemev1.Stage_STAGE_DROPPED_BY_FILTER || len(got.GetFindings()) != 4 {
 		t.Fatalf("got %v, %v", got, err)
@@ -284,8 +296,9 @@ func TestWhyOfSeveralIsTheEarliest(t *testing.T) {
 
 func TestWhyIsOfTheTenantOfTheCredential(t *testing.T) {
 	r := newLife(t)
-	got, err := r.why(t, betaKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"dropped", "van"},
-		ExpectText: "red van"})
+	got, err := r.why(t, betaKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"),
+		ExpectTurnIds: []string{"dropped", "van"},
+		ExpectText:    "red van"})
 	if err != nil || len(got.GetCandidates()) != 0 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -294,7 +307,8 @@ func TestWhyIsOfTheTenantOfTheCredential(t *testing.T) {
 			t.Errorf("another tenant is told %v", f)
 		}
 	}
-	if _, err := r.why(t, "", &mnemev1.WhyRequest{Recall: wondering("What?")}); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if _, err := r.why(t, "", &mnemev1.WhyRequest{Recall: wondering("What?")}); connect.CodeOf(
+		err) != connect.CodeUnauthenticated {
 		t.Errorf("without a credential: %v", err)
 	}
 }
@@ -369,7 +383,8 @@ func TestWhyReadsOnlyTheEntriesOfTheExpectedTurns(t *testing.T) {
 		req  *mnemev1.WhyRequest
 		want []string
 	}{
-		"of turns":                 {&mnemev1.WhyRequest{ExpectTurnIds: []string{"van", "flute", "silent"}}, []string{"flute", "van"}},
+		"of turns": {&mnemev1.WhyRequest{ExpectTurnIds: []string{"van", "flute", "silent"}},
+			[]string{"flute", "van"}},
 		"of a turn with none":      {&mnemev1.WhyRequest{ExpectTurnIds: []string{"silent"}}, nil},
 		"of the turn with a text":  {&mnemev1.WhyRequest{ExpectText: "My kettle broke"}, nil},
 		"of turns that are no one": {&mnemev1.WhyRequest{ExpectTurnIds: []string{"nothing"}}, nil},
@@ -445,7 +460,8 @@ func TestWhyReadsNoMoreThanItsBound(t *testing.T) {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("got %v", err)
-			case c.want != "" && (connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (connect.CodeOf(err) != connect.CodeResourceExhausted ||
+				!strings.Contains(err.Error(), c.want)):
 				t.Errorf("got %v, want that the resource is exhausted and %q", err, c.want)
 			case b.read > bound+bank.MaxLimit:
 				t.Errorf("%d were read", b.read)
@@ -456,12 +472,15 @@ func TestWhyReadsNoMoreThanItsBound(t *testing.T) {
 
 type unavailableGenerator struct{}
 
-func (unavailableGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
+func (unavailableGenerator) Answer(
+	context.Context, memory.Scope, recall.Evidence, recall.Profile,
+) (recall.Answer, error) {
 	return recall.Answer{}, errUnavailable
 }
 
 func TestWhyFailsWithWhatItNeeds(t *testing.T) {
-	full := &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"van"}, ExpectText: "zeppelin"}
+	full := &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"van"},
+		ExpectText: "zeppelin"}
 	for name, c := range map[string]struct {
 		change func(*utilizer.Recaller)
 		want   connect.Code
@@ -497,7 +516,8 @@ func noGenerator(next utilizer.Policies) utilizer.Policies {
 // The package's stages and the contract's stages have the same numbers.
 func TestStagesAreThoseOfTheContract(t *testing.T) {
 	want := []string{
-		"NOT_INGESTED", "DROPPED_BY_FILTER", "NOT_EXTRACTED", "LOST_IN_UPDATE", "NOT_RETRIEVED", "CUT_BY_RERANKER", "LEFT_OUT_OF_PROFILE",
+		"NOT_INGESTED", "DROPPED_BY_FILTER", "NOT_EXTRACTED", "LOST_IN_UPDATE", "NOT_RETRIEVED", "CUT_BY_RERANKER",
+		"LEFT_OUT_OF_PROFILE",
 		"GENERATOR", "ANSWERED",
 	}
 	for i, s := range diagnosis.Stages() {

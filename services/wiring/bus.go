@@ -46,18 +46,21 @@ func (b Bus) Validate() error {
 		config.Require(len(b.Brokers) > 0, "MNEME_KAFKA_BROKERS", b.Brokers, "at least one host:port"),
 		config.Require(b.Partitions > 0, "MNEME_KAFKA_PARTITIONS", b.Partitions, "more than zero"),
 		config.Require(b.Replicas >= 0, "MNEME_KAFKA_REPLICAS", b.Replicas, "zero or more"),
-		config.Require(b.InSync >= 0 && (b.Replicas == 0 || b.InSync <= b.Replicas), "MNEME_KAFKA_MIN_INSYNC_REPLICAS", b.InSync,
+		config.Require(b.InSync >= 0 && (b.Replicas == 0 || b.InSync <= b.Replicas), "MNEME_KAFKA_MIN_INSYNC_REPLICAS",
+			b.InSync,
 			"zero or more, and no more than MNEME_KAFKA_REPLICAS"),
 		b.checkRetention(),
 		config.Require(b.Workers > 0, "MNEME_BUS_WORKERS", b.Workers, "more than zero"),
-		config.Require((b.User == "") == (b.Password == ""), "MNEME_KAFKA_USER", b.User, "a user and MNEME_KAFKA_PASSWORD, or neither"),
+		config.Require((b.User == "") == (b.Password == ""), "MNEME_KAFKA_USER", b.User,
+			"a user and MNEME_KAFKA_PASSWORD, or neither"),
 	)
 }
 
 func (b Bus) checkRetention() error {
 	var errs []error
 	for topic, d := range b.Retention {
-		errs = append(errs, config.Require(slices.Contains(topicNames, topic) && d >= time.Millisecond, "MNEME_KAFKA_RETENTION",
+		errs = append(errs, config.Require(slices.Contains(topicNames, topic) && d >= time.Millisecond,
+			"MNEME_KAFKA_RETENTION",
 			fmt.Sprintf("%s:%s", topic, d), "a duration of more than zero for some of "+strings.Join(topicNames, ", ")))
 	}
 	return errors.Join(errs...)
@@ -111,7 +114,8 @@ func (u unusable) Name() string { return u.name }
 func (u unusable) Start(context.Context) (sasl.StateMachine, []byte, error) { return nil, nil, u.err }
 
 var topicNames = []string{
-	contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges, contract.TopicFeedback, contract.TopicDeadLetters,
+	contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges, contract.TopicFeedback,
+	contract.TopicDeadLetters,
 }
 
 // topics returns the topics of the contracts.
@@ -145,7 +149,8 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 	if err := b.EnsureTopics(ctx, name); err != nil {
 		return nil, err
 	}
-	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log, Propagator: tel.Propagator})
+	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log,
+		Propagator: tel.Propagator})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +168,9 @@ func (c *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, er
 }
 
 // ConsumeGathered is Consume with a wait for more records of the same key. gather sets the wait, see bus.Config.
-func (c *BusClient) ConsumeGathered(topic, group string, gather func(bus.Message) time.Duration, h bus.Handler) (runner.Task, error) {
+func (c *BusClient) ConsumeGathered(
+	topic, group string, gather func(bus.Message) time.Duration, h bus.Handler,
+) (runner.Task, error) {
 	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, gather, h)
 }
 
@@ -172,7 +179,9 @@ func (c *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task,
 	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, nil, h)
 }
 
-func (c *BusClient) consume(from kafka.SourceConfig, gather func(bus.Message) time.Duration, h bus.Handler) (runner.Task, error) {
+func (c *BusClient) consume(
+	from kafka.SourceConfig, gather func(bus.Message) time.Duration, h bus.Handler,
+) (runner.Task, error) {
 	group := from.Group
 	standard := bus.StandardConfig{Group: group, Handler: c.name, DeadLetters: contract.TopicDeadLetters}
 	chain, err := bus.Standard(standard, c.raw, c.ins, h)

@@ -31,10 +31,13 @@ func (c *BusClient) OpenDeadLetters() (DeadLetters, func() error, error) {
 	}
 	join := func() (bus.Source, error) {
 		return kafka.NewSource(kafka.SourceConfig{
-			Cluster: cluster, Group: contract.GroupReplay, Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
+			Cluster: cluster, Group: contract.GroupReplay, Topics: []string{contract.TopicDeadLetters},
+			MaxWait: 200 * time.Millisecond,
 		})
 	}
-	return DeadLetters{Log: log, Offsets: offsets, Join: join}, func() error { return errors.Join(log.Close(), offsets.Close()) }, nil
+	return DeadLetters{Log: log, Offsets: offsets, Join: join}, func() error {
+		return errors.Join(log.Close(), offsets.Close())
+	}, nil
 }
 
 // Log opens a topic as a log. It does not wait for Kafka. The caller closes the log.

@@ -43,7 +43,8 @@ func (answering) Rerank(
 // serveAnswering runs it as a service, and returns its address and a function that stops it.
 func serveAnswering(t *testing.T) (addr string, end func()) {
 	t.Helper()
-	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey("KEY-of-acme")}})
+	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme"},
+		APIKeys: []string{tenant.HashKey("KEY-of-acme")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,9 @@ func serveAnswering(t *testing.T) (addr string, end func()) {
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- runner.Run(ctx, service, runner.Options{
-			Environ: map[string]string{"MNEME_HTTP_ADDR": "127.0.0.1:0"}, Stderr: io.Discard, OnListen: func(a string) { listening <- a },
+			Environ: map[string]string{"MNEME_HTTP_ADDR": "127.0.0.1:0"}, Stderr: io.Discard, OnListen: func(a string) {
+				listening <- a
+			},
 		})
 	}()
 	end = func() {

@@ -75,7 +75,9 @@ func (m Migration) RegisterNamespace(ctx context.Context, retention time.Duratio
 	return nil
 }
 
-func registerNamespace(ctx context.Context, c client.NamespaceClient, name string, retention *durationpb.Duration) error {
+func registerNamespace(
+	ctx context.Context, c client.NamespaceClient, name string, retention *durationpb.Duration,
+) error {
 	err := c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: name, Description: "Mneme: one workflow a user", WorkflowExecutionRetentionPeriod: retention,
 	})

@@ -14,15 +14,18 @@ import (
 )
 
 func TestTopicsAreMadeOverSASL(t *testing.T) {
-	for given, mechanism := range map[string]string{"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256", "scram-sha-512": "SCRAM-SHA-512"} {
+	for given, mechanism := range map[string]string{"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256",
+		"scram-sha-512": "SCRAM-SHA-512"} {
 		t.Run(given, func(t *testing.T) {
-			brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(mechanism, "mneme", "hush"))
+			brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),
+				kfake.Superuser(mechanism, "mneme", "hush"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer brokers.Close()
 			environ := map[string]string{
-				"MNEME_KAFKA_BROKERS": brokers.ListenAddrs()[0], "MNEME_KAFKA_SASL": given, "MNEME_KAFKA_USER": "mneme", "MNEME_KAFKA_PASSWORD": "hush",
+				"MNEME_KAFKA_BROKERS": brokers.ListenAddrs()[0], "MNEME_KAFKA_SASL": given, "MNEME_KAFKA_USER": "mneme",
+				"MNEME_KAFKA_PASSWORD":   "hush",
 				"MNEME_KAFKA_PARTITIONS": "3", "MNEME_KAFKA_REPLICAS": "1", "MNEME_KAFKA_MIN_INSYNC_REPLICAS": "1",
 				"MNEME_KAFKA_RETENTION": "mneme.session-events:24h",
 			}
@@ -36,7 +39,8 @@ func TestTopicsAreMadeOverSASL(t *testing.T) {
 			if err := migrate(); err != nil {
 				t.Fatal(err)
 			}
-			environ["MNEME_KAFKA_RETENTION"], environ["MNEME_KAFKA_PARTITIONS"] = "mneme.session-events:1h,mneme.dead-letters:48h", "5"
+			environ["MNEME_KAFKA_RETENTION"] = "mneme.session-events:1h,mneme.dead-letters:48h"
+			environ["MNEME_KAFKA_PARTITIONS"] = "5"
 			if err := migrate(); err != nil {
 				t.Fatal(err)
 			}

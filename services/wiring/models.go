@@ -65,7 +65,8 @@ func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records
 		return nil, err
 	}
 	b.OnClose("redis of records", free)
-	b.OnClose("records", func() error { store.Flush(context.Background()); return nil }) // after all users of models have stopped
+	// after all users of models have stopped
+	b.OnClose("records", func() error { store.Flush(context.Background()); return nil })
 	b.Background(runner.Task{Name: "records", Run: store.Run})
 	m.record = store.Keep
 	return store, nil
@@ -93,7 +94,8 @@ func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error
 		return err
 	}
 	b.OnClose("redis of usage", free)
-	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil }) // after all users of models have stopped
+	// after all users of models have stopped
+	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil })
 	b.Background(runner.Task{Name: "usage", Run: counter.Run})
 	m.used = func(ctx context.Context, tenant string, tokens int64) {
 		counter.Count(ctx, tenant, usage.Tokens, tokens)
@@ -117,7 +119,8 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error)
 		return nil, nothing, nil
 	}
 	c, err := llm.NewClient(m.Endpoint, llm.Deps{
-		Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record, Allowed: m.allowed,
+		Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record,
+		Allowed: m.allowed,
 	})
 	if err != nil {
 		return nil, nil, invalidModel(err)
@@ -149,7 +152,9 @@ type Embedding struct {
 }
 
 // Open creates the embedder.
-func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) (embedding.Embedder, func() error, error) {
+func (e Embedding) Open(
+	ctx context.Context, m Model, tel *telemetry.Telemetry,
+) (embedding.Embedder, func() error, error) {
 	if e.Kind == "builtin" {
 		return embedding.Cached(builtin.New(), e.Cache), nothing, nil
 	}
@@ -273,7 +278,8 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 		}
 		made, ok := f.made.Load(trained.Version)
 		if !ok {
-			made, _ = f.made.LoadOrStore(trained.Version, f.share(guard.New(salimory.NewEmbedded().Deciding(trained, trained.Version))))
+			made, _ = f.made.LoadOrStore(trained.Version,
+				f.share(guard.New(salimory.NewEmbedded().Deciding(trained, trained.Version))))
 		}
 		return made.(formation.Former), nil
 	}
@@ -351,7 +357,8 @@ func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (Re
 		return RecallPolicies{}, nil, err
 	}
 	out := RecallPolicies{
-		map[tenant.Policy]RecallPolicy{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}}, trained,
+		map[tenant.Policy]RecallPolicy{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}},
+		trained,
 	}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {

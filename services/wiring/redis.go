@@ -58,7 +58,8 @@ func (r Redis) OpenWithin(tel *telemetry.Telemetry, timeout time.Duration) (gore
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
 		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,
 		MasterName: r.Master, SentinelUsername: r.SentinelUser, SentinelPassword: r.SentinelPassword.Reveal(),
-		TLSConfig: verified(r.TLS), ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: timeout, WriteTimeout: timeout,
+		TLSConfig: verified(r.TLS), ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: timeout,
+		WriteTimeout: timeout,
 	})
 	if err := redisotel.InstrumentMetrics(c, redisotel.WithMeterProvider(tel.Meter)); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -30,7 +30,9 @@ import (
 const Scope = "github.com/mneme-memory/mneme/services"
 
 // OpenBank connects to the bank.
-func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, tel *telemetry.Telemetry) (bank.Bank, func() error, error) {
+func OpenBank(
+	ctx context.Context, cfg weaviate.Config, e embedding.Embedder, tel *telemetry.Telemetry,
+) (bank.Bank, func() error, error) {
 	b, err := weaviate.Open(ctx, cfg, e.Model(), e.Dimension())
 	if err != nil {
 		return nil, nil, runner.Need("weaviate", err)
@@ -104,11 +106,13 @@ func (w Workflows) Validate() error {
 		config.Require(w.Namespace != "", "MNEME_TEMPORAL_NAMESPACE", w.Namespace, "a namespace"),
 		config.Require((w.Cert == "") == (w.Key == "") && (w.Cert == "" || w.TLS), "MNEME_TEMPORAL_TLS_CERT", w.Cert,
 			"a file together with MNEME_TEMPORAL_TLS_KEY if MNEME_TEMPORAL_TLS is true, or neither"),
-		config.Require(w.APIKey == "" || w.TLS, "MNEME_TEMPORAL_API_KEY", w.APIKey, "a key only if MNEME_TEMPORAL_TLS is true"),
+		config.Require(w.APIKey == "" || w.TLS, "MNEME_TEMPORAL_API_KEY", w.APIKey,
+			"a key only if MNEME_TEMPORAL_TLS is true"),
 		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
 		config.Require(w.Linger > 0, "MNEME_CONSOLIDATION_LINGER", w.Linger, "more than zero"),
 		config.Require(w.DeleteAfter >= 0, "MNEME_TEMPORAL_DELETE_AFTER", w.DeleteAfter, "0 or more"),
-		config.Require(w.MalformedAttempts > 0, "MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", w.MalformedAttempts, "more than zero"),
+		config.Require(w.MalformedAttempts > 0, "MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", w.MalformedAttempts,
+			"more than zero"),
 	)
 }
 
@@ -134,7 +138,8 @@ func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 		if _, err := shown(nil); err != nil {
 			return o, fault.Terminal("MNEME_TEMPORAL_TLS_CERT", "%w", err)
 		}
-		o.ConnectionOptions.TLS.GetClientCertificate = shown // read for each connection, because certificates are renewed while a service runs
+		// read for each connection, because certificates are renewed while a service runs
+		o.ConnectionOptions.TLS.GetClientCertificate = shown
 	}
 	if w.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(w.APIKey.Reveal())
@@ -145,7 +150,8 @@ func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 // Starter signals workflows through a client of Open.
 func (w Workflows) Starter(c client.Client) consolidation.Starter {
 	return consolidation.NewStarter(c, consolidation.Tuning{
-		MaxTurns: w.MaxTurns, BatchTurns: w.BatchTurns, Idle: w.Idle, Linger: w.Linger, MalformedAttempts: w.MalformedAttempts,
+		MaxTurns: w.MaxTurns, BatchTurns: w.BatchTurns, Idle: w.Idle, Linger: w.Linger,
+		MalformedAttempts: w.MalformedAttempts,
 	})
 }
 
@@ -160,7 +166,8 @@ const minSecret = 16
 
 // Validate checks the limits that the types do not express.
 func (i Inside) Validate() error {
-	return config.Require(i.Secret == "" || len(i.Secret) >= minSecret, "MNEME_INTERNAL_SECRET", i.Secret, "16 bytes or more")
+	return config.Require(i.Secret == "" || len(i.Secret) >= minSecret, "MNEME_INTERNAL_SECRET", i.Secret,
+		"16 bytes or more")
 }
 
 // Require wraps the RPC handlers of a service. It refuses calls without a credential before it reads their bodies,

@@ -25,7 +25,8 @@ type Tenants struct {
 
 // Validate checks the limits that the types do not express.
 func (t Tenants) Validate() error {
-	return config.Require(t.File != noFile || t.Directory, "MNEME_TENANTS_FILE", t.File, "a file, unless MNEME_TENANTS_DIRECTORY is true")
+	return config.Require(t.File != noFile || t.Directory, "MNEME_TENANTS_FILE", t.File,
+		"a file, unless MNEME_TENANTS_DIRECTORY is true")
 }
 
 // open reads the tenants. The caller frees the registry. It does not wait for Redis: the tenants stored there arrive

@@ -116,7 +116,8 @@ func TestTheDirectoryIsAway(t *testing.T) {
 	addr := server.Addr()
 	server.Close()
 	r, err := openTenants(t, map[string]string{
-		"MNEME_TENANTS_FILE": tenantsFile(t), "MNEME_TENANTS_DIRECTORY": "true", "MNEME_REDIS_ADDRS": addr, "MNEME_TENANTS_POLL": "1ms",
+		"MNEME_TENANTS_FILE": tenantsFile(t), "MNEME_TENANTS_DIRECTORY": "true", "MNEME_REDIS_ADDRS": addr,
+		"MNEME_TENANTS_POLL": "1ms",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,8 @@ func TestTenantsWithoutTheDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r, err := openTenants(t, map[string]string{"MNEME_TENANTS_FILE": tenantsFile(t), "MNEME_REDIS_ADDRS": l.Addr().String()})
+	r, err := openTenants(t, map[string]string{"MNEME_TENANTS_FILE": tenantsFile(t),
+		"MNEME_REDIS_ADDRS": l.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}

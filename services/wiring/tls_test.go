@@ -76,7 +76,8 @@ func TestRedisAndTemporalAreReachedOverTLS(t *testing.T) {
 }
 
 func TestACertificateForTemporalThatIsMissing(t *testing.T) {
-	w := wiring.Workflows{Addr: net.JoinHostPort("127.0.0.1", "1"), Namespace: "n", TLS: true, Cert: "missing.crt", Key: "missing.key"}
+	w := wiring.Workflows{Addr: net.JoinHostPort("127.0.0.1", "1"), Namespace: "n", TLS: true, Cert: "missing.crt",
+		Key: "missing.key"}
 	if _, err := w.Open(t.Context(), newTelemetry(t)); !fault.IsTerminal(err) {
 		t.Errorf("got %v", err)
 	}

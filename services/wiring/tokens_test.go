@@ -30,7 +30,8 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	server, redis := llmtest.New(t), miniredis.RunT(t)
 	filter, _, end := accounted(t, wiring.Model{Endpoint: server.Config()}, redis.Addr())
 	for of, words := range map[string]int{"acme": 700, "globex": 30} {
-		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, said(strings.Repeat("word ", words)), nil); err != nil {
+		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, said(strings.Repeat("word ", words)),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,9 +158,12 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 	}
 	folder := t.TempDir()
 	o := wiring.Decisions{Folder: folder}
-	formers, _, err1 := wiring.Model{}.OpenFormers(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o}, telemetry.Discard())
-	filters, _, err2 := wiring.Model{}.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o}, telemetry.Discard())
-	profilers, _, err3 := wiring.Model{}.OpenRecallPolicies(wiring.RecallOptions{Options: recallllm.DefaultOptions(), Decisions: o},
+	formers, _, err1 := wiring.Model{}.OpenFormers(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o},
+		telemetry.Discard())
+	filters, _, err2 := wiring.Model{}.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o},
+		telemetry.Discard())
+	profilers, _, err3 := wiring.Model{}.OpenRecallPolicies(wiring.RecallOptions{Options: recallllm.DefaultOptions(),
+		Decisions: o},
 		telemetry.Discard())
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
@@ -171,7 +175,8 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 		_, _, err3 := profilers.Find(policy)
 		if err := errors.Join(err1, err2, err3); err == nil {
 			made, err := filter.Filter(t.Context(), memory.Scope{Tenant: "acme", User: "ana"}, said("I live in Porto"), nil)
-			if err != nil || !strings.HasSuffix(made[0].PolicyVersion, "@trained-1") || former.Version() != "salimory-embedded/8@trained-1" {
+			if err != nil || !strings.HasSuffix(made[0].PolicyVersion, "@trained-1") ||
+				former.Version() != "salimory-embedded/8@trained-1" {
 				t.Errorf("decided %+v, %v; formed by %s", made, err, former.Version())
 			}
 		}

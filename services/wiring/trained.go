@@ -61,7 +61,8 @@ func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 		return found, nil
 	}
 	if t == nil || t.folder == "" {
-		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is not set: %w", p,
+		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is "+
+			"not set: %w", p,
 			slices.Sorted(maps.Keys(shipped)), ErrNoPolicy)
 	}
 	if found := t.have(p.Version()); found != nil {
@@ -73,7 +74,8 @@ func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 	if found := t.have(p.Version()); found != nil {
 		return found, nil
 	}
-	return nil, fault.Terminal("policy", "is %q, want a version that exactly one file of MNEME_DECISION_POLICIES has: %w", p,
+	return nil, fault.Terminal("policy", "is %q, want a version that exactly one file of MNEME_DECISION_POLICIES has: %w",
+		p,
 		errors.Join(ErrNoPolicy, err, t.broken))
 }
 
@@ -116,7 +118,8 @@ func (t *trainedPolicies) look() error {
 		}
 		other, twice := found[policy.Version]
 		if found[policy.Version] = policy; twice && !reflect.DeepEqual(other, policy) {
-			broken = append(broken, fmt.Errorf("%s: has another policy of version %q than an earlier file", file, policy.Version))
+			broken = append(broken, fmt.Errorf("%s: has another policy of version %q than an earlier file", file,
+				policy.Version))
 			found[policy.Version] = nil
 		}
 	}

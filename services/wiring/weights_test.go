@@ -28,7 +28,8 @@ func TestRecallTracesAreErasedOfOneUser(t *testing.T) {
 		if err := s.PutTrace(t.Context(), scope, "r1", []byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		c := weights.Change{From: uint64(i), Body: []byte("w"), User: scope.User, Events: []weights.Event{{ID: "r1", Time: time.Now()}}}
+		c := weights.Change{From: uint64(i), Body: []byte("w"), User: scope.User,
+			Events: []weights.Event{{ID: "r1", Time: time.Now()}}}
 		if err := s.Commit(t.Context(), scope.Tenant, c); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,8 @@ func TestAPriorFromAFileHasFeaturesOfItsOwnName(t *testing.T) {
 		one, err1 := wiring.Prior{File: file}.Open()
 		other, err2 := wiring.Prior{File: file}.OpenFor(builtin.New())
 		if err1 != nil || err2 != nil || one.Weights.W[0] != weight || one.Weights.FeatureSet != other.Weights.FeatureSet {
-			t.Fatalf("weights %v of %q and %q, %v, %v", one.Weights.W, one.Weights.FeatureSet, other.Weights.FeatureSet, err1, err2)
+			t.Fatalf("weights %v of %q and %q, %v, %v", one.Weights.W, one.Weights.FeatureSet, other.Weights.FeatureSet, err1,
+				err2)
 		}
 		if seen[one.Weights.FeatureSet] || one.Weights.Validate() != nil {
 			t.Errorf("features are called %q, as those of another file", one.Weights.FeatureSet)
@@ -112,10 +114,12 @@ func TestAPriorThatCannotBeUsedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ file, says string }{
-		"another embedder": {fittedPrior(t, "big/1024", 1), "big/1024"}, "no file": {broken + "x", "prior.jsonx"}, "no prior": {broken, "format"},
+		"another embedder": {fittedPrior(t, "big/1024", 1), "big/1024"}, "no file": {broken + "x", "prior.jsonx"},
+		"no prior": {broken, "format"},
 	} {
 		_, err := wiring.Prior{File: tt.file}.OpenFor(builtin.New())
-		if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_RERANKER_PRIOR") || !strings.Contains(err.Error(), tt.says) {
+		if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_RERANKER_PRIOR") ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

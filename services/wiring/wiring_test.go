@@ -47,12 +47,14 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"MNEME_CONSOLIDATION_LINGER", "0s"}, {"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", "0"},
 		{"MNEME_KAFKA_SASL", "kerberos"}, {"MNEME_KAFKA_MIN_INSYNC_REPLICAS", "-1"}, {"MNEME_KAFKA_RETENTION", "other:1h"},
 		{"MNEME_KAFKA_RETENTION", "mneme.feedback:0s"}, {"MNEME_TEMPORAL_TLS_CERT", "cert.pem"},
-		{"MNEME_REDIS_SENTINEL_USER", "lonely"}, {"MNEME_EMBEDDING", "magic"}, {"MNEME_TENANTS_POLL", "soon"}, {"MNEME_LLM_TIMEOUT", "soon"},
+		{"MNEME_REDIS_SENTINEL_USER", "lonely"}, {"MNEME_EMBEDDING", "magic"}, {"MNEME_TENANTS_POLL", "soon"},
+		{"MNEME_LLM_TIMEOUT", "soon"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.variable+"="+tt.value, func(t *testing.T) {
 			_, err := config.Load[all](map[string]string{tt.variable: tt.value})
-			if !fault.IsTerminal(err) || !strings.Contains(err.Error(), tt.variable) || !strings.Contains(err.Error(), tt.value) {
+			if !fault.IsTerminal(err) || !strings.Contains(err.Error(), tt.variable) ||
+				!strings.Contains(err.Error(), tt.value) {
 				t.Errorf("got %v, want it to name %s and show %s", err, tt.variable, tt.value)
 			}
 		})
@@ -68,7 +70,8 @@ func TestAPasswordWithoutUserIsRefusedAndNotShown(t *testing.T) {
 
 func TestCredentialsGoToTheCluster(t *testing.T) {
 	b := wiring.Bus{Brokers: []string{"k1:9092"}}
-	if c := b.Cluster("me"); c.TLS != nil || c.SASL != nil || c.ClientID != "me" || !reflect.DeepEqual(c.Brokers, b.Brokers) {
+	if c := b.Cluster("me"); c.TLS != nil || c.SASL != nil || c.ClientID != "me" ||
+		!reflect.DeepEqual(c.Brokers, b.Brokers) {
 		t.Errorf("without credentials: %+v", c)
 	}
 	b.TLS, b.User, b.Password = true, "mneme", "hush"
@@ -152,7 +155,8 @@ func TestASentenceEncoderInTheProcess(t *testing.T) {
 	}
 	cfg.Embedding.Folder = t.TempDir()
 	_, _, err = cfg.Embedding.Open(t.Context(), cfg.Model, tel)
-	if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_EMBEDDING_FOLDER") || !strings.Contains(err.Error(), "model.onnx") {
+	if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_EMBEDDING_FOLDER") ||
+		!strings.Contains(err.Error(), "model.onnx") {
 		t.Errorf("an empty folder: got %v", err)
 	}
 }
@@ -166,7 +170,8 @@ func TestAnUnknownStrategyIsNoMatterOfTheModel(t *testing.T) {
 		}
 		defer free()
 		for _, c := range []struct{ strategy, policy, field string }{
-			{"magic", "embedded", "strategy"}, {"magic", "llm", "strategy"}, {"", "llm", "strategy"}, {"salimory", "magic", "policy"},
+			{"magic", "embedded", "strategy"}, {"magic", "llm", "strategy"}, {"", "llm", "strategy"},
+			{"salimory", "magic", "policy"},
 		} {
 			_, err := formers.Find(c.strategy, c.policy)
 			if fault.Field(err) != c.field || !fault.IsTerminal(err) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
@@ -214,7 +219,8 @@ func TestEmbedders(t *testing.T) {
 		t.Errorf("got %v, %v", vectors, err)
 	}
 	server.Always(llmtest.Status(500))
-	_, _, err = wiring.Embedding{Kind: "endpoint", Endpoint: options}.Open(t.Context(), wiring.Model{Endpoint: server.Config()}, tel)
+	_, _, err = wiring.Embedding{Kind: "endpoint", Endpoint: options}.Open(t.Context(),
+		wiring.Model{Endpoint: server.Config()}, tel)
 	var need *runner.NeedError
 	if !errors.As(err, &need) || need.Dependency != "embedding endpoint" || fault.IsTerminal(err) {
 		t.Errorf("an endpoint that is unavailable gives %v, want to wait for it", err)

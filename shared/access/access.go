@@ -92,7 +92,8 @@ func NewKey(k Key, now time.Time) (Key, string, error) {
 	if _, err := rand.Read(chance[:]); err != nil {
 		return Key{}, "", fmt.Errorf("API key: %w", err)
 	}
-	k.ID, k.CreatedAt, k.LastUsedAt = encoding.EncodeToString(chance[:idBytes]), now.UTC().Truncate(time.Second), time.Time{}
+	k.ID, k.CreatedAt, k.LastUsedAt = encoding.EncodeToString(chance[:idBytes]), now.UTC().Truncate(time.Second),
+		time.Time{}
 	if len(k.Scopes) == 0 {
 		k.Scopes = []Scope{Ingest, Recall, Read}
 		if k.User == "" {

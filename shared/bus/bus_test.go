@@ -161,7 +161,8 @@ func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
-		err := bus.Retry(bus.DefaultRetryConfig(), instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+		err := bus.Retry(bus.DefaultRetryConfig(),
+			instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
 			if at = append(at, time.Now()); len(at) > 1 {
 				return nil
 			}
@@ -182,7 +183,8 @@ func TestRetryDoesNotAskForTheSameAgain(t *testing.T) {
 		err            error
 		records, calls int
 	}{
-		"one record": {unusable, 1, 3}, "several": {unusable, 2, 1}, "one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 2},
+		"one record": {unusable, 1, 3}, "several": {unusable, 2, 1},
+		"one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 2},
 	} {
 		calls := 0
 		err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
@@ -207,7 +209,8 @@ func TestDeadLetterIDIsStableAndDistinct(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for _, id := range []string{
-		bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 12, 3), bus.DeadLetterID("t/1", 2, 3), bus.DeadLetterID("t", 1, 2),
+		bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 12, 3), bus.DeadLetterID("t/1", 2, 3),
+		bus.DeadLetterID("t", 1, 2),
 	} {
 		if seen[id] {
 			t.Errorf("%s names two records", id)
@@ -299,7 +302,8 @@ func TestABareHandlerIsCalledAgainAfterAnError(t *testing.T) {
 		close(done)
 		return nil
 	}, instruments(t, bus.Telemetry{Log: slog.New(slog.NewTextHandler(&log, nil))}))
-	if err := broker.Publisher().Publish(t.Context(), bus.Message{Topic: "t", Key: []byte("k"), Value: []byte("words")}); err != nil {
+	if err := broker.Publisher().Publish(t.Context(),
+		bus.Message{Topic: "t", Key: []byte("k"), Value: []byte("words")}); err != nil {
 		t.Fatal(err)
 	}
 	<-done

@@ -44,7 +44,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if closeErr := c.source.Close(); closeErr != nil {
 		// This is no failure: the group notices the absence later by itself. It cannot answer during its wait for
 		// absent members.
-		c.ins.log.WarnContext(ctx, "left the consumer group without its answer", slog.String("group", c.cfg.Group), slog.Any("error", closeErr))
+		c.ins.log.WarnContext(ctx, "left the consumer group without its answer", slog.String("group", c.cfg.Group),
+			slog.Any("error", closeErr))
 	}
 	return err
 }

@@ -60,7 +60,9 @@ func DeadLetter(cfg DeadLetterConfig, pub Publisher, ins *Instruments) Middlewar
 	}
 }
 
-func (cfg DeadLetterConfig) publish(ctx context.Context, m Message, cause error, pub Publisher, ins *Instruments) error {
+func (cfg DeadLetterConfig) publish(
+	ctx context.Context, m Message, cause error, pub Publisher, ins *Instruments,
+) error {
 	dead := cfg.record(m, cause)
 	value, err := proto.Marshal(dead)
 	if err == nil {

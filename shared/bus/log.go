@@ -51,8 +51,8 @@ func ScanLogFrom(ctx context.Context, log Log, from map[int]int64, see func(Mess
 	return nil
 }
 
-// FindFrom reports whether is accepts a record of a key, which is not empty. It reads the partition of the key alone, from the
-// offset that from has for it, or from the oldest record, and stops at the first such record.
+// FindFrom reports whether is accepts a record of a key, which is not empty. It reads the partition of the key alone,
+// from the offset that from has for it, or from the oldest record, and stops at the first such record.
 func FindFrom(ctx context.Context, log Log, key []byte, from map[int]int64, is func(Message) bool) (bool, error) {
 	p, err := log.PartitionOf(ctx, key)
 	if err != nil {

@@ -45,7 +45,9 @@ type ReplayResult struct {
 // leave gaps. So Replay appends a letter that stays to the dead letters again, unchanged, before the offset moves
 // past it. A later run finds it there, and no letter is replayed twice because another one stayed. An interrupted
 // replay may repeat one dead letter per partition.
-func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
+func Replay(
+	ctx context.Context, cfg ReplayConfig, source Source, pub Publisher, ins *Instruments,
+) (result ReplayResult, err error) {
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
 	}

@@ -37,7 +37,8 @@ func deadLetterBroker(t *testing.T, n int) *bustest.Broker {
 	broker := bustest.StartBroker(t, 1, "t", "dead")
 	pub := broker.Publisher()
 	for i := range n {
-		value, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: fmt.Sprint(i), Topic: "t", Value: fmt.Append(nil, i)})
+		value, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: fmt.Sprint(i), Topic: "t",
+			Value: fmt.Append(nil, i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,8 @@ func TestAnInterruptedReplayGoesOnWhereItStopped(t *testing.T) {
 func TestReplayKeepsWhatATopicRefuses(t *testing.T) {
 	broker := deadLetterBroker(t, 3)
 	ins := instruments(t, bus.Telemetry{})
-	pub := &failingPublisher{Publisher: broker.Publisher(), value: "1", err: fault.Terminal("", "too large"), hit: func() {}}
+	pub := &failingPublisher{Publisher: broker.Publisher(), value: "1", err: fault.Terminal("", "too large"),
+		hit: func() {}}
 	got, err := bus.Replay(t.Context(), bus.ReplayConfig{}, broker.Source("replay", "dead"), pub, ins)
 	if err != nil || got != (bus.ReplayResult{Replayed: 2, Refused: 1}) {
 		t.Fatalf("first run: %+v, %v", got, err)

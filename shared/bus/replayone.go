@@ -28,7 +28,9 @@ type OneLetter struct {
 // A result without Replayed and Refused says that the letter did not wait there any more. ErrHeld and ErrRevoked
 // say that another member works on the partition. The caller must then find the letter's new place and try again.
 // An interrupted call may repeat one letter.
-func ReplayOne(ctx context.Context, one OneLetter, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
+func ReplayOne(
+	ctx context.Context, one OneLetter, source Source, pub Publisher, ins *Instruments,
+) (result ReplayResult, err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	gen, err := source.Next(ctx)
 	if err != nil {

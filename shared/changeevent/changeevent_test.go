@@ -16,9 +16,12 @@ func TestWhatIsToldOfAChange(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	told := []changeevent.Type{}
 	for op, want := range map[memory.OpKind]changeevent.Type{
-		memory.OpAdd: changeevent.MemoryAdded, memory.OpUpdate: changeevent.MemoryUpdated, memory.OpMerge: changeevent.MemoryMerged,
-		memory.OpDelete: changeevent.MemoryDeleted, memory.OpRelease: changeevent.MemoryReleased, memory.OpErase: changeevent.UserErased,
-		memory.OpAppend: changeevent.CoreChanged, memory.OpReplace: changeevent.CoreChanged, memory.OpRewrite: changeevent.CoreChanged,
+		memory.OpAdd: changeevent.MemoryAdded, memory.OpUpdate: changeevent.MemoryUpdated,
+		memory.OpMerge:  changeevent.MemoryMerged,
+		memory.OpDelete: changeevent.MemoryDeleted, memory.OpRelease: changeevent.MemoryReleased,
+		memory.OpErase:  changeevent.UserErased,
+		memory.OpAppend: changeevent.CoreChanged, memory.OpReplace: changeevent.CoreChanged,
+		memory.OpRewrite: changeevent.CoreChanged,
 	} {
 		c := contract.MemoryChange{
 			Envelope:  contract.Envelope{EventID: "e1", Scope: memory.Scope{Tenant: "acme", User: "ines"}},
@@ -38,7 +41,8 @@ func TestWhatIsToldOfAChange(t *testing.T) {
 		if err != nil || !ok || e.Type != want || e.ID != "e1" || e.Scope != c.Scope || !e.Time.Equal(at) {
 			t.Errorf("%s: %+v, %t, %v", op, e, ok, err)
 		}
-		if err := json.Unmarshal(e.Data, &data); err != nil || data.ID != "e1" || data.UserID != "ines" || data.Closed == nil {
+		if err := json.Unmarshal(e.Data, &data); err != nil || data.ID != "e1" || data.UserID != "ines" ||
+			data.Closed == nil {
 			t.Errorf("%s: data %s, %v", op, e.Data, err)
 		}
 		told = append(told, e.Type)

@@ -30,7 +30,8 @@ func structOf(metadata map[string]any) *structpb.Struct {
 	return s
 }
 
-// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning with `filter`.
+// FilterFrom converts and checks a filter; nil is the zero filter. Errors are terminal and name the part, beginning
+// with `filter`.
 func FilterFrom(p *mnemev1.Filter) (memory.Filter, error) {
 	if p == nil {
 		return memory.Filter{}, nil
@@ -74,7 +75,8 @@ func filtersFrom(p *mnemev1.Filters, depth int) ([]memory.Filter, error) {
 	return out, nil
 }
 
-// conditionFrom converts a condition; UUIDs in upper case become lower case. Validate refuses a null value as a missing test.
+// conditionFrom converts a condition; UUIDs in upper case become lower case. Validate refuses a null value as a missing
+// test.
 func conditionFrom(p *mnemev1.Condition) *memory.Condition {
 	c := &memory.Condition{Field: p.GetField()}
 	switch test := p.GetTest().(type) {
@@ -87,7 +89,8 @@ func conditionFrom(p *mnemev1.Condition) *memory.Condition {
 	case *mnemev1.Condition_Range:
 		r := test.Range
 		c.Range = &memory.Range{
-			GT: r.GetGt().AsInterface(), GTE: r.GetGte().AsInterface(), LT: r.GetLt().AsInterface(), LTE: r.GetLte().AsInterface(),
+			GT: r.GetGt().AsInterface(), GTE: r.GetGte().AsInterface(), LT: r.GetLt().AsInterface(),
+			LTE: r.GetLte().AsInterface(),
 		}
 	case *mnemev1.Condition_Contains:
 		c.Contains = test.Contains.AsInterface()

@@ -79,9 +79,10 @@ func TestFiltersThatAreRefused(t *testing.T) {
 		"empty not": {&mnemev1.Filter{Filter: &mnemev1.Filter_Not{}}, "filter.not"},
 		"empty and": {&mnemev1.Filter{Filter: &mnemev1.Filter_And{And: &mnemev1.Filters{}}}, "filter"},
 		"no test":   {condition(&mnemev1.Condition{Field: "kind"}), "filter"},
-		"null":      {condition(&mnemev1.Condition{Field: "kind", Test: &mnemev1.Condition_Equals{Equals: structpb.NewNullValue()}}), "filter"},
-		"field":     {condition(&mnemev1.Condition{Field: "content", Test: &mnemev1.Condition_Exists{}}), "filter.field"},
-		"deep":      {deep, "filter"},
+		"null": {condition(&mnemev1.Condition{Field: "kind",
+			Test: &mnemev1.Condition_Equals{Equals: structpb.NewNullValue()}}), "filter"},
+		"field": {condition(&mnemev1.Condition{Field: "content", Test: &mnemev1.Condition_Exists{}}), "filter.field"},
+		"deep":  {deep, "filter"},
 	} {
 		if f, err := contract.FilterFrom(c.filter); !fault.IsTerminal(err) || fault.Field(err) != c.field {
 			t.Errorf("%s: got %+v, %v, want a terminal error about %s", name, f, err, c.field)
@@ -131,7 +132,8 @@ func TestHiddenIDsOfAttributesAreRefusedOfNewTurns(t *testing.T) {
 		ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now,
 		Attributes: memory.Attributes{AliasOf: "m\u200b1"},
 	}
-	if _, err := contract.TurnFrom(contract.TurnToProto(turn), "s1", now); !fault.IsTerminal(err) || fault.Field(err) != "turn.alias_of" {
+	if _, err := contract.TurnFrom(contract.TurnToProto(turn), "s1", now); !fault.IsTerminal(err) ||
+		fault.Field(err) != "turn.alias_of" {
 		t.Errorf("a new turn: got %v, want a terminal error about turn.alias_of", err)
 	}
 	turn.Attributes = memory.Attributes{AgentID: "a\u200b", AppID: "b\u200b", RunID: "c\u200b"}
@@ -140,7 +142,8 @@ func TestHiddenIDsOfAttributesAreRefusedOfNewTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := contract.DecodeSalientEvent(e.Key(), value, now); err != nil || !reflect.DeepEqual(got.Turn.Attributes, turn.Attributes) {
+	if got, err := contract.DecodeSalientEvent(e.Key(), value, now); err != nil ||
+		!reflect.DeepEqual(got.Turn.Attributes, turn.Attributes) {
 		t.Errorf("a turn that was accepted before: got %+v, %v", got.Turn, err)
 	}
 }

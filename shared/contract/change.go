@@ -45,7 +45,8 @@ func DecodeMemoryChange(key, value []byte) (MemoryChange, error) {
 func (c MemoryChange) Encode() ([]byte, error) {
 	return proto.Marshal(&mnemev1.MemoryChange{
 		SchemaVersion: SchemaVersion, EventId: c.EventID, TenantId: c.Scope.Tenant, UserId: c.Scope.User,
-		Operation: operationTo(c.Operation), MemoryId: c.MemoryID, ClosedIds: c.ClosedIDs, Tier: tiers[c.Tier], Time: stamp(c.Time),
+		Operation: operationTo(c.Operation), MemoryId: c.MemoryID, ClosedIds: c.ClosedIDs, Tier: tiers[c.Tier],
+		Time: stamp(c.Time),
 	})
 }
 
@@ -65,8 +66,10 @@ const (
 )
 
 var citationSources = map[CitationSource]mnemev1.CitationSource{
-	CitationUnknown: mnemev1.CitationSource_CITATION_SOURCE_UNSPECIFIED, CitationEmbedded: mnemev1.CitationSource_CITATION_SOURCE_EMBEDDED,
-	CitationModel: mnemev1.CitationSource_CITATION_SOURCE_MODEL, CitationCaller: mnemev1.CitationSource_CITATION_SOURCE_CALLER,
+	CitationUnknown:  mnemev1.CitationSource_CITATION_SOURCE_UNSPECIFIED,
+	CitationEmbedded: mnemev1.CitationSource_CITATION_SOURCE_EMBEDDED,
+	CitationModel:    mnemev1.CitationSource_CITATION_SOURCE_MODEL,
+	CitationCaller:   mnemev1.CitationSource_CITATION_SOURCE_CALLER,
 }
 
 // citationSource reads the source in a record. A source that only a later version defines is unknown.
@@ -100,7 +103,8 @@ func DecodeFeedback(key, value []byte, now time.Time) (Feedback, error) {
 		return Feedback{}, err
 	}
 	f := Feedback{
-		Envelope: envelope(&p), RecallID: p.GetRecallId(), Shown: p.GetShownIds(), Cited: p.GetCitedIds(), Source: citationSource(p.GetSource()),
+		Envelope: envelope(&p), RecallID: p.GetRecallId(), Shown: p.GetShownIds(), Cited: p.GetCitedIds(),
+		Source: citationSource(p.GetSource()),
 	}
 	if err := checkEnvelope(f.Envelope, key); err != nil {
 		return Feedback{}, err

@@ -72,7 +72,9 @@ func TestSessionEventRefusals(t *testing.T) {
 		"NUL in text":         {turn(func(t *mnemev1.Turn) { t.Text = "a\x00b" }), "turn.text"},
 		"long caption":        {turn(func(t *mnemev1.Turn) { t.Caption = strings.Repeat("c", 5000) }), "turn.caption"},
 		"no time":             {turn(func(t *mnemev1.Turn) { t.Time = nil }), "turn.time"},
-		"year 1":              {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)) }), "turn.time"},
+		"year 1": {turn(func(t *mnemev1.Turn) {
+			t.Time = timestamppb.New(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
+		}), "turn.time"},
 		"year 9999": {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }),
 			"turn.time"},
 		"time out of range": {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
@@ -86,9 +88,15 @@ func TestSessionEventRefusals(t *testing.T) {
 		"erased in a session": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_UserErased{UserErased: &mnemev1.UserErased{Time: timestamppb.New(now)}}
 		}, "session_id"},
-		"idle for less than a second": {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(time.Second - 1) }, "idle_after"},
-		"idle for more than a day":    {func(e *mnemev1.SessionEvent) { e.IdleAfter = durationpb.New(24*time.Hour + 1) }, "idle_after"},
-		"idle for no valid time": {func(e *mnemev1.SessionEvent) { e.IdleAfter = &durationpb.Duration{Seconds: 2, Nanos: -1} },
+		"idle for less than a second": {func(e *mnemev1.SessionEvent) {
+			e.IdleAfter = durationpb.New(time.Second - 1)
+		}, "idle_after"},
+		"idle for more than a day": {func(e *mnemev1.SessionEvent) {
+			e.IdleAfter = durationpb.New(24*time.Hour + 1)
+		}, "idle_after"},
+		"idle for no valid time": {func(e *mnemev1.SessionEvent) {
+			e.IdleAfter = &durationpb.Duration{Seconds: 2, Nanos: -1}
+		},
 			"idle_after"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,17 +145,21 @@ func ofUser() contract.Envelope {
 
 func TestSessionEventRoundTrip(t *testing.T) {
 	for name, e := range map[string]contract.SessionEvent{
-		"turn": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá",
+		"turn": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana",
+			Role: memory.RoleAssistant, Text: "Olá",
 			Caption: "a kite", Time: now}},
-		"attributes": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá",
+		"attributes": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana",
+			Role: memory.RoleUser, Text: "Olá",
 			Time: now, Attributes: memory.Attributes{
 				Metadata: map[string]any{"colour": "red", "n": -0.5, "tags": []any{"a", true}, "in": map[string]any{"x": nil}},
 				AgentID:  "a1", AppID: "app", RunID: "r1",
 			}}},
-		"turn in an offset": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
-			Text: "Olá", Time: now.In(time.FixedZone("", -(3*60+30)*60))}},
+		"turn in an offset": {Envelope: envelope(),
+			Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
+				Text: "Olá", Time: now.In(time.FixedZone("", -(3*60+30)*60))}},
 		"turn with an idle time": {Envelope: envelope(), Turn: &memory.Turn{
-			ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now}, IdleAfter: 24 * time.Hour},
+			ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá", Time: now},
+			IdleAfter: 24 * time.Hour},
 		"closed": {Envelope: envelope(), ClosedAt: now},
 		"erased": {Envelope: ofUser(), ErasedAt: now},
 	} {
@@ -160,7 +172,8 @@ func TestSessionEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Envelope != e.Envelope || got.IdleAfter != e.IdleAfter || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) ||
+			if got.Envelope != e.Envelope || got.IdleAfter != e.IdleAfter || !got.ClosedAt.Equal(e.ClosedAt) ||
+				!got.ErasedAt.Equal(e.ErasedAt) ||
 				(got.Turn == nil) != (e.Turn == nil) {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
@@ -199,7 +212,8 @@ func TestSalientEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) ||
+			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) ||
+				!got.ClosedAt.Equal(e.ClosedAt) ||
 				!got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision || got.IdleAfter != e.IdleAfter {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
@@ -235,7 +249,8 @@ func TestFeedbackRefusals(t *testing.T) {
 }
 
 func TestChangeAndFeedbackRoundTrip(t *testing.T) {
-	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope}, Operation: memory.OpMerge, MemoryID: "m",
+	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope},
+		Operation: memory.OpMerge, MemoryID: "m",
 		ClosedIDs: []string{"a", "b"}, Tier: memory.TierTalk, Time: now}
 	value, err := c.Encode()
 	if err != nil {
@@ -245,7 +260,8 @@ func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 	if err != nil || gotChange.Operation != memory.OpMerge || len(gotChange.ClosedIDs) != 2 || gotChange.Tier != c.Tier {
 		t.Fatalf("change %+v, error %v", gotChange, err)
 	}
-	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"},
+	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r",
+		Shown: []string{"a", "b"},
 		Cited: []string{"b"}, Time: now}
 	for _, f.Source = range []contract.CitationSource{
 		contract.CitationUnknown, contract.CitationEmbedded, contract.CitationModel, contract.CitationCaller,
@@ -303,7 +319,8 @@ func TestEndsAndErasuresOfOlderIDsAreAccepted(t *testing.T) {
 
 // An unknown citation source from a later version does not make the record invalid.
 func TestACitationSourceOfALaterVersionIsUnknown(t *testing.T) {
-	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a"}, Time: now}
+	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r",
+		Shown: []string{"a"}, Time: now}
 	value, err := f.Encode()
 	if err != nil {
 		t.Fatal(err)

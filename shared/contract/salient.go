@@ -113,15 +113,17 @@ func (e SalientEvent) Encode() ([]byte, error) {
 }
 
 var modes = map[memory.SaliencyMode]mnemev1.SaliencyMode{
-	memory.SaliencyGate: mnemev1.SaliencyMode_SALIENCY_MODE_GATE, memory.SaliencyMark: mnemev1.SaliencyMode_SALIENCY_MODE_MARK,
-	memory.SaliencyOff: mnemev1.SaliencyMode_SALIENCY_MODE_OFF,
+	memory.SaliencyGate: mnemev1.SaliencyMode_SALIENCY_MODE_GATE,
+	memory.SaliencyMark: mnemev1.SaliencyMode_SALIENCY_MODE_MARK,
+	memory.SaliencyOff:  mnemev1.SaliencyMode_SALIENCY_MODE_OFF,
 }
 
 // decisionFrom reads a decision. The argument passed says whether its turn passed. It supplies a field that older
 // filters omit.
 func decisionFrom(p *mnemev1.SaliencyDecision, passed bool) memory.SaliencyDecision {
 	d := memory.SaliencyDecision{
-		Salient: passed, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(), Mode: keyOf(modes, p.GetMode()),
+		Salient: passed, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(),
+		Mode: keyOf(modes, p.GetMode()),
 	}
 	if p != nil && p.Salient != nil {
 		d.Salient = p.GetSalient()
@@ -135,7 +137,8 @@ func decisionFrom(p *mnemev1.SaliencyDecision, passed bool) memory.SaliencyDecis
 // SaliencyToProto converts a decision of the filter.
 func SaliencyToProto(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
 	p := &mnemev1.SaliencyDecision{
-		Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt), Mode: modes[d.Mode],
+		Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt),
+		Mode: modes[d.Mode],
 	}
 	if d.Mode != "" {
 		p.Salient = &d.Salient

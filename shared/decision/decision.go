@@ -56,13 +56,14 @@ const (
 
 // features names the features of the options of a role, in order.
 var features = map[Role][]string{
-	Filter:  {"keep", "score", "words", "question", "assistant", "number"},
-	Apart:   {"apart", "worth", "words"},
-	Store:   {"working", "score", "words", "episodic"},
-	Lookup:  {"own", "worth", "words", "episodic", "number", "slot"},
-	Share:   {"shared", "worth", "words", "episodic", "number", "slot"},
-	Target:  {"alone", "similar", "words"},
-	Change:  {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
+	Filter: {"keep", "score", "words", "question", "assistant", "number"},
+	Apart:  {"apart", "worth", "words"},
+	Store:  {"working", "score", "words", "episodic"},
+	Lookup: {"own", "worth", "words", "episodic", "number", "slot"},
+	Share:  {"shared", "worth", "words", "episodic", "number", "slot"},
+	Target: {"alone", "similar", "words"},
+	Change: {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar",
+		"replace_slot"},
 	Join:    {"same", "odds", "similar", "within"},
 	Retract: {"go", "odds", "likeliest", "change"},
 	Rest:    {"keep", "worth", "words"},
@@ -186,7 +187,8 @@ func Decode(data []byte) (*Policy, error) {
 			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.features", r), "are %q, want %q", role.Features, known)
 		}
 		if role.Head.Features != len(known) {
-			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.head.features", r), "are %d, want %d", role.Head.Features, len(known))
+			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.head.features", r), "are %d, want %d", role.Head.Features,
+				len(known))
 		}
 		if err := role.Head.Validate(); err != nil {
 			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.head", r), "%w", err)

@@ -171,7 +171,8 @@ func (e Evidence) reason(f Finding) string {
 		return "no turn that tells it was consolidated, waits in working memory or is known as dropped"
 	case DroppedByFilter:
 		d := e.Dropped
-		return fmt.Sprintf("the filter %s scored the turn %.3f, below its threshold of %.3f", d.PolicyVersion, d.Score, d.Threshold)
+		return fmt.Sprintf("the filter %s scored the turn %.3f, below its threshold of %.3f", d.PolicyVersion, d.Score,
+			d.Threshold)
 	case NotExtracted:
 		if e.Silent > 0 {
 			return fmt.Sprintf("the turn was kept, and of the memories made from it (%d) none says it", e.Silent)
@@ -180,18 +181,22 @@ func (e Evidence) reason(f Finding) string {
 	case LostInUpdate:
 		in := func(s memory.Status) int { return e.count(func(m Memory) bool { return m.Status == s }) }
 		if n := in(memory.StatusQuarantined); n > 0 {
-			return fmt.Sprintf("of the %s that tell it (%d) %d are quarantined, and none is active", e.noun(), len(e.Memories), n)
+			return fmt.Sprintf("of the %s that tell it (%d) %d are quarantined, and none is active", e.noun(), len(e.Memories),
+				n)
 		}
 		return fmt.Sprintf("the %s that tell it (%d) no longer hold: %d superseded, %d retracted",
 			e.noun(), len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
 	case NotRetrieved:
 		if n := e.count(func(m Memory) bool { return m.Unmatched }); n > 0 {
-			return fmt.Sprintf("of the %s that tell it (%d) the recall's filter leaves out %d, and none is among the %d candidates",
+			return fmt.Sprintf("of the %s that tell it (%d) the recall's filter leaves out %d, and none is among the "+
+				"%d candidates",
 				e.noun(), len(e.Memories), n, e.Candidates)
 		}
-		return fmt.Sprintf("none of the %s that tell it (%d) is among the %d candidates", e.noun(), len(e.Memories), e.Candidates)
+		return fmt.Sprintf("none of the %s that tell it (%d) is among the %d candidates", e.noun(), len(e.Memories),
+			e.Candidates)
 	case CutByReranker:
-		return fmt.Sprintf("retrieved at place %d of %d, and not among the %d that were ranked first", f.Retrieved, e.Candidates, e.Places)
+		return fmt.Sprintf("retrieved at place %d of %d, and not among the %d that were ranked first", f.Retrieved,
+			e.Candidates, e.Places)
 	case LeftOutOfProfile:
 		if f.Ranked == 0 {
 			return "the reranker kept it, and the relevance floor left it out: the request hardly needs it (MNEME_RECALL_FLOOR)"
@@ -209,7 +214,8 @@ func (e Evidence) marked() string {
 	if d.Mode != memory.SaliencyMark || d.Salient {
 		return ""
 	}
-	return fmt.Sprintf("; the filter %s, which only marks, scored it %.3f, below its threshold of %.3f", d.PolicyVersion, d.Score, d.Threshold)
+	return fmt.Sprintf("; the filter %s, which only marks, scored it %.3f, below its threshold of %.3f", d.PolicyVersion,
+		d.Score, d.Threshold)
 }
 
 func (e Evidence) generatorReason() string {
@@ -217,7 +223,8 @@ func (e Evidence) generatorReason() string {
 	case e.Abstained:
 		return "the profile tells it, and the answer is that memory does not"
 	case e.Verdict == Unjudged && !e.has(func(m Memory) bool { return m.Shown }):
-		return "the profile tells it without a citation, so citations do not show whether the answer uses it: expect it in words"
+		return "the profile tells it without a citation, so citations do not show whether the answer uses it: expect " +
+			"it in words"
 	}
 	return "the profile tells it, and the answer does not use it"
 }

@@ -37,15 +37,19 @@ func TestEveryStageIsNamed(t *testing.T) {
 		want     diagnosis.Stage
 		reason   string
 	}{
-		"never said":                      {diagnosis.Evidence{TurnID: "t1"}, diagnosis.NotIngested, "no turn that tells it"},
-		"on its way":                      {diagnosis.Evidence{TurnID: "t1", Pending: true}, diagnosis.NotIngested, "waits in working memory"},
-		"on its way after it was dropped": {diagnosis.Evidence{TurnID: "t1", Pending: true, Dropped: dropped}, diagnosis.NotIngested, "waits"},
+		"never said": {diagnosis.Evidence{TurnID: "t1"}, diagnosis.NotIngested, "no turn that tells it"},
+		"on its way": {diagnosis.Evidence{TurnID: "t1", Pending: true}, diagnosis.NotIngested,
+			"waits in working memory"},
+		"on its way after it was dropped": {diagnosis.Evidence{TurnID: "t1", Pending: true, Dropped: dropped},
+			diagnosis.NotIngested, "waits"},
 		"dropped": {diagnosis.Evidence{TurnID: "t1", Dropped: dropped}, diagnosis.DroppedByFilter,
 			"filter/3 scored the turn 0.123, below its threshold of 0.350"},
-		"dropped once and kept later": {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped}, diagnosis.NotExtracted,
+		"dropped once and kept later": {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped},
+			diagnosis.NotExtracted,
 			"no memory was made"},
 		"marked, and nothing made of it": {with(made(), func(e *diagnosis.Evidence) {
-			e.Saliency = memory.SaliencyDecision{Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/3", Mode: memory.SaliencyMark}
+			e.Saliency = memory.SaliencyDecision{Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/3",
+				Mode: memory.SaliencyMark}
 		}), diagnosis.NotExtracted, "which only marks, scored it 0.125, below its threshold of 0.250"},
 		"nothing made of it": {made(), diagnosis.NotExtracted, "no memory was made"},
 		"something else made of it": {with(made(), func(e *diagnosis.Evidence) { e.Silent = 3 }), diagnosis.NotExtracted,
@@ -54,7 +58,8 @@ func TestEveryStageIsNamed(t *testing.T) {
 			diagnosis.LostInUpdate, "(2) no longer hold: 1 superseded, 1 retracted"},
 		"talk alone, not retrieved": {made(diagnosis.Memory{Status: active, Tier: memory.TierTalk}), diagnosis.NotRetrieved,
 			"none of the pieces of talk that tell it (1) is among the 20 candidates; it is kept as talk, and no memory was made of it"},
-		"talk alone, cut": {made(diagnosis.Memory{Status: active, Tier: memory.TierTalk, Retrieved: 7}), diagnosis.CutByReranker,
+		"talk alone, cut": {made(diagnosis.Memory{Status: active, Tier: memory.TierTalk, Retrieved: 7}),
+			diagnosis.CutByReranker,
 			"among the 5 that were ranked first; it is kept as talk"},
 		"talk alone, retracted": {made(diagnosis.Memory{Status: retracted, Tier: memory.TierTalk}), diagnosis.LostInUpdate,
 			"the pieces of talk that tell it (1) no longer hold"},
@@ -64,14 +69,19 @@ func TestEveryStageIsNamed(t *testing.T) {
 			"the answer uses it"},
 		"quarantined": {made(diagnosis.Memory{Status: memory.StatusQuarantined}, diagnosis.Memory{Status: superseded}),
 			diagnosis.LostInUpdate, "of the memories that tell it (2) 1 are quarantined"},
-		"quarantined, asked for the past": {with(made(diagnosis.Memory{Status: memory.StatusQuarantined}), func(e *diagnosis.Evidence) {
-			e.Past = true
-		}), diagnosis.LostInUpdate, "quarantined"},
+		"quarantined, asked for the past": {with(made(diagnosis.Memory{Status: memory.StatusQuarantined}),
+			func(e *diagnosis.Evidence) {
+				e.Past = true
+			}), diagnosis.LostInUpdate, "quarantined"},
 		"a successor names the turn": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: active}),
 			diagnosis.NotRetrieved, "(2) is among the 20 candidates"},
-		"superseded, asked for the past": {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) { e.Past = true }),
+		"superseded, asked for the past": {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) {
+			e.Past = true
+		}),
 			diagnosis.NotRetrieved, "20 candidates"},
-		"without its turn, as imported": {with(made(diagnosis.Memory{Status: active}), func(e *diagnosis.Evidence) { e.Kept = false }),
+		"without its turn, as imported": {with(made(diagnosis.Memory{Status: active}), func(e *diagnosis.Evidence) {
+			e.Kept = false
+		}),
 			diagnosis.NotRetrieved, "20 candidates"},
 		"not retrieved": {made(diagnosis.Memory{Status: active}), diagnosis.NotRetrieved, "(1) is among the 20 candidates"},
 		"cut": {made(diagnosis.Memory{Status: active, Retrieved: 7}), diagnosis.CutByReranker,
@@ -84,13 +94,17 @@ func TestEveryStageIsNamed(t *testing.T) {
 		"in the core block alone": {with(made(), func(e *diagnosis.Evidence) { e.Uncited = true }), diagnosis.Generator,
 			"without a citation"},
 		"cited": {cited, diagnosis.Answered, "uses it"},
-		"cited, and judged wrong": {with(cited, func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Wrong }), diagnosis.Generator,
+		"cited, and judged wrong": {with(cited, func(e *diagnosis.Evidence) {
+			e.Verdict = diagnosis.Wrong
+		}), diagnosis.Generator,
 			"does not use it"},
 		"judged right": {with(made(), func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Right }), diagnosis.Answered,
 			"uses it"},
-		"of several the farthest counts": {made(diagnosis.Memory{Status: active}, diagnosis.Memory{Status: active, Retrieved: 9, Ranked: 4},
+		"of several the farthest counts": {made(diagnosis.Memory{Status: active},
+			diagnosis.Memory{Status: active, Retrieved: 9, Ranked: 4},
 			diagnosis.Memory{Status: active, Retrieved: 3}), diagnosis.LeftOutOfProfile, "place 4"},
-		"a retrieved one that lost status": {made(diagnosis.Memory{Status: superseded, Retrieved: 2}), diagnosis.CutByReranker, "place 2"},
+		"a retrieved one that lost status": {made(diagnosis.Memory{Status: superseded, Retrieved: 2}),
+			diagnosis.CutByReranker, "place 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := diagnosis.Diagnose(c.evidence)
@@ -104,7 +118,8 @@ func TestEveryStageIsNamed(t *testing.T) {
 
 func TestPlacesAreTheBest(t *testing.T) {
 	got := diagnosis.Diagnose(made(
-		diagnosis.Memory{ID: "a", Status: active, Retrieved: 9, Ranked: 4}, diagnosis.Memory{ID: "b", Status: active, Retrieved: 3},
+		diagnosis.Memory{ID: "a", Status: active, Retrieved: 9, Ranked: 4},
+		diagnosis.Memory{ID: "b", Status: active, Retrieved: 3},
 		diagnosis.Memory{ID: "c", Status: active},
 	))
 	if got.Retrieved != 3 || got.Ranked != 4 || !slices.Equal(got.MemoryIDs, []string{"a", "b", "c"}) {
@@ -145,7 +160,8 @@ func TestDiagnoseNamesOneStage(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		e := diagnosis.Evidence{
 			Kept: rapid.Bool().Draw(r, "kept"), Pending: rapid.Bool().Draw(r, "pending"), Past: rapid.Bool().Draw(r, "past"),
-			Uncited: rapid.Bool().Draw(r, "uncited"), Abstained: rapid.Bool().Draw(r, "abstained"), Silent: rapid.IntRange(0, 2).Draw(r, "silent"),
+			Uncited: rapid.Bool().Draw(r, "uncited"), Abstained: rapid.Bool().Draw(r, "abstained"),
+			Silent:  rapid.IntRange(0, 2).Draw(r, "silent"),
 			Verdict: diagnosis.Verdict(rapid.IntRange(0, 2).Draw(r, "verdict")), Candidates: 20, Places: 5,
 		}
 		if rapid.Bool().Draw(r, "dropped") {
@@ -153,15 +169,18 @@ func TestDiagnoseNamesOneStage(t *testing.T) {
 		}
 		for i := range rapid.IntRange(0, 3).Draw(r, "memories") {
 			e.Memories = append(e.Memories, diagnosis.Memory{
-				ID: fmt.Sprint(i), Status: rapid.SampledFrom(statuses).Draw(r, "status"), Retrieved: rapid.IntRange(0, 20).Draw(r, "retrieved"),
-				Ranked: rapid.IntRange(0, 5).Draw(r, "ranked"), Shown: rapid.Bool().Draw(r, "shown"), Cited: rapid.Bool().Draw(r, "cited"),
+				ID: fmt.Sprint(i), Status: rapid.SampledFrom(statuses).Draw(r, "status"),
+				Retrieved: rapid.IntRange(0, 20).Draw(r, "retrieved"),
+				Ranked:    rapid.IntRange(0, 5).Draw(r, "ranked"), Shown: rapid.Bool().Draw(r, "shown"),
+				Cited: rapid.Bool().Draw(r, "cited"),
 			})
 		}
 		got := diagnosis.Diagnose(e)
 		if !slices.Contains(diagnosis.Stages(), got.Stage) || got.Reason == "" {
 			r.Fatalf("got %+v", got)
 		}
-		e.Memories = append(slices.Clone(e.Memories), diagnosis.Memory{ID: "more", Status: active, Retrieved: 1, Ranked: 1, Shown: true})
+		e.Memories = append(slices.Clone(e.Memories),
+			diagnosis.Memory{ID: "more", Status: active, Retrieved: 1, Ranked: 1, Shown: true})
 		if more := diagnosis.Diagnose(e); more.Stage < got.Stage || more.Stage < diagnosis.Generator {
 			r.Fatalf("with one more memory shown: %s after %s", more.Stage, got.Stage)
 		}

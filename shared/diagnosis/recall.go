@@ -72,7 +72,8 @@ func (r Recall) OfText(expect string, kept, pending []memory.Turn) Evidence {
 	}
 	e.Memories = r.placed(func(m memory.Memory) bool { return holds(m.Content + "\n" + m.Value) })
 	for _, m := range r.Memories {
-		if m.Tier == memory.TierMemory && e.TurnID != "" && slices.Contains(m.Sources, e.TurnID) && !holds(m.Content+"\n"+m.Value) {
+		if m.Tier == memory.TierMemory && e.TurnID != "" && slices.Contains(m.Sources, e.TurnID) &&
+			!holds(m.Content+"\n"+m.Value) {
 			e.Silent++
 		}
 	}
@@ -96,8 +97,9 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 			continue
 		}
 		out = append(out, Memory{
-			ID: m.ID, Tier: m.Tier, Status: m.Status, Retrieved: slices.Index(r.Retrieved, m.ID) + 1, Ranked: slices.Index(r.Ranked, m.ID) + 1,
-			Shown: slices.Contains(r.Shown, m.ID), Cited: slices.Contains(r.Cited, m.ID),
+			ID: m.ID, Tier: m.Tier, Status: m.Status, Retrieved: slices.Index(r.Retrieved, m.ID) + 1,
+			Ranked: slices.Index(r.Ranked, m.ID) + 1,
+			Shown:  slices.Contains(r.Shown, m.ID), Cited: slices.Contains(r.Cited, m.ID),
 			Floored: slices.Contains(r.Floored, m.ID), Unmatched: !r.Filter.Match(m),
 		})
 	}

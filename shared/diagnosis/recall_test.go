@@ -21,7 +21,8 @@ func run() diagnosis.Recall {
 			entry("dog", "Ana has a dog.", active, "t2", "t3"), entry("nuts", "Ana is allergic to peanuts.", active, "t4"),
 			entry("tea", "Ana likes tea.", active, "t5"),
 		},
-		Retrieved: []string{"dog", "braga", "tea"}, Ranked: []string{"braga", "tea"}, Shown: []string{"braga"}, Cited: []string{"braga"},
+		Retrieved: []string{"dog", "braga", "tea"}, Ranked: []string{"braga", "tea"}, Shown: []string{"braga"},
+		Cited:   []string{"braga"},
 		Profile: []string{"Ana lives in Braga. [1]", "Ana: I am packing for Faro"}, Answer: "Braga [1]",
 	}
 }
@@ -33,8 +34,10 @@ func TestEvidenceOfATurn(t *testing.T) {
 		want   diagnosis.Stage
 		ids    []string
 	}{
-		"answered, by one of two memories": {diagnosis.Turn{ID: "t2", Kept: true}, nil, diagnosis.Answered, []string{"braga", "dog"}},
-		"superseded":                       {diagnosis.Turn{ID: "t1", Kept: true}, nil, diagnosis.LostInUpdate, []string{"porto"}},
+		"answered, by one of two memories": {diagnosis.Turn{ID: "t2", Kept: true}, nil, diagnosis.Answered,
+			[]string{"braga", "dog"}},
+		"superseded": {diagnosis.Turn{ID: "t1", Kept: true}, nil, diagnosis.LostInUpdate,
+			[]string{"porto"}},
 		"superseded, asked for the past": {diagnosis.Turn{ID: "t1", Kept: true}, func(r *diagnosis.Recall) { r.Past = true },
 			diagnosis.NotRetrieved, []string{"porto"}},
 		"cut":           {diagnosis.Turn{ID: "t3", Kept: true}, nil, diagnosis.CutByReranker, []string{"dog"}},
@@ -54,7 +57,8 @@ func TestEvidenceOfATurn(t *testing.T) {
 			if c.change != nil {
 				c.change(&r)
 			}
-			if got := diagnosis.Diagnose(r.OfTurn(c.turn)); got.Stage != c.want || !slices.Equal(got.MemoryIDs, c.ids) || got.TurnID != c.turn.ID {
+			if got := diagnosis.Diagnose(r.OfTurn(c.turn)); got.Stage != c.want || !slices.Equal(got.MemoryIDs, c.ids) ||
+				got.TurnID != c.turn.ID {
 				t.Errorf("got %s: %+v, want %s of %v", got.Stage, got, c.want, c.ids)
 			}
 		})
@@ -64,7 +68,8 @@ func TestEvidenceOfATurn(t *testing.T) {
 func TestEvidenceOfAText(t *testing.T) {
 	kept := []memory.Turn{
 		{ID: "t1", Speaker: "Ana", Text: "I live in Porto"}, {ID: "t2", Speaker: "Ana", Text: "I moved to Braga with my dog"},
-		{ID: "t4", Speaker: "Ana", Text: "I am allergic to peanuts"}, {ID: "t7", Speaker: "Ana", Text: "Look", Caption: "a red bicycle"},
+		{ID: "t4", Speaker: "Ana", Text: "I am allergic to peanuts"},
+		{ID: "t7", Speaker: "Ana", Text: "Look", Caption: "a red bicycle"},
 	}
 	pending := []memory.Turn{{ID: "t8", Speaker: "Ana", Text: "I am packing for Faro and Tavira"}}
 	for name, c := range map[string]struct {
@@ -75,8 +80,12 @@ func TestEvidenceOfAText(t *testing.T) {
 	}{
 		"answered, without the question's words": {"Ana lives in Braga", nil, diagnosis.Answered, ""},
 		"answered, and the turn is known":        {"Braga", nil, diagnosis.Answered, "t2"},
-		"abstained":                              {"Braga", func(r *diagnosis.Recall) { r.Abstained = true }, diagnosis.Generator, "t2"},
-		"the answer repeats the question only": {"Ana lives", func(r *diagnosis.Recall) { r.Answer = "I cannot say" }, diagnosis.Generator,
+		"abstained": {"Braga", func(r *diagnosis.Recall) {
+			r.Abstained = true
+		}, diagnosis.Generator, "t2"},
+		"the answer repeats the question only": {"Ana lives", func(r *diagnosis.Recall) {
+			r.Answer = "I cannot say"
+		}, diagnosis.Generator,
 			"t1"},
 		"never said":                          {"Lisbon", nil, diagnosis.NotIngested, ""},
 		"words apart from each other":         {"Lisbon peanuts", nil, diagnosis.NotIngested, ""},
@@ -87,7 +96,9 @@ func TestEvidenceOfAText(t *testing.T) {
 		"inflected, not retrieved":            {"allergic to a peanut", nil, diagnosis.NotRetrieved, "t4"},
 		"cut":                                 {"dogs", nil, diagnosis.CutByReranker, "t2"},
 		"left out, its turn is not known":     {"tea", nil, diagnosis.LeftOutOfProfile, ""},
-		"in the raw dialogue of a memory": {"kettle", func(r *diagnosis.Recall) { r.Memories[4].Value = "Ana: my kettle broke" },
+		"in the raw dialogue of a memory": {"kettle", func(r *diagnosis.Recall) {
+			r.Memories[4].Value = "Ana: my kettle broke"
+		},
 			diagnosis.LeftOutOfProfile, ""},
 		"no word that carries content": {"is the", nil, diagnosis.NotIngested, ""},
 	} {

@@ -58,7 +58,8 @@ func (s Stage) String() string {
 // Stages returns all stages, in order.
 func Stages() []Stage {
 	return []Stage{
-		NotIngested, DroppedByFilter, NotExtracted, LostInUpdate, NotRetrieved, CutByReranker, LeftOutOfProfile, Generator, Answered,
+		NotIngested, DroppedByFilter, NotExtracted, LostInUpdate, NotRetrieved, CutByReranker, LeftOutOfProfile, Generator,
+		Answered,
 	}
 }
 

@@ -5,8 +5,8 @@ type Division struct {
 	// Extract means that a turn's statements depend at most on the turns shortly before it and on the other speakers
 	// of the session. Parts of a session, each with such context, then give all statements of the session.
 	Extract bool
-	// Decide says that candidates which have nothing to do with each other can be decided apart, in any order. The former neither
-	// looks anything up nor keeps a core block.
+	// Decide says that candidates which have nothing to do with each other can be decided apart, in any order. The former
+	// neither looks anything up nor keeps a core block.
 	Decide bool
 }
 

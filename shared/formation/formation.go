@@ -18,7 +18,8 @@ import (
 // worse than an extra one.
 type Filter interface {
 	// Filter returns one decision per turn, in order, or an error and none. All turns are of one user, in
-	// order of arrival. Turns before them, of the same sessions, help to read them: a "yes" needs its question. None is decided on.
+	// order of arrival. Turns before them, of the same sessions, help to read them: a "yes" needs its question. None is
+	// decided on.
 	Filter(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error)
 }
 
@@ -55,8 +56,8 @@ type Session struct {
 	// Context are turns of the session that are not formed, in order of time: a gate dropped them. A former may read
 	// them to understand the other turns. They are never a source.
 	Context []memory.Turn `json:"context,omitempty"`
-	// Known are entries of the bank near to the turns, for a Reader: nearest first, without vectors. Like context they are never the source
-	// of anything.
+	// Known are entries of the bank near to the turns, for a Reader: nearest first, without vectors. Like context they are
+	// never the source of anything.
 	Known []memory.Memory `json:"known,omitempty"`
 }
 

@@ -24,8 +24,8 @@ const (
 	MaxMetadataKeyBytes = 128
 )
 
-// Attributes are a caller's labels of a turn. A memory carries the attributes of its source turns. The metadata of a turn or
-// a memory never changes in place, because copies share it.
+// Attributes are a caller's labels of a turn. A memory carries the attributes of its source turns. The metadata of a
+// turn or a memory never changes in place, because copies share it.
 type Attributes struct {
 	// Metadata is a JSON object of nil, bool, float64, string, []any and map[string]any, as CheckMetadata accepts it.
 	Metadata map[string]any `json:"metadata,omitempty"`
@@ -37,8 +37,8 @@ type Attributes struct {
 	AliasOf string `json:"alias_of,omitempty"`
 }
 
-// Validate checks attributes that may be stored ones. Errors are terminal and name the field below prefix, which is empty or ends with a
-// dot.
+// Validate checks attributes that may be stored ones. Errors are terminal and name the field below prefix, which is
+// empty or ends with a dot.
 func (a Attributes) Validate(prefix string) error { return a.validate(prefix, ValidText) }
 
 // ValidateNew is Validate for attributes that come in: it checks identifiers as ValidNewID does.
@@ -128,7 +128,8 @@ func checkMetadataText(field, s string) error {
 	return nil
 }
 
-// metadataBytes is the length of the canonical JSON: keys sorted, no white space, no character escaped that JSON takes as it is.
+// metadataBytes is the length of the canonical JSON: keys sorted, no white space, no character escaped that JSON takes
+// as it is.
 func metadataBytes(metadata map[string]any) int {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
@@ -139,8 +140,8 @@ func metadataBytes(metadata map[string]any) int {
 	return out.Len() - 1 // without the line feed
 }
 
-// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field. An object that breaks a rule comes
-// back with the error, and CheckMetadata refuses it again.
+// ParseMetadata reads a JSON object as metadata and checks it. Errors are terminal and name the field. An object that
+// breaks a rule comes back with the error, and CheckMetadata refuses it again.
 func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	value, err := ParseJSON(field, raw)
 	metadata, ok := value.(map[string]any)
@@ -155,8 +156,8 @@ func ParseMetadata(field string, raw []byte) (map[string]any, error) {
 	return metadata, CheckMetadata(field, metadata)
 }
 
-// ParseJSON reads one JSON value. Errors are terminal and name the field: for text that CheckJSONText refuses, and for a number that a
-// double does not hold exactly, which callers send as text.
+// ParseJSON reads one JSON value. Errors are terminal and name the field: for text that CheckJSONText refuses, and for
+// a number that a double does not hold exactly, which callers send as text.
 func ParseJSON(field string, raw []byte) (any, error) {
 	from := json.NewDecoder(bytes.NewReader(raw))
 	from.UseNumber()
@@ -173,8 +174,8 @@ func ParseJSON(field string, raw []byte) (any, error) {
 	return exact(field, value)
 }
 
-// exact has doubles in the place of the numbers of a decoded JSON value; one that no double holds exactly stays as it is. The error is that
-// of the first.
+// exact has doubles in the place of the numbers of a decoded JSON value; one that no double holds exactly stays as it
+// is. The error is that of the first.
 func exact(field string, value any) (_ any, first error) {
 	note := func(err error) {
 		if first == nil {
@@ -218,7 +219,8 @@ func exactNumber(field string, n json.Number) (float64, error) {
 	if err != nil || len(n) > maxNumberBytes {
 		return 0, inexact(field)
 	}
-	if digits, _, _ := strings.Cut(strings.ToLower(n.String()), "e"); f == 0 { // the exponent may be too long to compute with
+	// the exponent may be too long to compute with
+	if digits, _, _ := strings.Cut(strings.ToLower(n.String()), "e"); f == 0 {
 		if strings.ContainsAny(digits, "123456789") {
 			return 0, inexact(field)
 		}
@@ -249,8 +251,8 @@ func JSONType(value any) string {
 	return "an object"
 }
 
-// Attribute gives the new entries of operations the attributes of the turns that the operations come from. Plan adds the
-// attributes of the replaced entries.
+// Attribute gives the new entries of operations the attributes of the turns that the operations come from. Plan adds
+// the attributes of the replaced entries.
 func Attribute(ops []Operation, turns []Turn) {
 	ordered := slices.Clone(turns)
 	slices.SortStableFunc(ordered, func(a, b Turn) int { return a.Time.Compare(b.Time) })
@@ -267,8 +269,8 @@ func Attribute(ops []Operation, turns []Turn) {
 	}
 }
 
-// overlaid is a with the newer attributes in front: key by key of the metadata, field by field of the rest. Where both are longer than
-// metadata may be, older keys are left out, the last in order of name first.
+// overlaid is a with the newer attributes in front: key by key of the metadata, field by field of the rest. Where both
+// are longer than metadata may be, older keys are left out, the last in order of name first.
 func (a Attributes) overlaid(newer Attributes) Attributes {
 	out := newer
 	for to, older := range map[*string]string{

@@ -52,7 +52,8 @@ func TestMemoriesCarryTheAttributesOfTheirTurns(t *testing.T) {
 		{Kind: memory.OpAdd, New: fresh("n2"), Sources: []string{"t3"}},
 	}
 	ops[1].New.Attributes = first // copied from another entry by a former
-	memory.Attribute(ops, []memory.Turn{toldAt("t2", 2, second), toldAt("t1", 1, first), toldAt("t3", 3, memory.Attributes{})})
+	memory.Attribute(ops, []memory.Turn{toldAt("t2", 2, second), toldAt("t1", 1, first),
+		toldAt("t3", 3, memory.Attributes{})})
 	w, err := memory.Plan(ana, ops, nil, now)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,8 @@ func TestMemoriesCarryTheAttributesOfTheirTurns(t *testing.T) {
 
 func TestNewVersionsKeepTheAttributesOfTheirPredecessors(t *testing.T) {
 	old, other := stored("m1", 1), stored("m2", 1)
-	old.Attributes = memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 1.0, "old": true}, RunID: "r1", AliasOf: "alias"}
+	old.Attributes = memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 1.0, "old": true}, RunID: "r1",
+		AliasOf: "alias"}
 	other.Attributes = memory.Attributes{Metadata: map[string]any{"colour": "green"}, RunID: "r2"}
 	other.ValidFrom = old.ValidFrom.Add(time.Minute)
 	told := toldAt("t9", 9, memory.Attributes{Metadata: map[string]any{"size": 2.0, "old": nil}, AgentID: "a9"})
@@ -78,16 +80,19 @@ func TestNewVersionsKeepTheAttributesOfTheirPredecessors(t *testing.T) {
 	}{
 		"update": {
 			memory.Operation{Kind: memory.OpUpdate, Targets: []string{"m1"}},
-			memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 2.0}, RunID: "r1", AliasOf: "alias", AgentID: "a9"},
+			memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 2.0}, RunID: "r1", AliasOf: "alias",
+				AgentID: "a9"},
 		},
 		"anew": {
 			memory.Operation{Kind: memory.OpUpdate, Targets: []string{"m1"}, Anew: true},
-			memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 2.0}, RunID: "r1", AliasOf: "alias", AgentID: "a9"},
+			memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 2.0}, RunID: "r1", AliasOf: "alias",
+				AgentID: "a9"},
 		},
 		"rest": {memory.Operation{Kind: memory.OpUpdate, Targets: []string{"m1"}, Rest: true}, old.Attributes},
 		"merge": {
 			memory.Operation{Kind: memory.OpMerge, Targets: []string{"m1", "m2"}},
-			memory.Attributes{Metadata: map[string]any{"colour": "green", "size": 2.0}, RunID: "r2", AliasOf: "alias", AgentID: "a9"},
+			memory.Attributes{Metadata: map[string]any{"colour": "green", "size": 2.0}, RunID: "r2", AliasOf: "alias",
+				AgentID: "a9"},
 		},
 	} {
 		c.op.New, c.op.Sources = fresh("n"), []string{"t9"}
@@ -117,7 +122,8 @@ func TestOlderKeysMakeRoomForNewerOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.Put[0].Metadata
-	if err := memory.CheckMetadata("metadata", got); err != nil || got["new"] != told.Metadata["new"] || got["k00"] == nil ||
+	if err := memory.CheckMetadata("metadata", got); err != nil || got["new"] != told.Metadata["new"] ||
+		got["k00"] == nil ||
 		got["k19"] != nil {
 		t.Errorf("got %d keys, %v", len(got), err)
 	}

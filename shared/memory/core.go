@@ -125,7 +125,8 @@ func EditCore(text string, op CoreOperation) (string, error) {
 	switch op.Kind {
 	case OpAppend:
 		if n := utf8.RuneCountInString(text); n >= CoreAppendLimit {
-			return "", fault.Terminal("core.kind", "is APPEND to a block of %d characters, want fewer than %d; REPLACE or REWRITE it", n,
+			return "", fault.Terminal("core.kind", "is APPEND to a block of %d characters, want fewer than %d; REPLACE "+
+				"or REWRITE it", n,
 				CoreAppendLimit)
 		}
 		if text == "" {
@@ -174,7 +175,9 @@ func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy st
 
 // PlanLines replaces the whole block with lines that have evidence, and returns its next version. It returns nil
 // for the same lines by the same policy. The argument sources has the source turns of those memories.
-func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sessionID, policy string, now time.Time) *Core {
+func PlanLines(
+	scope Scope, block Core, lines []CoreLine, sources []string, sessionID, policy string, now time.Time,
+) *Core {
 	same := slices.EqualFunc(lines, block.Lines, CoreLine.equal) && joined(lines) == block.Content
 	if same && (block.Version == 0 || block.PolicyVersion == policy) {
 		return nil
@@ -183,7 +186,8 @@ func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sess
 		Content: joined(lines), Lines: lines, Version: block.Version + 1, UpdatedAt: now, Sources: sortedUnique(sources),
 		SessionID: sessionID, PolicyVersion: policy,
 	}
-	next.OperationID = DeriveCoreOperationID(scope, next.Version, 0, CoreOperation{Kind: OpRewrite, New: next.Content, Sources: next.Sources})
+	next.OperationID = DeriveCoreOperationID(scope, next.Version, 0,
+		CoreOperation{Kind: OpRewrite, New: next.Content, Sources: next.Sources})
 	return next
 }
 
@@ -203,7 +207,8 @@ func DeriveCoreID(scope Scope, version int) string {
 
 // DeriveCoreOperationID returns the identifier of the index-th operation that led to a version of the block.
 func DeriveCoreOperationID(scope Scope, version, index int, op CoreOperation) string {
-	parts := []string{scope.Tenant, scope.User, strconv.Itoa(version), strconv.Itoa(index), string(op.Kind), op.Old, op.New}
+	parts := []string{scope.Tenant, scope.User, strconv.Itoa(version), strconv.Itoa(index), string(op.Kind), op.Old,
+		op.New}
 	return derive("core operation", append(parts, op.Sources...)...)
 }
 
@@ -216,7 +221,8 @@ func CoreChanges(scope Scope, next *Core, ops []CoreOperation) []Change {
 	out := make([]Change, 0, len(ops))
 	for i, op := range ops {
 		out = append(out, Change{
-			OperationID: DeriveCoreOperationID(scope, next.Version, i, op), Kind: op.Kind, MemoryID: DeriveCoreID(scope, next.Version),
+			OperationID: DeriveCoreOperationID(scope, next.Version, i, op), Kind: op.Kind,
+			MemoryID: DeriveCoreID(scope, next.Version),
 		})
 	}
 	return out

@@ -24,13 +24,16 @@ func TestEditCore(t *testing.T) {
 		want  string
 		field string
 	}{
-		"append to nothing":       {"", edit(memory.OpAppend, "", " Ana is a nurse. "), "Ana is a nurse.", ""},
-		"append a line":           {"Ana is a nurse.", edit(memory.OpAppend, "", "She has a dog."), "Ana is a nurse.\nShe has a dog.", ""},
-		"append below the limit":  {almostFull, edit(memory.OpAppend, "", "x"), almostFull + "\nx", ""},
-		"append above it":         {full, edit(memory.OpAppend, "", "x"), "", "core.kind"},
-		"append nothing":          {"a", edit(memory.OpAppend, "", " "), "", "core.new"},
-		"replace":                 {"lives in Porto\nhas a dog", edit(memory.OpReplace, "Porto", "Braga"), "lives in Braga\nhas a dog", ""},
-		"replace by nothing":      {"lives in Porto\nhas a dog", edit(memory.OpReplace, "lives in Porto", ""), "has a dog", ""},
+		"append to nothing": {"", edit(memory.OpAppend, "", " Ana is a nurse. "), "Ana is a nurse.", ""},
+		"append a line": {"Ana is a nurse.", edit(memory.OpAppend, "", "She has a dog."),
+			"Ana is a nurse.\nShe has a dog.", ""},
+		"append below the limit": {almostFull, edit(memory.OpAppend, "", "x"), almostFull + "\nx", ""},
+		"append above it":        {full, edit(memory.OpAppend, "", "x"), "", "core.kind"},
+		"append nothing":         {"a", edit(memory.OpAppend, "", " "), "", "core.new"},
+		"replace": {"lives in Porto\nhas a dog", edit(memory.OpReplace, "Porto", "Braga"),
+			"lives in Braga\nhas a dog", ""},
+		"replace by nothing": {"lives in Porto\nhas a dog", edit(memory.OpReplace, "lives in Porto", ""), "has a dog",
+			""},
 		"replace what is missing": {"lives in Porto", edit(memory.OpReplace, "Lyon", "Braga"), "", "core.old"},
 		"replace without text":    {"lives in Porto", edit(memory.OpReplace, "", "Braga"), "", "core.old"},
 		"rewrite":                 {"lives in Porto", edit(memory.OpRewrite, "", "New."), "New.", ""},
@@ -69,7 +72,8 @@ func TestPlanCoreWritesTheNextVersion(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	changes := memory.CoreChanges(scope, got, ops)
-	if len(changes) != 2 || changes[1].OperationID != got.OperationID || changes[0].OperationID == changes[1].OperationID ||
+	if len(changes) != 2 || changes[1].OperationID != got.OperationID ||
+		changes[0].OperationID == changes[1].OperationID ||
 		changes[0].MemoryID != memory.DeriveCoreID(scope, 4) || changes[0].Kind != memory.OpReplace {
 		t.Errorf("changes %+v", changes)
 	}
@@ -77,7 +81,8 @@ func TestPlanCoreWritesTheNextVersion(t *testing.T) {
 
 func TestPlanCoreOfNothing(t *testing.T) {
 	scope := memory.Scope{Tenant: "acme", User: "ana"}
-	for name, ops := range map[string][]memory.CoreOperation{"no operation": nil, "no change": {edit(memory.OpRewrite, "", "Same.")}} {
+	for name, ops := range map[string][]memory.CoreOperation{"no operation": nil,
+		"no change": {edit(memory.OpRewrite, "", "Same.")}} {
 		got, err := memory.PlanCore(scope, memory.Core{Content: "Same.", Version: 1}, ops, "s1", "p/1", now)
 		if got != nil || err != nil || memory.CoreChanges(scope, got, ops) != nil {
 			t.Errorf("%s: got %+v, %v", name, got, err)
@@ -90,7 +95,8 @@ func TestPlanCoreKeepsToItsCapacity(t *testing.T) {
 		var ops []memory.CoreOperation
 		for range rapid.IntRange(1, 4).Draw(r, "operations") {
 			text := strings.Repeat("wörd ", rapid.IntRange(1, 600).Draw(r, "words"))
-			ops = append(ops, edit(rapid.SampledFrom([]memory.OpKind{memory.OpAppend, memory.OpRewrite}).Draw(r, "kind"), "", text))
+			ops = append(ops, edit(rapid.SampledFrom([]memory.OpKind{memory.OpAppend, memory.OpRewrite}).Draw(r, "kind"), "",
+				text))
 		}
 		got, err := memory.PlanCore(memory.Scope{Tenant: "a", User: "b"}, memory.Core{}, ops, "s", "p", now)
 		switch {
@@ -104,12 +110,14 @@ func TestPlanCoreKeepsToItsCapacity(t *testing.T) {
 
 func TestLinesTakeThePlaceOfABlock(t *testing.T) {
 	scope, now := memory.Scope{Tenant: "acme", User: "ana"}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	lines := []memory.CoreLine{{Text: "No nuts.", Memories: []string{"m1"}}, {Text: "No stairs.", Memories: []string{"m2"}}}
+	lines := []memory.CoreLine{{Text: "No nuts.", Memories: []string{"m1"}},
+		{Text: "No stairs.", Memories: []string{"m2"}}}
 	plan := func(block memory.Core, lines ...memory.CoreLine) *memory.Core {
 		return memory.PlanLines(scope, block, lines, []string{"t2", "t1", "t2"}, "s1", "p/1", now)
 	}
 	first := plan(memory.Core{Content: "Ana is a nurse.", Version: 3}, lines...)
-	if first == nil || first.Version != 4 || first.Content != "No nuts.\nNo stairs." || !first.Valid() || !first.Rests("m2") ||
+	if first == nil || first.Version != 4 || first.Content != "No nuts.\nNo stairs." || !first.Valid() ||
+		!first.Rests("m2") ||
 		first.Rests("m3") ||
 		!slices.Equal(first.Sources, []string{"t1", "t2"}) {
 		t.Fatalf("got %+v", first)

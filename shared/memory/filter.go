@@ -76,8 +76,10 @@ const (
 )
 
 var filterFields = map[string]fieldKind{
-	"agent_id": textField, "app_id": textField, "run_id": textField, "session_id": textField, "topic": textField, "speaker": textField,
-	"keywords": textField, "id": textField, "kind": kindField, "recorded_at": dateField, "valid_from": dateField, "event_time": dateField,
+	"agent_id": textField, "app_id": textField, "run_id": textField, "session_id": textField, "topic": textField,
+	"speaker":  textField,
+	"keywords": textField, "id": textField, "kind": kindField, "recorded_at": dateField, "valid_from": dateField,
+	"event_time": dateField,
 }
 
 // FilterFields are the fields that conditions test besides metadata, in order of name.
@@ -145,7 +147,8 @@ func (c Condition) kind() (kind fieldKind, ok bool) {
 func (c Condition) validate(at string) error {
 	kind, known := c.kind()
 	if !known || len(c.Field) > MaxMetadataBytes {
-		return fault.Terminal(at+".field", "is not a field of memories, want metadata.KEY or one of %s", strings.Join(FilterFields(), ", "))
+		return fault.Terminal(at+".field", "is not a field of memories, want metadata.KEY or one of %s",
+			strings.Join(FilterFields(), ", "))
 	}
 	switch {
 	case c.Equals != nil:
@@ -211,14 +214,16 @@ func (r Range) validate(at string, kind fieldKind) error {
 		return fault.Terminal(at, "has no bound, want gt, gte, lt or lte")
 	}
 	if kind == textField || kind == kindField {
-		return fault.Terminal(at, "tests numbers and dates, want metadata.KEY, recorded_at, valid_from or event_time as the field")
+		return fault.Terminal(at, "tests numbers and dates, want metadata.KEY, recorded_at, valid_from or event_time "+
+			"as the field")
 	}
 	numbers := 0
 	for _, b := range bounds {
 		switch v := b.value.(type) {
 		case float64:
 			if numbers++; kind == dateField || math.IsNaN(v) || math.IsInf(v, 0) {
-				return fault.Terminal(at+"."+b.name, "is a number that cannot bound the field, want RFC 3339 text or a finite number")
+				return fault.Terminal(at+"."+b.name, "is a number that cannot bound the field, want RFC 3339 text or a "+
+					"finite number")
 			}
 		case string:
 			if _, ok := parseDate(v); !ok {

@@ -20,9 +20,11 @@ func metadata(t *testing.T, raw string) map[string]any {
 
 func TestFilterMatch(t *testing.T) {
 	m := memory.Memory{
-		ID: "m1", Kind: memory.KindFact, Topic: "Sea Side", Speaker: "Ana", SessionID: "s1", Keywords: []string{"sea", "boat"},
+		ID: "m1", Kind: memory.KindFact, Topic: "Sea Side", Speaker: "Ana", SessionID: "s1",
+		Keywords:   []string{"sea", "boat"},
 		RecordedAt: time.Date(2024, 5, 6, 7, 8, 9, 1500, time.UTC), ValidFrom: time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC),
-		Attributes: memory.Attributes{AgentID: "a1", AliasOf: "alias", Metadata: metadata(t, `{"colour":"Red","n":-2.5,"ok":false,"none":null,
+		Attributes: memory.Attributes{AgentID: "a1", AliasOf: "alias",
+			Metadata: metadata(t, `{"colour":"Red","n":-2.5,"ok":false,"none":null,
 			"tags":["x",3,["y"]],"in":{"deep":{"er":1}},"a.b":"dotted","list":[{"k":"v"}],"day":"2024-05-06T02:00:00+02:00","empty":[]}`)},
 	}
 	for filter, want := range map[string]bool{
@@ -78,8 +80,10 @@ func TestFilterMatch(t *testing.T) {
 }
 
 func TestFiltersThatAreRefused(t *testing.T) {
-	many := `{"or":[` + strings.Repeat(`{"field":"kind","exists":true},`, memory.MaxConditions) + `{"field":"kind","exists":true}]}`
-	deep := strings.Repeat(`{"not":`, memory.MaxFilterDepth) + `{"field":"kind","exists":true}` + strings.Repeat(`}`, memory.MaxFilterDepth)
+	many := `{"or":[` + strings.Repeat(`{"field":"kind","exists":true},`, memory.MaxConditions) +
+		`{"field":"kind","exists":true}]}`
+	deep := strings.Repeat(`{"not":`, memory.MaxFilterDepth) + `{"field":"kind","exists":true}` +
+		strings.Repeat(`}`, memory.MaxFilterDepth)
 	for filter, field := range map[string]string{
 		`{`:                                 "filter",
 		`null`:                              "filter",
@@ -123,7 +127,8 @@ func TestFiltersThatAreRefused(t *testing.T) {
 }
 
 func FuzzParseFilter(f *testing.F) {
-	for _, s := range []string{`{}`, `{"and":[{"field":"kind","equals":"fact"}]}`, `{"field":"metadata.a","range":{"gt":1}}`, `{"not":{}}`} {
+	for _, s := range []string{`{}`, `{"and":[{"field":"kind","equals":"fact"}]}`,
+		`{"field":"metadata.a","range":{"gt":1}}`, `{"not":{}}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -27,7 +27,8 @@ func TestGoldenIDs(t *testing.T) {
 		"add": {memory.DeriveOperationID(ana, memory.Operation{Kind: memory.OpAdd, New: added, Sources: []string{"t1"}}),
 			"d49b239b-f4dd-5958-a6fc-3d35ba419b10"},
 		"delete": {memory.DeriveOperationID(ana,
-			memory.Operation{Kind: memory.OpDelete, Targets: []string{"m1"}, Sources: []string{"t1"}}), "40b80f50-eb86-544e-954a-863a7fafafbf"},
+			memory.Operation{Kind: memory.OpDelete, Targets: []string{"m1"}, Sources: []string{"t1"}}),
+			"40b80f50-eb86-544e-954a-863a7fafafbf"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %s, want %s", name, c.got, c.want)

@@ -19,9 +19,9 @@ const (
 	maxShownName = 64
 )
 
-// CheckJSONText refuses JSON, or lines of JSON, that decoders change silently. Of a repeated key of an object they drop the first value.
-// They replace an escaped half of a surrogate pair ("\ud800") by U+FFFD. It also bounds the depth. Errors are
-// terminal and name the place in field, which may be empty. It accepts other texts that are no JSON.
+// CheckJSONText refuses JSON, or lines of JSON, that decoders change silently. Of a repeated key of an object they drop
+// the first value. They replace an escaped half of a surrogate pair ("\ud800") by U+FFFD. It also bounds the depth.
+// Errors are terminal and name the place in field, which may be empty. It accepts other texts that are no JSON.
 func CheckJSONText(field string, text []byte) error {
 	var at place
 	var keys [][]byte // of all open objects

@@ -25,7 +25,8 @@ func (f Filter) Match(m Memory) bool { return f.match(&m) }
 // MatchTurn reports whether a filter matches a turn. A turn has attributes, a session, a speaker and its time as
 // valid_from.
 func (f Filter) MatchTurn(t Turn) bool {
-	return f.IsZero() || f.match(&Memory{SessionID: t.SessionID, Speaker: t.Speaker, ValidFrom: t.Time, Attributes: t.Attributes})
+	return f.IsZero() || f.match(&Memory{SessionID: t.SessionID, Speaker: t.Speaker, ValidFrom: t.Time,
+		Attributes: t.Attributes})
 }
 
 func (f Filter) match(m *Memory) bool {

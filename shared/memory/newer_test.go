@@ -16,13 +16,15 @@ func TestNewerMemoriesAreWalkedOnce(t *testing.T) {
 	closed := entry("x", "a")
 	closed.Status = memory.StatusSuperseded
 	// d links to c, and c and b link to a; e and f link to each other.
-	n := memory.NewerOf([]memory.Memory{closed, entry("d", "c"), entry("c", "a"), entry("b", "a"), entry("e", "f"), entry("f", "e")},
+	n := memory.NewerOf([]memory.Memory{closed, entry("d", "c"), entry("c", "a"), entry("b", "a"), entry("e", "f"),
+		entry("f", "e")},
 		func(m memory.Memory) memory.Memory { return m })
 	for _, c := range []struct {
 		from, want string
 		most       int
 	}{
-		{"a", "c b d", math.MaxInt}, {"a", "c d", 1}, {"e", "f e", math.MaxInt}, {"d", "", math.MaxInt}, {"a c", "c b d", math.MaxInt},
+		{"a", "c b d", math.MaxInt}, {"a", "c d", 1}, {"e", "f e", math.MaxInt}, {"d", "", math.MaxInt},
+		{"a c", "c b d", math.MaxInt},
 	} {
 		var got []string
 		n.Walk(strings.Fields(c.from), c.most, func(m memory.Memory) bool {

@@ -43,7 +43,8 @@ var (
 	// joining are the scripts that use the joiners in the spelling of words.
 	joining = []*unicode.RangeTable{
 		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
-		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
+		unicode.Khmer,
 		unicode.Myanmar, unicode.Tibetan,
 	}
 	// symbols are the categories of the characters in emoji.
@@ -72,20 +73,23 @@ func hasHidden(id string) bool {
 
 // hides reports whether a character is invisible by itself.
 func hides(c rune) bool {
-	return unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Variation_Selector, blanks, unicode.Other_Default_Ignorable_Code_Point) ||
+	return unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Variation_Selector, blanks,
+		unicode.Other_Default_Ignorable_Code_Point) ||
 		unicode.Is(unicode.Cf, c) && !unicode.Is(unicode.Prepended_Concatenation_Mark, c)
 }
 
 // belongs reports whether an invisible character is part of its neighbours' visible form.
 func belongs(c, before, after rune) bool {
 	switch {
-	case c == zeroWidthJoiner && (unicode.In(before, symbols...) || unicode.Is(emojiStyle, before)) && unicode.In(after, symbols...):
+	case c == zeroWidthJoiner && (unicode.In(before, symbols...) || unicode.Is(emojiStyle, before)) &&
+		unicode.In(after, symbols...):
 		return true // an emoji of several
 	case c == zeroWidthJoiner || c == zeroWidthNonJoiner:
 		return unicode.In(before, joining...) && unicode.In(after, joining...)
 	case unicode.Is(tags, c):
 		return before == blackFlag || unicode.Is(tags, before)
-	case unicode.Is(emojiStyle, c) && (unicode.In(before, symbols...) || unicode.In(before, unicode.P, unicode.Nd) || before == 'ℹ'):
+	case unicode.Is(emojiStyle, c) && (unicode.In(before, symbols...) || unicode.In(before, unicode.P, unicode.Nd) ||
+		before == 'ℹ'):
 		return true
 	case unicode.Is(unicode.Variation_Selector, c): // other shapes of a Chinese character, or a Mongolian letter
 		return unicode.In(before, unicode.Han, unicode.Mongolian)

@@ -10,8 +10,8 @@ import (
 )
 
 // ParseFilter reads a filter in JSON and checks it: {"and": [...]}, {"or": [...]}, {"not": {...}}, or a condition
-// {"field": "metadata.colour", "equals": "red"} with one of equals, in, exists, range and contains. No bytes are the zero
-// filter. Errors are terminal and name the part, beginning with `filter`.
+// {"field": "metadata.colour", "equals": "red"} with one of equals, in, exists, range and contains. No bytes are the
+// zero filter. Errors are terminal and name the part, beginning with `filter`.
 func ParseFilter(raw []byte) (Filter, error) {
 	if len(raw) == 0 {
 		return Filter{}, nil
@@ -40,7 +40,8 @@ func readFilter(at string, value any, depth int) (f Filter, err error) {
 		return f, err
 	}
 	if len(object) != 1 {
-		return f, fault.Terminal(at, "has the keys %s, want one of and, or and not, or a condition with field and a test", keysOf(object))
+		return f, fault.Terminal(at, "has the keys %s, want one of and, or and not, or a condition with field and a test",
+			keysOf(object))
 	}
 	for name, inner := range object {
 		switch name {
@@ -52,7 +53,8 @@ func readFilter(at string, value any, depth int) (f Filter, err error) {
 			f.Not = new(Filter)
 			*f.Not, err = readFilter(at+".not", inner, depth+1)
 		default:
-			err = fault.Terminal(at+"."+shown(name), "is not an operator, want and, or, not, or a condition with field and a test")
+			err = fault.Terminal(at+"."+shown(name), "is not an operator, want and, or, not, or a condition with "+
+				"field and a test")
 		}
 	}
 	return f, err

@@ -91,7 +91,8 @@ func (p *planner) apply(op Operation) error {
 			return fault.Terminal("operation.targets", "is empty, want an entry to %s", op.Kind)
 		}
 		if op.Kind == OpUpdate && len(targets) > 1 {
-			return fault.Terminal("operation.targets", "names %d entries, want exactly one to UPDATE; MERGE takes several", len(targets))
+			return fault.Terminal("operation.targets", "names %d entries, want exactly one to UPDATE; MERGE takes several",
+				len(targets))
 		}
 		if err := p.putEntry(op, id, targets); err != nil {
 			return err
@@ -136,7 +137,8 @@ func (p *planner) targets(op Operation) ([]*Memory, error) {
 			want = StatusQuarantined
 		}
 		if m.Status != want {
-			return nil, fault.Terminal("operation.targets", "names %s, which is %s, want a memory that is %s", id, m.Status, want)
+			return nil, fault.Terminal("operation.targets", "names %s, which is %s, want a memory that is %s", id, m.Status,
+				want)
 		}
 		out = append(out, m)
 	}

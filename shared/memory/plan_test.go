@@ -81,7 +81,8 @@ func TestPlanUpdate(t *testing.T) {
 	update.Anew, update.Rest, update.At = false, true, said.AddDate(0, 1, 0)
 	w = plan(t, []memory.Operation{update}, stored("m1", 3))
 	if !slices.Equal(w.Put[0].Sources, []string{"old-m1"}) || !w.Close[0].ValidTo.Equal(update.At) {
-		t.Errorf("a rest: got sources %v, closed at %v; want those of what it is left of, at %v", w.Put[0].Sources, w.Close[0].ValidTo, update.At)
+		t.Errorf("a rest: got sources %v, closed at %v; want those of what it is left of, at %v", w.Put[0].Sources,
+			w.Close[0].ValidTo, update.At)
 	}
 }
 
@@ -108,7 +109,8 @@ func TestPlanDelete(t *testing.T) {
 		t.Errorf("ends at %s, want when the denial was said", w.Close[0].ValidTo)
 	}
 	w := plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, stored("m1", 1))
-	if len(w.Put) != 0 || len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted || !w.Close[0].ValidTo.Equal(now) {
+	if len(w.Put) != 0 || len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted ||
+		!w.Close[0].ValidTo.Equal(now) {
 		t.Errorf("got %+v", w)
 	}
 }
@@ -127,12 +129,14 @@ func TestPlanQuarantineAndRelease(t *testing.T) {
 	w = plan(t, []memory.Operation{releasing}, held, ended)
 	id := memory.DeriveOperationID(ana, releasing)
 	want := []memory.Release{
-		{ID: "m1", Status: memory.StatusActive, OperationID: id}, {ID: "m2", Status: memory.StatusSuperseded, OperationID: id},
+		{ID: "m1", Status: memory.StatusActive, OperationID: id},
+		{ID: "m2", Status: memory.StatusSuperseded, OperationID: id},
 	}
 	if !reflect.DeepEqual(w, memory.Write{Release: want}) {
 		t.Errorf("a release gives %+v, want %+v", w, want)
 	}
-	if got := memory.Changes(ana, []memory.Operation{releasing}, nil); len(got) != 1 || got[0].MemoryID != "m1" || len(got[0].Closed) != 0 {
+	if got := memory.Changes(ana, []memory.Operation{releasing}, nil); len(got) != 1 || got[0].MemoryID != "m1" ||
+		len(got[0].Closed) != 0 {
 		t.Errorf("a release is announced as %+v", got)
 	}
 	w = plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, held)
@@ -142,14 +146,16 @@ func TestPlanQuarantineAndRelease(t *testing.T) {
 	for name, o := range map[string]memory.Operation{
 		"update": op(memory.OpUpdate, fresh("m9"), "m1"), "release": op(memory.OpRelease, nil, "m3"),
 	} {
-		if _, err := memory.Plan(ana, []memory.Operation{o}, []memory.Memory{held, stored("m3", 1)}, now); !fault.IsTerminal(err) {
+		if _, err := memory.Plan(ana, []memory.Operation{o}, []memory.Memory{held, stored("m3", 1)},
+			now); !fault.IsTerminal(err) {
 			t.Errorf("%s of an entry in the wrong state gives %v", name, err)
 		}
 	}
 }
 
 func TestPlanNoneWritesNothing(t *testing.T) {
-	w := plan(t, []memory.Operation{op(memory.OpNone, nil, "m1"), op(memory.OpNone, nil), op(memory.OpNone, nil, "unknown")}, stored("m1", 1))
+	w := plan(t, []memory.Operation{op(memory.OpNone, nil, "m1"), op(memory.OpNone, nil),
+		op(memory.OpNone, nil, "unknown")}, stored("m1", 1))
 	if !reflect.DeepEqual(w, memory.Write{}) {
 		t.Errorf("got %+v, want nothing", w)
 	}
@@ -211,9 +217,11 @@ func TestPlanRefuses(t *testing.T) {
 		{"update to nothing", "operation.new", []memory.Operation{op(memory.OpUpdate, nil, "m1")}},
 		{"update itself", "operation.new", []memory.Operation{op(memory.OpUpdate, fresh("m1"), "m1")}},
 		{"target nobody was shown", "operation.targets", []memory.Operation{op(memory.OpDelete, nil, "secret")}},
-		{"target written later", "operation.targets", []memory.Operation{op(memory.OpDelete, nil, "n"), op(memory.OpAdd, fresh("n"))}},
+		{"target written later", "operation.targets",
+			[]memory.Operation{op(memory.OpDelete, nil, "n"), op(memory.OpAdd, fresh("n"))}},
 		{"target gone", "operation.targets", []memory.Operation{op(memory.OpDelete, nil, "gone")}},
-		{"target closed before", "operation.targets", []memory.Operation{op(memory.OpDelete, nil, "m1"), op(memory.OpUpdate, fresh("n"), "m1")}},
+		{"target closed before", "operation.targets",
+			[]memory.Operation{op(memory.OpDelete, nil, "m1"), op(memory.OpUpdate, fresh("n"), "m1")}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -319,7 +327,8 @@ func TestAChangeIsTalkIfAllItsEntriesAre(t *testing.T) {
 	later := fresh("n2")
 	later.Tier = memory.TierTalk
 	ops := []memory.Operation{
-		op(memory.OpAdd, talk), op(memory.OpUpdate, later, "n1"), op(memory.OpDelete, nil, "m1"), op(memory.OpAdd, fresh("n3")),
+		op(memory.OpAdd, talk), op(memory.OpUpdate, later, "n1"), op(memory.OpDelete, nil, "m1"),
+		op(memory.OpAdd, fresh("n3")),
 		op(memory.OpMerge, fresh("n4"), "n2"), op(memory.OpDelete, nil, "m2"), op(memory.OpRelease, nil, "m1"),
 	}
 	want := []memory.Tier{memory.TierTalk, memory.TierTalk, memory.TierTalk, "", "", "", memory.TierTalk}

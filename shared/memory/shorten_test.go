@@ -18,10 +18,12 @@ func TestShortenKeepsBothEndsOfALongText(t *testing.T) {
 		t.Fatalf("%d bytes, mark %t", len(short), ok)
 	}
 	head, tail := short[:from], short[to:]
-	if short[from:to] != "[... 267,400 bytes left out ...]\n" || leftOut != 267_400 || len(head)+leftOut+len(tail) != len(log) {
+	if short[from:to] != "[... 267,400 bytes left out ...]\n" || leftOut != 267_400 ||
+		len(head)+leftOut+len(tail) != len(log) {
 		t.Errorf("%q, %d left out of %d, %d kept", short[from:to], leftOut, len(log), len(head)+len(tail))
 	}
-	if !strings.HasPrefix(log, head) || !strings.HasSuffix(log, tail) || !strings.HasSuffix(head, "x\n") || !strings.HasPrefix(tail, line) {
+	if !strings.HasPrefix(log, head) || !strings.HasSuffix(log, tail) || !strings.HasSuffix(head, "x\n") ||
+		!strings.HasPrefix(tail, line) {
 		t.Errorf("cut within a line: %q, %q", head[len(head)-20:], tail[:20])
 	}
 	for _, same := range []string{"", "short", strings.Repeat("é", memory.MaxTextBytes/2)} {
@@ -37,7 +39,8 @@ func TestShortenOfAnyText(t *testing.T) {
 		times := rapid.IntRange(1, 6000).Draw(rt, "times")
 		text := strings.Repeat(part, times)
 		short, leftOut := memory.Shorten(text)
-		if len(short) > memory.MaxTextBytes || !utf8.ValidString(short) || (leftOut > 0) != (len(text) > memory.MaxTextBytes) {
+		if len(short) > memory.MaxTextBytes || !utf8.ValidString(short) ||
+			(leftOut > 0) != (len(text) > memory.MaxTextBytes) {
 			rt.Fatalf("%d bytes of %d, %d left out", len(short), len(text), leftOut)
 		}
 		if again, n := memory.Shorten(short); again != short || n != 0 {

@@ -39,7 +39,8 @@ var (
 // alphabet without escapes.
 func ValidTenant(id string) error {
 	if !tenantPattern.MatchString(id) {
-		return fault.Terminal("tenant_id", "want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", MaxTenantBytes)
+		return fault.Terminal("tenant_id", "want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'",
+			MaxTenantBytes)
 	}
 	return nil
 }

@@ -50,9 +50,11 @@ func TestCosine(t *testing.T) {
 		a, b memory.Vector
 		want float64
 	}{
-		"same direction": {memory.Vector{1, 2}, memory.Vector{2, 4}, 1}, "opposite": {memory.Vector{1, 0}, memory.Vector{-3, 0}, -1},
-		"right angle": {memory.Vector{1, 0}, memory.Vector{0, 1}, 0}, "zero": {memory.Vector{0, 0}, memory.Vector{1, 0}, 0},
-		"lengths": {memory.Vector{1}, memory.Vector{1, 0}, 0}, "nil": {nil, nil, 0},
+		"same direction": {memory.Vector{1, 2}, memory.Vector{2, 4}, 1},
+		"opposite":       {memory.Vector{1, 0}, memory.Vector{-3, 0}, -1},
+		"right angle":    {memory.Vector{1, 0}, memory.Vector{0, 1}, 0},
+		"zero":           {memory.Vector{0, 0}, memory.Vector{1, 0}, 0},
+		"lengths":        {memory.Vector{1}, memory.Vector{1, 0}, 0}, "nil": {nil, nil, 0},
 		"large": {memory.Vector{math.MaxFloat32, 0}, memory.Vector{math.MaxFloat32, 0}, 1},
 	} {
 		if got := memory.Cosine(c.a, c.b); math.Abs(got-c.want) > 1e-9 {

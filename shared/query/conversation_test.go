@@ -40,7 +40,8 @@ func weightOf(r query.Query, words string) float32 {
 }
 
 func TestAQueryThatSaysLittleLeansOnTheTalk(t *testing.T) {
-	talk := []memory.Message{user("Where shall we go skiing?"), assistant("Perhaps to Zermatt?"), user("We prefer cheap guest houses.")}
+	talk := []memory.Message{user("Where shall we go skiing?"), assistant("Perhaps to Zermatt?"),
+		user("We prefer cheap guest houses.")}
 	last := float32(2)
 	for _, query := range []string{
 		"others?", "other villages?", "other villages with a station?",
@@ -70,8 +71,9 @@ func TestAPronounMeansWhomTheTalkNames(t *testing.T) {
 		user("My sister comes on Friday with her friend Oluwaseun, I cook."), assistant("What about Zermatt cheese?"),
 	}
 	for query, want := range map[string]string{
-		"and for her?": "sister friend Oluwaseun", "and for him?": "friend Oluwaseun", "will they like that?": "sister friend Oluwaseun",
-		"is that cheap?": "", "Does Bruno's violin fit into her car?": "",
+		"and for her?": "sister friend Oluwaseun", "and for him?": "friend Oluwaseun",
+		"will they like that?": "sister friend Oluwaseun",
+		"is that cheap?":       "", "Does Bruno's violin fit into her car?": "",
 	} {
 		if got := understand(query, talk).People.Text; got != want {
 			t.Errorf("%q means %q, want %q", query, got, want)
@@ -88,7 +90,8 @@ func TestAPlaceInAListMeansWhatStandsThere(t *testing.T) {
 			"what about the second one?": "a pizzeria", "and the last?": "sushi",
 			"number three then": "sushi", "option 1": "the Thai place",
 		},
-		"Try:\n- the Thai place\n- a pizzeria":                     {"the first sounds good": "the Thai place", "and the third?": ""},
+		"Try:\n- the Thai place\n- a pizzeria": {"the first sounds good": "the Thai place",
+			"and the third?": ""},
 		"We could have a curry, a pizza, or sushi. What's better?": {"the latter": "sushi", "the 2nd": "a pizza"},
 		"Good question.": {"the second one?": ""},
 	} {
@@ -122,12 +125,14 @@ func TestABareQueryAsksAsTheOneBefore(t *testing.T) {
 var drawn = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) memory.Message {
 	return memory.Message{
 		Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, memory.RoleTool, ""}).Draw(t, "role"),
-		Content: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"1. a 2. b 3.", "- \n- ", ",,,or", "My sister Ana", "\xff"})).
+		Content: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"1. a 2. b 3.", "- \n- ", ",,,or", "My sister Ana",
+			"\xff"})).
 			Draw(t, "content"),
 	}
 }), 0, 8)
 
-var queries = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "and her?", "the last", "both", "number 5", "\xff", "Ana"}))
+var queries = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "and her?", "the last", "both", "number 5",
+	"\xff", "Ana"}))
 
 func TestAnyTalkIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -161,8 +166,10 @@ func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
 
 // A position word refers to a list only where the query has few content words and names no time.
 func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
-	messages := []memory.Message{{Role: memory.RoleAssistant, Content: "Happy to help with the carburettor, or with anything else."}}
-	for _, query := range []string{"What did the dentist say about my second molar?", "What did I buy last week?", "And the first time?"} {
+	messages := []memory.Message{{Role: memory.RoleAssistant,
+		Content: "Happy to help with the carburettor, or with anything else."}}
+	for _, query := range []string{"What did the dentist say about my second molar?", "What did I buy last week?",
+		"And the first time?"} {
 		for _, p := range understand(query, messages).Parts[1:] {
 			if p.Weight > 0.5 {
 				t.Errorf("%q is taken to mean %q", query, p.Text)
@@ -175,7 +182,8 @@ func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
 func TestTheTextBeginsWithTheQueryAndIsBounded(t *testing.T) {
 	var messages []memory.Message
 	for range 6 {
-		messages = append(messages, memory.Message{Role: memory.RoleUser, Content: strings.Repeat("the old boiler hums ", 200)})
+		messages = append(messages, memory.Message{Role: memory.RoleUser,
+			Content: strings.Repeat("the old boiler hums ", 200)})
 	}
 	if got := understand("And for her?", messages).Resolved; !strings.HasPrefix(got, "And for her?") || len(got) > 2000 {
 		t.Errorf("%d bytes, %.40q", len(got), got)

@@ -19,8 +19,8 @@ var (
 	// talking are past verbs of a conversation: "the order in which I brought up".
 	talking = text.WordSet(`said told mentioned brought discussed covered talked explained described asked agreed`)
 	// retelling words ask for a story that the user told before.
-	retelling = text.WordSet(`summary summaries summarise summarize summarised summarized sum recap retell recount remind reminder
-		overview history story tale timeline`)
+	retelling = text.WordSet(`summary summaries summarise summarize summarised summarized sum recap retell recount remind
+		reminder overview history story tale timeline`)
 	// articles behind a first "have" make a task of it: "have a look".
 	articles = text.WordSet("a an the some")
 	// asking begins a request for such a story.
@@ -32,16 +32,16 @@ var (
 	// politely are words before the verb of a task, or before a question word.
 	politely = text.WordSet("and but so or ok okay hey hi hello oh well please now then also again")
 	// tasks are verbs that begin a task.
-	tasks = text.WordSet(`add adjust advise analyse analyze answer arrange book brainstorm bring build calculate call change check
-		choose come compare compose compute convert correct count create cut debug define describe design develop do draft draw
-		edit evaluate explain expand fill find finish fix format generate get give go help imagine improve include keep let
-		let's list look make name need organise organize outline pick plan polish prepare proofread propose provide put
-		rank read recommend refactor remember remove rephrase replace review rewrite save schedule search send set shorten
-		show simplify solve sort split start suggest summarise summarize take tell test think translate try turn update use
-		walk want work write`)
+	tasks = text.WordSet(`add adjust advise analyse analyze answer arrange book brainstorm bring build calculate call
+		change check choose come compare compose compute convert correct count create cut debug define describe design
+		develop do draft draw edit evaluate explain expand fill find finish fix format generate get give go help imagine
+		improve include keep let let's list look make name need organise organize outline pick plan polish prepare proofread
+		propose provide put rank read recommend refactor remember remove rephrase replace review rewrite save schedule
+		search send set shorten show simplify solve sort split start suggest summarise summarize take tell test think
+		translate try turn update use walk want work write`)
 	// stating are verbs that make a statement, in addition to those in the past.
-	stating = text.WordSet(`is are was were has have had does do did will would can could should must may might isn't aren't
-		wasn't weren't hasn't haven't doesn't don't didn't won't can't cannot`)
+	stating = text.WordSet(`is are was were has have had does do did will would can could should must may might isn't
+		aren't wasn't weren't hasn't haven't doesn't don't didn't won't can't cannot`)
 	// addressing are words that a statement about somebody else has not.
 	addressing = text.WordSet(`please i i'm i've i'd i'll my me mine we we're we've our us you you're your yours`)
 )
@@ -68,10 +68,12 @@ var (
 	amountsIn = text.WordSet(`viel viele vielen lange oft alt weit hoch gross heisst heissen hiess lautet lautete veel vaak
 		lang oud ver llama llamaba s'appelle chiama chiamava долго часто зовут`)
 	// countingIn are question words for an amount. A verb of obligation behind them means a debt: "cuánto le debo".
-	countingIn = text.WordSet("cuanto cuanta cuantos cuantas quanto quanta quanti quante quantos quantas combien wieviel hoeveel сколько")
+	countingIn = text.WordSet("cuanto cuanta cuantos cuantas quanto quanta quanti quante quantos quantas combien " +
+		"wieviel hoeveel сколько")
 	// unspacedAsking and unspacedAdvising do the same in languages without spaces.
 	unspacedAsking = []string{
-		"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน", "อะไร",
+		"什么", "谁", "哪", "多少", "几", "何", "誰", "どこ", "いつ", "いくら", "いくつ", "どの", "어디", "누구", "무엇", "언제", "몇", "ใคร", "ไหน",
+		"อะไร",
 	}
 	unspacedAdvising = []string{
 		"推荐", "推薦", "建议", "建議", "应该", "可以", "怎么", "如何", "帮我", "请给", "请帮",

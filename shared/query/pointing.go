@@ -127,8 +127,8 @@ var numbers = map[string]int{
 	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5,
 }
 
-// listedItem returns the item of the assistant's last message that the query names by its position. It returns nil where
-// the query names no position, or the message has no such list.
+// listedItem returns the item of the assistant's last message that the query names by its position. It returns nil
+// where the query names no position, or the message has no such list.
 func (f form) listedItem(messages []memory.Message) []string {
 	last, place := messages[len(messages)-1], f.place
 	if place == 0 || last.Role != memory.RoleAssistant || f.among != "" && !text.StemSet(last.Content)[f.among] {

@@ -97,8 +97,8 @@ var (
 	toReply = text.WordSet(`advise describe draft explain give list make mention propose put quote recommend say send show
 		suggest tell warn write`)
 	// replies are the nouns for a reply.
-	replies = text.WordSet(`advice answer answers explanation ideas list outline plan proposal recommendation recommendations
-		reply response suggestion suggestions summary tip tips version`)
+	replies = text.WordSet(`advice answer answers explanation ideas list outline plan proposal recommendation
+		recommendations reply response suggestion suggestions summary tip tips version`)
 )
 
 // asksForReply reports whether a question asks for something that the assistant said before.

@@ -26,7 +26,8 @@ func TestAQuestionForAFact(t *testing.T) {
 		"What could I cook on Sunday?":      false,
 		"What are some good hotels for me?": false,
 		"Are there any hotels in Rome?":     false,
-		"Can she swim?":                     false, "Do you have ideas for dinner?": false, "Plan my weekend.": false, "": false,
+		"Can she swim?":                     false, "Do you have ideas for dinner?": false, "Plan my weekend.": false,
+		"": false,
 	})
 }
 
@@ -70,7 +71,8 @@ func TestAStatementToSearchFor(t *testing.T) {
 		"The user has a dog.":                   true,
 		"User's loan: 200,000 at 0 %":           true,
 		"The plan was finalised and confirmed.": true,
-		"Der Nutzer wohnt in Graz.":             true, "用户住在格拉茨": true, "I live in Graz.": false, "Suggest a lunch for ten.": false,
+		"Der Nutzer wohnt in Graz.":             true, "用户住在格拉茨": true, "I live in Graz.": false,
+		"Suggest a lunch for ten.":                         false,
 		"Where does Ines live?":                            false,
 		"Write that the plan was confirmed.":               false,
 		"Ines is coming on Sunday. Plan a dinner.":         false,
@@ -111,9 +113,11 @@ func TestAQuestionAboutTheUser(t *testing.T) {
 
 func TestTheKindsOfAnswer(t *testing.T) {
 	for said, want := range map[string]string{
-		"How many trees are there?": "amount several interrogative fact, trees", "How old is Ida?": "amount interrogative fact,",
-		"It is old, is it?": ",", "Who are the neighbours?": "name interrogative fact,",
-		"What is the name of her cat?": "name interrogative fact,", "What kind of music does Ida play?": "interrogative fact, music",
+		"How many trees are there?": "amount several interrogative fact, trees",
+		"How old is Ida?":           "amount interrogative fact,",
+		"It is old, is it?":         ",", "Who are the neighbours?": "name interrogative fact,",
+		"What is the name of her cat?":          "name interrogative fact,",
+		"What kind of music does Ida play?":     "interrogative fact, music",
 		"Which old French novels did she read?": "name several interrogative fact, old french novels",
 		"What do Ida and Bruno both like?":      "several interrogative fact,", "Has she a car?": "fact,",
 		"Where do I live?": "name interrogative fact own_fact about_user,", "Plan my weekend.": "about_user,", "": ",",

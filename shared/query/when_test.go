@@ -8,7 +8,8 @@ import (
 
 func TestAsksWhen(t *testing.T) {
 	for query, want := range map[string]bool{
-		"When did she leave?": true, "And when was that?": true, "What year was it?": true, "How long ago?": true, "How long did it take?": true,
+		"When did she leave?": true, "And when was that?": true, "What year was it?": true, "How long ago?": true,
+		"How long did it take?":                               true,
 		"Can you tell me when Ana moved to Porto?":            true,
 		"Do you remember when we adopted the dog?":            true,
 		"I was wondering when her exam is.":                   true,

@@ -43,8 +43,9 @@ func TestTracesComeBack(t *testing.T) {
 	mixed.Candidates[4].ID = strings.ToUpper(uuid.NewSHA1(uuid.NameSpaceOID, []byte("four")).String())
 	mixed.Candidates[5].Projected = nil
 	for name, want := range map[string]ranking.Trace{
-		"of all kinds of candidates": mixed, "without vectors": trace(source(2), 3, 4, 0, 3), "without features": trace(source(3), 3, 0, 4, 2),
-		"of nothing": {RecallID: "r"},
+		"of all kinds of candidates": mixed, "without vectors": trace(source(2), 3, 4, 0, 3),
+		"without features": trace(source(3), 3, 0, 4, 2),
+		"of nothing":       {RecallID: "r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ranking.DecodeTrace(encoded(t, want))
@@ -149,7 +150,8 @@ func someState(t testing.TB) ranking.State {
 }
 
 func TestStatesComeBackExactly(t *testing.T) {
-	for name, want := range map[string]ranking.State{"in the middle": someState(t), "new": ranking.NewState(prior()), "empty": {}} {
+	for name, want := range map[string]ranking.State{"in the middle": someState(t), "new": ranking.NewState(prior()),
+		"empty": {}} {
 		b, err := ranking.EncodeState(want)
 		if err != nil {
 			t.Fatal(err)

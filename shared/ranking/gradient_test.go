@@ -44,40 +44,42 @@ func TestGradientIsExact(t *testing.T) {
 		temperature             float64
 		maps                    bool
 	}{
-		{6, 0, 3, 0.5, false}, {6, 4, 3, 0.5, false}, {6, 4, 3, 0.5, true}, {3, 5, 8, 1, true}, {3, 5, 1, 2, true}, {0, 6, 4, 0.7, true},
+		{6, 0, 3, 0.5, false}, {6, 4, 3, 0.5, false}, {6, 4, 3, 0.5, true}, {3, 5, 8, 1, true}, {3, 5, 1, 2, true},
+		{0, 6, 4, 0.7, true},
 		{20, 32, 5, 0.5, true},
 	} {
-		t.Run(fmt.Sprintf("%d features, width %d, %d of 8, maps %t", tt.features, tt.width, tt.chosen, tt.maps), func(t *testing.T) {
-			random := source(3)
-			tr := trace(random, 8, tt.features, tt.width, tt.chosen)
-			cells := tt.width * tt.width
-			w := ranking.Weights{W: grid(random, tt.features), Aq: make([]float32, cells), Am: make([]float32, cells)}
-			if tt.maps {
-				w.Aq, w.Am = scaled(grid(random, cells), 4), scaled(grid(random, cells), 4)
-			}
-			advantages := make([]float64, tt.chosen)
-			for i := range advantages {
-				advantages[i] = []float64{0.5, -1.5, 0}[random.IntN(3)] + float64(i%2)
-			}
-			g, err := w.Gradient(tr, advantages, tt.temperature)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, part := range map[string]struct {
-				parameters []float32
-				gradient   []float64
-			}{"W": {w.W, g.W}, "Aq": {w.Aq, g.Aq}, "Am": {w.Am, g.Am}} {
-				if len(part.gradient) != len(part.parameters) {
-					t.Fatalf("%s has %d derivatives of %d parameters", name, len(part.gradient), len(part.parameters))
+		t.Run(fmt.Sprintf("%d features, width %d, %d of 8, maps %t", tt.features, tt.width, tt.chosen, tt.maps),
+			func(t *testing.T) {
+				random := source(3)
+				tr := trace(random, 8, tt.features, tt.width, tt.chosen)
+				cells := tt.width * tt.width
+				w := ranking.Weights{W: grid(random, tt.features), Aq: make([]float32, cells), Am: make([]float32, cells)}
+				if tt.maps {
+					w.Aq, w.Am = scaled(grid(random, cells), 4), scaled(grid(random, cells), 4)
 				}
-				for i := range part.parameters {
-					want := slope(&part.parameters[i], func() float64 { return objective(t, w, tr, advantages, tt.temperature) })
-					if math.Abs(part.gradient[i]-want) > 1e-7*(1+math.Abs(want)) {
-						t.Errorf("by %s[%d]: %.12g, differences give %.12g", name, i, part.gradient[i], want)
+				advantages := make([]float64, tt.chosen)
+				for i := range advantages {
+					advantages[i] = []float64{0.5, -1.5, 0}[random.IntN(3)] + float64(i%2)
+				}
+				g, err := w.Gradient(tr, advantages, tt.temperature)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, part := range map[string]struct {
+					parameters []float32
+					gradient   []float64
+				}{"W": {w.W, g.W}, "Aq": {w.Aq, g.Aq}, "Am": {w.Am, g.Am}} {
+					if len(part.gradient) != len(part.parameters) {
+						t.Fatalf("%s has %d derivatives of %d parameters", name, len(part.gradient), len(part.parameters))
+					}
+					for i := range part.parameters {
+						want := slope(&part.parameters[i], func() float64 { return objective(t, w, tr, advantages, tt.temperature) })
+						if math.Abs(part.gradient[i]-want) > 1e-7*(1+math.Abs(want)) {
+							t.Errorf("by %s[%d]: %.12g, differences give %.12g", name, i, part.gradient[i], want)
+						}
 					}
 				}
-			}
-		})
+			})
 	}
 }
 

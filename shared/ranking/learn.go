@@ -43,8 +43,8 @@ type Outcome struct {
 // omitted candidates. On synthetic conversations, recall of held-out questions then fell with learning. This was so at
 // each rate that moved the weights, also with the mean reward for b. In this case the weights follow the citations
 // alone. They go up the mean log probability of taking a cited memory first among the shown and judged ones, which is
-// the objective of the prior. The factor is the probability p of taking any cited memory. With one cited memory that is the
-// exact gradient of p, the expected reward of a draw. Without the factor, unexpected reports would move the weights
+// the objective of the prior. The factor is the probability p of taking any cited memory. With one cited memory that is
+// the exact gradient of p, the expected reward of a draw. Without the factor, unexpected reports would move the weights
 // most. Most of these are errors or false reports, and a few could reverse an order. A selection without a citation
 // then has no effect.
 //
@@ -187,7 +187,8 @@ func (s Settings) checkLearn(state State, prior Weights, trace Trace) error {
 	}
 	for _, rank := range []int{state.Weights.rank(), state.Pending.rank(), len(trace.Query)} {
 		if mine := max(state.Weights.rank(), prior.rank(), state.Pending.rank()); rank != 0 && mine != 0 && rank != mine {
-			return fault.Terminal("trace.query", "has %d numbers, and there are maps of %d and %d rows; want one rank", len(trace.Query), rank, mine)
+			return fault.Terminal("trace.query", "has %d numbers, and there are maps of %d and %d rows; want one rank",
+				len(trace.Query), rank, mine)
 		}
 	}
 	return nil
@@ -198,7 +199,8 @@ func (p Pending) rank() int { return Weights{Aq: p.Aq}.rank() }
 // plus adds a gradient, clipped, to the sum.
 func (p Pending) plus(g Gradient, clip float64) Pending {
 	features, maps := shorten(norm(g.W), clip), shorten(norm(g.Aq, g.Am), clip)
-	return Pending{Count: p.Count + 1, Fisher: p.Fisher, W: add(p.W, g.W, features), Aq: add(p.Aq, g.Aq, maps), Am: add(p.Am, g.Am, maps)}
+	return Pending{Count: p.Count + 1, Fisher: p.Fisher, W: add(p.W, g.W, features), Aq: add(p.Aq, g.Aq, maps),
+		Am: add(p.Am, g.Am, maps)}
 }
 
 // shorten is the factor that makes a length at most most.

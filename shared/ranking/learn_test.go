@@ -283,8 +283,12 @@ func TestLearnRefuses(t *testing.T) {
 		"maps of another rank": {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) {
 			s.Pending.Aq, s.Pending.Am = make([]float32, 16), make([]float32, 16)
 		}, nil, "trace.query", false},
-		"one shown twice": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) { t.Shown[1] = t.Shown[0] }, nil, "shown", false},
-		"bad settings":    {func(s *ranking.Settings, _ *ranking.State, _ *ranking.Trace) { s.Temperature = 0 }, nil, "temperature", false},
+		"one shown twice": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) {
+			t.Shown[1] = t.Shown[0]
+		}, nil, "shown", false},
+		"bad settings": {func(s *ranking.Settings, _ *ranking.State, _ *ranking.Trace) {
+			s.Temperature = 0
+		}, nil, "temperature", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, state, tr := ranking.DefaultSettings(), ranking.NewState(prior()), trace(source(3), 6, 4, 3, 3)
@@ -306,15 +310,18 @@ func TestLearnStaysFiniteAndNearThePrior(t *testing.T) {
 		numbers := func(n int) []float32 {
 			return rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-1, 1), rapid.Float32()), n, n).Draw(t, "numbers")
 		}
-		p := ranking.Weights{FeatureSet: set, W: numbers(2), FeatureScale: []float32{rapid.Float32Range(1e-6, 1e6).Draw(t, "scale"), 1}}
+		p := ranking.Weights{FeatureSet: set, W: numbers(2),
+			FeatureScale: []float32{rapid.Float32Range(1e-6, 1e6).Draw(t, "scale"), 1}}
 		s := ranking.DefaultSettings()
 		s.Batch, s.FeatureRate, s.LearningRate = 2, 1, 1
 		s.Temperature = rapid.Float64Range(1e-3, 10).Draw(t, "temperature")
 		state := ranking.NewState(p)
 		for range 6 {
-			tr := ranking.Trace{RecallID: "r", FeatureSet: set, Query: numbers(3), Shown: []int{2, 0}, Explored: rapid.Bool().Draw(t, "explored")}
+			tr := ranking.Trace{RecallID: "r", FeatureSet: set, Query: numbers(3), Shown: []int{2, 0},
+				Explored: rapid.Bool().Draw(t, "explored")}
 			for _, id := range []string{"a", "b", "c"} {
-				tr.Candidates = append(tr.Candidates, ranking.Candidate{ID: id, Features: numbers(2), Projected: numbers(3), Cosine: numbers(1)[0]})
+				tr.Candidates = append(tr.Candidates, ranking.Candidate{ID: id, Features: numbers(2), Projected: numbers(3),
+					Cosine: numbers(1)[0]})
 			}
 			next, outcome, err := s.Learn(state, p, tr, []string{"c", "a"}, []string{"a"})
 			if err != nil {
@@ -323,12 +330,14 @@ func TestLearnStaysFiniteAndNearThePrior(t *testing.T) {
 			if err := next.Validate(); err != nil {
 				t.Fatalf("state after it: %v", err)
 			}
-			if outcome.Distance-outcome.Distance != 0 || outcome.FeatureNorm-outcome.FeatureNorm != 0 || outcome.MapNorm-outcome.MapNorm != 0 {
+			if outcome.Distance-outcome.Distance != 0 || outcome.FeatureNorm-outcome.FeatureNorm != 0 ||
+				outcome.MapNorm-outcome.MapNorm != 0 {
 				t.Fatalf("outcome %+v", outcome)
 			}
 			state = next
 		}
-		if m := (ranking.Weights{Aq: state.Weights.Aq, Am: state.Weights.Am}).Distance(ranking.Weights{}); m > s.MapRadius*1.0001 {
+		if m := (ranking.Weights{Aq: state.Weights.Aq,
+			Am: state.Weights.Am}).Distance(ranking.Weights{}); m > s.MapRadius*1.0001 {
 			t.Errorf("maps are %v from the prior, want at most %v", m, s.MapRadius)
 		}
 	})
@@ -365,7 +374,8 @@ func TestOneTraceIsClipped(t *testing.T) {
 	state, outcome := learn(t, s, ranking.NewState(prior()), tr, ids(tr), nil)
 	gathered := ranking.Weights{W: state.Pending.W}.Distance(ranking.Weights{W: make([]float32, 4)})
 	maps := ranking.Weights{Aq: state.Pending.Aq, Am: state.Pending.Am}.Distance(ranking.Weights{})
-	if outcome.FeatureNorm <= s.ClipNorm || outcome.MapNorm <= s.ClipNorm || math.Abs(gathered-0.01) > 1e-6 || math.Abs(maps-0.01) > 1e-6 {
+	if outcome.FeatureNorm <= s.ClipNorm || outcome.MapNorm <= s.ClipNorm || math.Abs(gathered-0.01) > 1e-6 ||
+		math.Abs(maps-0.01) > 1e-6 {
 		t.Errorf("outcome %+v, gathered %v and %v, want 0.01 of each", outcome, gathered, maps)
 	}
 }

@@ -49,7 +49,8 @@ func EncodePrior(p Prior) ([]byte, error) {
 		Aq: p.Weights.Aq, Am: p.Weights.Am,
 	}
 	for i, name := range p.Names {
-		file.Features = append(file.Features, priorFeature{Name: name, Weight: p.Weights.W[i], Scale: float32(p.Weights.scale(i))})
+		file.Features = append(file.Features, priorFeature{Name: name, Weight: p.Weights.W[i],
+			Scale: float32(p.Weights.scale(i))})
 	}
 	b, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {

@@ -42,18 +42,21 @@ func TestPriorsRefuse(t *testing.T) {
 		field     string
 		says      string
 	}{
-		"another set":          {good, "other", featureNames, "feature_set", set},
-		"an unknown feature":   {good, set, featureNames[:3], "features", `"age"`},
-		"a missing feature":    {good, set, append([]string{"length"}, featureNames...), "features", `"length"`},
-		"a repeated feature":   {strings.Replace(good, `"date"`, `"words"`, 1), set, featureNames, "features", `"words" "words"`},
-		"another order":        {good, set, []string{"age", "words", "date", "speaker"}, "features", `"age" "words"`},
-		"another format":       {strings.Replace(good, "prior/1", "prior/2", 1), set, featureNames, "format", "prior/2"},
-		"a field of its own":   {strings.Replace(good, `"format"`, `"colour": 1, "format"`, 1), set, featureNames, "", "colour"},
-		"something after it":   {good + "{}", set, featureNames, "", "end"},
-		"a weight too large":   {strings.Replace(good, `"weight": 0.5`, `"weight": 1e99`, 1), set, featureNames, "", "1e99"},
-		"a feature of no size": {strings.Replace(good, `"scale": 2`, `"scale": 0`, 1), set, featureNames, "feature_scale", "0"},
-		"maps of two sizes":    {strings.Replace(good, "-0.3", "-0.3, 1", 1), set, featureNames, "am", "2"},
-		"no JSON":              {"prior", set, featureNames, "", "not a prior"},
+		"another set":        {good, "other", featureNames, "feature_set", set},
+		"an unknown feature": {good, set, featureNames[:3], "features", `"age"`},
+		"a missing feature":  {good, set, append([]string{"length"}, featureNames...), "features", `"length"`},
+		"a repeated feature": {strings.Replace(good, `"date"`, `"words"`, 1), set, featureNames, "features",
+			`"words" "words"`},
+		"another order":  {good, set, []string{"age", "words", "date", "speaker"}, "features", `"age" "words"`},
+		"another format": {strings.Replace(good, "prior/1", "prior/2", 1), set, featureNames, "format", "prior/2"},
+		"a field of its own": {strings.Replace(good, `"format"`, `"colour": 1, "format"`, 1), set, featureNames, "",
+			"colour"},
+		"something after it": {good + "{}", set, featureNames, "", "end"},
+		"a weight too large": {strings.Replace(good, `"weight": 0.5`, `"weight": 1e99`, 1), set, featureNames, "", "1e99"},
+		"a feature of no size": {strings.Replace(good, `"scale": 2`, `"scale": 0`, 1), set, featureNames, "feature_scale",
+			"0"},
+		"maps of two sizes": {strings.Replace(good, "-0.3", "-0.3, 1", 1), set, featureNames, "am", "2"},
+		"no JSON":           {"prior", set, featureNames, "", "not a prior"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ranking.DecodePrior([]byte(tt.json), tt.set, tt.names)

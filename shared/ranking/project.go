@@ -132,7 +132,8 @@ func DecodeVector(b []byte) ([]float32, error) {
 	}
 	largest := math.Float32frombits(binary.LittleEndian.Uint32(b))
 	if !(largest == 0 && !math.Signbit(float64(largest)) || largest >= tiniest && largest <= math.MaxFloat32) {
-		return nil, fault.Terminal("vector", "has %v for its largest magnitude, want 0 or a finite number of at least %g", largest, tiniest)
+		return nil, fault.Terminal("vector", "has %v for its largest magnitude, want 0 or a finite number of at least %g",
+			largest, tiniest)
 	}
 	v := make([]float32, len(b)-vectorHeader)
 	top := 0

@@ -11,10 +11,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// TestProjectionIsTheSameEverywhere looks at some numbers of projections: where they change, kept maps and vectors are worthless.
+// TestProjectionIsTheSameEverywhere looks at some numbers of projections: where they change, kept maps and vectors are
+// worthless.
 func TestProjectionIsTheSameEverywhere(t *testing.T) {
 	p := ranking.NewProjector()
-	for dimension, want := range map[int][]float32{256: {-0.28435937, 1.4017406, 0.17135432}, 100: {-0.29368055, 0.49632382, 0.27414533}} {
+	for dimension, want := range map[int][]float32{256: {-0.28435937, 1.4017406, 0.17135432},
+		100: {-0.29368055, 0.49632382, 0.27414533}} {
 		got := p.Project(grid(source(1), dimension))[:len(want)]
 		for i, x := range want {
 			if math.Abs(float64(got[i]-x)) > 1e-5 {
@@ -113,8 +115,9 @@ func TestVectorsRefuse(t *testing.T) {
 	wantField(t, err, "vector")
 	for name, b := range map[string][]byte{
 		"no numbers": {0, 0, 128, 63}, "too many numbers": make([]byte, 69), "an endless magnitude": {0, 0, 128, 127, 127},
-		"a negative magnitude": {0, 0, 128, 191, 127}, "no full entry": {0, 0, 128, 63, 5}, "the entry -128": {0, 0, 128, 63, 128, 127},
-		"minus zero": {0, 0, 0, 128, 0}, "entries of zero": {0, 0, 0, 0, 3},
+		"a negative magnitude": {0, 0, 128, 191, 127}, "no full entry": {0, 0, 128, 63, 5},
+		"the entry -128": {0, 0, 128, 63, 128, 127},
+		"minus zero":     {0, 0, 0, 128, 0}, "entries of zero": {0, 0, 0, 0, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ranking.DecodeVector(b)

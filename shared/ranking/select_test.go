@@ -18,7 +18,8 @@ func TestTopOrdersByScoreAndThenByID(t *testing.T) {
 	}
 }
 
-// TestSampleDrawsPlackettLuce counts the ordered pairs that are drawn and compares them with their probabilities by chi square.
+// TestSampleDrawsPlackettLuce counts the ordered pairs that are drawn and compares them with their probabilities by chi
+// square.
 func TestSampleDrawsPlackettLuce(t *testing.T) {
 	const draws = 60000
 	candidates := []ranking.Candidate{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}

@@ -50,7 +50,9 @@ func (u simulatedTenant) found(t *testing.T, w ranking.Weights, width int) float
 func start() []float32 { return []float32{1, 0, 0, 0} }
 
 // after learns from so many recalls, drawn or by score.
-func (u simulatedTenant) after(t *testing.T, s ranking.Settings, from []float32, recalls, width int, explore bool) ranking.Weights {
+func (u simulatedTenant) after(
+	t *testing.T, s ranking.Settings, from []float32, recalls, width int, explore bool,
+) ranking.Weights {
 	start := ranking.Weights{FeatureSet: set, W: from}
 	state := ranking.NewState(start)
 	for range recalls {
@@ -84,7 +86,8 @@ func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	for name, explore := range map[string]bool{"exploring": true, "by score": false} {
 		t.Run(name, func(t *testing.T) {
 			u := simulatedTenant{source(20), truth}
-			before, after := u.found(t, u.after(t, s, start(), 0, 0, explore), 0), u.found(t, u.after(t, s, start(), 800, 0, explore), 0)
+			before, after := u.found(t, u.after(t, s, start(), 0, 0, explore), 0),
+				u.found(t, u.after(t, s, start(), 800, 0, explore), 0)
 			t.Logf("found %.3f before, %.3f after 800 recalls", before, after)
 			if after < before+0.1 {
 				t.Errorf("found %.3f of the useful memories before and %.3f after", before, after)
@@ -106,7 +109,8 @@ func TestLearningFindsAMap(t *testing.T) {
 	s := ranking.DefaultSettings()
 	s.LearningRate, s.MapRadius = 1e-2, 4
 	u := simulatedTenant{source(20), truth}
-	before, after := u.found(t, u.after(t, s, start(), 0, width, true), width), u.found(t, u.after(t, s, start(), 800, width, true), width)
+	before, after := u.found(t, u.after(t, s, start(), 0, width, true), width),
+		u.found(t, u.after(t, s, start(), 800, width, true), width)
 	t.Logf("found %.3f before, %.3f after 800 recalls", before, after)
 	if after < before+0.1 {
 		t.Errorf("found %.3f of the useful memories before and %.3f after", before, after)

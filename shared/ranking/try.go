@@ -85,5 +85,6 @@ func Chance(tenant, recallID string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %s%s", len(tenant), tenant, recallID) // writes to a hash do not fail
 	sum := h.Sum(nil)
-	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // no secrets
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]),
+		binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // no secrets
 }

@@ -41,7 +41,8 @@ func TestTryDrawsAsItSays(t *testing.T) {
 		all += p
 		distance += (counts[c] - draws*p) * (counts[c] - draws*p) / (draws * p)
 	}
-	if len(counts) != 3 || counts[5] < draws/7 || math.Abs(all-1) > 1e-6 || distance > 13.82 { // one fair draw in a thousand is beyond
+	// one fair draw in a thousand is beyond
+	if len(counts) != 3 || counts[5] < draws/7 || math.Abs(all-1) > 1e-6 || distance > 13.82 {
 		t.Errorf("drew %v, said %v, chi square %.1f", counts, propensity, distance)
 	}
 }
@@ -49,7 +50,8 @@ func TestTryDrawsAsItSays(t *testing.T) {
 func TestTryLeavesNothingOut(t *testing.T) {
 	s := ranking.DefaultSettings()
 	for name, order := range map[string][]int{"all have a place": {1, 0}, "there are no places": nil} {
-		if got, tried := s.Try(source(1), []float64{1, 2}, slices.Clone(order)); !slices.Equal(got, order) || tried != (ranking.Tried{}) {
+		if got, tried := s.Try(source(1), []float64{1, 2}, slices.Clone(order)); !slices.Equal(got, order) ||
+			tried != (ranking.Tried{}) {
 			t.Errorf("%s: got %v, %+v", name, got, tried)
 		}
 	}
@@ -118,9 +120,11 @@ func hidden(n int) (tr ranking.Trace, useful string) {
 	return tr, useful
 }
 
-// TestExplorationFindsWhatThePriorHides checks that a kind of memory that the prior never shows is learned with exploration alone.
+// TestExplorationFindsWhatThePriorHides checks that a kind of memory that the prior never shows is learned with
+// exploration alone.
 func TestExplorationFindsWhatThePriorHides(t *testing.T) {
-	s, prior := ranking.DefaultSettings(), ranking.Weights{FeatureSet: set, W: []float32{3, -4}, FeatureScale: []float32{0.3, 0.4}}
+	s, prior := ranking.DefaultSettings(), ranking.Weights{FeatureSet: set, W: []float32{3, -4},
+		FeatureScale: []float32{0.3, 0.4}}
 	s.FeatureRadius = 2
 	found := func(share float64) (before, after int) {
 		state := ranking.NewState(prior)

@@ -186,7 +186,8 @@ func (w Weights) check(query []float32, candidates []Candidate) error {
 		return fault.Terminal("query", "has %d numbers, want a projected vector of at most %d", len(query), MaxIdentity)
 	}
 	if r := w.rank(); len(w.Aq) != r*r || len(w.Am) != r*r || r != 0 && len(query) != 0 && len(query) != r {
-		return fault.Terminal("query", "has %d numbers, and the maps %d and %d; want one rank", len(query), len(w.Aq), len(w.Am))
+		return fault.Terminal("query", "has %d numbers, and the maps %d and %d; want one rank", len(query), len(w.Aq),
+			len(w.Am))
 	}
 	if err := finite("query", query); err != nil {
 		return err

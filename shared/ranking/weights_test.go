@@ -48,7 +48,8 @@ func TestScoresAreThoseOfTheFullSpace(t *testing.T) {
 			columns = append(columns, p.Project(unit))
 		}
 		rank := len(columns[0])
-		w := ranking.Weights{W: grid(random, 3), Aq: scaled(grid(random, rank*rank), 8), Am: scaled(grid(random, rank*rank), 8)}
+		w := ranking.Weights{W: grid(random, 3), Aq: scaled(grid(random, rank*rank), 8),
+			Am: scaled(grid(random, rank*rank), 8)}
 		q, m, f := scaled(grid(random, dimension), 16), scaled(grid(random, dimension), 16), grid(random, 3)
 		cosine, want := 0.0, 0.0
 		for i := range q {
@@ -58,7 +59,8 @@ func TestScoresAreThoseOfTheFullSpace(t *testing.T) {
 			want += float64(w.W[i]) * float64(f[i])
 		}
 		want += inner(full(columns, w.Aq, q), full(columns, w.Am, m))
-		scores, err := w.Scores(p.Project(q), []ranking.Candidate{{Features: f, Projected: p.Project(m), Cosine: float32(cosine)}})
+		scores, err := w.Scores(p.Project(q), []ranking.Candidate{{Features: f, Projected: p.Project(m),
+			Cosine: float32(cosine)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,11 +97,12 @@ func TestScoresRefuse(t *testing.T) {
 		"an endless vector": {
 			[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1, inf}}, "candidates.vector",
 		},
-		"a vector of another length": {[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1}}, "candidates.vector"},
-		"an endless cosine":          {nil, ranking.Candidate{Features: []float32{1}, Cosine: -inf}, "candidates.cosine"},
-		"an endless query":           {[]float32{inf, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
-		"a query of another rank":    {[]float32{1, 0, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
-		"a query that is too long":   {make([]float32, 65), ranking.Candidate{Features: []float32{1}}, "query"},
+		"a vector of another length": {[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1}},
+			"candidates.vector"},
+		"an endless cosine":        {nil, ranking.Candidate{Features: []float32{1}, Cosine: -inf}, "candidates.cosine"},
+		"an endless query":         {[]float32{inf, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
+		"a query of another rank":  {[]float32{1, 0, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
+		"a query that is too long": {make([]float32, 65), ranking.Candidate{Features: []float32{1}}, "query"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mapped.Scores(tt.query, []ranking.Candidate{tt.candidate})

@@ -10,7 +10,8 @@ import (
 )
 
 func cited() recall.Profile {
-	return recall.Profile{Cited: []memory.Memory{{ID: "a", Sources: []string{"t1", "t2"}}, {ID: "b", Sources: []string{"t3"}}}}
+	return recall.Profile{Cited: []memory.Memory{{ID: "a", Sources: []string{"t1", "t2"}},
+		{ID: "b", Sources: []string{"t3"}}}}
 }
 
 func TestACitationLeadsToItsTurns(t *testing.T) {

@@ -33,12 +33,15 @@ func TestFilter(t *testing.T) {
 		h    query.Horizon
 		want []string
 	}{
-		"now keeps what was found":           {query.Horizon{}, []string{"braga", "dog", "lisbon", "porto"}},
-		"the past keeps what held before":    {query.Horizon{Intent: intent.Past}, []string{"dog", "lisbon", "porto"}},
-		"a time keeps what held then":        {query.Horizon{Intent: intent.Past, At: day(2023, 1, 1)}, []string{"dog", "porto"}},
-		"the day of a change is the new one": {query.Horizon{Intent: intent.Past, At: day(2024, 3, 1)}, []string{"braga", "dog"}},
-		"before all that was told":           {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1)}, []string{"dog", "lisbon"}},
-		"exactly then, nothing was told":     {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1), Exact: true}, nil},
+		"now keeps what was found":        {query.Horizon{}, []string{"braga", "dog", "lisbon", "porto"}},
+		"the past keeps what held before": {query.Horizon{Intent: intent.Past}, []string{"dog", "lisbon", "porto"}},
+		"a time keeps what held then": {query.Horizon{Intent: intent.Past, At: day(2023, 1, 1)},
+			[]string{"dog", "porto"}},
+		"the day of a change is the new one": {query.Horizon{Intent: intent.Past, At: day(2024, 3, 1)},
+			[]string{"braga", "dog"}},
+		"before all that was told": {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1)},
+			[]string{"dog", "lisbon"}},
+		"exactly then, nothing was told": {query.Horizon{Intent: intent.Past, At: day(1999, 1, 1), Exact: true}, nil},
 	} {
 		var got []string
 		for _, s := range recall.Within(c.h, found) {
@@ -74,7 +77,8 @@ func TestWhatHappenedIsToldByWhatNoLongerHoldsToo(t *testing.T) {
 func TestFilterFollowsAMergeToAllItsVersions(t *testing.T) {
 	found := []bank.Scored{
 		version("a", day(2021, 1, 1), memory.StatusSuperseded), version("b", day(2021, 2, 1), memory.StatusSuperseded),
-		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"), version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
+		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"),
+		version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
 	}
 	got := recall.Within(query.Horizon{Intent: intent.Past, At: day(2023, 1, 1)}, found)
 	if len(got) != 1 || got[0].Memory.ID != "d" {
@@ -84,7 +88,8 @@ func TestFilterFollowsAMergeToAllItsVersions(t *testing.T) {
 
 func TestFilterLeavesOutWhatDidNotHoldThen(t *testing.T) {
 	over, false1, denied := version("over", day(2021, 1, 1), memory.StatusSuperseded),
-		version("deleted", day(2021, 1, 1), memory.StatusRetracted), version("denied", day(2021, 1, 1), memory.StatusRetracted)
+		version("deleted", day(2021, 1, 1), memory.StatusRetracted),
+		version("denied", day(2021, 1, 1), memory.StatusRetracted)
 	over.Memory.ValidTo, false1.Memory.ValidTo, denied.Memory.ValidTo = day(2022, 1, 1), day(2021, 1, 1), day(2022, 1, 1)
 	found := []bank.Scored{over, false1, denied}
 	for name, c := range map[string]struct {

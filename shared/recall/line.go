@@ -46,7 +46,8 @@ func Name(speaker string) string {
 			return ' '
 		case r == '’': // as in D’Angelo
 			return r
-		case strings.ContainsRune("\"`\\<>:＂：＜＞", r), unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Bidi_Control):
+		case strings.ContainsRune("\"`\\<>:＂：＜＞", r),
+			unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Bidi_Control):
 			return -1
 		}
 		return r

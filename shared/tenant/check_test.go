@@ -11,7 +11,8 @@ import (
 )
 
 func TestSuspended(t *testing.T) {
-	text := doc("    suspended: true\n    api_keys: ['"+tenant.HashKey("one")+"']\n", "  - id: beta\n    suspended: false\n")
+	text := doc("    suspended: true\n    api_keys: ['"+tenant.HashKey("one")+"']\n",
+		"  - id: beta\n    suspended: false\n")
 	w := both(t, text, nil)
 	if _, err := w.Authenticate("one"); !errors.Is(err, tenant.ErrSuspended) {
 		t.Errorf("its key: got %v", err)
@@ -27,7 +28,8 @@ func TestSuspended(t *testing.T) {
 	if _, err := w.Authenticate("one"); err != nil {
 		t.Errorf("resumed: got %v", err)
 	}
-	if _, err := tenant.Parse(strings.NewReader(doc("    suspended: perhaps\n"))); err == nil || !strings.Contains(err.Error(), "line 3") {
+	if _, err := tenant.Parse(strings.NewReader(doc("    suspended: perhaps\n"))); err == nil ||
+		!strings.Contains(err.Error(), "line 3") {
 		t.Errorf("neither true nor false: got %v", err)
 	}
 }
@@ -35,7 +37,8 @@ func TestSuspended(t *testing.T) {
 func TestCheck(t *testing.T) {
 	got, err := tenant.Check(tenant.Tenant{ID: "acme", Strategy: tenant.StrategyRMM, Suspended: true})
 	want := tenant.Tenant{
-		ID: "acme", Name: "acme", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyEmbedded, Saliency: memory.SaliencyMark, Suspended: true,
+		ID: "acme", Name: "acme", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyEmbedded, Saliency: memory.SaliencyMark,
+		Suspended: true,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)

@@ -77,7 +77,8 @@ func decode(r io.Reader) ([]Entry, error) {
 			problems = append(problems, fmt.Errorf("tenants[%d].talk_days: is %g, want a whole number of days", i, e.TalkDays))
 		}
 		t := Tenant{
-			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, TalkDays: days,
+			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore,
+			TalkDays:  days,
 			Suspended: e.Suspended,
 		}
 		entries[i] = Entry{Tenant: t, APIKeys: keys}

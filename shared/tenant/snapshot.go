@@ -31,7 +31,8 @@ func (s *snapshot) lookup(id string) (Tenant, error) {
 		return t, nil
 	}
 	if err, ok := s.broken[id]; ok {
-		return Tenant{}, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) // not wrapped: the caller did not cause its terminal errors
+		// not wrapped: the caller did not cause its terminal errors
+		return Tenant{}, fmt.Errorf("%w: %v", fault.ErrUnavailable, err)
 	}
 	return Tenant{}, fault.Terminal("tenant_id", "is %q, want the id of a tenant", id)
 }
@@ -86,7 +87,8 @@ func (b *builder) add(i int, e Entry) {
 func (b *builder) addKey(path, key string, t Tenant) {
 	var d digest
 	digits, ok := strings.CutPrefix(key, keyPrefix)
-	if n, err := hex.Decode(d[:], []byte(digits[:min(len(digits), 2*len(d))])); !ok || err != nil || n != len(d) || len(digits) != 2*len(d) {
+	if n, err := hex.Decode(d[:], []byte(digits[:min(len(digits), 2*len(d))])); !ok || err != nil || n != len(d) ||
+		len(digits) != 2*len(d) {
 		b.fail(path, "is not %sHEX with %d hexadecimal digits (the SHA-256 of the key)", keyPrefix, 2*len(d))
 		return
 	}

@@ -142,7 +142,8 @@ func TestTenantsOfFileAndSource(t *testing.T) {
 				t.Errorf("tenants are %q, want %q", got, c.want)
 			}
 			for _, one := range w.Tenants() {
-				if got, err := w.Lookup(one.ID); err != nil || got != one || got.Strategy == "" || got.Saliency == "" || got.Name == "" {
+				if got, err := w.Lookup(one.ID); err != nil || got != one || got.Strategy == "" || got.Saliency == "" ||
+					got.Name == "" {
 					t.Errorf("%s is %+v, %v", one.ID, got, err)
 				}
 			}
@@ -295,7 +296,8 @@ func TestManyAskTheSource(t *testing.T) {
 
 func TestASourcesTenantThatCannotBeUsed(t *testing.T) {
 	source := &made{}
-	source.set(tenant.Tenant{ID: "Not Valid"}, tenant.Tenant{ID: "beta", Strategy: "of-tomorrow"}, tenant.Tenant{ID: "gamma"})
+	source.set(tenant.Tenant{ID: "Not Valid"}, tenant.Tenant{ID: "beta", Strategy: "of-tomorrow"},
+		tenant.Tenant{ID: "gamma"})
 	w := both(t, doc(), source)
 	if got := ids(w.Tenants()); got != "acme gamma" {
 		t.Errorf("tenants are %q", got)

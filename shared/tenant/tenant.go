@@ -71,7 +71,8 @@ var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // ValidVersion reports a fault in the version of a trained policy.
 func ValidVersion(version string) error {
 	if len(version) > MaxVersionBytes || !versions.MatchString(version) {
-		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', beginning with a letter or digit",
+		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', beginning with a "+
+			"letter or digit",
 			version, MaxVersionBytes)
 	}
 	return nil

@@ -28,14 +28,17 @@ func TestParse(t *testing.T) {
 		"    name: Acme Ltd\n    strategy: salimory\n    policy: llm\n    api_keys:\n",
 		"      - "+tenant.HashKey("one")+"\n      - "+strings.ToUpper(tenant.HashKey("two")[7:]), "\n",
 		"  - id: beta\n")
-	text = strings.Replace(text, "- "+strings.ToUpper(tenant.HashKey("two")[7:]), "- sha256:"+strings.ToUpper(tenant.HashKey("two")[7:]), 1)
+	text = strings.Replace(text, "- "+strings.ToUpper(tenant.HashKey("two")[7:]),
+		"- sha256:"+strings.ToUpper(tenant.HashKey("two")[7:]), 1)
 	entries, err := tenant.Parse(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []tenant.Tenant{
-		{ID: "acme", Name: "Acme Ltd", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyGate},
-		{ID: "beta", Name: "beta", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded, Saliency: memory.SaliencyGate},
+		{ID: "acme", Name: "Acme Ltd", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyLLM,
+			Saliency: memory.SaliencyGate},
+		{ID: "beta", Name: "beta", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded,
+			Saliency: memory.SaliencyGate},
 	}
 	if len(entries) != 2 || entries[0].Tenant != want[0] || entries[1].Tenant != want[1] || len(entries[0].APIKeys) != 2 {
 		t.Fatalf("got %+v, want %+v", entries, want)
@@ -125,7 +128,8 @@ func TestParseRefuses(t *testing.T) {
 		"short hash":              {doc("    api_keys: ['" + hash[:60] + "']\n"), []string{"tenants[0].api_keys[0]"}},
 		"long hash":               {doc("    api_keys: ['" + hash + "00']\n"), []string{"tenants[0].api_keys[0]"}},
 		"not hexadecimal":         {doc("    api_keys: ['" + hash[:70] + "x']\n"), []string{"tenants[0].api_keys[0]"}},
-		"empty key":               {doc("    api_keys: ['" + tenant.HashKey("") + "']\n"), []string{"tenants[0].api_keys[0]", "empty"}},
+		"empty key": {doc("    api_keys: ['" + tenant.HashKey("") + "']\n"),
+			[]string{"tenants[0].api_keys[0]", "empty"}},
 		"key twice": {doc("    api_keys: ['" + hash + "']\n  - id: b\n    api_keys: ['" + hash + "']\n"),
 			[]string{"tenants[1].api_keys[0]", "tenants[0].api_keys[0]"}},
 		"several problems": {doc("    policy: p\n    strategy: s\n"), []string{"tenants[0].policy", "tenants[0].strategy"}},
@@ -213,7 +217,8 @@ type watched struct {
 
 func watch(t *testing.T) *watched {
 	t.Helper()
-	w := &watched{path: filepath.Join(t.TempDir(), "tenants.yaml"), errors: make(chan error, 100), reloaded: make(chan []tenant.Tenant, 100)}
+	w := &watched{path: filepath.Join(t.TempDir(), "tenants.yaml"), errors: make(chan error, 100),
+		reloaded: make(chan []tenant.Tenant, 100)}
 	w.write(t, doc())
 	var err error
 	w.Registry, err = tenant.Open(tenant.Options{
@@ -272,7 +277,8 @@ func TestRunReloads(t *testing.T) {
 func TestRunKeepsTheOldOnes(t *testing.T) {
 	w := watch(t)
 	w.write(t, "tenants:\n  - id: Bad Id\n")
-	if err := receive(t, w.errors); !strings.Contains(err.Error(), "tenants[0].id") || !strings.Contains(err.Error(), w.path) {
+	if err := receive(t, w.errors); !strings.Contains(err.Error(), "tenants[0].id") ||
+		!strings.Contains(err.Error(), w.path) {
 		t.Errorf("got error %v, want field and file named", err)
 	}
 	if _, err := w.Lookup("acme"); err != nil {

@@ -12,18 +12,17 @@ const mostAnswered = 8
 
 var (
 	// polar words begin an answer to a question for yes or no, without accents.
-	polar = WordSet(`yes yeah yep yup yea no nope nah never always sometimes rarely seldom often usually occasionally not none neither both
-		either ja nein jein nie oui non si jamais tak nie sim nao nunca siempre da net evet hayir hai はい いいえ うん いや
-		是 是的 不是 不 对 没有 네 예 아니요 да нет никогда`)
+	polar = WordSet(`yes yeah yep yup yea no nope nah never always sometimes rarely seldom often usually occasionally not
+		none neither both either ja nein jein nie oui non si jamais tak nie sim nao nunca siempre da net evet hayir hai はい
+		いいえ うん いや 是 是的 不是 不 对 没有 네 예 아니요 да нет никогда`)
 	// quantities are answers without a noun.
 	quantities = Union(keys(counts), vagueCounts, WordSet("zero once twice half dozen hundred"))
 	// orders are verbs that begin an order to an assistant.
-	orders = WordSet(`tell write rewrite give show make explain help list translate summarize summarise shorten
-		find let stop go continue keep try
-		add remove delete change create draft check fix use send look skip forget ignore repeat say start finish move describe suggest
-		recommend compare convert calculate update answer proceed generate print run open
-		erzähl erzähle schreib schreibe zeig zeige gib sag erklär erkläre hilf mach übersetze
-		dime cuéntame escribe haz muéstrame dame explica ayúdame raconte dis écris fais montre donne explique aide dimmi scrivi fammi mostrami`)
+	orders = WordSet(`tell write rewrite give show make explain help list translate summarize summarise shorten find let
+		stop go continue keep try add remove delete change create draft check fix use send look skip forget ignore repeat
+		say start finish move describe suggest recommend compare convert calculate update answer proceed generate print run
+		open erzähl erzähle schreib schreibe zeig zeige gib sag erklär erkläre hilf mach übersetze dime cuéntame escribe haz
+		muéstrame dame explica ayúdame raconte dis écris fais montre donne explique aide dimmi scrivi fammi mostrami`)
 	// softening words stand before an order.
 	softening = WordSet("just please now then so ok okay well first actually instead and but rather bitte por favor")
 	// moving words ask for something else, unless a time follows them.
@@ -85,8 +84,8 @@ func Evades(reply string) bool {
 	return denied >= 0 && slices.ContainsFunc(words[denied:], func(w Word) bool { return evasive[w.Lower] })
 }
 
-// isOrder reports whether a reply tells its reader to do something, or to move on. "Make pancakes" answers "What do you do
-// on Sundays?".
+// isOrder reports whether a reply tells its reader to do something, or to move on. "Make pancakes" answers "What do you
+// do on Sundays?".
 func isOrder(question []Word, reply string, words []Word) bool {
 	for len(words) > 1 && softening[words[0].Lower] {
 		words = words[1:]
@@ -116,7 +115,8 @@ func asksDeed(question []Word) bool {
 func isReaction(reply string, words []Word) bool {
 	return !slices.ContainsFunc(words, func(w Word) bool {
 		i := slices.Index(words, w)
-		return w.Number || quantities[w.Lower] || polar[foldAccents(w.Lower)] || !reacting[w.Lower] && !IsFiller(reply, words, i) &&
-			strings.ContainsFunc(w.Lower, unicode.IsLetter)
+		return w.Number || quantities[w.Lower] || polar[foldAccents(w.Lower)] ||
+			!reacting[w.Lower] && !IsFiller(reply, words, i) &&
+				strings.ContainsFunc(w.Lower, unicode.IsLetter)
 	})
 }

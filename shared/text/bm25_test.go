@@ -11,7 +11,8 @@ import (
 func TestBM25Scores(t *testing.T) {
 	p := text.BM25{K1: 1.2, B: 0.75}
 	documents := []text.TermCounts{
-		text.CountTerms([]string{"red", "van"}), text.CountTerms([]string{"van", "van", "blue", "lorry"}), text.CountTerms(nil),
+		text.CountTerms([]string{"red", "van"}), text.CountTerms([]string{"van", "van", "blue", "lorry"}),
+		text.CountTerms(nil),
 	}
 	got := p.Scores([]string{"van", "lorry", "kite"}, documents)
 	van, lorry := text.InverseFrequency(2, 3), text.InverseFrequency(1, 3)
@@ -27,7 +28,8 @@ func TestBM25Scores(t *testing.T) {
 
 func TestCalendarWords(t *testing.T) {
 	words := text.CalendarWords()
-	for word, want := range map[string]bool{"may": true, "march": true, "sunday": true, "weekend": true, "night": true, "mar": false} {
+	for word, want := range map[string]bool{"may": true, "march": true, "sunday": true, "weekend": true, "night": true,
+		"mar": false} {
 		if slices.Contains(words, word) != want {
 			t.Errorf("%s: %t", word, !want)
 		}

@@ -152,8 +152,8 @@ func (d dater) tense(i int) tense {
 }
 
 // arranging verbs in the past may have a day to come: "I booked it on Friday".
-var arranging = WordSet(`agreed arranged booked chose decided expected got had hoped intended meant moved needed planned postponed
-	promised pushed reserved scheduled set thought wanted was were`)
+var arranging = WordSet(`agreed arranged booked chose decided expected got had hoped intended meant moved needed
+	planned postponed promised pushed reserved scheduled set thought wanted was were`)
 
 // happenedOn reports whether the date at word i is the day of a past verb: "the idioms that I added on September 29".
 // The verb stands right behind its subject, and no other subject stands before the date.
@@ -200,7 +200,8 @@ func (d dater) presentClause(i int) bool {
 			return (be == "re" || be == "s" || be == "m") && verb != "been"
 		}
 		third := subject == "he" || subject == "she" || subject == "it"
-		return !TellsPast(d.words[k:i]) && !noPresent[verb] && !strings.HasSuffix(verb, "ly") && third == strings.HasSuffix(verb, "s")
+		return !TellsPast(d.words[k:i]) && !noPresent[verb] && !strings.HasSuffix(verb, "ly") &&
+			third == strings.HasSuffix(verb, "s")
 	}
 	return false
 }
@@ -210,7 +211,8 @@ func (d dater) presentClause(i int) bool {
 func (d dater) ends(i int) bool {
 	const short = 3
 	gap := d.text[d.words[i].End:d.words[i+1].Start]
-	return strings.ContainsAny(gap, "?!\n") || strings.Contains(gap, ". ") && len(d.words[i].Lower) > short && !d.words[i].Number
+	return strings.ContainsAny(gap, "?!\n") || strings.Contains(gap, ". ") && len(d.words[i].Lower) > short &&
+		!d.words[i].Number
 }
 
 // toCome reports whether a day or month without a direction, at word i, lies ahead. It does unless a verb in the
@@ -236,7 +238,8 @@ func (d dater) match(i int) (DateMention, int) {
 		return DateMention{}, 0
 	}
 	readings := [...]func(dater, int) (DateMention, int){
-		dater.inMonth, dater.counted, dater.beside, dater.absolute, dater.feastAlone, dater.unplaced, dater.named, dater.relative,
+		dater.inMonth, dater.counted, dater.beside, dater.absolute, dater.feastAlone, dater.unplaced, dater.named,
+		dater.relative,
 		dater.ago, dater.ahead, dater.dayWeek, dater.weekday, dater.monthAlone, dater.yearAlone,
 	}
 	for _, read := range readings {

@@ -74,11 +74,13 @@ func (d dater) sureDay(i, k int) bool {
 	case k == i+2:
 		return true
 	case k == i:
-		return before || ordinal.MatchString(next) || !pronouns[d.at(i-1)] && (!d.adjacent(i+1) || year4.MatchString(d.at(i+2)))
+		return before || ordinal.MatchString(next) ||
+			!pronouns[d.at(i-1)] && (!d.adjacent(i+1) || year4.MatchString(d.at(i+2)))
 	case d.adjacent(k) && (helping[next] || pronouns[next] && !before):
 		return false
 	}
-	return before || ordinal.MatchString(d.at(i)) || d.at(k) == "dec" && !d.adjacent(k) || d.adjacent(k) && year4.MatchString(next)
+	return before || ordinal.MatchString(d.at(i)) || d.at(k) == "dec" && !d.adjacent(k) ||
+		d.adjacent(k) && year4.MatchString(next)
 }
 
 // fullDate resolves a day and month of n words, with the year that may follow.

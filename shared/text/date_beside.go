@@ -9,11 +9,12 @@ import (
 
 // besideUnits are the units beside a day: "the week before 9 June".
 var besideUnits = map[string]Unit{
-	"day": Day, "morning": Day, "afternoon": Day, "evening": Day, "night": Day, "weekend": Weekend, "week": Week, "month": Month, "year": Year,
+	"day": Day, "morning": Day, "afternoon": Day, "evening": Day, "night": Day, "weekend": Weekend, "week": Week,
+	"month": Month, "year": Year,
 }
 
-// beside reads a unit or a weekday beside another day: "the Friday before 15 July", "the day after Christmas", "the night
-// before last". It is vague if the other day is unknown: "the day before the wedding".
+// beside reads a unit or a weekday beside another day: "the Friday before 15 July", "the day after Christmas", "the
+// night before last". It is vague if the other day is unknown: "the day before the wedding".
 func (d dater) beside(i int) (DateMention, int) {
 	at, article := i, d.at(i) == "the"
 	if article {
@@ -92,11 +93,12 @@ func besideDay(day time.Time, unit Unit, step int) DateMention {
 
 // places are the words for a place in a series. The last one has the place -1.
 var places = map[string]int{
-	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "last": -1,
+	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5,
+	"last": -1,
 }
 
-// inMonth reads a part of a month: "the second Tuesday of May" is a day, and "the last week of March" is in March. It is
-// vague in any other time: "the first week of the course", "the last day of every month".
+// inMonth reads a part of a month: "the second Tuesday of May" is a day, and "the last week of March" is in March. It
+// is vague in any other time: "the first week of the course", "the last day of every month".
 func (d dater) inMonth(i int) (DateMention, int) {
 	at, article := i, d.at(i) == "the" || d.at(i-1) == "my" || d.at(i-1) == "our"
 	if d.at(i) == "the" {
@@ -106,7 +108,8 @@ func (d dater) inMonth(i int) (DateMention, int) {
 	day, isDay := d.weekdayAt(at + 1)
 	unit, isUnit := besideUnits[d.at(at+1)]
 	word := d.at(at + 2)
-	if !ok || !isDay && !isUnit || word != "of" && word != "in" || !d.close(at) || !d.close(at+1) || at > i && !d.close(i) {
+	if !ok || !isDay && !isUnit || word != "of" && word != "in" || !d.close(at) || !d.close(at+1) ||
+		at > i && !d.close(i) {
 		return DateMention{}, 0
 	}
 	n := at + 3 - i
@@ -162,8 +165,8 @@ var (
 	ofCourse    = WordSet("week day month year")
 )
 
-// unplaced reads a time that hangs on other words: "the next day", "that summer", "week 3" of a course, "on the 13th" of
-// some month.
+// unplaced reads a time that hangs on other words: "the next day", "that summer", "week 3" of a course, "on the 13th"
+// of some month.
 func (d dater) unplaced(i int) (DateMention, int) {
 	switch word := d.at(i); {
 	case !d.close(i):
@@ -171,7 +174,8 @@ func (d dater) unplaced(i int) (DateMention, int) {
 		return DateMention{Unit: Vague}, 3
 	case word == "that" && (toldUnits[d.at(i+1)] || toldSeasons[d.at(i+1)]):
 		return DateMention{Unit: Vague}, 2
-	case ofCourse[word] && !every[d.at(i-1)] && strings.Trim(d.at(i+1), "0123456789") == "" && !(d.adjacent(i+1) && d.counts(i+2)):
+	case ofCourse[word] && !every[d.at(i-1)] && strings.Trim(d.at(i+1), "0123456789") == "" &&
+		!(d.adjacent(i+1) && d.counts(i+2)):
 		return DateMention{Unit: Vague}, 2
 	case word == "the" && beforeDay[d.at(i-1)] && ordinal.MatchString(d.at(i+1)) &&
 		(!d.adjacent(i+1) || joining[d.at(i+2)] || prepositions[d.at(i+2)]):
@@ -208,7 +212,8 @@ var (
 		{[]string{"christmas"}, time.December, 25, true},
 	}
 	movable = [][]string{
-		{"good", "friday"}, {"black", "friday"}, {"ash", "wednesday"}, {"palm", "sunday"}, {"cyber", "monday"}, {"easter", "sunday"},
+		{"good", "friday"}, {"black", "friday"}, {"ash", "wednesday"}, {"palm", "sunday"}, {"cyber", "monday"},
+		{"easter", "sunday"},
 		{"easter", "monday"}, {"easter"}, {"thanksgiving"}, {"new", "year's"},
 	}
 	feastStarts = WordSet("christmas boxing new valentine's halloween good black ash palm cyber easter thanksgiving")
@@ -216,8 +221,8 @@ var (
 	feastParts  = WordSet("time break holiday holidays weekend morning evening")
 )
 
-// feast reads the name of a day with a fixed date. The nearest one in the given direction is meant, or by the tense of the
-// sentence if the direction is 0.
+// feast reads the name of a day with a fixed date. The nearest one in the given direction is meant, or by the tense of
+// the sentence if the direction is 0.
 func (d dater) feast(i, towards int) (DateMention, int) {
 	f, ok := d.feastAt(i)
 	if !ok {

@@ -59,8 +59,10 @@ var calendars = map[string]calendar{
 		within: "w", will: regexp.MustCompile(`^będ(?:ę|ziesz|zie|ziemy|ziecie|ą)$`),
 	},
 	"pt": {
-		back: WordSet("passado passada"), ahead: WordSet("próximo próxima proximo proxima"), never: WordSet("toda todo cada de"),
-		within: "em", will: regexp.MustCompile(`^(?:vou|vais|vai|vamos|vão|.+(?:rei|rás|rá|remos|rão))$`), idioms: []string{"hoje em dia"},
+		back: WordSet("passado passada"), ahead: WordSet("próximo próxima proximo proxima"),
+		never:  WordSet("toda todo cada de"),
+		within: "em", will: regexp.MustCompile(`^(?:vou|vais|vai|vamos|vão|.+(?:rei|rás|rá|remos|rão))$`),
+		idioms: []string{"hoje em dia"},
 	},
 	"ru": {
 		back: WordSet("прошлый прошлую прошлое"), ahead: WordSet("следующий следующую следующее"),

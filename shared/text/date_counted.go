@@ -142,8 +142,8 @@ func (d dater) orSo(i int) (DateMention, int) {
 	return DateMention{}, 0
 }
 
-// weekTo reads the day behind a number of weeks: "a week tomorrow", "two weeks on Friday". It needs a sentence about the
-// future or the present.
+// weekTo reads the day behind a number of weeks: "a week tomorrow", "two weeks on Friday". It needs a sentence about
+// the future or the present.
 func (d dater) weekTo(i int, c span) (DateMention, int) {
 	at := i
 	if d.at(i) == "on" {
@@ -215,8 +215,8 @@ func (d dater) coming(day time.Weekday) time.Time {
 	return d.today.AddDate(0, 0, 7-back%7)
 }
 
-// anchor reads a day at word i to count from. A weekday is the nearest one in the given direction, or by the tense of its
-// sentence if the direction is 0.
+// anchor reads a day at word i to count from. A weekday is the nearest one in the given direction, or by the tense of
+// its sentence if the direction is 0.
 func (d dater) anchor(i, towards int) (DateMention, int) {
 	if i < 0 || i >= len(d.words) {
 		return DateMention{}, 0
@@ -230,7 +230,8 @@ func (d dater) anchor(i, towards int) (DateMention, int) {
 		}
 		return mention(Day, d.stepWeekday(-1, day)), 1 + d.partOfDay(i)
 	}
-	for _, read := range [...]func(dater, int) (DateMention, int){dater.absolute, dater.named, dater.relative, dater.weekday} {
+	for _, read := range [...]func(dater, int) (DateMention, int){dater.absolute, dater.named, dater.relative,
+		dater.weekday} {
 		if m, n := read(d, i); n > 0 && m.Unit == Day {
 			return m, n
 		}

@@ -15,7 +15,8 @@ func firstDay(m text.DateMention) string {
 	return m.Time.Format(time.DateOnly)
 }
 
-// TestDatesCountFromAnotherDay has expressions with two times, or with a time of a story. The day of the turn is a Thursday.
+// TestDatesCountFromAnotherDay has expressions with two times, or with a time of a story. The day of the turn is a
+// Thursday.
 func TestDatesCountFromAnotherDay(t *testing.T) {
 	for _, c := range []struct{ text, expression, first string }{
 		{"Dad's knee operation is a week from Monday", "a week from Monday", "2023-06-05"},
@@ -69,7 +70,8 @@ func TestDatesCountFromAnotherDay(t *testing.T) {
 func TestDatesKeepTheDayOfAShortMonth(t *testing.T) {
 	at := time.Date(2024, 1, 31, 9, 0, 0, 0, time.UTC)
 	for said, want := range map[string]string{
-		"I move a month from today": "2024-02-29", "I moved two months ago today": "2023-11-30", "I moved a year ago today": "2023-01-31",
+		"I move a month from today": "2024-02-29", "I moved two months ago today": "2023-11-30",
+		"I moved a year ago today":     "2023-01-31",
 		"the fifth Friday of February": "vague", "the last day of February": "2024-02-29",
 	} {
 		if got := text.Dates(said, at); len(got) != 1 || firstDay(got[0]) != want {
@@ -83,7 +85,8 @@ func TestDatesLeaveCountsAlone(t *testing.T) {
 	for _, said := range []string{
 		"I work night after night", "day after day it rained", "we train 3 times a week from home",
 		"I like Christmas", "a good Friday feeling is rare",
-		"we swim every week 3 times", "the first day", "a new year's resolution", "I read two books a week", "a black cat and a good book",
+		"we swim every week 3 times", "the first day", "a new year's resolution", "I read two books a week",
+		"a black cat and a good book",
 		"the same old story", "that is the week", "I got it for Christmas",
 	} {
 		for _, m := range text.Dates(said, thursday) {
@@ -104,10 +107,12 @@ func TestDatesLeaveCountsAlone(t *testing.T) {
 // TestDatesCountFromTheDayOfTheSpeaker has times that are on another day in UTC.
 func TestDatesCountFromTheDayOfTheSpeaker(t *testing.T) {
 	for _, c := range []struct{ at, text, first string }{
-		{"2026-05-02T07:30:00+09:00", "I flew home yesterday", "2026-05-01"}, {"2026-05-01T20:30:00-07:00", "my test is tomorrow", "2026-05-02"},
+		{"2026-05-02T07:30:00+09:00", "I flew home yesterday", "2026-05-01"},
+		{"2026-05-01T20:30:00-07:00", "my test is tomorrow", "2026-05-02"},
 		{"2026-08-01T06:00:00+09:00", "We moved this month", "2026-08-01"},
 		{"2026-07-09T18:00:00-08:00", "heute habe ich gekündigt", "2026-07-09"},
-		{"2026-01-01T08:15:00+11:00", "ayer nos casamos", "2025-12-31"}, {"2026-07-10T00:30:00+02:00", "on Friday I fly", "2026-07-17"},
+		{"2026-01-01T08:15:00+11:00", "ayer nos casamos", "2025-12-31"},
+		{"2026-07-10T00:30:00+02:00", "on Friday I fly", "2026-07-17"},
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
 		if err != nil {

@@ -88,7 +88,9 @@ const otherDay = "大毎每再一上下"
 func (d *dater) inLanguage(code string, words []Word) []DateMention {
 	var out []DateMention
 	add := func(m DateMention) {
-		if len(out) < maxMentions && !slices.ContainsFunc(out, func(o DateMention) bool { return m.Start < o.End && o.Start < m.End }) {
+		if len(out) < maxMentions && !slices.ContainsFunc(out, func(o DateMention) bool {
+			return m.Start < o.End && o.Start < m.End
+		}) {
 			out = append(out, m)
 		}
 	}
@@ -145,7 +147,8 @@ func (d *dater) eastern(said string, at []int) (DateMention, bool) {
 		}
 		return n
 	}
-	s := symbol{kind: whole, unit: Day, time: time.Date(part(1), time.Month(part(2)), max(1, part(3)), 0, 0, 0, 0, time.UTC)}
+	s := symbol{kind: whole, unit: Day, time: time.Date(part(1), time.Month(part(2)), max(1, part(3)), 0, 0, 0, 0,
+		time.UTC)}
 	switch {
 	case part(3) > 0 && s.time.Day() != part(3), part(1) == 0 && part(3) == 0:
 		return DateMention{}, false
@@ -169,7 +172,8 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 		if d.asked += perPhrase; d.asked > mostAsked {
 			break
 		}
-		found, err := library.SearchWithLanguage(&dateparser.Configuration{Languages: []string{code}, CurrentTime: earlier}, code, clause)
+		found, err := library.SearchWithLanguage(&dateparser.Configuration{Languages: []string{code}, CurrentTime: earlier},
+			code, clause)
 		if err != nil {
 			continue
 		}
@@ -184,7 +188,8 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 			before, _ := utf8.DecodeLastRuneInString(said[:start])
 			s, phrase := d.classify(code, f.Text), f.Text
 			rest := said[from:]
-			if s.kind != step || strings.ContainsRune(otherDay, before) || ongoing.MatchString(rest) && strings.HasSuffix(phrase, "前") ||
+			if s.kind != step || strings.ContainsRune(otherDay, before) ||
+				ongoing.MatchString(rest) && strings.HasSuffix(phrase, "前") ||
 				nameOn.MatchString(rest) {
 				continue
 			}

@@ -145,7 +145,8 @@ func TestDatesInOtherLanguages(t *testing.T) {
 				continue
 			}
 			m := got[0]
-			if said := c.text[m.Start:m.End]; said != c.expression || m.Unit != c.unit || m.Time.Format(time.DateOnly) != c.first {
+			if said := c.text[m.Start:m.End]; said != c.expression || m.Unit != c.unit ||
+				m.Time.Format(time.DateOnly) != c.first {
 				t.Errorf("%s: %q: got %q %s of unit %d, want %+v", language, c.text, said, m.Time.Format(time.DateOnly), m.Unit, c)
 			}
 		}
@@ -162,14 +163,16 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"Freitag morgen habe ich einen Termin", "ich habe das in 3 Tagen geschafft", "das geht nicht von heute auf morgen",
 			"Frau Morgen hat mir das gesagt",
 			"das mag ich so nicht, mi mo do", "guten morgen zusammen, wie geht es dir", "Morgen! wie geht es dir denn so",
-			"ich habe 3 Katzen und 2 Hunde", "seit drei tagen bin ich krank", "jeden montag gehe ich schwimmen", "ich bin am dienstag da",
+			"ich habe 3 Katzen und 2 Hunde", "seit drei tagen bin ich krank", "jeden montag gehe ich schwimmen",
+			"ich bin am dienstag da",
 			"die mar war mit dem son da", "am morgen trinke ich kaffee", "kommenden freitag bin ich nicht da",
 			"am 31.02.2023 war es so weit",
 			"alle 2 wochen gehe ich zum friseur", "am 3. oktober war ich in Rom",
 			"und ich bin im 7. Monat", "das Python 3.9 ist alt und es ist 10.30 märz",
 		},
 		"es": {
-			"lo hice en 3 días", "desde hace 3 días estoy en la cama", "hoy en día no es tan fácil", "el 3 de mayo de 1808 en la ciudad",
+			"lo hice en 3 días", "desde hace 3 días estoy en la cama", "hoy en día no es tan fácil",
+			"el 3 de mayo de 1808 en la ciudad",
 			"vivo en la calle 2 de mayo",
 			"me gusta el mar y el sol", "por la mañana tomo café", "en el mar 2 veces al día", "mi hermana vive en madrid",
 			"los lunes voy al gimnasio", "tengo una casa y dos perros", "su hermana Abril 2 gatos tiene",
@@ -186,7 +189,8 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"ho 3 gatti e un cane", "per tre giorni sono stato a Roma",
 		},
 		"pt": {
-			"toda segunda-feira eu vou ao ginásio", "a minha mãe mora no mar", "eu tenho 3 gatos e um cão", "não sei se o meu pai vem",
+			"toda segunda-feira eu vou ao ginásio", "a minha mãe mora no mar", "eu tenho 3 gatos e um cão",
+			"não sei se o meu pai vem",
 			"depois de amanhã eu vou ao médico com a minha mãe",
 		},
 		"nl": {
@@ -236,9 +240,9 @@ const (
 	forty = "i went to the dentist with my sister last tuesday because my tooth had been hurting for days " +
 		"and the doctor said that i should " +
 		"come back in two weeks so we will drive there together on monday morning"
-	vierzig = "ich war letzten dienstag mit meiner schwester beim zahnarzt weil mir der zahn " +
-		"seit tagen weh tat und die ärztin hat gesagt " +
-		"dass ich nächste woche wieder kommen soll also fahren wir morgen früh zusammen mit dem auto dorthin und bleiben lange"
+	vierzig = "ich war letzten dienstag mit meiner schwester beim zahnarzt weil mir der zahn seit tagen weh tat und " +
+		"die ärztin hat gesagt dass ich nächste woche wieder kommen soll also fahren wir morgen früh zusammen mit dem " +
+		"auto dorthin und bleiben lange"
 )
 
 func BenchmarkDates(b *testing.B) {

@@ -89,7 +89,8 @@ func (d dater) classify(code, phrase string) symbol {
 
 func ask(code, phrase string, at time.Time, missing dateparser.PreferredDateSource) (date.Date, bool) {
 	found, err := library.Parse(&dateparser.Configuration{
-		Languages: []string{code}, CurrentTime: at, DefaultTimezone: time.UTC, PreferredDateSource: missing, ReturnTimeAsPeriod: true,
+		Languages: []string{code}, CurrentTime: at, DefaultTimezone: time.UTC, PreferredDateSource: missing,
+		ReturnTimeAsPeriod: true,
 	}, phrase)
 	return found, err == nil && !found.IsZero() && !found.Period.IsTime()
 }

@@ -75,14 +75,15 @@ func (d dater) ago(i int) (DateMention, int) {
 	default:
 		return DateMention{}, 0
 	}
-	if other, _, _ := d.count(i - 2); vague || (d.at(i-1) == "or" || d.at(i-1) == "to") && other > 0 || d.at(i-1) == "half" {
+	if other, _, _ := d.count(i - 2); vague || (d.at(i-1) == "or" || d.at(i-1) == "to") && other > 0 ||
+		d.at(i-1) == "half" {
 		return DateMention{Unit: Vague}, n + 2
 	}
 	return mention(unit, d.stepUnit(unit, -count*times)), n + 2
 }
 
-// ahead reads "in two weeks", "in 3 months". A single unit may be a duration ("in a week"): it is vague without a word of
-// the future.
+// ahead reads "in two weeks", "in 3 months". A single unit may be a duration ("in a week"): it is vague without a word
+// of the future.
 func (d dater) ahead(i int) (DateMention, int) {
 	if d.at(i) != "in" || !d.toCome(i) || !d.adjacent(i) {
 		return DateMention{}, 0

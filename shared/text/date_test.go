@@ -133,17 +133,23 @@ func TestDatesResolveExpressions(t *testing.T) {
 
 func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 	for _, said := range []string{
-		"I may come", "May I ask?", "we sat down", "wait a second", "the sun is out", "march on", "they march in step", "every Friday",
+		"I may come", "May I ask?", "we sat down", "wait a second", "the sun is out", "march on", "they march in step",
+		"every Friday",
 		"I bake on Sunday mornings",
-		"I swim on Fridays", "three days in Rome", "for two years", "a day at the beach", "room 2019", "I have 2000 stamps", "the last straw",
-		"next to me", "this is it", "past tense", "spring rolls", "I fall asleep", "each Monday", "the second one", "in a day",
+		"I swim on Fridays", "three days in Rome", "for two years", "a day at the beach", "room 2019", "I have 2000 stamps",
+		"the last straw",
+		"next to me", "this is it", "past tense", "spring rolls", "I fall asleep", "each Monday", "the second one",
+		"in a day",
 		"in three days we walked it", "12/345/6", "2023-99-99", "30 February is no day", "an august company",
-		"3 may come", "i may 3 times", "we march 3 miles", "we march on", "he last sat there", "this sun is hot", "the last may have gone",
-		"this may be it", "in mar", "every tuesday", "tuesdays", "every other friday", "i work monday to friday", "on friday nights",
+		"3 may come", "i may 3 times", "we march 3 miles", "we march on", "he last sat there", "this sun is hot",
+		"the last may have gone",
+		"this may be it", "in mar", "every tuesday", "tuesdays", "every other friday", "i work monday to friday",
+		"on friday nights",
 		"raid nights are tues/thurs", "i do it on monday and wednesday", "on a wednesday",
 		"she teaches sunday school", "every third Thursday", "from monday 3rd", "thurs to fri",
 		"they wed in secret", "mon ami", "for march madness", "in may be", "sat 5 of us down",
-		"iphone 14 may", "the 3 may be nice", "the 3 may come", "the 3rd may be nice", "in may i help you?", "we may 2030 be there",
+		"iphone 14 may", "the 3 may be nice", "the 3 may come", "the 3rd may be nice", "in may i help you?",
+		"we may 2030 be there",
 		"i sat 9:30 to 10", "spider-man 2 march", "my friend jan 3 years old", "My friend Jan 3 years old", "we may 3",
 	} {
 		if got := text.Dates(said, thursday); len(got) != 0 {
@@ -180,7 +186,8 @@ func TestDatesOnWeekendAndYearEnds(t *testing.T) {
 func FuzzDates(f *testing.F) {
 	for _, s := range []string{"last week", "May 7th, 2023", "in 2019 or two weeks ago", "", "\xff\xfe last \x00 week",
 		strings.Repeat("May 5 ", 40), "١٢ May",
-		"am 3. März 2020 vor zwei Wochen", "昨日、3月3日 2年前", "el lunes pasado 03/05/2023", "다음 주에 3월 3일", "wczoraj śnię \xff 3 marca"} {
+		"am 3. März 2020 vor zwei Wochen", "昨日、3月3日 2年前", "el lunes pasado 03/05/2023", "다음 주에 3월 3일",
+		"wczoraj śnię \xff 3 marca"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, said string) {
@@ -197,7 +204,8 @@ func FuzzDates(f *testing.F) {
 func TestLastDayOfAMention(t *testing.T) {
 	at := time.Date(2024, 2, 14, 12, 0, 0, 0, time.UTC) // a Wednesday
 	for said, want := range map[string]string{
-		"yesterday": "2024-02-13", "last week": "2024-02-11", "next month": "2024-03-31", "in 2023": "2023-12-31", "last weekend": "2024-02-11",
+		"yesterday": "2024-02-13", "last week": "2024-02-11", "next month": "2024-03-31", "in 2023": "2023-12-31",
+		"last weekend":    "2024-02-11",
 		"a few years ago": "0001-01-01",
 	} {
 		mentions := text.Dates("We met "+said+".", at)

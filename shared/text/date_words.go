@@ -14,14 +14,16 @@ var weekdays = map[string]time.Weekday{
 
 // shortWeekdays are written for a weekday; most are other words, too.
 var shortWeekdays = map[string]time.Weekday{
-	"mon": time.Monday, "tue": time.Tuesday, "tues": time.Tuesday, "wed": time.Wednesday, "weds": time.Wednesday, "thu": time.Thursday,
+	"mon": time.Monday, "tue": time.Tuesday, "tues": time.Tuesday, "wed": time.Wednesday, "weds": time.Wednesday,
+	"thu":  time.Thursday,
 	"thur": time.Thursday, "thurs": time.Thursday, "fri": time.Friday, "sat": time.Saturday, "sun": time.Sunday,
 }
 
 var months = map[string]time.Month{
 	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8,
 	"september": 9, "october": 10, "november": 11, "december": 12,
-	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11, "dec": 12,
+	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11,
+	"dec": 12,
 }
 
 // seasons of the northern hemisphere, by their first month.
@@ -41,13 +43,15 @@ var counts = map[string]int{
 var vagueCounts = WordSet("few several some many couple")
 
 // directions of "last week", "next month"; "this" is the unit that holds today.
-var directions = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1, "upcoming": 1, "following": 1}
+var directions = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1,
+	"upcoming": 1, "following": 1}
 
 // partsOfDay after a day belong to the expression ("yesterday evening").
 var partsOfDay = WordSet("morning afternoon evening night")
 
 // beforeMonth before a bare month make it a date; without them "may" and "march" are verbs.
-var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
+var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after " +
+	"through for")
 
 // otherWord are months that have another meaning in lower case. beforeOther are words before them as months.
 // helping are words after them as verbs. counted are nouns that the number after a name counts.
@@ -66,7 +70,8 @@ var (
 )
 
 // beforeYear before a number of four digits make it a year.
-var beforeYear = WordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
+var beforeYear = WordSet("in since until till by during of from around before after back year spring summer fall " +
+	"autumn winter")
 
 // putOff stand before the day that something was moved to or is meant for.
 var putOff = WordSet("to for")
@@ -119,9 +124,12 @@ var fixedPhrases = []fixedPhrase{
 
 // vaguePhrases name no time that can be placed.
 var vaguePhrases = [][]string{
-	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"}, {"months", "ago"}, {"weeks", "ago"},
-	{"days", "ago"}, {"decade", "ago"}, {"decades", "ago"}, {"a", "while", "ago"}, {"a", "while", "back"}, {"long", "time", "ago"},
-	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"}, {"days", "later"},
+	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"},
+	{"months", "ago"}, {"weeks", "ago"},
+	{"days", "ago"}, {"decade", "ago"}, {"decades", "ago"}, {"a", "while", "ago"}, {"a", "while", "back"},
+	{"long", "time", "ago"},
+	{"some", "time", "ago"}, {"a", "half", "ago"}, {"years", "later"}, {"months", "later"}, {"weeks", "later"},
+	{"days", "later"},
 	{"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
 	{"was", "younger"}, {"was", "little"},
 }

@@ -15,7 +15,8 @@ var selfWords = map[string]map[string]bool{
 	"ja": WordSet("私 僕 俺"), "nl": WordSet("ik mij mijn me"), "no": WordSet("jeg meg min mitt mine"),
 	"pt": WordSet("eu meu minha meus minhas mim me"),
 	"ro": WordSet("eu ma mie meu mea mei mele"), "ru": WordSet("я меня мне мнои мои моя мое моего моеи моих мою моем"),
-	"sv": WordSet("jag mig min mitt mina"), "th": WordSet("ฉัน ผม"), "tr": WordSet("ben benim bana beni"), "zh": WordSet("我"),
+	"sv": WordSet("jag mig min mitt mina"), "th": WordSet("ฉัน ผม"), "tr": WordSet("ben benim bana beni"),
+	"zh": WordSet("我"),
 }
 
 // SaysI reports whether a text in this language has a pronoun of the first person. words are the words of said.
@@ -78,7 +79,9 @@ func NamesUser(words []Word, i int) bool {
 	if lower == "user" {
 		return i > 0 && (words[i-1].Lower == "the" || words[i-1].Lower == "this")
 	}
-	return userNouns[lower] || slices.ContainsFunc(unspacedUsers, func(cue string) bool { return strings.HasPrefix(lower, cue) })
+	return userNouns[lower] || slices.ContainsFunc(unspacedUsers, func(cue string) bool {
+		return strings.HasPrefix(lower, cue)
+	})
 }
 
 var (

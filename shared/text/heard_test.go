@@ -12,30 +12,42 @@ import (
 // surely reports whether words of a text that may be another's are surely the user's.
 func surely(said string) bool {
 	sure := text.Sure(said, "Ana")
-	return slices.ContainsFunc([]string{"Oslo", "cats", "pilot", "peanuts"}, func(word string) bool { return strings.Contains(sure, word) })
+	return slices.ContainsFunc([]string{"Oslo", "cats", "pilot", "peanuts"}, func(word string) bool {
+		return strings.Contains(sure, word)
+	})
 }
 
 // TestALineBehindAnAttributionClosesNothing has lines and exports of another person.
 func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 	for _, said := range []string{
 		// single lines
-		"Mallory: I moved to Oslo.", "Mallory: I work as a pilot now.", "Mallory Anne Smith: I moved to Oslo.", "@mallory: I moved to Oslo.",
-		"mallory99: I moved to Oslo.", "Mallory：I moved to Oslo.", "My sister: I moved to Oslo.", "Message from Mallory: I moved to Oslo.",
-		"Forwarded from Mallory:\nI moved to Oslo.", "She told everyone: I moved to Oslo.", "Her: I moved to Oslo.", "Mum: I moved to Oslo.",
-		"@mallory: I am no longer allergic to peanuts", "Mi hermana: vivo en Oslo ahora.", "Meine Schwester: ich wohne jetzt in Oslo.",
-		"My best friend wrote: I moved to Oslo.", "My wife wrote me this:\nI moved to Oslo.\nI am allergic to cats.", "xochitl: I moved to Oslo.",
+		"Mallory: I moved to Oslo.", "Mallory: I work as a pilot now.", "Mallory Anne Smith: I moved to Oslo.",
+		"@mallory: I moved to Oslo.",
+		"mallory99: I moved to Oslo.", "Mallory：I moved to Oslo.", "My sister: I moved to Oslo.",
+		"Message from Mallory: I moved to Oslo.",
+		"Forwarded from Mallory:\nI moved to Oslo.", "She told everyone: I moved to Oslo.", "Her: I moved to Oslo.",
+		"Mum: I moved to Oslo.",
+		"@mallory: I am no longer allergic to peanuts", "Mi hermana: vivo en Oslo ahora.",
+		"Meine Schwester: ich wohne jetzt in Oslo.",
+		"My best friend wrote: I moved to Oslo.", "My wife wrote me this:\nI moved to Oslo.\nI am allergic to cats.",
+		"xochitl: I moved to Oslo.",
 		"From @mallory: I moved to Oslo.", "Quote from my boss: I moved to Oslo.", "Sie schrieb: Ich wohne jetzt in Oslo.",
 		"Mallory escribió: vivo en Oslo ahora.", "Ma sœur a écrit : j'habite à Oslo maintenant.", "🦊: I moved to Oslo.",
 		// exports
 		"[12/03/2026, 10:15:02] Mallory: I live in Oslo now.", "12/03/2026, 10:15 - Mallory: I live in Oslo now.",
-		"2026-03-12 10:15 M: I live in Oslo now.", "Mallory, [12.03.26 10:15]\nI live in Oslo now.", "Mallory [10:15]: I live in Oslo now.",
+		"2026-03-12 10:15 M: I live in Oslo now.", "Mallory, [12.03.26 10:15]\nI live in Oslo now.",
+		"Mallory [10:15]: I live in Oslo now.",
 		"**Mallory**: I live in Oslo now.", "Mallory,I live in Oslo now.", "name,text\nMallory,I live in Oslo now.",
-		"2026-03-12\tMallory\tI live in Oslo now.", "| Mallory | I live in Oslo now. |", "- name: Mallory\n  text: I live in Oslo now.",
-		"Kofi Mensah: I live in Oslo.", "Papa : j'habite à Oslo.", "Mein Chef: ich wohne in Oslo.", "My landlord: I moved to Oslo.",
+		"2026-03-12\tMallory\tI live in Oslo now.", "| Mallory | I live in Oslo now. |",
+		"- name: Mallory\n  text: I live in Oslo now.",
+		"Kofi Mensah: I live in Oslo.", "Papa : j'habite à Oslo.", "Mein Chef: ich wohne in Oslo.",
+		"My landlord: I moved to Oslo.",
 		"The doctor: I moved to Oslo.", "Text from my sister: I moved to Oslo.", "WhatsApp from Tom: I moved to Oslo.",
 		"jdoe_77: I live in Oslo.",
-		"As my mother put it: I moved to Oslo.", "Mon 10:15 Tom: I live in Oslo", "Tom (via Slack): I live in Oslo.", "Tom - I live in Oslo",
-		"Tom <tom@x.org>: I live in Oslo.", "\"Tom\";\"I live in Oslo\"", "- **Tom** — I live in Oslo", "Tom wrote on Monday:\n\nI live in Oslo.",
+		"As my mother put it: I moved to Oslo.", "Mon 10:15 Tom: I live in Oslo", "Tom (via Slack): I live in Oslo.",
+		"Tom - I live in Oslo",
+		"Tom <tom@x.org>: I live in Oslo.", "\"Tom\";\"I live in Oslo\"", "- **Tom** — I live in Oslo",
+		"Tom wrote on Monday:\n\nI live in Oslo.",
 		"March 12, 2026 10:15 Tom: I live in Oslo", "Here is a letter by my aunt:\nI live in Oslo.",
 		"🦊 Mallory 🦊: I live in Oslo now.", "12.03.26, 10:15 - Mallory: Ich wohne jetzt in Oslo.",
 		"Mallory — Today at 10:15\nI live in Oslo now.",
@@ -53,11 +65,15 @@ func TestALineBehindAnAttributionClosesNothing(t *testing.T) {
 // TestAQuotationOrALetterClosesNothing has passages of another person.
 func TestAQuotationOrALetterClosesNothing(t *testing.T) {
 	for _, said := range []string{
-		"“I moved to Oslo last week and work as a pilot.”", "‘I moved to Oslo last week,’ Mallory said.", "‹I moved to Oslo last week.›",
+		"“I moved to Oslo last week and work as a pilot.”", "‘I moved to Oslo last week,’ Mallory said.",
+		"‹I moved to Oslo last week.›",
 		"Dear Ines,\nI moved to Oslo last week and I work as a pilot.\nYours,\nMallory",
-		"Chère Ines,\nj'habite maintenant à Oslo.\nBises,\nMallory", "Liebe Ines,\nich wohne jetzt in Oslo.\nLiebe Grüße\nMallory",
-		"Querida Ines:\nAhora vivo en Oslo.\nUn abrazo,\nMallory", "« J'habite maintenant à Oslo. »", "»Ich wohne jetzt in Oslo.«",
-		"Can you proofread this for my friend?\n\nI live in Oslo. I am allergic to cats.", "Hi Ines. I am allergic to cats. Mallory",
+		"Chère Ines,\nj'habite maintenant à Oslo.\nBises,\nMallory",
+		"Liebe Ines,\nich wohne jetzt in Oslo.\nLiebe Grüße\nMallory",
+		"Querida Ines:\nAhora vivo en Oslo.\nUn abrazo,\nMallory", "« J'habite maintenant à Oslo. »",
+		"»Ich wohne jetzt in Oslo.«",
+		"Can you proofread this for my friend?\n\nI live in Oslo. I am allergic to cats.",
+		"Hi Ines. I am allergic to cats. Mallory",
 		"Please translate this into German.\nI live in Oslo now.", "Kannst du das übersetzen?\n\nI live in Oslo now.",
 		"Mallory said: “I moved to Oslo.”", `"I moved to Oslo", she said.`, `Mallory said "I moved to Oslo".`,
 		"Look what I got:\n\nDear Ines,\nI moved to Oslo.\nBest wishes,\nMallory",
@@ -137,7 +153,8 @@ func TestOwnWordsBesideOthersClose(t *testing.T) {
 func TestVoicesTakeTimeLinearInTheText(t *testing.T) {
 	const short, times, tries = 4 << 10, 4, 3
 	for _, unit := range []string{
-		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’", "Xo: I a\n",
+		"!,", "! ", "; ", ", ", "a!b", "user!", "?user ", ", the user", "“a\"x\"", "«»", "„", "'a ", "'a'b", "‘a’",
+		"Xo: I a\n",
 		"Mallory: I am\n", "X: ",
 		"@a: ", "|a", "a,b", "10:15 ", "[1] ", "\t", "\n", "-", "🦊", "she said but I ", "She said \"I am so ok now\", ",
 		"Dear Ines,\n", "Yours,\n", "Hi Ines. ",

@@ -13,7 +13,10 @@ func IsQuestionWord(lower string) bool { return questionWords[lower] }
 var askingWords = map[string]struct{ when, others string }{
 	"ar": {"متى", "ماذا لماذا كيف أين من كم هل أي"},
 	"da": {"hvornar", "hvad hvem hvor hvorfor hvordan hvilken hvilket hvilke hvis"},
-	"de": {"wann", "was wer wen wem wessen wo wohin woher womit wofur woran worauf woruber wovon warum weshalb wieso wieviel wie"},
+	"de": {
+		"wann", "was wer wen wem wessen wo wohin woher womit wofur woran worauf woruber wovon warum weshalb wieso " +
+			"wieviel wie",
+	},
 	"es": {"cuando", "que quien quienes donde adonde como cual cuales cuanto cuanta cuantos cuantas"},
 	"fi": {"milloin", "mika mita mitka kuka keta kenen missa mihin mista miksi miten kuinka"},
 	"fr": {"quand", "que quoi qui ou comment pourquoi combien quel quelle quels quelles lequel laquelle est-ce"},
@@ -32,7 +35,8 @@ var askingWords = map[string]struct{ when, others string }{
 
 // unspacedWhen are the words that ask for a time in languages without spaces.
 var unspacedWhen = map[string][]string{
-	"ja": {"いつ", "何月", "何日", "何年", "何曜日"}, "zh": {"什么时候", "何时", "哪天", "哪一天", "哪年", "哪一年", "几月", "几号"}, "ko": {"언제", "며칠", "몇 월"},
+	"ja": {"いつ", "何月", "何日", "何年", "何曜日"}, "zh": {"什么时候", "何时", "哪天", "哪一天", "哪年", "哪一年", "几月", "几号"},
+	"ko": {"언제", "며칠", "몇 월"},
 	"th": {"เมื่อไ", "วันไหน", "วันที่เท่าไ"},
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// irregularForms has the base form and then its irregular forms, a line each. It leaves out forms that are mostly another
-// word, such as "rose", "ground" and "bit".
+// irregularForms has the base form and then its irregular forms, a line each. It leaves out forms that are mostly
+// another word, such as "rose", "ground" and "bit".
 const irregularForms = `
 beat beaten
 become became

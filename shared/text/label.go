@@ -22,8 +22,8 @@ var headingList string
 
 var (
 	// titles stand before a surname, honorifics behind a name.
-	titles = WordSet(`dr mr mrs ms miss mx herr frau senor senora sr sra don dona monsieur madame mme mlle senhor senhora signor
-		signora mevrouw meneer`)
+	titles = WordSet(`dr mr mrs ms miss mx herr frau senor senora sr sra don dona monsieur madame mme mlle senhor senhora
+		signor signora mevrouw meneer`)
 	honorifics = []string{"さん", "くん", "君", "ちゃん", "様", "さま", "先生", "女士", "小姐", "씨", "님"}
 	// nameParticles are small words within a name.
 	nameParticles = WordSet("de da do dos das del della di van von der den la le el al bin ibn y e")
@@ -43,7 +43,8 @@ var (
 	})
 )
 
-// maxLabelWords is how many words a label has at most, particles aside; maxUnspacedLabel how many characters without spaces.
+// maxLabelWords is how many words a label has at most, particles aside; maxUnspacedLabel how many characters without
+// spaces.
 const maxLabelWords, maxUnspacedLabel = 4, 8
 
 // label is the owner of a line by its label.
@@ -73,9 +74,8 @@ var (
 	// source matches any other label with the source of the words. Group 1 is the person.
 	source = regexp.MustCompile(`^(?:[\pL’'-]+ ){1,3}(?:from|by|von) (.+)$`)
 	// thirdPersons are pronouns of others that stand as a label.
-	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas elle elles
-		lui leur ela ele eles elas
-		lei loro hij zij hem haar`)
+	thirdPersons = WordSet(`he she they her him them everyone everybody someone somebody er sie ihm ihr ella ellos ellas
+		elle elles lui leur ela ele eles elas lei loro hij zij hem haar`)
 	// labelOwners stand before the speaker's things. labelOthers stand before another person's things.
 	labelOwners = sync.OnceValue(func() map[string]bool {
 		return ownersOf(firstOwner, func(r reader) map[string]bool { return r.owners })
@@ -88,12 +88,12 @@ var (
 		return ownersOf(WordSet("the"), func(r reader) map[string]bool { return r.determiners })
 	})
 	// manyOrAnimals are companions in headings rather than labels: "my kids: I drive them to school".
-	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse rabbit
-		hamster puppy kitten baby
-		eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata enfants chien chienne chat chatte pais filhos cachorro
-		cachorra cão genitori figli cane gatto gatta`)
+	manyOrAnimals = WordSet(`parents children kids twins friends colleagues neighbours neighbors dog dogs cat cats horse
+		rabbit hamster puppy kitten baby eltern kinder hund hunde katze katzen kater padres hijos perro perra gato gata
+		enfants chien chienne chat chatte pais filhos cachorro cachorra cão genitori figli cane gatto gatta`)
 	// referring words refer back to the person in a label.
-	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela eles lei loro")
+	referring = WordSet("him her them his their he she they ihn ihm ihr sie er ihnen le lo la les lui elle il ele ela " +
+		"eles lei loro")
 )
 
 func ownersOf(out map[string]bool, of func(reader) map[string]bool) map[string]bool {
@@ -190,12 +190,15 @@ func (a attribution) firmly(rest string, doubtful bool) label {
 // ownedLabel reads a label of an owner and a noun: "my sister", "her words".
 func ownedLabel(words []string, rest string) (of label, ok bool) {
 	determined := len(words) == 2 && determiners()[words[0]]
-	if len(words) < 2 || len(words) > maxLabelWords || !determined && !labelOwners()[words[0]] && !labelOthers()[words[0]] {
+	if len(words) < 2 || len(words) > maxLabelWords ||
+		!determined && !labelOwners()[words[0]] && !labelOthers()[words[0]] {
 		return noLabel, false
 	}
 	noun := words[len(words)-1]
 	switch kin := companionsOf(words[1:]); {
-	case kin != "" && !manyOrAnimals[kin] && !slices.ContainsFunc(Words(rest), func(w Word) bool { return referring[w.Lower] }):
+	case kin != "" && !manyOrAnimals[kin] && !slices.ContainsFunc(Words(rest), func(w Word) bool {
+		return referring[w.Lower]
+	}):
 		return othersLabel, true
 	case kin != "":
 		return unsureLabel, true
@@ -254,7 +257,9 @@ func isSpeaker(words []string, speaker string) bool {
 // word, or begin or end with it.
 func isHeading(words []string) bool {
 	known := headings()
-	if slices.ContainsFunc(words, func(w string) bool { return known[w] || stopLanguages()[w] != 0 && !names()[w] && !nameParticles[w] }) {
+	if slices.ContainsFunc(words, func(w string) bool {
+		return known[w] || stopLanguages()[w] != 0 && !names()[w] && !nameParticles[w]
+	}) {
 		return true
 	}
 	if len(words) == 1 && len(words[0]) > 3 && strings.HasSuffix(words[0], "ly") {

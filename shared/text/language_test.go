@@ -15,7 +15,8 @@ func TestSplit(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"I met Dr. Gray at 5 p.m. yesterday. It went well.", []string{"I met Dr. Gray at 5 p.m. yesterday.", "It went well."}},
+		{"I met Dr. Gray at 5 p.m. yesterday. It went well.",
+			[]string{"I met Dr. Gray at 5 p.m. yesterday.", "It went well."}},
 		{"Wow! Really? Yes.", []string{"Wow!", "Really?", "Yes."}},
 		{"It cost $3.50 in the U.S. last year.", []string{"It cost $3.50 in the U.S. last year."}},
 		{"first line\nsecond line", []string{"first line", "second line"}},
@@ -56,7 +57,8 @@ func TestContentStems(t *testing.T) {
 
 func FuzzSplit(f *testing.F) {
 	splitter := text.NewSplitter()
-	for _, s := range []string{"A. B! C?", "\"Quoted.\" He", "...", "\xff.\x00?", strings.Repeat("!", 500), "e.g. this (i.e. that)",
+	for _, s := range []string{"A. B! C?", "\"Quoted.\" He", "...", "\xff.\x00?", strings.Repeat("!", 500),
+		"e.g. this (i.e. that)",
 		"مرحبا. كيف؟"} {
 		f.Add(s)
 	}

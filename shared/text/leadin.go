@@ -27,16 +27,17 @@ var (
 		`|gentile|lieve|kära|дорог)`)
 
 	// ownLeads are words of a speaker's own lead-in that are in no heading: "Big news: ...", "Just so you know: ...".
-	ownLeads = WordSet(`big good bad great quick small short little latest funny sad happy life fun full current true actual personal
-		decided matter matters detail details bit piece something
-		know told tell said say mentioned asked promised changed change moved clear precise exact sure honest fair case point thing
-		monday tuesday wednesday thursday friday saturday sunday day days week month year years assistant tl dr
-		i'm i've i'd we're we've let's that's it's`)
+	ownLeads = WordSet(`big good bad great quick small short little latest funny sad happy life fun full current true
+		actual personal decided matter matters detail details bit piece something know told tell said say mentioned asked
+		promised changed change moved clear precise exact sure honest fair case point thing monday tuesday wednesday
+		thursday friday saturday sunday day days week month year years assistant tl dr i'm i've i'd we're we've let's that's
+		it's`)
 	// sources are headings that, behind another word, may hold another person's words: "survey answer: ...".
-	sources = WordSet(`note notes message mail email phone answer answers question questions review feedback story text quote comment`)
+	sources = WordSet(`note notes message mail email phone answer answers question questions review feedback story text
+		quote comment`)
 	// passing words in a lead-in with the first person say that another person's words follow: "an ad I found: ...".
-	passing = WordSet(`found find read heard hear saw see seen got received copied pasted copy quote quoting quoted forwarding forwarded
-		translate proofread interview interviewed transcribed overheard liked wanted`)
+	passing = WordSet(`found find read heard hear saw see seen got received copied pasted copy quote quoting quoted
+		forwarding forwarded translate proofread interview interviewed transcribed overheard liked wanted`)
 )
 
 // mostLeadIn is the maximum length in bytes of a lead-in.
@@ -74,8 +75,12 @@ func opensStatement(said string) bool {
 // isOwnLead reports whether the words of a lead-in are the speaker's.
 func isOwnLead(lead string, words []Word, speaker string) bool {
 	first := words[0].Lower
-	speaks := slices.ContainsFunc(words, func(w Word) bool { return selfSubjects[w.Lower] }) || selves()[foldAccents(first)]
-	owns := slices.ContainsFunc(words, func(w Word) bool { return firstOwner[w.Lower] }) && !slices.ContainsFunc(words, namesOwner)
+	speaks := slices.ContainsFunc(words, func(w Word) bool {
+		return selfSubjects[w.Lower]
+	}) || selves()[foldAccents(first)]
+	owns := slices.ContainsFunc(words, func(w Word) bool {
+		return firstOwner[w.Lower]
+	}) && !slices.ContainsFunc(words, namesOwner)
 	if (speaks || owns) && len(words) > 1 { // "as I told Kofi", "after my divorce"
 		return !slices.ContainsFunc(words, func(w Word) bool { return passing[w.Lower] })
 	}
@@ -83,14 +88,17 @@ func isOwnLead(lead string, words []Word, speaker string) bool {
 	if first == "from" || first == "by" || first == "via" {
 		return false
 	}
-	if (belongings[last] || headings()[last] && !sources[last]) && len(words) <= maxLabelWords && !strings.Contains(lead, ",") &&
+	if (belongings[last] || headings()[last] && !sources[last]) && len(words) <= maxLabelWords &&
+		!strings.Contains(lead, ",") &&
 		(firstOwner[first] || !slices.ContainsFunc(words, namesOwner)) {
 		return true
 	}
 	return !slices.ContainsFunc(words, func(w Word) bool {
 		lower := foldAccents(strings.TrimSuffix(w.Lower, "'s"))
-		return !(headings()[lower] || ownLeads[lower] || stopLanguages()[lower] != 0 || selves()[lower] || labelOwners()[lower] ||
-			isSpeaker([]string{lower}, speaker) || strings.Trim(lower, "0123456789") == "" || belongings[lower] || personVerbs[lower] ||
+		return !(headings()[lower] || ownLeads[lower] || stopLanguages()[lower] != 0 || selves()[lower] ||
+			labelOwners()[lower] ||
+			isSpeaker([]string{lower}, speaker) || strings.Trim(lower, "0123456789") == "" || belongings[lower] ||
+			personVerbs[lower] ||
 			len(lower) > 3 && strings.HasSuffix(lower, "ly"))
 	})
 }

@@ -25,7 +25,8 @@ var (
 	itWords    = WordSet("it it's it'll it'd its")
 	eitherWord = Union(sheWords, heWords)
 	// Persons by the pronouns that stand for them.
-	women  = WordSet(`mother mum mom mama sister daughter wife girlfriend fiancée aunt niece grandmother grandma granny landlady`)
+	women = WordSet(`mother mum mom mama sister daughter wife girlfriend fiancée aunt niece grandmother grandma granny
+		landlady`)
 	men    = WordSet(`father dad papa brother son husband boyfriend fiancé uncle nephew grandfather grandpa landlord`)
 	manyOf = WordSet(`parents brothers sisters sons daughters children kids grandparents twins friends colleagues
 		neighbours neighbors dogs cats`)
@@ -103,14 +104,15 @@ func thingAt(said string, words []Word, i int) (Mention, int) {
 		return Mention{}, 0
 	}
 	end := i + 1
-	if next := d.at(i + 2); next != "" && d.close(i+1) && !IsStopWord(next) && !timeWords[next] && !IsPast(next) && !isThirdPerson(next) {
+	if next := d.at(i + 2); next != "" && d.close(i+1) && !IsStopWord(next) && !timeWords[next] && !IsPast(next) &&
+		!isThirdPerson(next) {
 		end++
 	}
 	return Mention{said[words[i].Start:words[end].End], words[end].End, itWords}, end - i + 1
 }
 
-// Pronoun returns the pronoun of the third person that a clause begins with, behind words such as "and", or "". An "it" that
-// may stand for no thing does not count: "it is raining".
+// Pronoun returns the pronoun of the third person that a clause begins with, behind words such as "and", or "". An "it"
+// that may stand for no thing does not count: "it is raining".
 func Pronoun(clause string) string {
 	words := Words(clause)
 	for len(words) > 1 && (joining[words[0].Lower] || fronted[words[0].Lower] || words[0].Lower == "also") {
@@ -123,7 +125,8 @@ func Pronoun(clause string) string {
 	switch {
 	case eitherWord[first], theyWords[first]:
 		return first
-	case itWords[first] && len(words) > 1 && (naming[words[1].Lower] || len(words) > 2 && presentBe[words[1].Lower] && naming[words[2].Lower]):
+	case itWords[first] && len(words) > 1 && (naming[words[1].Lower] ||
+		len(words) > 2 && presentBe[words[1].Lower] && naming[words[2].Lower]):
 		return first
 	}
 	return ""

@@ -122,7 +122,8 @@ func pasteOfLong(message string) (out []paste, unsure int) {
 		next++
 	}
 	isMachines := next < len(lines) && (lines[next].logged || lines[next].isFence)
-	if opening := strings.TrimSpace(message[:from]); !isMachines && !strings.HasSuffix(opening, "?") && !endsWithColon(opening) {
+	if opening := strings.TrimSpace(message[:from]); !isMachines && !strings.HasSuffix(opening, "?") &&
+		!endsWithColon(opening) {
 		unsure = from
 	}
 	return []paste{{from, closingOf(message, lines, opens)}}, unsure

@@ -117,5 +117,6 @@ func foldAccents(text string) string {
 
 func isAccent(r rune) bool {
 	const voiced, halfVoiced = '\u3099', '\u309a'
-	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Arabic, unicode.Hebrew) && r != voiced && r != halfVoiced
+	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Arabic, unicode.Hebrew) && r != voiced &&
+		r != halfVoiced
 }

@@ -50,7 +50,8 @@ func TestSearchTerms(t *testing.T) {
 // FuzzSearchTerms checks that terms can be joined by blanks and split again. The terms of a text do not depend on
 // other texts around it.
 func FuzzSearchTerms(f *testing.F) {
-	for _, seed := range []string{"Where does Ines live now?", "2023-05-01", "São-Tomé’s", "a\xffb-\x00", "May-be", "日本-東京", "'''-'s", "ﬁn½"} {
+	for _, seed := range []string{"Where does Ines live now?", "2023-05-01", "São-Tomé’s", "a\xffb-\x00", "May-be",
+		"日本-東京", "'''-'s", "ﬁn½"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, said string) {

@@ -114,8 +114,8 @@ func appendRuns(out []string, text string) []string {
 	return appendTrimmed(out, text[start:])
 }
 
-// endsAt reports whether a mark ends a sentence. A mark inside a word ends none ("Yahoo!Mail", "t7!Qz"). Directly before a
-// stop word with a capital and after a word of letters, the space was forgotten.
+// endsAt reports whether a mark ends a sentence. A mark inside a word ends none ("Yahoo!Mail", "t7!Qz"). Directly
+// before a stop word with a capital and after a word of letters, the space was forgotten.
 func endsAt(before string, mark rune, after string) bool {
 	if next, _ := utf8.DecodeRuneInString(after); mark != '.' && unicode.IsSpace(next) {
 		return true
@@ -131,7 +131,8 @@ func endsAt(before string, mark rune, after string) bool {
 	}
 	first = strings.TrimRight(first, ",.!?")
 	end, _ := utf8.DecodeLastRuneInString(last)
-	return unicode.IsLower(end) && !strings.ContainsFunc(last+first, notLetter) && stopLanguages()[strings.ToLower(first)] != 0
+	return unicode.IsLower(end) && !strings.ContainsFunc(last+first, notLetter) &&
+		stopLanguages()[strings.ToLower(first)] != 0
 }
 
 func appendTrimmed(out []string, s string) []string {

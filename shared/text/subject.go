@@ -24,52 +24,58 @@ func (s Subject) IsUnnamed() bool { return s.Person && len(s.Heads) == 0 }
 var (
 	firstPerson = WordSet(`i i'm im i've ive i'd i'll me myself mine we we're we've we'd we'll us ourselves ours`)
 	firstOwner  = WordSet(`my our`)
-	otherPerson = WordSet(`you you're you've you'll he he's he'd he'll she she's she'd she'll they they're they've they'd they'll everyone
-		everybody someone somebody nobody`)
+	otherPerson = WordSet(`you you're you've you'll he he's he'd he'll she she's she'd she'll they they're they've they'd
+		they'll everyone everybody someone somebody nobody`)
 	otherOwner = WordSet(`your his her their the`)
 	// companions are persons and animals that belong to a person, and are separate subjects.
-	companions = WordSet(`ex mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons daughter daughters
-		child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle cousin niece nephew grandmother
-		grandma granny grandfather grandpa grandparents twins friend friends colleague colleagues boss manager roommate flatmate neighbour
-		neighbor neighbours neighbors teacher doctor coach landlord landlady assistant dog dogs cat cats horse rabbit hamster puppy kitten`)
+	companions = WordSet(`ex mother mum mom mama father dad papa parent parents brother brothers sister sisters son sons
+		daughter daughters child children kid kids baby wife husband partner girlfriend boyfriend fiancé fiancée aunt uncle
+		cousin niece nephew grandmother grandma granny grandfather grandpa grandparents twins friend friends colleague
+		colleagues boss manager roommate flatmate neighbour neighbor neighbours neighbors teacher doctor coach landlord
+		landlady assistant dog dogs cat cats horse rabbit hamster puppy kitten`)
 	// nameVerbs follow a name at the beginning of a statement.
-	nameVerbs = WordSet(`is isn't was wasn't has hasn't had will won't can can't does doesn't never always no now also lives works moved likes
-		loves hates eats drinks drives weighs wants needs speaks studies plays owns got became started stopped quit prefers`)
+	nameVerbs = WordSet(`is isn't was wasn't has hasn't had will won't can can't does doesn't never always no now also
+		lives works moved likes loves hates eats drinks drives weighs wants needs speaks studies plays owns got became
+		started stopped quit prefers`)
 	// fronted words stand before the subject of a statement, in any language that is read.
-	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh sadly luckily jetzt
-		inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje atualmente adesso ora oggi attualmente`)
+	fronted = WordSet(`now today currently nowadays meanwhile lately recently apparently also and but so then well oh
+		sadly luckily jetzt inzwischen heute mittlerweile ahora hoy actualmente maintenant aujourd'hui désormais agora hoje
+		atualmente adesso ora oggi attualmente`)
 	// reporting words open a statement that the speaker has learned.
 	reporting = map[string]bool{"turns out": true, "turned out": true, "it seems": true, "looks like": true,
 		"seems like": true, "seems that": true}
 	// personVerbs are verbs of persons, and rarely of things.
-	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak loves love
-		likes like hates
-		hate wants want owns own quit retired married studies study studied prefers prefer adopted teaches graduated smokes`)
+	personVerbs = WordSet(`lives live lived resides moved moves relocated emigrated eats eat drinks drink speaks speak
+		loves love likes like hates hate wants want owns own quit retired married studies study studied prefers prefer
+		adopted teaches graduated smokes`)
 	// employed verbs are a person's before one of employers.
 	employed  = WordSet(`works work worked working`)
 	employers = WordSet(`as at for in with`)
 	linking   = WordSet(`is isn't was wasn't are aren't were has hasn't have haven't had got became`)
 	// traits are traits of persons, and rarely of things.
-	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired unemployed
-		engaged born moving
-		living studying moved lived quit eaten adopted`)
-	// relatives begin a relative clause in which the speaker may be the subject. pastMoves are verbs of persons in the past.
+	traits = WordSet(`allergic intolerant vegan vegetarian diabetic coeliac celiac pregnant married divorced retired
+		unemployed engaged born moving living studying moved lived quit eaten adopted`)
+	// relatives begin a relative clause in which the speaker may be the subject. pastMoves are verbs of persons in the
+	// past.
 	relatives = WordSet(`who whom whose that i we i've we've i'm we're`)
 	articles  = WordSet(`the a an this that some another`)
 	// irregularPasts are verbs of persons in the past. prepositions end a relative clause before the verb of its noun.
-	irregularPasts = WordSet(`left went took gave found sold bought won lost met ran came made kept broke got chose grew spoke taught`)
-	prepositions   = WordSet(`with for to next from at by about under`)
-	pastMoves      = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
+	irregularPasts = WordSet(`left went took gave found sold bought won lost met ran came made kept broke got chose grew
+		spoke taught`)
+	prepositions = WordSet(`with for to next from at by about under`)
+	pastMoves    = WordSet(`moved relocated emigrated retired quit graduated married adopted`)
 	// belongings are things that belong to a person. A statement about them is about the person.
-	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job work career occupation
-		profession position role title office desk workplace company employer firm business startup shop studio school university college team
-		department allergy allergies intolerance intolerances asthma diet food meal lunch dinner breakfast name surname nickname birthday age
-		weight height size budget income salary rent mortgage savings bank account insurance pension car bike bicycle van motorbike phone number
-		email mail computer laptop tablet appointment meeting flight train holiday vacation trip commute schedule shift routine goal goals plan
-		plans dream dreams passion hobby hobbies interest interests favourite favourites favorite favorites preference preferences hair eyes skin
-		back knee knees heart stomach body blood head hand hands foot feet leg legs arm arms shoulder health condition diagnosis medication
-		prescription life lifestyle weekend religion faith mood sleep degree major studies course courses language accent garden kitchen key keys
-		bag wallet passport visa licence license subscription group club band class project book blog channel website opinion wish problem idea`)
+	belongings = WordSet(`home house flat apartment room place address city town village country hometown residence job
+		work career occupation profession position role title office desk workplace company employer firm business startup
+		shop studio school university college team department allergy allergies intolerance intolerances asthma diet food
+		meal lunch dinner breakfast name surname nickname birthday age weight height size budget income salary rent mortgage
+		savings bank account insurance pension car bike bicycle van motorbike phone number email mail computer laptop tablet
+		appointment meeting flight train holiday vacation trip commute schedule shift routine goal goals plan plans dream
+		dreams passion hobby hobbies interest interests favourite favourites favorite favorites preference preferences hair
+		eyes skin back knee knees heart stomach body blood head hand hands foot feet leg legs arm arms shoulder health
+		condition diagnosis medication prescription life lifestyle weekend religion faith mood sleep degree major studies
+		course courses language accent garden kitchen key keys bag wallet passport visa licence license subscription group
+		club band class project book blog channel website opinion wish problem idea`)
 )
 
 // reach is how many words behind an article or an owner may be the noun.
@@ -168,7 +174,9 @@ func friendOfMine(words []Word) (s Subject, ok bool) {
 		if words[i].Lower != "mine" && words[i].Lower != "ours" {
 			continue
 		}
-		if i < 2 || words[i-1].Lower != "of" || slices.ContainsFunc(words[i+1:], func(w Word) bool { return firstPerson[w.Lower] }) {
+		if i < 2 || words[i-1].Lower != "of" || slices.ContainsFunc(words[i+1:], func(w Word) bool {
+			return firstPerson[w.Lower]
+		}) {
 			return s, false
 		}
 		noun := words[i-2].Lower
@@ -206,7 +214,8 @@ func knownBySpeaker(words []Word) Subject {
 		if firstPerson[before] || before == "and" {
 			continue
 		}
-		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb] || prepositions[before] && personVerbs[verb]) && actsAt(clause[i:]) == 0 {
+		if (isThirdPerson(verb) || pastMoves[verb] || linking[verb] || prepositions[before] && personVerbs[verb]) &&
+			actsAt(clause[i:]) == 0 {
 			return Subject{Other: true, Person: true, Heads: []string{noun}}
 		}
 	}
@@ -215,7 +224,8 @@ func knownBySpeaker(words []Word) Subject {
 
 // IsPersonalVerb reports whether a word in lower case, behind a given name, may be its verb.
 func IsPersonalVerb(lower string) bool {
-	return personVerbs[lower] || linking[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") || isThirdPerson(lower)
+	return personVerbs[lower] || linking[lower] || irregularPasts[lower] || strings.HasSuffix(lower, "ed") ||
+		isThirdPerson(lower)
 }
 
 // isThirdPerson reports whether a verb of persons, in lower case, is of the third person: "lives".

@@ -18,7 +18,8 @@ type grammar struct {
 	// pronouns refer to another person. The unsure ones do so only before one of sureVerbs.
 	pronouns, unsure, sureVerbs string
 	companions                  string
-	// lives are verbs with which only persons are the subject, unless it is one of things; determiners stand before companions.
+	// lives are verbs with which only persons are the subject, unless it is one of things; determiners stand before
+	// companions.
 	lives, things, determiners string
 	// ends are words that end the phrase of an owner. joins are the ends that join statements.
 	ends, joins string
@@ -26,7 +27,8 @@ type grammar struct {
 
 var grammars = []grammar{
 	{
-		code: "de", self: "ich mich mir wir uns", owners: "mein meine meinem meinen meiner meines unser unsere unserem unseren unserer",
+		code: "de", self: "ich mich mir wir uns", owners: "mein meine meinem meinen meiner meines unser unsere unserem " +
+			"unseren unserer",
 		others:   "sein seine seinem seinen seiner ihr ihre ihrem ihren ihrer dein deine deinem deinen deiner euer eure",
 		pronouns: "er sie du",
 		companions: `mutter mama mutti vater papa eltern bruder brüder schwester schwestern geschwister sohn söhne tochter töchter kind kinder
@@ -43,7 +45,8 @@ var grammars = []grammar{
 		code: "es", self: "yo mí conmigo me nos nosotros nosotras", ending: "mos",
 		verbs: `vivo trabajo tengo soy estoy voy quiero necesito prefiero puedo hago bebo leo estudio hablo viajo juego llevo sé nací compré
 			odio adoro he`,
-		owners: "mi mis nuestro nuestra nuestros nuestras", others: "su sus tu tus vuestro vuestra", pronouns: "él ella ellos ellas tú usted",
+		owners: "mi mis nuestro nuestra nuestros nuestras", others: "su sus tu tus vuestro vuestra",
+		pronouns: "él ella ellos ellas tú usted",
 		companions: `madre mamá padre papá padres hermano hermana hermanos hermanas hijo hija hijos hijas bebé esposa esposo mujer marido
 			pareja novio novia tía tío tíos primo prima primos sobrino sobrina abuela abuelo abuelos nieto nieta suegra suegro suegros cuñado
 			cuñada amigo amiga amigos amigas colega compañero compañera jefe jefa vecino vecina vecinos casero casera profesor profesora médico
@@ -53,7 +56,8 @@ var grammars = []grammar{
 		ends: "como de del con en para por sin y e o pero que", joins: "y e pero aunque mientras",
 	},
 	{
-		code: "fr", self: "je j moi me m nous", owners: "mon ma mes notre nos", others: "son sa ses ton ta tes leur leurs votre vos",
+		code: "fr", self: "je j moi me m nous", owners: "mon ma mes notre nos",
+		others:   "son sa ses ton ta tes leur leurs votre vos",
 		pronouns: "elle ils elles tu", unsure: "il",
 		sureVerbs: `est a vit habite travaille aime déteste adore préfère mange boit possède joue étudie parle veut va vient était avait sera
 			aura n'est n'a s'est s'appelle ne se déménage a`,
@@ -70,7 +74,8 @@ var grammars = []grammar{
 		code: "pt", self: "eu mim comigo me gente nós conosco connosco", ending: "mos",
 		verbs: `moro vivo trabalho tenho sou estou vou quero preciso prefiro posso faço bebo leio estudo falo viajo jogo sei nasci comprei odeio
 			adoro`,
-		articles: "o a os as", owners: "meu minha meus minhas nosso nossa nossos nossas", others: "seu sua seus suas teu tua teus tuas",
+		articles: "o a os as", owners: "meu minha meus minhas nosso nossa nossos nossas",
+		others:   "seu sua seus suas teu tua teus tuas",
 		pronouns: "ele ela eles elas você",
 		companions: `mãe mamãe pai papai pais irmão irmã irmãos irmãs filho filha filhos filhas bebê bebé esposa esposo mulher marido parceiro
 			parceira namorado namorada noivo noiva tia tio tios primo prima primos sobrinho sobrinha avó avô avós neto neta sogra sogro sogros
@@ -170,7 +175,8 @@ func (r reader) acting(words []Word) string {
 	return ""
 }
 
-// pronounSubject reads a statement that begins with a pronoun, or speaks of its speaker, in a language other than English.
+// pronounSubject reads a statement that begins with a pronoun, or speaks of its speaker, in a language other than
+// English.
 func pronounSubject(said string, words []Word) Subject {
 	for _, r := range readers() {
 		switch {
@@ -205,12 +211,14 @@ func (r reader) saysSelf(words []Word) bool {
 }
 
 // denying words and adverbs of time may stand before a verb that leaves its pronoun out.
-var denying = WordSet("no não non ahora agora adesso ora ya já già actualmente atualmente attualmente también também anche")
+var denying = WordSet("no não non ahora agora adesso ora ya já già actualmente atualmente attualmente también " +
+	"também anche")
 
 // spanishParticiples are irregular.
 var spanishParticiples = WordSet("hecho visto dicho escrito puesto vuelto abierto roto muerto sido estado ido cubierto")
 
-// isSpanishPerfect reports whether a word behind "he" makes it a Spanish verb of the first person: "He comprado un coche."
+// isSpanishPerfect reports whether a word behind "he" makes it a Spanish verb of the first person: "He comprado un
+// coche."
 func isSpanishPerfect(next string) bool {
 	return spanishParticiples[next] || strings.HasSuffix(next, "ado") || strings.HasSuffix(next, "ido")
 }

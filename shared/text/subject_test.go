@@ -93,7 +93,8 @@ func TestAStatementWithARelativeClauseIsAboutItsNoun(t *testing.T) {
 // TestOwnFactsWithOthersInThemAreOwn has facts of the speaker that name others, or look like statements about them.
 func TestOwnFactsWithOthersInThemAreOwn(t *testing.T) {
 	for _, said := range []string{
-		"Mein Bruder und ich wohnen in Graz.", "Meine Frau und ich haben zwei Kinder.", "Mein Hund weckt mich um sechs.", "Mein Beruf ist Koch.",
+		"Mein Bruder und ich wohnen in Graz.", "Meine Frau und ich haben zwei Kinder.", "Mein Hund weckt mich um sechs.",
+		"Mein Beruf ist Koch.",
 		"Meine Schwester wohnt bei mir in Graz.", "Ich wohne bei meinem Bruder.", "Mein Bruder zieht zu uns nach Graz.",
 		"Mein neues Büro ist in Graz.",
 		"Mi hermano y yo vivimos en Graz.", "Mi mujer y yo tenemos dos hijos.", "Mi hermano vive conmigo en Graz.",
@@ -105,7 +106,8 @@ func TestOwnFactsWithOthersInThemAreOwn(t *testing.T) {
 		"J'habite chez mon frère.", "Il y a un an, j'ai déménagé à Graz.", "Il faut que je mange sans gluten.",
 		"O meu irmão e eu moramos em Graz.", "Minha mulher e eu temos dois filhos.", "Meu irmão mora comigo em Graz.",
 		"O meu trabalho é em Graz.",
-		"Moro com o meu irmão.", "Mio fratello ed io abitiamo a Graz.", "Mia moglie e io abbiamo due figli.", "Il mio lavoro è a Graz.",
+		"Moro com o meu irmão.", "Mio fratello ed io abitiamo a Graz.", "Mia moglie e io abbiamo due figli.",
+		"Il mio lavoro è a Graz.",
 		"Il lavoro nuovo è a Graz.", "Mio fratello mi ospita a Graz.", "Abito con mio fratello.",
 	} {
 		if s := text.SubjectOf(said); s.Other {
@@ -148,20 +150,27 @@ func TestAStatementAboutAnyPersonIsAboutAnother(t *testing.T) {
 // TestOwnFactsThatLookLikeOthersStay has the speaker's own facts in six languages.
 func TestOwnFactsThatLookLikeOthersStay(t *testing.T) {
 	for _, said := range []string{
-		"My home is in Porto now.", "My new address is Rua Nova 7.", "My company moved to Porto.", "My team works from home on Fridays.",
-		"My hair is red.", "My back hurts.", "My favourite band plays in Porto tonight.", "My job moved to Porto.", "My allergy is gone.",
-		"My sister lives with me in Porto.", "My therapist helps me a lot.", "My car is a Fiat.", "My diet is vegan.", "My birthday is on 3 May.",
-		"My budget is 500 euros.", "My office moved to Porto.", "My phone has died.", "My knee is better now.", "My blood type is A.",
+		"My home is in Porto now.", "My new address is Rua Nova 7.", "My company moved to Porto.",
+		"My team works from home on Fridays.",
+		"My hair is red.", "My back hurts.", "My favourite band plays in Porto tonight.", "My job moved to Porto.",
+		"My allergy is gone.",
+		"My sister lives with me in Porto.", "My therapist helps me a lot.", "My car is a Fiat.", "My diet is vegan.",
+		"My birthday is on 3 May.",
+		"My budget is 500 euros.", "My office moved to Porto.", "My phone has died.", "My knee is better now.",
+		"My blood type is A.",
 		"My train leaves at nine and I live near the station.", "Everyone calls me Ana.", "They gave me a job in Porto.",
 		"One of my goals is to run a marathon.", "It is my birthday.", "Now my home is in Porto.",
 		"Mein Büro ist jetzt in Porto.", "Meine neue Adresse ist Rua Nova 7.", "Mein Rücken tut weh.",
 		"Jetzt wohne ich in Porto.", "Mein Budget ist klein.",
-		"Mi casa está en Porto.", "Mi presupuesto es pequeño.", "Ahora vivo en Porto.", "Mi dieta es vegana.", "Ellos viven conmigo en Porto.",
-		"Mon adresse est rue Neuve 7.", "Maintenant j'habite à Porto.", "Mon budget est petit.", "Mon appartement est à Porto.",
+		"Mi casa está en Porto.", "Mi presupuesto es pequeño.", "Ahora vivo en Porto.", "Mi dieta es vegana.",
+		"Ellos viven conmigo en Porto.",
+		"Mon adresse est rue Neuve 7.", "Maintenant j'habite à Porto.", "Mon budget est petit.",
+		"Mon appartement est à Porto.",
 		"Ils habitent chez moi.",
 		"A minha casa é em Porto.", "Agora moro em Porto.", "O meu orçamento é pequeno.", "A minha dieta é vegana.",
 		"Eles moram comigo em Porto.",
-		"La mia casa è a Porto.", "Adesso abito a Porto.", "Il mio lavoro è a Porto.", "La mia dieta è vegana.", "Loro abitano con me a Porto.",
+		"La mia casa è a Porto.", "Adesso abito a Porto.", "Il mio lavoro è a Porto.", "La mia dieta è vegana.",
+		"Loro abitano con me a Porto.",
 	} {
 		if s := text.SubjectOf(said); s.Other {
 			t.Errorf("%q: got %+v", said, s)

@@ -13,7 +13,8 @@ import (
 var (
 	// passedBlock is a fence of code, or the rest of a mail from its header on.
 	passedBlock = regexp.MustCompile("(?s)```.*?(?:```|$)" +
-		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)` + `(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
+		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)` +
+		`(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
 	// inlineData is an object or a list of objects in JSON within a line.
 	inlineData = regexp.MustCompile(`\[?\{[\s\pZ]*"[^{}\n]*"[\s\pZ]*:[^{}\n]*\}(?:[\s\pZ]*,?[\s\pZ]*\{[^{}\n]*\})*\]?`)
 	// given is the text after the colon of a request to work on it.
@@ -48,11 +49,11 @@ var (
 	unspacedThings = regexp.MustCompile(`^(?:(?:用户|用戶)(?:要求|要素|对接|对象|在线|有关|有效|想法|不满|是否)` +
 		`|ユーザーが(?:多い|少ない|使う|使い|増え))`)
 	// userThings are nouns before which "user" is no person: "the user manual".
-	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts group groups name names
-		research id ids test tests testing testers base data database table tables input settings profile profiles management agent
-		handbook forum meeting conference community flow journey friendliness interviews handbuch oberfläche support team teams
-		service desk forschung onboarding final soporte linux linuksa windows
-		desteği deneyimi arayüzü सहायता समर्थन अनुभव সহায়তা সমর্থন অভিজ্ঞতা ஆதரவு அனுபவம் النهائي`)
+	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts
+		group groups name names research id ids test tests testing testers base data database table tables input settings
+		profile profiles management agent handbook forum meeting conference community flow journey friendliness interviews
+		handbuch oberfläche support team teams service desk forschung onboarding final soporte linux linuksa windows desteği
+		deneyimi arayüzü सहायता समर्थन अनुभव সহায়তা সমর্থন অভিজ্ঞতা ஆதரவு அனுபவம் النهائي`)
 	// koreanThings are such nouns, to which particles are joined.
 	koreanThings = regexp.MustCompile(`^(?:지원|경험|조사|연구|인터뷰|관리|교육|테스트)`)
 )
@@ -100,8 +101,10 @@ type parted struct {
 // userCues are parts of the words for "user" that claims have: a text without one has no claim.
 var userCues = []string{
 	"user", "customer", "account holder",
-	"utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
-	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
+	"utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь",
+	"ористувач",
+	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้",
+	"用户", "用戶", "ユーザー",
 }
 
 // Voices splits a text into the speaker's own words and the words that the speaker passes on. Passed on are quotations,
@@ -256,8 +259,8 @@ func (p *parted) passage(c string, at int) {
 	}
 }
 
-// reportEnds returns where reported speech that begins within a passage ends before the passage does: behind a quotation, or where the
-// speaker speaks again; 0 where it does not.
+// reportEnds returns where reported speech that begins within a passage ends before the passage does: behind a
+// quotation, or where the speaker speaks again; 0 where it does not.
 func (p *parted) reportEnds(passage string, from, at int) int {
 	open := from
 	for open < len(passage) && strings.IndexByte(" \t:,", passage[open]) >= 0 && p.voices[at+open] == ownWord {
@@ -304,7 +307,8 @@ func claims(passage string) bool {
 	if end < 0 {
 		end = len(next)
 	}
-	return !userThings[strings.ToLower(next[:end])] && !koreanThings.MatchString(next) && !unspacedThings.MatchString(passage)
+	return !userThings[strings.ToLower(next[:end])] && !koreanThings.MatchString(next) &&
+		!unspacedThings.MatchString(passage)
 }
 
 // maxMarks is how many bytes of marks and white space may stand before a claim.
@@ -312,7 +316,9 @@ const maxMarks = 64
 
 // behindMarks is a text from its first letter or digit on, within maxMarks bytes.
 func behindMarks(s string) string {
-	at := strings.IndexFunc(s[:min(len(s), maxMarks)], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+	at := strings.IndexFunc(s[:min(len(s), maxMarks)], func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsNumber(r)
+	})
 	if at < 0 {
 		return ""
 	}

@@ -65,7 +65,8 @@ func FuzzVoices(f *testing.F) {
 	})
 }
 
-// TestOwnFactsThatNameUsersAreOwn tells facts of the speaker that name users from claims about the user, in many scripts.
+// TestOwnFactsThatNameUsersAreOwn tells facts of the speaker that name users from claims about the user, in many
+// scripts.
 func TestOwnFactsThatNameUsersAreOwn(t *testing.T) {
 	for script, said := range map[string]struct{ own, claim string }{
 		"Latin":      {"I am a Linux user and live in Graz.", "The user lives in Graz."},
@@ -120,11 +121,13 @@ func TestWordsThatBeginWithUserAreOwn(t *testing.T) {
 
 func TestLogsArePassedOn(t *testing.T) {
 	const diary = "2026-01-02 10:00 I ran.\n2026-01-03 10:00 I swam.\n2026-01-04 10:00 I slept."
-	const log = "2026-01-02T03:04:05Z ERROR billing: I am out of memory\n" + "2026-01-02T03:04:06Z INFO my name is worker-7\n" +
+	const log = "2026-01-02T03:04:05Z ERROR billing: I am out of memory\n" +
+		"2026-01-02T03:04:06Z INFO my name is worker-7\n" +
 		"Exception: I live in /srv\n\tat io.acme.Billing.pay(Billing.java:12)\n"
 	for said, want := range map[string]string{
-		"I'm Ines.\n" + log + "\nI maintain billing.":                                            "I'm Ines. I maintain billing.",
-		"I'm Ines, can you see what fails?\n" + strings.Repeat("INFO: I am up\nmore of it\n", 3): "I'm Ines, can you see what fails? more of it",
+		"I'm Ines.\n" + log + "\nI maintain billing.": "I'm Ines. I maintain billing.",
+		"I'm Ines, can you see what fails?\n" + strings.Repeat("INFO: I am up\nmore of it\n",
+			3): "I'm Ines, can you see what fails? more of it",
 		// A diary, a dialogue and two lines of a log are none.
 		diary: strings.ReplaceAll(diary, "\n", " "),
 		"ERROR is what I see.\nI use Go.\nERROR again.": "ERROR is what I see. I use Go. ERROR again.",
@@ -160,7 +163,8 @@ func TestAChatWithTimesIsNoLog(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		stamp + "error: I am down", stamp + "Warning: I am down", stamp + "production.ERROR: I am down", stamp + "worker-7: I am up",
+		stamp + "error: I am down", stamp + "Warning: I am down", stamp + "production.ERROR: I am down",
+		stamp + "worker-7: I am up",
 		"2024-01-02 10:11:12 nginx: I am up", "2024-01-02 10:11:12 info: I am up", "[12.345678] systemd: I am up",
 		"Jan  2 10:11:12 kernel: I am up",
 	} {
@@ -180,12 +184,16 @@ func TestAShortenedTextIsPastedButForItsFirstAndLastWords(t *testing.T) {
 		"a log":                    {long("I'm Ines, what fails?\n", logLine, ""), "I'm Ines, what fails?", ""},
 		"a log behind a statement": {long("I'm Ines.\n\n", logLine, ""), "I'm Ines.", ""},
 		"words behind a log":       {long("", logLine, "I maintain billing."), "I maintain billing.", ""},
-		"both":                     {long("I'm Ines.\n", logLine, "\nI maintain billing.\n"), "I'm Ines. I maintain billing.", ""},
-		"a fence":                  {long("I'm Ines.\n```\n", "some output\n", "```\nI maintain billing."), "I'm Ines. I maintain billing.", ""},
-		"an announced article":     {long("Is my neighbour's story good?\n\n", prose, "The end."), "Is my neighbour's story good?", ""},
-		"an article":               {long("I was a child.\n\n", prose, ""), "I was a child.", "I was a child."},
-		"an article in one line":   {long("", "I was born in Oslo. ", ""), "", ""},
-		"lines of no known form":   {long("I'm Ines. What fails?\n", "some output of mine\n", ""), "I'm Ines. What fails?", ""},
+		"both": {long("I'm Ines.\n", logLine, "\nI maintain billing.\n"), "I'm Ines. I maintain billing.",
+			""},
+		"a fence": {long("I'm Ines.\n```\n", "some output\n", "```\nI maintain billing."),
+			"I'm Ines. I maintain billing.", ""},
+		"an announced article": {long("Is my neighbour's story good?\n\n", prose, "The end."),
+			"Is my neighbour's story good?", ""},
+		"an article":             {long("I was a child.\n\n", prose, ""), "I was a child.", "I was a child."},
+		"an article in one line": {long("", "I was born in Oslo. ", ""), "", ""},
+		"lines of no known form": {long("I'm Ines. What fails?\n", "some output of mine\n", ""), "I'm Ines. What fails?",
+			""},
 	} {
 		own, _ := text.Voices(c.said, "Ines")
 		if got := strings.Join(strings.Fields(own), " "); got != c.own || text.Unsure(c.said, "Ines") != c.unsure {

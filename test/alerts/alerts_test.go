@@ -97,7 +97,8 @@ func dashboards(t *testing.T) []board {
 }
 
 // variables are the values of Grafana's variables.
-var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$price_input", "1", "$price_output", "2", "\n", " ")
+var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$price_input", "1", "$price_output",
+	"2", "\n", " ")
 
 // query is a query of a dashboard or a rule, with its place.
 type query struct{ where, text string }
@@ -268,7 +269,8 @@ func TestEveryMetricIsShown(t *testing.T) {
 func TestDashboardsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range dashboards(t) {
-		if seen[b.UID] || b.UID != "mneme-"+strings.TrimSuffix(b.path, ".json") || b.SchemaVersion != 42 || !slices.Contains(b.Tags, "mneme") {
+		if seen[b.UID] || b.UID != "mneme-"+strings.TrimSuffix(b.path, ".json") || b.SchemaVersion != 42 ||
+			!slices.Contains(b.Tags, "mneme") {
 			t.Errorf("%s: uid %s, schema %d, tags %v", b.path, b.UID, b.SchemaVersion, b.Tags)
 		}
 		seen[b.UID] = true
@@ -308,7 +310,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		if r.Alert == "" {
 			continue
 		}
-		if !strings.Contains(text, "\n### "+r.Alert+"\n") || r.Annotations["runbook"] != "docs/operations/alerts.md#"+strings.ToLower(r.Alert) {
+		if !strings.Contains(text, "\n### "+r.Alert+"\n") ||
+			r.Annotations["runbook"] != "docs/operations/alerts.md#"+strings.ToLower(r.Alert) {
 			t.Errorf("%s has no section in alerts.md, or does not name it: %s", r.Alert, r.Annotations["runbook"])
 		}
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" || r.Annotations["summary"] == "" {

@@ -30,7 +30,9 @@ type failing struct {
 	code connect.Code
 }
 
-func (f *failing) Recall(context.Context, *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (f *failing) Recall(
+	context.Context, *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	if f.code != 0 {
 		return nil, connect.NewError(f.code, context.Canceled)
 	}
@@ -42,7 +44,8 @@ func (f *failing) Recall(context.Context, *connect.Request[mnemev1.RecallRequest
 func emitted(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
-	traces, err := otelconnect.NewInterceptor(otelconnect.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	traces, err := otelconnect.NewInterceptor(otelconnect.WithMeterProvider(
+		sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +57,17 @@ func emitted(t *testing.T) map[string]map[string][]string {
 	defer server.Close()
 	const secret = "sixteen-bytes-or-more"
 	services := backend.New(server.Client(), server.URL, server.URL, secret, traces)
-	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: []access.Scope{access.Recall}})
+	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"},
+		Scopes: []access.Scope{access.Recall}})
 	for handler.code = 0; handler.code <= connect.CodeUnauthenticated; handler.code++ {
 		_, err := services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: "u"}))
 		if handler.code != 0 && connect.CodeOf(err) != handler.code {
 			t.Fatalf("the call gave %v, want %v", err, handler.code)
 		}
 	}
-	_, _ = services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "u"}}))
+	_, _ = services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{
+		Recall: &mnemev1.RecallRequest{UserId: "u"},
+	}))
 	_, _ = mnemev1connect.NewRerankerServiceClient(server.Client(), server.URL, connect.WithInterceptors(traces)).
 		Rerank(ctx, connect.NewRequest(&mnemev1.RerankRequest{}))
 	var all metricdata.ResourceMetrics

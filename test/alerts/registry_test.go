@@ -30,13 +30,15 @@ var target = []string{"namespace", "pod", "service", "container", "endpoint", "j
 // split are the attributes that the code sets, by instrument.
 var split = map[string][]attribute.Key{
 	bus.MetricLag: {
-		semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey, semconv.MessagingDestinationPartitionIDKey,
+		semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey,
+		semconv.MessagingDestinationPartitionIDKey,
 	},
-	erasure.MetricWaiting:  {erasure.AttrStore},
-	erasure.MetricAge:      {erasure.AttrStore},
-	bus.MetricProcessed:    {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
-	bus.MetricAge:          {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
-	bus.MetricDuration:     {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey, "mneme.bus.outcome"},
+	erasure.MetricWaiting: {erasure.AttrStore},
+	erasure.MetricAge:     {erasure.AttrStore},
+	bus.MetricProcessed:   {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
+	bus.MetricAge:         {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
+	bus.MetricDuration: {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey,
+		"mneme.bus.outcome"},
 	bus.MetricRetried:      {semconv.MessagingDestinationNameKey},
 	bus.MetricDeadLettered: {semconv.MessagingDestinationNameKey, "mneme.bus.handler"},
 	"gen_ai.client.token.usage": {
@@ -47,8 +49,10 @@ var split = map[string][]attribute.Key{
 		semconv.GenAIRequestModelKey, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey, semconv.ErrorTypeKey,
 		semconv.ServerAddressKey, semconv.ServerPortKey, "mneme.llm.role", "mneme.strategy", telemetry.AttrTenant,
 	},
-	"rpc.server.call.duration":                {"rpc.method", "rpc.system.name", "rpc.response.status_code", semconv.ErrorTypeKey},
-	"rpc.client.call.duration":                {"rpc.method", "rpc.system.name", "rpc.response.status_code", semconv.ErrorTypeKey},
+	"rpc.server.call.duration": {"rpc.method", "rpc.system.name", "rpc.response.status_code",
+		semconv.ErrorTypeKey},
+	"rpc.client.call.duration": {"rpc.method", "rpc.system.name", "rpc.response.status_code",
+		semconv.ErrorTypeKey},
 	string(telemetry.MetricTurns):             {telemetry.AttrTenant, telemetry.AttrOutcome},
 	string(telemetry.MetricStepTime):          {telemetry.AttrStep, telemetry.AttrOutcome},
 	string(telemetry.MetricChanges):           {telemetry.AttrTenant, telemetry.AttrChange},
@@ -103,8 +107,9 @@ func known(t *testing.T) registry {
 	r := registry{
 		"up": target, "process_resident_memory_bytes": target, "process_cpu_seconds_total": target,
 		// Metrics of kube-state-metrics.
-		"kube_pod_status_ready":         {"namespace", "pod", "uid", "condition"},
-		"kube_deployment_spec_replicas": {"namespace", "deployment"}, "kube_deployment_status_replicas_available": {"namespace", "deployment"},
+		"kube_pod_status_ready":                     {"namespace", "pod", "uid", "condition"},
+		"kube_deployment_spec_replicas":             {"namespace", "deployment"},
+		"kube_deployment_status_replicas_available": {"namespace", "deployment"},
 	}
 	labels := otlptranslator.LabelNamer{}
 	names := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
@@ -167,7 +172,9 @@ func (m meter) Float64Histogram(name string, o ...metric.Float64HistogramOption)
 	return m.Meter.Float64Histogram(name, o...)
 }
 
-func (m meter) Int64ObservableGauge(name string, o ...metric.Int64ObservableGaugeOption) (metric.Int64ObservableGauge, error) {
+func (m meter) Int64ObservableGauge(
+	name string, o ...metric.Int64ObservableGaugeOption,
+) (metric.Int64ObservableGauge, error) {
 	m.p.note(name, metric.NewInt64ObservableGaugeConfig(o...).Unit(), otlptranslator.MetricTypeGauge)
 	return m.Meter.Int64ObservableGauge(name, o...)
 }

@@ -90,8 +90,9 @@ func meant(query string, from map[string][]string) (out []string) {
 func TestEveryQueryOfTracesFindsItsSpans(t *testing.T) {
 	from := spans(t)
 	want := map[string][]string{
-		"Slow recalls": {"recall"}, "Slow calls of models": {"chat m", "embeddings m"}, "Slow steps of forming memory": {"consolidation.Extract"},
-		"Failed spans": {"chat m", "consolidation.Extract", "embeddings m", "recall"},
+		"Slow recalls": {"recall"}, "Slow calls of models": {"chat m", "embeddings m"},
+		"Slow steps of forming memory": {"consolidation.Extract"},
+		"Failed spans":                 {"chat m", "consolidation.Extract", "embeddings m", "recall"},
 	}
 	for _, b := range dashboards(t) {
 		for _, p := range b.Panels {

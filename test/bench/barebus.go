@@ -37,13 +37,15 @@ func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 	}
 	b := &bareBus{
 		writer: &kafkago.Writer{
-			Addr: kafkago.TCP(s.Bus.Brokers...), Topic: topic, Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
-			BatchSize: batch, BatchTimeout: time.Millisecond, BatchBytes: bareMaxBytes,
+			Addr: kafkago.TCP(s.Bus.Brokers...), Topic: topic, Balancer: kafkago.Murmur2Balancer{},
+			RequiredAcks: kafkago.RequireAll,
+			BatchSize:    batch, BatchTimeout: time.Millisecond, BatchBytes: bareMaxBytes,
 			Transport: &kafkago.Transport{}, // the default transport is shared and may not know the topic yet
 		},
 		reader: kafkago.NewReader(kafkago.ReaderConfig{
 			Brokers: s.Bus.Brokers, GroupID: topic, Topic: topic, MinBytes: 1, MaxBytes: bareMaxBytes,
-			MaxWait: 500 * time.Millisecond, CommitInterval: bareCommits, StartOffset: kafkago.FirstOffset, QueueCapacity: bareBatch,
+			MaxWait: 500 * time.Millisecond, CommitInterval: bareCommits, StartOffset: kafkago.FirstOffset,
+			QueueCapacity: bareBatch,
 		}),
 	}
 	// The first record waits until the group has formed. Later ones do not wait.

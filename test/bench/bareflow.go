@@ -37,8 +37,10 @@ func startBareFlow(c client.Client) (*bareFlow, error) {
 	f := &bareFlow{client: c, done: map[string]chan struct{}{}}
 	w := worker.New(c, bareQueue, worker.Options{})
 	w.RegisterWorkflow(bareEntity)
-	model := worker.New(c, bareQueueModel, worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 16})
-	store := worker.New(c, bareQueueStore, worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 64})
+	model := worker.New(c, bareQueueModel, worker.Options{DisableWorkflowWorker: true,
+		MaxConcurrentActivityExecutionSize: 16})
+	store := worker.New(c, bareQueueStore, worker.Options{DisableWorkflowWorker: true,
+		MaxConcurrentActivityExecutionSize: 64})
 	model.RegisterActivity(f.Think)
 	store.RegisterActivity(f.Store)
 	store.RegisterActivity(f.Finish)

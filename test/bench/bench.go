@@ -35,7 +35,8 @@ type named struct {
 
 func measures() []named {
 	return []named{
-		{"visible", visible}, {"formed", formed}, {"recall-100", recallOf(100)}, {"recall-10000", recallOf(10_000)}, {"gateway", throughGateway},
+		{"visible", visible}, {"formed", formed}, {"recall-100", recallOf(100)}, {"recall-10000", recallOf(10_000)},
+		{"gateway", throughGateway},
 		{"intake", intake}, {"sessions", sessions},
 	}
 }

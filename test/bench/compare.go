@@ -87,7 +87,8 @@ func rates(ctx context.Context, p plan, units int, unit string, ours, baseline s
 		}
 	}
 	return Row{
-		N: units * p.rounds, Rounds: p.rounds, Unit: unit, Rate: median(all), Baseline: median(bare), Ratio: ratioOfRounds(all, bare),
+		N: units * p.rounds, Rounds: p.rounds, Unit: unit, Rate: median(all), Baseline: median(bare),
+		Ratio: ratioOfRounds(all, bare),
 	}, nil
 }
 

@@ -28,7 +28,8 @@ func (c *corpus) name() string {
 	var b strings.Builder
 	for range 2 + c.random.IntN(2) {
 		b.WriteString(
-			one(c.random, "b", "d", "k", "l", "m", "n", "r", "s", "t", "v", "z") + one(c.random, "a", "e", "i", "o", "u", "ai", "or"),
+			one(c.random, "b", "d", "k", "l", "m", "n", "r", "s", "t", "v", "z") +
+				one(c.random, "a", "e", "i", "o", "u", "ai", "or"),
 		)
 	}
 	s := b.String()
@@ -36,7 +37,8 @@ func (c *corpus) name() string {
 }
 
 func (c *corpus) place() string {
-	return one(c.random, "Lisbon", "Oslo", "Kyoto", "Nairobi", "Boston", "Quito", "Turin", "Leeds", "Hanoi", "Perth", "Lyon", "Austin",
+	return one(c.random, "Lisbon", "Oslo", "Kyoto", "Nairobi", "Boston", "Quito", "Turin", "Leeds", "Hanoi", "Perth",
+		"Lyon", "Austin",
 		"Ghent", "Porto", "Davos", "Malaga")
 }
 
@@ -46,13 +48,17 @@ func (c *corpus) fact() (clause, question string) {
 	month := one(c.random, "January", "March", "April", "June", "August", "October", "December")
 	switch c.random.IntN(6) {
 	case 0:
-		return "adopted a dog named " + name + " from a shelter in " + place, "what is the dog from the shelter in " + place + " called?"
+		return "adopted a dog named " + name + " from a shelter in " + place,
+			"what is the dog from the shelter in " + place + " called?"
 	case 1:
-		return "moved to " + place + " in " + month + " for a job at " + name, "when did the move to " + place + " for " + name + " happen?"
+		return "moved to " + place + " in " + month + " for a job at " + name,
+			"when did the move to " + place + " for " + name + " happen?"
 	case 2:
-		return "started learning the violin with a teacher called " + name + " in " + place, "who teaches the violin in " + place + "?"
+		return "started learning the violin with a teacher called " + name + " in " + place,
+			"who teaches the violin in " + place + "?"
 	case 3:
-		return "is allergic to peanuts and sees doctor " + name + " in " + place, "which doctor in " + place + " looks after the allergy?"
+		return "is allergic to peanuts and sees doctor " + name + " in " + place,
+			"which doctor in " + place + " looks after the allergy?"
 	case 4:
 		return "prefers the " + name + " restaurant in " + place + " for birthdays",
 			"which restaurant in " + place + " is preferred for a birthday?"

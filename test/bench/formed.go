@@ -32,18 +32,19 @@ func formed(ctx context.Context, b *bench) (Row, error) {
 	}
 	defer baseline.stop()
 	p := b.scaled(plan{rounds: 5, each: 12, warm: 3})
-	row, err := latencies(ctx, p, b.profiled("formed", b.closeAndFind), func(ctx context.Context, _ int) (time.Duration, error) {
-		id := "bench/" + uuid.NewString()
-		if err := baseline.signal(ctx, id, false); err != nil {
-			return 0, err
-		}
-		if err := baseline.awake(ctx, id); err != nil {
-			return 0, err
-		}
-		began := time.Now()
-		err := baseline.run(ctx, id)
-		return time.Since(began), err
-	})
+	row, err := latencies(ctx, p, b.profiled("formed", b.closeAndFind),
+		func(ctx context.Context, _ int) (time.Duration, error) {
+			id := "bench/" + uuid.NewString()
+			if err := baseline.signal(ctx, id, false); err != nil {
+				return 0, err
+			}
+			if err := baseline.awake(ctx, id); err != nil {
+				return 0, err
+			}
+			began := time.Now()
+			err := baseline.run(ctx, id)
+			return time.Since(began), err
+		})
 	row.What, row.BaselineWhat = "session closed -> found by search", "bare workflow, 4 empty activities"
 	row.judge(atMost(3))
 	return row, err
@@ -138,9 +139,10 @@ func sessions(ctx context.Context, b *bench) (Row, error) {
 		n = 20
 	}
 	p := b.scaled(plan{rounds: 5, each: 1, warm: 1})
-	row, err := rates(ctx, p, n, "sessions/s", b.profiled("sessions", func(ctx context.Context, i int) (time.Duration, error) {
-		return b.formAll(ctx, n)
-	}), func(ctx context.Context, _ int) (time.Duration, error) {
+	row, err := rates(ctx, p, n, "sessions/s", b.profiled("sessions",
+		func(ctx context.Context, i int) (time.Duration, error) {
+			return b.formAll(ctx, n)
+		}), func(ctx context.Context, _ int) (time.Duration, error) {
 		began := time.Now()
 		var g errgroup.Group
 		g.SetLimit(b.Bus.Workers)
@@ -150,7 +152,8 @@ func sessions(ctx context.Context, b *bench) (Row, error) {
 		err := g.Wait()
 		return time.Since(began), err
 	})
-	row.What, row.BaselineWhat = fmt.Sprintf("sessions of %d turns formed", turnsPerSession), "bare workflows, 4 empty activities"
+	row.What, row.BaselineWhat = fmt.Sprintf("sessions of %d turns formed", turnsPerSession),
+		"bare workflows, 4 empty activities"
 	row.judge(atLeast(1.0 / 3))
 	return row, err
 }

@@ -29,18 +29,19 @@ func intake(ctx context.Context, b *bench) (row Row, err error) {
 		users = 40
 	}
 	p := b.scaled(plan{rounds: 5, each: 1, warm: 1})
-	row, err = rates(ctx, p, users*each, "events/s", b.profiled("intake", func(ctx context.Context, _ int) (time.Duration, error) {
-		return b.takeIn(ctx, users, each)
-	}), func(ctx context.Context, _ int) (time.Duration, error) {
-		msgs, _, err := b.crowd(users, each)
-		if err != nil {
-			return 0, err
-		}
-		records := bare(msgs)
-		began := time.Now()
-		err = baseline.pass(ctx, records)
-		return time.Since(began), err
-	})
+	row, err = rates(ctx, p, users*each, "events/s",
+		b.profiled("intake", func(ctx context.Context, _ int) (time.Duration, error) {
+			return b.takeIn(ctx, users, each)
+		}), func(ctx context.Context, _ int) (time.Duration, error) {
+			msgs, _, err := b.crowd(users, each)
+			if err != nil {
+				return 0, err
+			}
+			records := bare(msgs)
+			began := time.Now()
+			err = baseline.pass(ctx, records)
+			return time.Since(began), err
+		})
 	row.What, row.BaselineWhat = fmt.Sprintf("turns of %d users in W and signalled", users), "bare produce + consume"
 	row.judge(atLeast(0.5))
 	return row, err

@@ -39,9 +39,10 @@ func recallOf(memories int) measure {
 		if err != nil {
 			return Row{}, err
 		}
-		row, err = latencies(ctx, p, b.profiled(fmt.Sprintf("recall-%d", memories), func(ctx context.Context, i int) (time.Duration, error) {
-			return b.recall(ctx, scope, asked[i].Text)
-		}), func(ctx context.Context, i int) (time.Duration, error) {
+		row, err = latencies(ctx, p, b.profiled(fmt.Sprintf("recall-%d", memories),
+			func(ctx context.Context, i int) (time.Duration, error) {
+				return b.recall(ctx, scope, asked[i].Text)
+			}), func(ctx context.Context, i int) (time.Duration, error) {
 			took, found, err := bare.Search(ctx, scope, asked[i], candidates, alpha)
 			if err == nil && found != candidates {
 				err = fmt.Errorf("the bare query found %d, want %d", found, candidates)
@@ -56,7 +57,8 @@ func recallOf(memories int) measure {
 
 // fill gives a user memories and returns the requested number of different queries.
 func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries int) ([]baseline.Query, error) {
-	entries, questions := b.corpus.memories(scope, memories, time.Now().Add(-24*time.Hour).UTC().Truncate(time.Millisecond))
+	entries, questions := b.corpus.memories(scope, memories,
+		time.Now().Add(-24*time.Hour).UTC().Truncate(time.Millisecond))
 	texts := make([]string, len(entries))
 	for i, m := range entries {
 		texts[i] = m.Content

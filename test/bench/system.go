@@ -96,7 +96,8 @@ func (s *system) firstWrite(ctx context.Context) error {
 	entries[0].Vector = vectors[0]
 	return s.bank.Write(ctx, scope, memory.Write{
 		Put: entries, Turns: []memory.Turn{turn},
-		Session: &memory.SessionRecord{SessionID: turn.SessionID, Closed: true, FormedAt: turn.Time.Truncate(time.Millisecond), Turns: 1},
+		Session: &memory.SessionRecord{SessionID: turn.SessionID, Closed: true,
+			FormedAt: turn.Time.Truncate(time.Millisecond), Turns: 1},
 	})
 }
 

@@ -24,19 +24,20 @@ func visible(ctx context.Context, b *bench) (row Row, err error) {
 	}
 	defer func() { err = errors.Join(err, baseline.Close()) }()
 	p := b.scaled(plan{rounds: 5, each: 60, warm: 20})
-	row, err = latencies(ctx, p, b.profiled("visible", b.publishAndSee), func(ctx context.Context, i int) (time.Duration, error) {
-		scope, turn := b.oneTurn("bare", i)
-		msgs, err := events(scope, []memory.Turn{turn})
-		if err != nil {
-			return 0, err
-		}
-		began := time.Now()
-		if err := baseline.pass(ctx, bare(msgs)); err != nil {
-			return 0, err
-		}
-		err = b.window.Append(ctx, scope, []memory.Turn{turn})
-		return time.Since(began), err
-	})
+	row, err = latencies(ctx, p, b.profiled("visible", b.publishAndSee),
+		func(ctx context.Context, i int) (time.Duration, error) {
+			scope, turn := b.oneTurn("bare", i)
+			msgs, err := events(scope, []memory.Turn{turn})
+			if err != nil {
+				return 0, err
+			}
+			began := time.Now()
+			if err := baseline.pass(ctx, bare(msgs)); err != nil {
+				return 0, err
+			}
+			err = b.window.Append(ctx, scope, []memory.Turn{turn})
+			return time.Since(began), err
+		})
 	row.What, row.BaselineWhat = "salient turn published -> in W", "1 record + 1 append"
 	row.judge(faster(10))
 	return row, err

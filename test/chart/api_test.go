@@ -60,7 +60,8 @@ func TestObjectsAreAsTheAPIWantsThem(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), validator, path, "--version", "1.30", "--local-crds", folder).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), validator, path, "--version", "1.30", "--local-crds",
+			folder).CombinedOutput()
 		return string(out), err
 	}
 	for name, values := range shipped(t) {

@@ -71,7 +71,9 @@ func TestFurtherObjectsAreRendered(t *testing.T) {
 }
 
 func TestComponentsCanBeLeftOut(t *testing.T) {
-	all := render(t, valuesOf(t, map[string]any{"components": map[string]any{"booster-model": map[string]any{"enabled": false}}}))
+	all := render(t, valuesOf(t, map[string]any{
+		"components": map[string]any{"booster-model": map[string]any{"enabled": false}},
+	}))
 	for _, o := range all {
 		if o.component() == "booster-model" {
 			t.Errorf("there is a %s of it", o.kind())

@@ -126,7 +126,8 @@ func (c cluster) must(t *testing.T, cmd *exec.Cmd) string {
 func (c cluster) get(t *testing.T, namespace, kinds string) objects {
 	t.Helper()
 	var list struct{ Items objects }
-	if err := json.Unmarshal([]byte(c.kubectl(t, "get", kinds, "--namespace", namespace, "--output=json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(c.kubectl(t, "get", kinds, "--namespace", namespace, "--output=json")),
+		&list); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items
@@ -143,7 +144,8 @@ type release struct {
 // helm runs Helm as the administrator of the namespace.
 func (r release) helm(t *testing.T, args ...string) string {
 	t.Helper()
-	return r.must(t, r.command(t.Context(), r.program, append(args, "--namespace", r.namespace, "--kube-as-user=installer")...))
+	return r.must(t, r.command(t.Context(), r.program,
+		append(args, "--namespace", r.namespace, "--kube-as-user=installer")...))
 }
 
 // set installs or upgrades, and waits until every object is ready.
@@ -168,7 +170,8 @@ func (r release) explain(t *testing.T) {
 			{"get", "events", "--sort-by=.lastTimestamp"}, {"get", "pods,replicasets,deployments,hpa,pdb,jobs", "--output=wide"},
 			{"describe", "pods", "--selector=app.kubernetes.io/name=mneme", "--show-events=false"},
 		} {
-			out, err := r.command(context.Background(), r.binary, append([]string{"kubectl", "-n", r.namespace}, args...)...).CombinedOutput()
+			out, err := r.command(context.Background(), r.binary,
+				append([]string{"kubectl", "-n", r.namespace}, args...)...).CombinedOutput()
 			t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	})
@@ -275,7 +278,8 @@ func install(t *testing.T, r release) {
 	manifest := r.command(t.Context(), r.binary, "kubectl", "get", "--namespace", r.namespace, "--filename=-")
 	manifest.Stdin = strings.NewReader(r.helm(t, "get", "manifest", "mneme"))
 	r.must(t, manifest)
-	loose := r.command(t.Context(), r.binary, "kubectl", "run", "loose", "--image=loose", "--dry-run=server", "--namespace", r.namespace)
+	loose := r.command(t.Context(), r.binary, "kubectl", "run", "loose", "--image=loose", "--dry-run=server",
+		"--namespace", r.namespace)
 	if out, err := loose.CombinedOutput(); err == nil || !strings.Contains(string(out), "violates PodSecurity") {
 		t.Errorf("a pod that is not restricted: %v\n%s", err, out)
 	}
@@ -358,7 +362,8 @@ func watchBudgets(t *testing.T, c cluster, budgets int) func() {
 	next := func() error {
 		var o object
 		err := states.Decode(&o)
-		if healthy, least := at[float64](o, "status", "currentHealthy"), at[float64](o, "status", "desiredHealthy"); healthy < least {
+		if healthy, least := at[float64](o, "status", "currentHealthy"),
+			at[float64](o, "status", "desiredHealthy"); healthy < least {
 			t.Errorf("%s has %v healthy pods, want %v", o.name(), healthy, least)
 		}
 		return err
@@ -432,7 +437,8 @@ func uninstall(t *testing.T, r release) {
 	}
 	slices.Sort(want)
 	r.helm(t, "uninstall", "mneme", "--wait", "--timeout=2m")
-	kinds := strings.Join(strings.Fields(r.kubectl(t, "api-resources", "--namespaced", "--verbs=list", "--output=name")), ",")
+	kinds := strings.Join(strings.Fields(r.kubectl(t, "api-resources", "--namespaced", "--verbs=list", "--output=name")),
+		",")
 	var left []string
 	defer func() { t.Log(left) }()
 	harness.Await(t, "nothing is left of "+r.namespace, func(context.Context) (bool, error) {

@@ -16,8 +16,10 @@ import (
 // Prometheus and Grafana select.
 func TestAlertsAndDashboardsAreInstalledAsTheyAre(t *testing.T) {
 	all := render(t, valuesOf(t, map[string]any{
-		"kafka": map[string]any{"brokers": []string{"kafka:9092"}}, "redis": map[string]any{"addresses": []string{"redis:6379"}},
-		"temporal": map[string]any{"address": "temporal:7233"}, "weaviate": map[string]any{"http": "weaviate:80", "grpc": "weaviate:50051"},
+		"kafka":          map[string]any{"brokers": []string{"kafka:9092"}},
+		"redis":          map[string]any{"addresses": []string{"redis:6379"}},
+		"temporal":       map[string]any{"address": "temporal:7233"},
+		"weaviate":       map[string]any{"http": "weaviate:80", "grpc": "weaviate:50051"},
 		"serviceMonitor": map[string]any{"enabled": true},
 		"prometheusRule": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
 		"dashboards":     map[string]any{"enabled": true, "labels": map[string]any{"board": "yes"}},
@@ -64,7 +66,8 @@ func TestAlertsAndDashboardsAreInstalledAsTheyAre(t *testing.T) {
 		t.Errorf("%d ServiceMonitors", len(m))
 	}
 	for _, o := range render(t) {
-		if k := o.kind(); k == "PrometheusRule" || k == "ServiceMonitor" || at[string](o, "metadata", "labels", "grafana_dashboard") != "" {
+		if k := o.kind(); k == "PrometheusRule" || k == "ServiceMonitor" ||
+			at[string](o, "metadata", "labels", "grafana_dashboard") != "" {
 			t.Errorf("%s %s is installed unasked", k, o.name())
 		}
 	}

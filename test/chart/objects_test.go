@@ -138,8 +138,10 @@ func TestDeploymentsCanBeOperated(t *testing.T) {
 				if len(from) != 1 || at[string](from[0], "configMapRef", "name") != configs[component].name() {
 					t.Errorf("%s: settings come from %v", component, from)
 				}
-				requests, limits := at[map[string]any](container, "resources", "requests"), at[map[string]any](container, "resources", "limits")
-				if requests["cpu"] == nil || requests["memory"] == nil || limits["memory"] == nil || limits["ephemeral-storage"] == nil {
+				requests, limits := at[map[string]any](container, "resources", "requests"),
+					at[map[string]any](container, "resources", "limits")
+				if requests["cpu"] == nil || requests["memory"] == nil || limits["memory"] == nil ||
+					limits["ephemeral-storage"] == nil {
 					t.Errorf("%s: resources are %v", component, container["resources"])
 				}
 				checkGrace(t, all, component, d.pod(), container)
@@ -150,8 +152,10 @@ func TestDeploymentsCanBeOperated(t *testing.T) {
 
 func checkProbes(t *testing.T, component string, container map[string]any) {
 	t.Helper()
-	for probe, path := range map[string]string{"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"} {
-		if got := at[string](container, probe, "httpGet", "path"); got != path || at[string](container, probe, "httpGet", "port") != "http" {
+	for probe, path := range map[string]string{"startupProbe": "/healthz", "livenessProbe": "/healthz",
+		"readinessProbe": "/readyz"} {
+		if got := at[string](container, probe, "httpGet", "path"); got != path ||
+			at[string](container, probe, "httpGet", "port") != "http" {
 			t.Errorf("%s: the %s asks %q", component, probe, got)
 		}
 	}
@@ -162,18 +166,22 @@ func checkGrace(t *testing.T, all objects, component string, pod, container map[
 	t.Helper()
 	settings, _ := all.settings(component)
 	var delay, stage int
-	if _, err := fmt.Sscanf(settings["MNEME_DRAIN_DELAY"]+" "+settings["MNEME_SHUTDOWN_TIMEOUT"], "%ds %ds", &delay, &stage); err != nil {
+	if _, err := fmt.Sscanf(settings["MNEME_DRAIN_DELAY"]+" "+settings["MNEME_SHUTDOWN_TIMEOUT"], "%ds %ds", &delay,
+		&stage); err != nil {
 		t.Fatal(err)
 	}
 	sleep := at[int](container, "lifecycle", "preStop", "sleep", "seconds")
 	if grace := at[int](pod, "terminationGracePeriodSeconds"); sleep == 0 || grace <= sleep+delay+4*stage {
-		t.Errorf("%s: %d s of grace for %d s before the signal, %d s of delay and stages of %d s", component, grace, sleep, delay, stage)
+		t.Errorf("%s: %d s of grace for %d s before the signal, %d s of delay and stages of %d s", component, grace, sleep,
+			delay, stage)
 	}
 }
 
 func TestAChangeOfSettingsStartsThePodsThatHaveThem(t *testing.T) {
 	before := render(t).of("Deployment")
-	after := render(t, valuesOf(t, map[string]any{"extraEnv": map[string]any{"MNEME_FILTER_KEEP": "24h"}})).of("Deployment")
+	after := render(t, valuesOf(t, map[string]any{
+		"extraEnv": map[string]any{"MNEME_FILTER_KEEP": "24h"},
+	})).of("Deployment")
 	for component, d := range before {
 		changed := !reflect.DeepEqual(d, after[component])
 		if changed != (component == "saliency-filter") {
@@ -200,14 +208,16 @@ var reaches = map[string][]string{
 
 // outside maps ports to external systems, one port each, in the test's values.
 var outside = map[int]string{
-	9999: "kafka", 9998: "redis", 9997: "temporal", 9996: "weaviate", 9995: "weaviate", 9994: "model", 9993: "collector", 443: "webhooks",
+	9999: "kafka", 9998: "redis", 9997: "temporal", 9996: "weaviate", 9995: "weaviate", 9994: "model", 9993: "collector",
+	443: "webhooks",
 }
 
 func TestNetworkPoliciesAreTheGraph(t *testing.T) {
 	values := map[string]any{
 		"kafka": map[string]any{"brokers": []string{"k:9999"}}, "redis": map[string]any{"addresses": []string{"r:9998"}},
 		"temporal": map[string]any{"address": "t:9997"}, "weaviate": map[string]any{"http": "w:9996", "grpc": "w:9995"},
-		"model": map[string]any{"baseUrl": "http://m:9994/v1", "name": "large"}, "telemetry": map[string]any{"endpoint": "http://c:9993"},
+		"model":         map[string]any{"baseUrl": "http://m:9994/v1", "name": "large"},
+		"telemetry":     map[string]any{"endpoint": "http://c:9993"},
 		"networkPolicy": map[string]any{"ports": map[string]any{"weaviate": []int{}}},
 		"test":          map[string]any{"enabled": true, "existingSecret": "key"},
 	}
@@ -351,8 +361,10 @@ func TestScalersWatchWhatIsRead(t *testing.T) {
 }
 
 // free are the parts of values with arbitrary keys, named by Kubernetes or by users.
-var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations", "nodeSelector", "podLabels",
-	"podAnnotations", "serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
+var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations",
+	"nodeSelector", "podLabels",
+	"podAnnotations", "serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables",
+	"objects"}
 
 func TestTheSchemaIsStrict(t *testing.T) {
 	content, err := os.ReadFile(chart + "/values.schema.json")

@@ -22,7 +22,8 @@ func TestNothingCriticalIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"score", "-", "--output-format", "ci", "--kubernetes-version", "v1.30", "--ignore-container-cpu-limit",
+			args := []string{"score", "-", "--output-format", "ci", "--kubernetes-version", "v1.30",
+				"--ignore-container-cpu-limit",
 				"--ignore-test", "container-image-pull-policy"}
 			if name == "small" {
 				args = append(args, "--ignore-test", "pod-networkpolicy")

@@ -83,9 +83,11 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
 		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
 
-		"a secret of all":   {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
-		"the chart's":       {of("defaults", "MNEME_HTTP_ADDR"), "defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
-		"a secret of a job": {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"a secret of all": {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"the chart's": {of("defaults", "MNEME_HTTP_ADDR"),
+			"defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
+		"a secret of a job": {pod("migration", "MNEME_KAFKA_PASSWORD"),
+			"migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
 		"not of the job": {pod("migration", "MNEME_BOOSTER_MODEL_PARALLEL"),
 			"migration.pod.extraEnv.MNEME_BOOSTER_MODEL_PARALLEL: there is no such"},
 		"not of the test": {pod("test", "MNEME_URL"), "test.pod.extraEnv.MNEME_URL: there is no such setting"},
@@ -111,7 +113,8 @@ func TestServicesTakeTheirSettings(t *testing.T) {
 				for _, component := range components[s.Name()] {
 					environ := environOf(t, all, component)
 					var complaints bytes.Buffer
-					code := runner.Execute(t.Context(), s, []string{"--check-config"}, io.Discard, runner.Options{Environ: environ, Stderr: &complaints})
+					code := runner.Execute(t.Context(), s, []string{"--check-config"}, io.Discard,
+						runner.Options{Environ: environ, Stderr: &complaints})
 					if code != runner.ExitOK {
 						t.Errorf("%s: exit code %d: %s", component, code, complaints.String())
 					}

@@ -27,30 +27,44 @@ func TestWrongValuesAreTold(t *testing.T) {
 		return map[string]any{"redis": map[string]any{"sentinel": values}}
 	}
 	for want, values := range map[string]map[string]any{
-		"redis.sentinel.master: is empty":                         sentinel(map[string]any{"user": "watcher"}),
-		"redis.sentinel.master: is empty, and a user or a secret": sentinel(map[string]any{"auth": map[string]any{"existingSecret": "x"}}),
-		"networkPolicy.ports.redis: is empty":                     sentinel(map[string]any{"master": "mneme"}),
+		"redis.sentinel.master: is empty": sentinel(map[string]any{"user": "watcher"}),
+		"redis.sentinel.master: is empty, and a user or a secret": sentinel(map[string]any{
+			"auth": map[string]any{"existingSecret": "x"},
+		}),
+		"networkPolicy.ports.redis: is empty": sentinel(map[string]any{"master": "mneme"}),
 
-		"at '/kafka': additional properties 'broker'":                 {"kafka": map[string]any{"broker": "k:1"}},
-		"at '/components/gateway': additional properties 'autoscale'": component("gateway", map[string]any{"autoscale": true}),
-		"at '/components': additional properties 'boosters'":          component("boosters", map[string]any{}),
-		"at '/kafka/partitions': got string":                          {"kafka": map[string]any{"partitions": "many"}},
-		"components.gateway.terminationGracePeriodSeconds: is 50, want more than the 50 that drain may take": component("gateway",
+		"at '/kafka': additional properties 'broker'": {"kafka": map[string]any{"broker": "k:1"}},
+		"at '/components/gateway': additional properties 'autoscale'": component("gateway",
+			map[string]any{"autoscale": true}),
+		"at '/components': additional properties 'boosters'": component("boosters", map[string]any{}),
+		"at '/kafka/partitions': got string":                 {"kafka": map[string]any{"partitions": "many"}},
+		"components.gateway.terminationGracePeriodSeconds: is 50, want more than the 50 that drain may take": component(
+			"gateway",
 			map[string]any{"terminationGracePeriodSeconds": 50}),
-		"components.reranker.autoscaling.kind: is keda":                       component("reranker", keda),
-		"components.saliency-filter: 30 replicas, and kafka.partitions is 24": component("saliency-filter", map[string]any{"replicas": 30}),
-		"kafka.sasl: user and existingSecret go together":                     {"kafka": map[string]any{"sasl": map[string]any{"user": "mneme"}}},
-		"kafka.minInSyncReplicas: is 3, want no more than kafka.replicas":     {"kafka": map[string]any{"replicas": 2, "minInSyncReplicas": 3}},
-		"temporal.tls.enabled: is false":                                      {"temporal": key},
-		"tenants: directory, existingSecret or list is needed":                {"tenants": map[string]any{"directory": false}},
-		"embedding.kind: is endpoint":                                         {"embedding": map[string]any{"kind": "endpoint"}},
-		"test.existingSecret: is empty":                                       {"test": map[string]any{"enabled": true}},
+		"components.reranker.autoscaling.kind: is keda": component("reranker", keda),
+		"components.saliency-filter: 30 replicas, and kafka.partitions is 24": component("saliency-filter",
+			map[string]any{"replicas": 30}),
+		"kafka.sasl: user and existingSecret go together": {
+			"kafka": map[string]any{"sasl": map[string]any{"user": "mneme"}},
+		},
+		"kafka.minInSyncReplicas: is 3, want no more than kafka.replicas": {"kafka": map[string]any{"replicas": 2,
+			"minInSyncReplicas": 3}},
+		"temporal.tls.enabled: is false": {"temporal": key},
+		"tenants: directory, existingSecret or list is needed": {
+			"tenants": map[string]any{"directory": false},
+		},
+		"embedding.kind: is endpoint": {
+			"embedding": map[string]any{"kind": "endpoint"},
+		},
+		"test.existingSecret: is empty": {"test": map[string]any{"enabled": true}},
 
 		"ingress.hosts: is empty":        {"ingress": map[string]any{"enabled": true}},
 		"httpRoute.parentRefs: is empty": {"httpRoute": map[string]any{"enabled": true}},
 		"service.loadBalancerClass: is given, and service.type is NodePort": {
 			"service": map[string]any{"type": "NodePort", "loadBalancerClass": "internal"}},
-		"service.loadBalancerSourceRanges: is given": {"service": map[string]any{"loadBalancerSourceRanges": []string{"10.0.0.0/8"}}},
+		"service.loadBalancerSourceRanges: is given": {
+			"service": map[string]any{"loadBalancerSourceRanges": []string{"10.0.0.0/8"}},
+		},
 		"components.gateway.strategy.rollingUpdate: maxSurge and maxUnavailable are both 0": component("gateway",
 			map[string]any{"strategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": "0%"}}}),
 		"at '/components/gateway/maxUnavailable'": component("gateway", map[string]any{"maxUnavailable": 0}),
@@ -60,8 +74,9 @@ func TestWrongValuesAreTold(t *testing.T) {
 			"tenants": map[string]any{"existingSecret": "x", "list": []any{map[string]any{"id": "acme"}}}},
 		"additional properties 'apikeys'": {
 			"tenants": map[string]any{"list": []any{map[string]any{"id": "acme", "apikeys": []string{}}}}},
-		"defaults.image: would be":                                        {"defaults": map[string]any{"image": "x"}},
-		"components.utilizer.enabled: is false, and the gateway needs it": component("utilizer", map[string]any{"enabled": false}),
+		"defaults.image: would be": {"defaults": map[string]any{"image": "x"}},
+		"components.utilizer.enabled: is false, and the gateway needs it": component("utilizer",
+			map[string]any{"enabled": false}),
 		"ingress.enabled: is true, and components.gateway.enabled is false": {
 			"ingress":    map[string]any{"enabled": true, "hosts": []string{"m.example.com"}},
 			"components": map[string]any{"gateway": map[string]any{"enabled": false}},
@@ -70,8 +85,10 @@ func TestWrongValuesAreTold(t *testing.T) {
 			"defaults":   map[string]any{"resources": map[string]any{"requests": nil}},
 			"components": map[string]any{"gateway": map[string]any{"autoscaling": map[string]any{"kind": "hpa"}}},
 		},
-		"at '/fullnameOverride'":                                  {"fullnameOverride": "1st"},
-		"commonLabels.app.kubernetes.io/name: is the chart's own": {"commonLabels": map[string]any{"app.kubernetes.io/name": "memory"}},
+		"at '/fullnameOverride'": {"fullnameOverride": "1st"},
+		"commonLabels.app.kubernetes.io/name: is the chart's own": {
+			"commonLabels": map[string]any{"app.kubernetes.io/name": "memory"},
+		},
 		"components.gateway.podLabels.app.kubernetes.io/component: is the chart's own": component("gateway",
 			map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "door"}}),
 		"defaults.podAnnotations.checksum/config: is the chart's own": {
@@ -89,8 +106,10 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"defaults.extraVolumes: tmp is the chart's own name": {"defaults": map[string]any{"extraVolumes": []any{
 			map[string]any{"name": "tmp", "emptyDir": map[string]any{}}}}},
 		"migration.temporalRetention: is 90m, want 24h": {"migration": map[string]any{"temporalRetention": "90m"}},
-		"at '/defaults/livenessProbe/successThreshold'": {"defaults": map[string]any{"livenessProbe": map[string]any{"successThreshold": 2}}},
-		"at '/defaults/tmpSize'":                        {"defaults": map[string]any{"tmpSize": "64MB"}},
+		"at '/defaults/livenessProbe/successThreshold'": {
+			"defaults": map[string]any{"livenessProbe": map[string]any{"successThreshold": 2}},
+		},
+		"at '/defaults/tmpSize'": {"defaults": map[string]any{"tmpSize": "64MB"}},
 		"at '/defaults/resources/limits/memory'": {
 			"defaults": map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": "1 GB"}}}},
 		"at '/ingress/hosts/0'":       {"ingress": map[string]any{"hosts": []string{"https://m.example.com"}}},
@@ -100,7 +119,9 @@ func TestWrongValuesAreTold(t *testing.T) {
 
 		"redis.db: is 2, and several addresses": {"redis": map[string]any{"db": 2, "addresses": []string{"a:1", "b:1"}}},
 		"additional properties 'replicas'":      {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
-		"additional properties 'livenessProbe'": {"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}}},
+		"additional properties 'livenessProbe'": {
+			"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}},
+		},
 	} {
 		t.Run(strings.ReplaceAll(want, ",", ""), func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))
@@ -135,7 +156,8 @@ func TestRightValuesAreTaken(t *testing.T) {
 			"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "*"}},
 		"a proxy but for names": {
 			"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "weaviate-grpc, temporal-frontend:7233"}},
-		"a proxy for nobody":       of("components", "reranker", map[string]any{"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128"}}),
+		"a proxy for nobody": of("components", "reranker",
+			map[string]any{"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128"}}),
 		"attributes of telemetry":  {"extraEnv": map[string]any{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test"}},
 		"a condition of its chart": {"enabled": true},
 		"a share as text":          of("telemetry", "sampleRatio", "0.05"),
@@ -215,7 +237,8 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 	hashed := tenant.HashKey("one")
 	of := func(field string, value any) []any { return []any{map[string]any{"id": "acme", field: value}} }
 	cases := map[string][]any{
-		"policy trained": of("policy", "embedded@1.2"), "policy other": of("policy", "gpt"), "policy model trained": of("policy", "llm@1"),
+		"policy trained": of("policy", "embedded@1.2"), "policy other": of("policy", "gpt"),
+		"policy model trained":       of("policy", "llm@1"),
 		"policy of another strategy": {map[string]any{"id": "acme", "strategy": "rmm", "policy": "embedded@1"}},
 		"strategy other":             of("strategy", "mem0"), "saliency other": of("saliency", "drop"),
 		"explore number": of("explore", 0.05), "explore text": of("explore", "0.25"), "explore off": of("explore", "off"),
@@ -223,13 +246,18 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 		"explore point": of("explore", "1."), "explore less": of("explore", "-0.5"), "explore word": of("explore", "often"),
 		"talk days": of("talk_days", 90), "talk for ever": of("talk_days", 0), "talk less": of("talk_days", -1),
 		"talk long": of("talk_days", 36501), "talk half": of("talk_days", 0.5),
-		"nothing":  {map[string]any{"id": "acme", "strategy": nil, "policy": nil, "saliency": nil, "explore": nil, "api_keys": nil}},
-		"id signs": {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}}, "id short": {map[string]any{"id": "a"}},
-		"id long": {map[string]any{"id": strings.Repeat("a", 64)}}, "id twice": {map[string]any{"id": "acme"}, map[string]any{"id": "acme"}},
-		"key": of("api_keys", []any{hashed}), "key in capitals": of("api_keys", []any{"sha256:" + strings.ToUpper(hashed[7:])}),
+		"nothing": {map[string]any{"id": "acme", "strategy": nil, "policy": nil, "saliency": nil, "explore": nil,
+			"api_keys": nil}},
+		"id signs": {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}},
+		"id short": {map[string]any{"id": "a"}},
+		"id long":  {map[string]any{"id": strings.Repeat("a", 64)}},
+		"id twice": {map[string]any{"id": "acme"}, map[string]any{"id": "acme"}},
+		"key":      of("api_keys", []any{hashed}), "key in capitals": of("api_keys",
+			[]any{"sha256:" + strings.ToUpper(hashed[7:])}),
 		"key plain": of("api_keys", []any{"mneme-plain-key"}), "key short": of("api_keys", []any{hashed[:70]}),
 		"key empty": of("api_keys", []any{tenant.HashKey("")}), "key twice": of("api_keys", []any{hashed, hashed}),
-		"key of two": {map[string]any{"id": "a", "api_keys": []any{hashed}}, map[string]any{"id": "b", "api_keys": []any{hashed}}},
+		"key of two": {map[string]any{"id": "a", "api_keys": []any{hashed}},
+			map[string]any{"id": "b", "api_keys": []any{hashed}}},
 	}
 	for _, s := range append(tenant.Strategies(), "") {
 		cases["strategy "+string(s)] = of("strategy", string(s))
@@ -247,11 +275,13 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, parsed := tenant.Parse(bytes.NewReader(file))
-			_, rendered := helm(t, []string{"template", "mneme", chart}, valuesOf(t, map[string]any{"tenants": map[string]any{"list": list}}))
+			_, rendered := helm(t, []string{"template", "mneme", chart},
+				valuesOf(t, map[string]any{"tenants": map[string]any{"list": list}}))
 			if (parsed == nil) != (rendered == nil) {
 				t.Errorf("services say %v, the chart says %v", parsed, rendered)
 			}
-			if rendered != nil && (strings.Contains(rendered.Error(), "mneme-plain-key") || !strings.Contains(rendered.Error(), "tenants")) {
+			if rendered != nil && (strings.Contains(rendered.Error(), "mneme-plain-key") ||
+				!strings.Contains(rendered.Error(), "tenants")) {
 				t.Errorf("the error shows a key, or is another: %v", rendered)
 			}
 		})
@@ -264,7 +294,8 @@ func TestTheReadmeIsOfTheseValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []string{"kafka.brokers", "components", "drain.preStopSeconds", "networkPolicy.enabled", "extraObjects"} {
+	for _, value := range []string{"kafka.brokers", "components", "drain.preStopSeconds", "networkPolicy.enabled",
+		"extraObjects"} {
 		if !strings.Contains(string(readme), "| "+value+" |") {
 			t.Errorf("%s is missing: run `make generate`", value)
 		}

@@ -77,7 +77,8 @@ func TestTheExamplesOfTheREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	stack := start(t)
-	environ := []string{"MNEME_URL=" + stack.Gateway, "MNEME_API_KEY=" + stack.APIKey, "MEM0_TELEMETRY=False", "MEM0_DIR=" + t.TempDir()}
+	environ := []string{"MNEME_URL=" + stack.Gateway, "MNEME_API_KEY=" + stack.APIKey, "MEM0_TELEMETRY=False",
+		"MEM0_DIR=" + t.TempDir()}
 	python := filepath.Join(install(t, root, "test/clients/mem0"), "venv/bin/python")
 	within(t, runWithin, root, environ, python, "-c", block(t, string(readme), "python")+"\nassert 'results' in found\n")
 	out := within(t, runWithin, root, environ, "bash", "-ec", block(t, string(readme), "sh"))
@@ -130,14 +131,16 @@ func install(t *testing.T, root, folder string) string {
 		}
 		versions.Write(data)
 	}
-	dir := filepath.Join(root, ".cache", "clients", strings.ReplaceAll(folder, "/", "-")+"-"+hex.EncodeToString(versions.Sum(nil))[:12])
+	dir := filepath.Join(root, ".cache", "clients",
+		strings.ReplaceAll(folder, "/", "-")+"-"+hex.EncodeToString(versions.Sum(nil))[:12])
 	within(t, installWithin, root, nil, "bash", "-c", `mkdir -p "$1" && cp -r "$2"/. "$1"`, "-", dir, folder)
 	if has(t, dir, "requirements.txt") && !has(t, dir, "venv/complete") {
 		within(t, installWithin, dir, nil, "bash", "-c",
 			"python3 -m venv --clear venv && venv/bin/pip install -q --no-deps -r requirements.txt && touch venv/complete")
 	}
 	if has(t, dir, "package-lock.json") && !has(t, dir, "node_modules/complete") {
-		within(t, installWithin, dir, nil, "bash", "-c", "npm ci --no-audit --no-fund --loglevel=error && touch node_modules/complete")
+		within(t, installWithin, dir, nil, "bash", "-c",
+			"npm ci --no-audit --no-fund --loglevel=error && touch node_modules/complete")
 	}
 	return dir
 }

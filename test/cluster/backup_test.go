@@ -42,7 +42,8 @@ const (
 // must give the same answers as before.
 func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	began := time.Now()
-	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}, Partitions: 4})
+	broker, err := servers.StartBroker(t.Context(),
+		servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}, Partitions: 4})
 	must(t, err)
 	t.Cleanup(func() { must(t, broker.Stop(context.WithoutCancel(t.Context()))) })
 	saved := t.TempDir()
@@ -210,7 +211,8 @@ func (s *stores) backUp(t *testing.T, to string) {
 	})
 	s.sys.Launch(t, harness.Booster)
 	s.sys.AwaitReady(t, harness.Booster)
-	must(t, os.CopyFS(filepath.Join(to, "weaviate", servers.BackupFolder), os.DirFS(filepath.Join(s.dir, "weaviate", servers.BackupFolder))))
+	must(t, os.CopyFS(filepath.Join(to, "weaviate", servers.BackupFolder),
+		os.DirFS(filepath.Join(s.dir, "weaviate", servers.BackupFolder))))
 }
 
 // ownRole matches the lines of a dump that fail on every server, because the restoring role exists and cannot be
@@ -278,7 +280,9 @@ func rewind(t *testing.T, addr string) {
 			commits = append(commits, kafkago.OffsetCommit{Partition: p})
 		}
 		got, err := c.OffsetCommit(ctx, &kafkago.OffsetCommitRequest{
-			GroupID: filterGroup, GenerationID: -1, Topics: map[string][]kafkago.OffsetCommit{contract.TopicSessionEvents: commits},
+			GroupID: filterGroup, GenerationID: -1, Topics: map[string][]kafkago.OffsetCommit{
+				contract.TopicSessionEvents: commits,
+			},
 		})
 		if err != nil {
 			return struct{}{}, err

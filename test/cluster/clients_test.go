@@ -111,12 +111,14 @@ func (c *client) report(t *testing.T, limit bounds) {
 	for _, n := range c.failures {
 		failed += n
 	}
-	t.Logf("%-16s %d calls, %d failed, longest time between two that succeeded %s", c.name, c.made, failed, c.pause.Round(time.Millisecond))
+	t.Logf("%-16s %d calls, %d failed, longest time between two that succeeded %s", c.name, c.made, failed,
+		c.pause.Round(time.Millisecond))
 	for _, text := range slices.Sorted(maps.Keys(c.failures)) {
 		t.Logf("%-16s   %d times: %s", "", c.failures[text], text)
 	}
 	if failed > limit.failed || c.pause > limit.pause {
-		t.Errorf("%s: %d failed, want at most %d; longest time between two that succeeded %s, want at most %s", c.name, failed, limit.failed,
+		t.Errorf("%s: %d failed, want at most %d; longest time between two that succeeded %s, want at most %s", c.name,
+			failed, limit.failed,
 			c.pause.Round(time.Millisecond), limit.pause)
 	}
 }

@@ -57,8 +57,9 @@ func readChart(t *testing.T) (c chart) {
 
 // components are the chart's components with their program and, for a booster, its role.
 var components = map[string]struct{ program, role string }{
-	harness.Gateway: {harness.Gateway, ""}, harness.Utilizer: {harness.Utilizer, ""}, harness.Reranker: {harness.Reranker, ""},
-	harness.Filter: {harness.Filter, ""}, harness.Booster: {harness.Booster, "intake,attribution,workflow,model,store"},
+	harness.Gateway: {harness.Gateway, ""}, harness.Utilizer: {harness.Utilizer, ""},
+	harness.Reranker: {harness.Reranker, ""},
+	harness.Filter:   {harness.Filter, ""}, harness.Booster: {harness.Booster, "intake,attribution,workflow,model,store"},
 	"booster-intake": {harness.Booster, "intake"}, "booster-attribution": {harness.Booster, "attribution"},
 	"booster-workflow": {harness.Booster, "workflow"}, "booster-model": {harness.Booster, "model"},
 	"booster-store": {harness.Booster, "store"},

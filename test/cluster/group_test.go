@@ -20,7 +20,8 @@ import (
 // until the sessions of the killed replicas have expired.
 func TestAllReadersOfAGroupDie(t *testing.T) {
 	const tenant, replicas = "read", 2
-	broker, err := servers.StartJavaKafka(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})
+	broker, err := servers.StartJavaKafka(t.Context(),
+		servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})
 	must(t, err)
 	t.Cleanup(func() { stopAll(t, broker) })
 	tenants := &harness.System{Servers: &harness.Servers{Dir: t.TempDir()}}
@@ -43,7 +44,8 @@ func TestAllReadersOfAGroupDie(t *testing.T) {
 		must(t, err)
 		environ["MNEME_HTTP_ADDR"] = addr
 		name := fmt.Sprintf("%s-%d", harness.Filter, len(all))
-		p := harness.NewProcess(name, filepath.Join(programs, harness.Filter), addr, filepath.Join(tenants.Servers.Dir, name+".log"), environ)
+		p := harness.NewProcess(name, filepath.Join(programs, harness.Filter), addr,
+			filepath.Join(tenants.Servers.Dir, name+".log"), environ)
 		must(t, p.Start())
 		t.Cleanup(func() { must(t, p.Kill(context.WithoutCancel(t.Context()))) })
 		all = append(all, p)

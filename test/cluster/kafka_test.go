@@ -224,7 +224,8 @@ func leader(t *testing.T, addr string) int {
 // coordinator returns the coordinator of the readers' group.
 func coordinator(t *testing.T, addr string) int {
 	node, err := ask(t.Context(), addr, func(ctx context.Context, c *kafkago.Client) (int, error) {
-		got, err := c.FindCoordinator(ctx, &kafkago.FindCoordinatorRequest{Key: group, KeyType: kafkago.CoordinatorKeyTypeConsumer})
+		got, err := c.FindCoordinator(ctx, &kafkago.FindCoordinatorRequest{Key: group,
+			KeyType: kafkago.CoordinatorKeyTypeConsumer})
 		if err != nil {
 			return 0, err
 		}

@@ -74,7 +74,8 @@ func TestTheMasterOfRedisDies(t *testing.T) {
 	open := harness.Talk("u1", "s9", "Mirela", time.Date(2025, time.July, 1, 9, 0, 0, 0, time.UTC), "I live in Porto now.")
 	sys.PublishMessages(t, harness.Messages(t, harness.Events(spoken, "", open)[:1]...)...)
 	harness.Await(t, "the window has a new turn", func(ctx context.Context) (bool, error) {
-		got, err := sys.Client(spoken).GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: "u1"}))
+		got, err := sys.Client(spoken).GetWorkingMemory(ctx,
+			connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: "u1"}))
 		if err != nil {
 			t.Log(err)
 			return false, nil

@@ -22,7 +22,8 @@ func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
 			replicas[name] = 2
 		}
 	}
-	c := newCluster(t, []harness.Tenant{{ID: graceful}, {ID: killed}, {ID: graceful + calm}, {ID: killed + calm}}, replicas)
+	c := newCluster(t, []harness.Tenant{{ID: graceful}, {ID: killed}, {ID: graceful + calm}, {ID: killed + calm}},
+		replicas)
 	for _, way := range []struct {
 		tenant        string
 		end           func(*pod) error
@@ -39,7 +40,8 @@ func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
 			c.Publish(t, way.tenant, seed)
 			c.AwaitFormed(t, way.tenant, seed)
 			all := slices.Sorted(maps.Keys(groups))
-			watch, clients := watchHandovers(t, []string{c.Servers.Broker.Addr()}, all...), startTraffic(t, c, way.tenant, seed.User)
+			watch, clients := watchHandovers(t, []string{c.Servers.Broker.Addr()}, all...),
+				startTraffic(t, c, way.tenant, seed.User)
 			began := time.Now()
 			err := c.all(func(d *deployment) error { return d.replace(way.end) })
 			took := time.Since(began)

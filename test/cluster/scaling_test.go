@@ -23,9 +23,12 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 	c := newCluster(t, []harness.Tenant{{ID: tenant}, {ID: calm}}, map[string]int{
 		harness.Utilizer: 1, harness.Reranker: 1, harness.Gateway: 1, harness.Filter: 1, harness.Booster: 1,
 	})
-	boosters := c.deployments[slices.IndexFunc(c.deployments, func(d *deployment) bool { return d.name == harness.Booster })]
+	boosters := c.deployments[slices.IndexFunc(c.deployments, func(d *deployment) bool {
+		return d.name == harness.Booster
+	})]
 	addr, client := c.Servers.Broker.Addr(), c.Client(tenant)
-	read := slices.DeleteFunc(slices.Sorted(maps.Keys(groups)), func(g string) bool { return g == "mneme-reranker" }) // no client recalls
+	// no client recalls
+	read := slices.DeleteFunc(slices.Sorted(maps.Keys(groups)), func(g string) bool { return g == "mneme-reranker" })
 	watch, intake := watchHandovers(t, []string{addr}, read...), watchGroup(t, []string{addr}, boosterGroup)
 	began := time.Now()
 	fill := c.backfill(t, tenant)
@@ -41,7 +44,8 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 		if err := boosters.scale(replicas); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d boosters after %v, begun when %d records waited and %d of the last %d sessions were not formed yet", replicas,
+		t.Logf("%d boosters after %v, begun when %d records waited and %d of the last %d sessions were not formed yet",
+			replicas,
 			time.Since(began).Round(100*time.Millisecond), intake.behind(), waiting, people)
 		if waiting == 0 {
 			t.Error("nothing waited any more: the backfill is too small")

@@ -66,7 +66,8 @@ func sameAsCalm(t *testing.T, sys *harness.System, tenant, calm string, sessions
 	for _, letter := range sys.DeadLetters(t, tenant+"/") {
 		t.Errorf("a dead letter: %s", letter.GetReason())
 	}
-	t.Logf("%d sessions came to %d lines of state; published at once and undisturbed they were formed in %v", len(sessions), len(want),
+	t.Logf("%d sessions came to %d lines of state; published at once and undisturbed they were formed in %v",
+		len(sessions), len(want),
 		took.Round(time.Second))
 }
 

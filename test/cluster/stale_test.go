@@ -32,7 +32,8 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	scope, day := memory.Scope{Tenant: "acme", User: "u1"}, time.Date(2025, time.March, 3, 18, 0, 0, 0, time.UTC)
 	core := func(version int) *memory.Core {
 		return &memory.Core{
-			Content: fmt.Sprint("Version ", version), Version: version, UpdatedAt: day.AddDate(0, 0, version), Sources: []string{"t1"},
+			Content: fmt.Sprint("Version ", version), Version: version, UpdatedAt: day.AddDate(0, 0, version),
+			Sources:   []string{"t1"},
 			SessionID: "s1", OperationID: "op", PolicyVersion: "test/1",
 		}
 	}
@@ -48,10 +49,12 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	must(t, there.Write(t.Context(), scope, memory.Write{
 		Put: []memory.Memory{{
 			ID: "m1", SessionID: "s1", Strategy: "salimory", Kind: memory.KindFact, Content: "Lives in Ghent.",
-			Status: memory.StatusActive, Version: 1, RecordedAt: day, ValidFrom: day, Sources: []string{"t1"}, Vector: []float32{1, 0},
+			Status: memory.StatusActive, Version: 1, RecordedAt: day, ValidFrom: day, Sources: []string{"t1"},
+			Vector:        []float32{1, 0},
 			PolicyVersion: "test/1", OperationID: "op",
 		}},
-		Core: core(1), Session: session(1, false), Turns: []memory.Turn{{ID: "t1", SessionID: "s1", Text: "I live in Ghent.", Time: day}},
+		Core: core(1), Session: session(1, false),
+		Turns: []memory.Turn{{ID: "t1", SessionID: "s1", Text: "I live in Ghent.", Time: day}},
 	}))
 	must(t, nodes[0].Kill())
 	must(t, there.Write(t.Context(), scope, memory.Write{
@@ -70,7 +73,8 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	if got, err := back.Get(t.Context(), scope, "m1"); err != nil || got.Status != memory.StatusSuperseded {
 		t.Errorf("the entry is %s (%v), want superseded", got.Status, err)
 	}
-	if got, err := back.Core(t.Context(), scope); err != nil || got.Version != 2 || got.Content != "" || got.Sources != nil {
+	if got, err := back.Core(t.Context(), scope); err != nil || got.Version != 2 || got.Content != "" ||
+		got.Sources != nil {
 		t.Errorf("the core block is %+v (%v), want version 2, which is empty", got, err)
 	}
 	if got, _, err := back.Session(t.Context(), scope, "s1"); err != nil || got.Turns != 2 || !got.Closed {

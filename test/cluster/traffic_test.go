@@ -110,7 +110,8 @@ func (tr *traffic) speak(n int) error {
 				return err
 			}
 		}
-		if err := tr.until(client, tick, path+"/close", s.ID, map[string]any{"last_turn_id": s.Turns[len(s.Turns)-1].ID}); err != nil {
+		if err := tr.until(client, tick, path+"/close", s.ID,
+			map[string]any{"last_turn_id": s.Turns[len(s.Turns)-1].ID}); err != nil {
 			return err
 		}
 		tr.mu.Lock()
@@ -136,7 +137,9 @@ func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key strin
 }
 
 // ask recalls repeatedly, with pauses in rotation.
-func (tr *traffic) ask(kind string, recall func(*http.Client) func(context.Context) (bool, error), pauses []time.Duration) {
+func (tr *traffic) ask(
+	kind string, recall func(*http.Client) func(context.Context) (bool, error), pauses []time.Duration,
+) {
 	client := newClient()
 	defer client.CloseIdleConnections()
 	call := recall(client)
@@ -186,7 +189,8 @@ func (tr *traffic) recallByGateway(client *http.Client) func(context.Context) (b
 			Cited    []any    `json:"cited"`
 			Degraded []string `json:"degraded"`
 		}
-		err := tr.post(ctx, client, "/v1/tenants/self/users/"+tr.asked+"/recall", "", map[string]any{"query": question}, http.StatusOK, &got)
+		err := tr.post(ctx, client, "/v1/tenants/self/users/"+tr.asked+"/recall", "", map[string]any{"query": question},
+			http.StatusOK, &got)
 		if err == nil && len(got.Cited) == 0 {
 			err = fmt.Errorf("recalled nothing")
 		}
@@ -269,11 +273,13 @@ func talk(user string, n, round int) dataset.Session {
 	case 0:
 		said = []string{"Hi there!", "I live in " + pick(cities, year) + ".", "I work as a " + pick(jobs, year) + "."}
 	case 1:
-		said = []string{"My favourite drink is " + pick(drinks, year) + ".", "Haha, okay.", "Yesterday I ran into my neighbour Oskar."}
+		said = []string{"My favourite drink is " + pick(drinks, year) + ".", "Haha, okay.",
+			"Yesterday I ran into my neighbour Oskar."}
 	case 2:
 		said = []string{"I moved to " + pick(cities, year+1) + " last week.", "How was your day?"}
 	default:
-		said = []string{"I don't live in " + pick(cities, year+1) + " anymore.", "My favourite drink is " + pick(drinks, year+1) + " now."}
+		said = []string{"I don't live in " + pick(cities, year+1) + " anymore.",
+			"My favourite drink is " + pick(drinks, year+1) + " now."}
 	}
 	return harness.Talk(user, fmt.Sprintf("%s-s%d", user, round+1), "Ilse", at, said...)
 }
@@ -294,7 +300,8 @@ func (tr *traffic) report(t *testing.T, least, spoilt int) {
 			limit = 100 // until limits how long a killed gateway's unfinished calls are refused
 		}
 		if (c.failed+c.degraded)*100 > c.made*limit || c.made < least || c.slowest > slowestCall {
-			t.Errorf("%s: want at most %d %% spoilt, at least %d calls, and none slower than %v", kind, limit, least, slowestCall)
+			t.Errorf("%s: want at most %d %% spoilt, at least %d calls, and none slower than %v", kind, limit, least,
+				slowestCall)
 		}
 	}
 }

@@ -51,11 +51,13 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	}
 	const tenant, calmTenant, gone = "struck", "calm", "gone"
 	sys := harness.Start(t, harness.Options{Tenants: []harness.Tenant{{ID: tenant}, {ID: calmTenant}}, Environ: environ})
-	for _, s := range append(harness.Conversation(gone, harness.Lives(4)), harness.Conversation("asked", harness.Lives(3))...) {
+	for _, s := range append(harness.Conversation(gone, harness.Lives(4)),
+		harness.Conversation("asked", harness.Lives(3))...) {
 		must(t, form(t.Context(), sys, tenant, s))
 	}
 	speaking := startSpeakers(t, sys, tenant)
-	others := []*client{startClient(t, "recall", recalls(sys, tenant, "asked")), startClient(t, "readiness", readiness(t, sys))}
+	others := []*client{startClient(t, "recall", recalls(sys, tenant, "asked")),
+		startClient(t, "readiness", readiness(t, sys))}
 	goOnBy(t, formedEach, speaking...)
 	goOn(t, others...)
 
@@ -81,7 +83,8 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 
 	var banks []bank.Bank
 	for _, n := range nodes {
-		banks = append(banks, openBank(t, map[string]string{"MNEME_WEAVIATE_HTTP": n.HTTP(), "MNEME_WEAVIATE_GRPC": n.GRPC()}))
+		banks = append(banks, openBank(t, map[string]string{"MNEME_WEAVIATE_HTTP": n.HTTP(),
+			"MNEME_WEAVIATE_GRPC": n.GRPC()}))
 	}
 	users := []string{gone, "asked"}
 	for i := range speakers {

@@ -15,7 +15,8 @@ import (
 func TestAttributesGoTheWholeWay(t *testing.T) {
 	const user = "attributed"
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
-	talk := harness.Talk(user, "attributed-1", "Ines", at, "I live in Porto.", "I work as a nurse in a hospital.", "I am allergic to peanuts.")
+	talk := harness.Talk(user, "attributed-1", "Ines", at, "I live in Porto.", "I work as a nurse in a hospital.",
+		"I am allergic to peanuts.")
 	for i := range talk.Turns {
 		talk.Turns[i].Attributes = memory.Attributes{
 			Metadata: map[string]any{"project": []string{"x", "y", "y"}[i], "n": float64(i)},
@@ -39,7 +40,8 @@ func TestAttributesGoTheWholeWay(t *testing.T) {
 			want = append(want, m.GetId())
 		}
 	}
-	listed, err := c.ListMemories(t.Context(), request(&mnemev1.ListMemoriesRequest{UserId: user, Filter: contract.FilterToProto(f)}))
+	listed, err := c.ListMemories(t.Context(), request(&mnemev1.ListMemoriesRequest{UserId: user,
+		Filter: contract.FilterToProto(f)}))
 	if err != nil {
 		t.Fatal(err)
 	}

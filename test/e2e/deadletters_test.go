@@ -49,11 +49,19 @@ func refusals() []refused {
 			change: func(e *mnemev1.SessionEvent) { e.SchemaVersion = 2 },
 		},
 		{name: "no event", reason: "event", field: "event", change: func(e *mnemev1.SessionEvent) { e.Event = nil }},
-		{name: "no event id", reason: "event_id", field: "event_id", change: func(e *mnemev1.SessionEvent) { e.EventId = "" }},
-		{name: "no session id", reason: "session_id", field: "session_id", change: func(e *mnemev1.SessionEvent) { e.SessionId = "" }},
+		{name: "no event id", reason: "event_id", field: "event_id", change: func(e *mnemev1.SessionEvent) {
+			e.EventId = ""
+		}},
+		{name: "no session id", reason: "session_id", field: "session_id", change: func(e *mnemev1.SessionEvent) {
+			e.SessionId = ""
+		}},
 		{name: "no user id", reason: "user_id", field: "user_id", change: func(e *mnemev1.SessionEvent) { e.UserId = "" }},
-		{name: "no tenant id", reason: "tenant_id", field: "tenant_id", change: func(e *mnemev1.SessionEvent) { e.TenantId = "" }},
-		{name: "another user's key", reason: "key", field: "key", change: func(e *mnemev1.SessionEvent) { e.UserId = "somebody else" }},
+		{name: "no tenant id", reason: "tenant_id", field: "tenant_id", change: func(e *mnemev1.SessionEvent) {
+			e.TenantId = ""
+		}},
+		{name: "another user's key", reason: "key", field: "key", change: func(e *mnemev1.SessionEvent) {
+			e.UserId = "somebody else"
+		}},
 		{
 			name:   "no turn id",
 			reason: "turn.turn_id",
@@ -66,9 +74,15 @@ func refusals() []refused {
 			field:  "turn.speaker",
 			change: func(e *mnemev1.SessionEvent) { e.GetTurn().Speaker = "" },
 		},
-		{name: "no role", reason: "turn.role", field: "turn.role", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Role = 0 }},
-		{name: "empty text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = "" }},
-		{name: "blank text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = " \n\t" }},
+		{name: "no role", reason: "turn.role", field: "turn.role", change: func(e *mnemev1.SessionEvent) {
+			e.GetTurn().Role = 0
+		}},
+		{name: "empty text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) {
+			e.GetTurn().Text = ""
+		}},
+		{name: "blank text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) {
+			e.GetTurn().Text = " \n\t"
+		}},
 		{
 			name:   "a text of a mebibyte",
 			reason: "turn.text",
@@ -77,7 +91,9 @@ func refusals() []refused {
 		},
 		{name: "a text with NUL", reason: "turn.text", field: "turn.text", patch: replaced("MAR\x00ER")},
 		{name: "a text that is not UTF-8", reason: "turn.text", field: "turn.text", patch: replaced("MAR\xc3\x28R")},
-		{name: "no time", reason: "turn.time", field: "turn.time", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Time = nil }},
+		{name: "no time", reason: "turn.time", field: "turn.time", change: func(e *mnemev1.SessionEvent) {
+			e.GetTurn().Time = nil
+		}},
 		{name: "the year 1", reason: "turn.time", field: "turn.time", change: func(e *mnemev1.SessionEvent) {
 			e.GetTurn().Time = timestamppb.New(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 		}},
@@ -95,9 +111,11 @@ func (r refused) record(t *testing.T, user string) (key, value []byte) {
 		return key, r.raw
 	}
 	e := &mnemev1.SessionEvent{
-		SchemaVersion: contract.SchemaVersion, EventId: "bad event", TenantId: tenantDead, UserId: user, SessionId: "bad session",
+		SchemaVersion: contract.SchemaVersion, EventId: "bad event", TenantId: tenantDead, UserId: user,
+		SessionId: "bad session",
 		Event: &mnemev1.SessionEvent_Turn{Turn: &mnemev1.Turn{
-			TurnId: "bad turn", Speaker: "Lena", Role: mnemev1.Role_ROLE_USER, Text: "I live in " + marker + ".", Time: timestamppb.New(said),
+			TurnId: "bad turn", Speaker: "Lena", Role: mnemev1.Role_ROLE_USER, Text: "I live in " + marker + ".",
+			Time: timestamppb.New(said),
 		}},
 	}
 	if r.change != nil {
@@ -151,7 +169,8 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 			if strings.Contains(l.GetReason(), "I live in") {
 				t.Errorf("the reason quotes the text: %q", l.GetReason())
 			}
-			if string(l.GetValue()) != string(value) || l.GetTopic() != contract.TopicSessionEvents || l.GetHandler() != harness.Filter {
+			if string(l.GetValue()) != string(value) || l.GetTopic() != contract.TopicSessionEvents ||
+				l.GetHandler() != harness.Filter {
 				t.Errorf(
 					"a dead letter of %s from %s with %d bytes, want the record of %s as it was",
 					l.GetHandler(),

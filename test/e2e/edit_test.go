@@ -17,7 +17,8 @@ import (
 
 func toldTurn(id, said string) *mnemev1.Turn {
 	return &mnemev1.Turn{
-		TurnId: id, Speaker: "Nadia", Role: mnemev1.Role_ROLE_USER, Text: said, Time: timestamppb.New(time.Now().Truncate(time.Millisecond)),
+		TurnId: id, Speaker: "Nadia", Role: mnemev1.Role_ROLE_USER, Text: said,
+		Time: timestamppb.New(time.Now().Truncate(time.Millisecond)),
 	}
 }
 
@@ -41,14 +42,16 @@ func TestWhatACallerWritesIsRecalledAsItIsAndEdited(t *testing.T) {
 		})
 	}
 	shows("Harrowgate")
-	edit := &mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: old.GetId(), Turn: toldTurn("told:2", "I live in Silverton.")}
+	edit := &mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: old.GetId(),
+		Turn: toldTurn("told:2", "I live in Silverton.")}
 	edited, err := c.UpdateMemory(ctx, request(edit))
 	if err != nil {
 		t.Fatal(err)
 	}
 	shows("Silverton")
 	announced := changesOf(t, user)
-	if len(announced) != 2 || announced[0].GetMemoryId() != old.GetId() || announced[1].GetOperation() != mnemev1.Operation_OPERATION_UPDATE {
+	if len(announced) != 2 || announced[0].GetMemoryId() != old.GetId() ||
+		announced[1].GetOperation() != mnemev1.Operation_OPERATION_UPDATE {
 		t.Errorf("announced %v, want the addition and the update", announced)
 	}
 	edit.Turn.Time = timestamppb.Now()
@@ -57,7 +60,8 @@ func TestWhatACallerWritesIsRecalledAsItIsAndEdited(t *testing.T) {
 		t.Errorf("again it is %v, %v; want %v", again, err, edited)
 	}
 	first, err := c.AddMemory(ctx, request(add))
-	if err != nil || first.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_SUPERSEDED || first.Msg.GetMemory().GetId() != old.GetId() {
+	if err != nil || first.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_SUPERSEDED ||
+		first.Msg.GetMemory().GetId() != old.GetId() {
 		t.Errorf("the addition again is %v, %v; want the entry as it is now", first, err)
 	}
 	res, err := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: old.GetId()}))
@@ -65,12 +69,15 @@ func TestWhatACallerWritesIsRecalledAsItIsAndEdited(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := res.Msg.GetVersions()
-	if len(v) != 2 || v[0].GetContent() != "I live in Harrowgate." || v[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED ||
-		v[1].GetContent() != "I live in Silverton." || v[1].GetStatus() != mnemev1.Status_STATUS_ACTIVE || v[1].GetVersion() != 2 {
+	if len(v) != 2 || v[0].GetContent() != "I live in Harrowgate." ||
+		v[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED ||
+		v[1].GetContent() != "I live in Silverton." || v[1].GetStatus() != mnemev1.Status_STATUS_ACTIVE ||
+		v[1].GetVersion() != 2 {
 		t.Fatalf("the history is %v", v)
 	}
 	got, err := c.GetMemory(ctx, request(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: v[1].GetId()}))
-	if err != nil || len(got.Msg.GetSources()) != 2 || len(shared.Memories(t, tenantRead, user)) != 2 || len(changesOf(t, user)) != 2 {
+	if err != nil || len(got.Msg.GetSources()) != 2 || len(shared.Memories(t, tenantRead, user)) != 2 ||
+		len(changesOf(t, user)) != 2 {
 		t.Errorf("the new version rests on %v, %v; want both turns, and nothing written or announced twice", got, err)
 	}
 	turns, err := c.GetTurns(ctx, request(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{"told:2"}}))
@@ -94,10 +101,12 @@ func TestAConversationGoesOnFromWhatACallerWrote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk := harness.Talk(user, "talk", "Nadia", time.Now().Add(-time.Hour), "My favourite drink is no longer oolong tea, it is espresso now.")
+	talk := harness.Talk(user, "talk", "Nadia", time.Now().Add(-time.Hour),
+		"My favourite drink is no longer oolong tea, it is espresso now.")
 	shared.Publish(t, tenantRead, talk)
 	shared.AwaitFormed(t, tenantRead, talk)
-	res, err := c.GetMemory(t.Context(), request(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: added.Msg.GetMemory().GetId()}))
+	res, err := c.GetMemory(t.Context(), request(&mnemev1.GetMemoryRequest{UserId: user,
+		MemoryId: added.Msg.GetMemory().GetId()}))
 	if err != nil || res.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_SUPERSEDED {
 		t.Errorf("%v, %v; want the entry, superseded", res, err)
 	}

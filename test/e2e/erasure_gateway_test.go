@@ -30,7 +30,8 @@ func startGateway(ctx context.Context, log io.Writer) (base string, stop func() 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	environ := shared.Servers.Environ(map[string]string{
-		"MNEME_HTTP_ADDR": addr, "MNEME_UTILIZER_URL": "http://" + shared.UtilizerAddr(), "MNEME_INTERNAL_SECRET": internalSecret,
+		"MNEME_HTTP_ADDR": addr, "MNEME_UTILIZER_URL": "http://" + shared.UtilizerAddr(),
+		"MNEME_INTERNAL_SECRET":           internalSecret,
 		"MNEME_WEBHOOK_PRIVATE_ADDRESSES": "true",
 	})
 	go func() { ended <- runner.Run(ctx, gateway.Service, runner.Options{Environ: environ, Stderr: log}) }()
@@ -102,19 +103,22 @@ func (d *door) fill(user string) {
 		`{"user_id":%q,"run_id":"r1","messages":[{"role":"user","content":"I play the cello in an orchestra."}]}`, user), "")
 	d.call(http.MethodPost, "/v1/exports/", fmt.Sprintf(`{"schema":"x","user_id":%q}`, user), "")
 	d.call(http.MethodPost, "/v3/memories/search/", fmt.Sprintf(`{"query":"music","user_id":%q}`, user), "")
-	d.call(http.MethodPost, of+"/sessions/s1/turns", `{"turns":[{"role":"user","text":"I live in Graz and I work as a carpenter."},
+	d.call(http.MethodPost, of+"/sessions/s1/turns",
+		`{"turns":[{"role":"user","text":"I live in Graz and I work as a carpenter."},
 		{"role":"user","text":"I am allergic to peanuts."}]}`, user+"-turns")
 	d.call(http.MethodPost, of+"/sessions/s1/close", "", user+"-close")
 }
 
 // gatewayStores are the registry's entries that the gateway fills.
-var gatewayStores = []string{"answers and notes of requests", "verbatim items", "state of mem0's API", "deliveries of webhooks"}
+var gatewayStores = []string{"answers and notes of requests", "verbatim items", "state of mem0's API",
+	"deliveries of webhooks"}
 
 // Every erasure, by any caller and at any time, removes all the user's data from every store. This includes the
 // gateway's own stores.
 func TestAnErasureReachesWhatTheGatewayKeeps(t *testing.T) {
 	d := openDoor(t)
-	hook, _ := d.call(http.MethodPost, "/v1/tenants/self/webhooks", `{"url":"http://127.0.0.1:1/nobody"}`, "hook")["id"].(string)
+	hook, _ := d.call(http.MethodPost, "/v1/tenants/self/webhooks", `{"url":"http://127.0.0.1:1/nobody"}`,
+		"hook")["id"].(string)
 	defer func() { // no other test has waiting deliveries
 		d.t = t
 		d.call(http.MethodDelete, "/v1/tenants/self/webhooks/"+hook, "", "")

@@ -74,7 +74,8 @@ func TestAnErasedUserIsGoneFromEveryStore(t *testing.T) {
 	if n := deadLettersWith(t, city); n > 0 {
 		t.Errorf("%d dead letters still hold the text", n)
 	}
-	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); strings.Contains(got.GetProfile(), city) ||
+	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); strings.Contains(got.GetProfile(),
+		city) ||
 		len(got.GetCited()) > 0 {
 		t.Errorf("recall still says %q", got.GetProfile())
 	}
@@ -96,7 +97,8 @@ func checkNeighbour(t *testing.T, user, city string, before []harness.Entry) {
 		!strings.Contains(string(deadLetters[0].GetValue()), city) {
 		t.Errorf("another user has %d waiting dead letters, want the one as it was", len(deadLetters))
 	}
-	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(), city) {
+	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(),
+		city) {
 		t.Errorf("another user's recall says %q", got.GetProfile())
 	}
 }
@@ -141,7 +143,8 @@ func TestAnErasureTakesItsPlaceAmongWhatIsSaid(t *testing.T) {
 		!slices.Equal(without(got, "workflow histories"), want) {
 		t.Errorf("the scan finds %v, want %v and the run since", got, want)
 	}
-	window, err := shared.Client(tenantErase).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	window, err := shared.Client(tenantErase).GetWorkingMemory(t.Context(),
+		request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
 	if err != nil || len(window.Msg.GetTurns()) != 1 || !strings.Contains(window.Msg.GetTurns()[0].GetText(), "Umberton") {
 		t.Errorf("the window shows %v, %v", window, err)
 	}
@@ -176,7 +179,8 @@ func TestAnExportComesBackAfterAnErasure(t *testing.T) {
 	if again := shared.Export(t, tenantErase, user); !bytes.Equal(exported, again) {
 		t.Errorf("the second export of %d bytes differs from the first of %d", len(again), len(exported))
 	}
-	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(), "Vellmark") {
+	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(),
+		"Vellmark") {
 		t.Errorf("recall from the imported bank says %q", got.GetProfile())
 	}
 	// Imported sessions count as consolidated, so the same conversation adds no memory.

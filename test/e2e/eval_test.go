@@ -102,7 +102,8 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	}
 	// The bank has hardly more memories than a recall returns, and the statements are simple. So recall is nearly
 	// complete.
-	if first.RecallAt["20"] < 0.7 || first.RecallAt["20"] < first.RecallAt["5"] || first.Words["500"] < 0.7 || first.Contained < 0.6 {
+	if first.RecallAt["20"] < 0.7 || first.RecallAt["20"] < first.RecallAt["5"] || first.Words["500"] < 0.7 ||
+		first.Contained < 0.6 {
 		t.Errorf("recall %v, in words %v, containment %v", first.RecallAt, first.Words, first.Contained)
 	}
 	sum := 0.0
@@ -124,7 +125,8 @@ func TestRecallIsComparedWithVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prior.Weights.Aq, prior.Weights.Am = make([]float32, ranking.Rank*ranking.Rank), make([]float32, ranking.Rank*ranking.Rank)
+	prior.Weights.Aq, prior.Weights.Am = make([]float32, ranking.Rank*ranking.Rank),
+		make([]float32, ranking.Rank*ranking.Rank)
 	for i := range ranking.Rank {
 		prior.Weights.Aq[i*ranking.Rank+i] = 0.5
 	}
@@ -162,7 +164,8 @@ func TestRecallIsComparedWithVariants(t *testing.T) {
 func evaluate(t *testing.T, file string) evaluated {
 	t.Helper()
 	var r evaluated
-	execute(t, &r, "--data", file, "--connect", "--url", shared.URL(t, harness.Utilizer), "--key", harness.KeyOf(tenantEval),
+	execute(t, &r, "--data", file, "--connect", "--url", shared.URL(t, harness.Utilizer), "--key",
+		harness.KeyOf(tenantEval),
 		"--brokers", shared.Servers.Broker.Addr(), "--tenant", tenantEval, "--timed", "12")
 	return r
 }
@@ -171,7 +174,8 @@ func evaluate(t *testing.T, file string) evaluated {
 func execute(t *testing.T, r *evaluated, flags ...string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if code := cli.Execute(t.Context(), append([]string{"eval", "recall", "--json"}, flags...), &out, &errOut); code != command.ExitOK {
+	if code := cli.Execute(t.Context(), append([]string{"eval", "recall", "--json"}, flags...), &out,
+		&errOut); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errOut.String())
 	}
 	if err := json.Unmarshal(out.Bytes(), r); err != nil {

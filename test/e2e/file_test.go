@@ -21,7 +21,8 @@ const fileUser, fileSessions, fileTurns = "talk-1", 10, 223
 func conversationFile(t *testing.T) []byte {
 	t.Helper()
 	says := []string{
-		"I live in %s now.", "Haha, nice!", "I went to the museum in %s yesterday.", "What do you think?", "My sister works in %s.",
+		"I live in %s now.", "Haha, nice!", "I went to the museum in %s yesterday.", "What do you think?",
+		"My sister works in %s.",
 		"Okay.", "I love the markets of %s.", "Thanks!", "I painted a picture of %s last week.", "That sounds great!",
 	}
 	places := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Lyon"}

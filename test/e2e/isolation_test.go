@@ -72,7 +72,9 @@ func TestNoDoorShowsAnotherUsersMemory(t *testing.T) {
 	for _, r := range residents {
 		for _, other := range residents {
 			if other != r {
-				t.Run(r.tenant+" "+r.user+" with ids of "+other.tenant+" "+other.user, func(t *testing.T) { foreignIDs(t, r, other) })
+				t.Run(r.tenant+" "+r.user+" with ids of "+other.tenant+" "+other.user, func(t *testing.T) {
+					foreignIDs(t, r, other)
+				})
 			}
 		}
 	}
@@ -105,7 +107,8 @@ func readDoors(t *testing.T, r resident) string {
 		say(m, nil)
 		got, err := c.GetMemory(ctx, request(&mnemev1.GetMemoryRequest{UserId: r.user, MemoryId: m.GetId()}))
 		say(got.Msg, err)
-		history, err := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user, MemoryId: m.GetId()}))
+		history, err := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user,
+			MemoryId: m.GetId()}))
 		say(history.Msg, err)
 	}
 	return all.String()
@@ -124,7 +127,8 @@ func foreignIDs(t *testing.T, r, other resident) {
 		_, update := c.UpdateMemory(ctx,
 			request(&mnemev1.UpdateMemoryRequest{UserId: r.user, MemoryId: id, Turn: toldTurn("mine", "I live here.")}))
 		for method, err := range map[string]error{
-			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release, "UpdateMemory": update,
+			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release,
+			"UpdateMemory": update,
 		} {
 			if connect.CodeOf(err) != connect.CodeNotFound {
 				t.Fatalf("%s of a foreign id: %v, want not_found", method, err)
@@ -192,11 +196,13 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 					return err
 				},
 				"AddMemory": func() error {
-					_, err := c.AddMemory(ctx, request(&mnemev1.AddMemoryRequest{UserId: "pat", SessionId: "s1", Turn: toldTurn("mine", "I am here.")}))
+					_, err := c.AddMemory(ctx, request(&mnemev1.AddMemoryRequest{UserId: "pat", SessionId: "s1",
+						Turn: toldTurn("mine", "I am here.")}))
 					return err
 				},
 				"UpdateMemory": func() error {
-					_, err := c.UpdateMemory(ctx, request(&mnemev1.UpdateMemoryRequest{UserId: "pat", MemoryId: id, Turn: toldTurn("mine", "I am here.")}))
+					_, err := c.UpdateMemory(ctx, request(&mnemev1.UpdateMemoryRequest{UserId: "pat", MemoryId: id,
+						Turn: toldTurn("mine", "I am here.")}))
 					return err
 				},
 				"GetWorkingMemory": func() error {
@@ -245,7 +251,8 @@ func TestACallCannotChooseItsTenant(t *testing.T) {
 		t.Fatalf("%d memories, error %v; want none", len(res.Msg.GetMemories()), err)
 	}
 	req.Header().Set("Mneme-Tenant", tenantNorth)
-	if _, err := shared.Client(tenantSouth).ListMemories(t.Context(), req); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := shared.Client(tenantSouth).ListMemories(t.Context(),
+		req); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Fatalf("a key of another tenant than is named: %v", err)
 	}
 	// A tenant id hidden in the user id stays part of the user id.
@@ -311,7 +318,8 @@ func owner(t *testing.T, topic string, value []byte) (tenant, user string) {
 
 func TestAnyUserIDHasItsOwnBank(t *testing.T) {
 	users := []string{
-		`o'neil "the" \ user`, "a/b", "a", "*", "?", "{a}", "[1]", "%2e%2e", "../a", "a|b", " a ", "A", "\U0001F9E0 ünïcødé", "مستخدم",
+		`o'neil "the" \ user`, "a/b", "a", "*", "?", "{a}", "[1]", "%2e%2e", "../a", "a|b", " a ", "A", "\U0001F9E0 ünïcødé",
+		"مستخدم",
 		strings.Repeat("x", 255) + "y", strings.Repeat("x", 255) + "z", "null", "a' OR '1'='1",
 	}
 	for i, user := range users {
@@ -325,7 +333,8 @@ func TestAnyUserIDHasItsOwnBank(t *testing.T) {
 			t.Errorf("the bank of %q holds %q, want what was said about %s", user, got, city(i))
 		}
 		var recalled *mnemev1.RecallResponse
-		harness.Await(t, "the recall of "+user+" is whole", func(context.Context) (bool, error) { // a busy machine may answer without the window
+		// a busy machine may answer without the window
+		harness.Await(t, "the recall of "+user+" is whole", func(context.Context) (bool, error) {
 			recalled = recallOf(t, shared.Client(tenantNorth), user, "Where does Lena live?")
 			return len(recalled.GetDegraded()) == 0, nil
 		})
@@ -353,7 +362,8 @@ func TestUserIDsThatNobodyCanHave(t *testing.T) {
 			_, err := shared.Client(tenantNorth).ListMemories(t.Context(), request(&mnemev1.ListMemoriesRequest{UserId: user}))
 			var refused *connect.Error
 			if err == nil ||
-				(errors.As(err, &refused) && !slices.Contains([]connect.Code{connect.CodeInvalidArgument, connect.CodeInternal}, refused.Code())) {
+				(errors.As(err, &refused) && !slices.Contains([]connect.Code{connect.CodeInvalidArgument, connect.CodeInternal},
+					refused.Code())) {
 				t.Fatalf("%v, want a refusal", err)
 			}
 		})

@@ -50,11 +50,13 @@ func run(m *testing.M) (code int) {
 	}
 	defer endpoint.Stop()
 	tenants := append(strategyTenants(), harness.Tenant{ID: tenantModel, Policy: tenant.PolicyLLM})
-	for _, id := range []string{tenantRepeat, tenantNorth, tenantSouth, tenantDead, tenantRead, tenantFile, tenantErase, tenantEval} {
+	for _, id := range []string{tenantRepeat, tenantNorth, tenantSouth, tenantDead, tenantRead, tenantFile, tenantErase,
+		tenantEval} {
 		tenants = append(tenants, harness.Tenant{ID: id})
 	}
 	environ := endpoint.environ()
-	environ["MNEME_INTERNAL_SECRET"], environ["MNEME_INTERNAL_KEYS"] = internalSecret, "true" // for the gateway and for tests
+	// for the gateway and for tests
+	environ["MNEME_INTERNAL_SECRET"], environ["MNEME_INTERNAL_KEYS"] = internalSecret, "true"
 	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: environ})
 	if err != nil {
 		return fail("start system", err)

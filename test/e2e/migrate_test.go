@@ -18,8 +18,10 @@ import (
 func TestMigrate(t *testing.T) {
 	servers := shared.Servers
 	for name, value := range map[string]string{
-		"MNEME_KAFKA_BROKERS": servers.Broker.Addr(), "MNEME_TEMPORAL_ADDR": servers.Temporal.Addr(), "MNEME_TEMPORAL_NAMESPACE": "migrated",
-		"MNEME_WEAVIATE_HTTP": servers.Weaviate.HTTP(), "MNEME_WEAVIATE_GRPC": servers.Weaviate.GRPC(), "MNEME_WEAVIATE_PREFIX": "Migrated",
+		"MNEME_KAFKA_BROKERS": servers.Broker.Addr(), "MNEME_TEMPORAL_ADDR": servers.Temporal.Addr(),
+		"MNEME_TEMPORAL_NAMESPACE": "migrated",
+		"MNEME_WEAVIATE_HTTP":      servers.Weaviate.HTTP(), "MNEME_WEAVIATE_GRPC": servers.Weaviate.GRPC(),
+		"MNEME_WEAVIATE_PREFIX": "Migrated",
 		"MNEME_KAFKA_RETENTION": "mneme.feedback:240h",
 	} {
 		t.Setenv(name, value)
@@ -31,7 +33,8 @@ func TestMigrate(t *testing.T) {
 	defer namespaces.Close()
 	for retention, days := range map[string]int{"72h": 3, "120h": 5} {
 		var out, errOut bytes.Buffer
-		if code := cli.Execute(t.Context(), []string{"migrate", "--temporal-retention", retention}, &out, &errOut); code != command.ExitOK {
+		if code := cli.Execute(t.Context(), []string{"migrate", "--temporal-retention", retention}, &out,
+			&errOut); code != command.ExitOK {
 			t.Fatalf("exit code %d: %s", code, errOut.String())
 		}
 		for _, want := range []string{"kafka: topics", "weaviate: collections Migrated*", "temporal: namespace migrated"} {

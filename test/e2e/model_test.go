@@ -119,14 +119,17 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	c := shared.Client(tenantModel)
 	profile := recallOf(t, c, user, "Where is the old town that Hanna lives in?")
 	// The profile leaves out memories that are irrelevant to the query.
-	if len(profile.GetDegraded()) > 0 || len(profile.GetCited()) == 0 || !strings.Contains(profile.GetProfile(), "old town of Ghent. [") {
-		t.Errorf("degraded %q, %d citations, profile %q", profile.GetDegraded(), len(profile.GetCited()), profile.GetProfile())
+	if len(profile.GetDegraded()) > 0 || len(profile.GetCited()) == 0 ||
+		!strings.Contains(profile.GetProfile(), "old town of Ghent. [") {
+		t.Errorf("degraded %q, %d citations, profile %q", profile.GetDegraded(), len(profile.GetCited()),
+			profile.GetProfile())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	res, err := c.Answer(
 		ctx,
-		request(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: user, Query: "Does Hanna work in a shipyard?"}}),
+		request(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: user,
+			Query: "Does Hanna work in a shipyard?"}}),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +139,8 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 		t.Fatalf("answer %q cites %v", answer.GetAnswer(), answer.GetCitedIds())
 	}
 	for _, cited := range answer.GetRecall().GetCited() {
-		if cited.GetMemory().GetId() == answer.GetCitedIds()[0] && !strings.Contains(cited.GetMemory().GetContent(), "shipyard") {
+		if cited.GetMemory().GetId() == answer.GetCitedIds()[0] &&
+			!strings.Contains(cited.GetMemory().GetContent(), "shipyard") {
 			t.Errorf("the answer cites %q", cited.GetMemory().GetContent())
 		}
 	}
@@ -162,7 +166,8 @@ var misbehaviours = []struct {
 
 // foreign answers with ids that were not in the model's input.
 func foreign(role llm.Role) llmtest.Step {
-	field := map[llm.Role]string{llm.RoleFilter: `"id":"`, llm.RoleExtractor: `"sources":["`, llm.RoleManager: `"candidate":"`}[role]
+	field := map[llm.Role]string{llm.RoleFilter: `"id":"`, llm.RoleExtractor: `"sources":["`,
+		llm.RoleManager: `"candidate":"`}[role]
 	return llmtest.Altered(func(answer string) string { return strings.ReplaceAll(answer, field, field+"nobody-") })
 }
 
@@ -298,19 +303,20 @@ func TestAModelThatIsAwayIsWaitedFor(t *testing.T) {
 	}
 	defer temporal.Close()
 	id := consolidation.WorkflowID(memory.Scope{Tenant: tenantModel, User: user})
-	harness.Await(t, "the workflow holds the sessions and the activity its failure", func(ctx context.Context) (bool, error) {
-		d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
-		if err != nil {
-			return false, nil //nolint:nilerr // not started yet
-		}
-		for _, a := range d.GetPendingActivities() {
-			if a.GetActivityType().GetName() == "Extract" && a.GetAttempt() > 1 &&
-				strings.Contains(a.GetLastFailure().GetMessage(), "unavailable") {
-				return true, nil
+	harness.Await(t, "the workflow holds the sessions and the activity its failure",
+		func(ctx context.Context) (bool, error) {
+			d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+			if err != nil {
+				return false, nil //nolint:nilerr // not started yet
 			}
-		}
-		return false, nil
-	})
+			for _, a := range d.GetPendingActivities() {
+				if a.GetActivityType().GetName() == "Extract" && a.GetAttempt() > 1 &&
+					strings.Contains(a.GetLastFailure().GetMessage(), "unavailable") {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
 	value, err := temporal.QueryWorkflow(t.Context(), id, "", consolidation.QueryState)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,8 @@ func TestCitationsLeadBackToWhatWasSaid(t *testing.T) {
 	formed(t, user, life)
 	c := shared.Client(tenantRead)
 	recalled := recallOf(t, c, user, "What is the name of "+life.Name+"'s dog?")
-	if len(recalled.GetDegraded()) > 0 || !strings.Contains(recalled.GetProfile(), life.Pet) || len(recalled.GetCited()) == 0 {
+	if len(recalled.GetDegraded()) > 0 || !strings.Contains(recalled.GetProfile(), life.Pet) ||
+		len(recalled.GetCited()) == 0 {
 		t.Fatalf(
 			"degraded %q, %d citations, profile %q; want the dog's name",
 			recalled.GetDegraded(),
@@ -44,7 +45,8 @@ func TestCitationsLeadBackToWhatWasSaid(t *testing.T) {
 		if int(cited.GetIndex()) != i+1 {
 			t.Errorf("citation %d has the number %d", i+1, cited.GetIndex())
 		}
-		res, err := c.GetMemory(t.Context(), request(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: cited.GetMemory().GetId()}))
+		res, err := c.GetMemory(t.Context(), request(&mnemev1.GetMemoryRequest{UserId: user,
+			MemoryId: cited.GetMemory().GetId()}))
 		if err != nil {
 			t.Fatalf("get the memory cited as %d: %v", i+1, err)
 		}
@@ -89,7 +91,8 @@ func TestADeletedMemoryIsRecalledNoMoreAndKeepsItsHistory(t *testing.T) {
 		t.Fatalf("%v, %v; want one version", history, err)
 	}
 	v := history.Msg.GetVersions()[0]
-	if !strings.Contains(v.GetContent(), life.Pet) || v.GetStatus() != mnemev1.Status_STATUS_RETRACTED || v.GetValidTo() == nil {
+	if !strings.Contains(v.GetContent(), life.Pet) || v.GetStatus() != mnemev1.Status_STATUS_RETRACTED ||
+		v.GetValidTo() == nil {
 		t.Errorf("the history says %v, want the retracted entry with its content", v)
 	}
 }
@@ -125,7 +128,8 @@ func TestAnUpdateKeepsWhatItTookThePlaceOf(t *testing.T) {
 // A new turn is in working memory and in profiles while its session is still open.
 func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 	const user = "talking"
-	talk := harness.Talk(user, "open", "Lena", time.Now().Add(-5*time.Minute), "I live in Goodwick.", "Okay.", "My dog's name is Comet.")
+	talk := harness.Talk(user, "open", "Lena", time.Now().Add(-5*time.Minute), "I live in Goodwick.", "Okay.",
+		"My dog's name is Comet.")
 	events := harness.Events(tenantRead, "", talk)
 	shared.PublishMessages(t, harness.Messages(t, events[:len(talk.Turns)]...)...) // without the session's end
 	c := shared.Client(tenantRead)
@@ -166,7 +170,8 @@ func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 		}
 	}
 	again := &mnemev1.Message{Role: "user", Content: "My dog's name is Comet."}
-	if lines := recent("What was its name?", again); strings.Contains(lines, "Comet") || !strings.Contains(lines, "Goodwick") {
+	if lines := recent("What was its name?", again); strings.Contains(lines, "Comet") ||
+		!strings.Contains(lines, "Goodwick") {
 		t.Errorf("%q shows a message once more", lines)
 	}
 }
@@ -183,8 +188,10 @@ func TestATraceLeadsFromRecallToTheEvent(t *testing.T) {
 	}
 	forming := recalled.GetCited()[0].GetMemory().GetTraceId()
 	want := [][2]string{
-		{"harness", "publish session"}, {harness.Filter, "process mneme.session-events"}, {harness.Booster, "process mneme.salient-turns"},
-		{harness.Booster, "consolidation.Extract"}, {harness.Booster, "consolidation.Relate"}, {harness.Booster, "consolidation.Decide"},
+		{"harness", "publish session"}, {harness.Filter, "process mneme.session-events"},
+		{harness.Booster, "process mneme.salient-turns"},
+		{harness.Booster, "consolidation.Extract"}, {harness.Booster, "consolidation.Relate"},
+		{harness.Booster, "consolidation.Decide"},
 		{
 			harness.Booster,
 			"consolidation.Apply",
@@ -287,5 +294,7 @@ func TestAnAttackOnTheMemoryIsQuarantinedUntilSomebodyReleasesIt(t *testing.T) {
 			t.Fatalf("released is %v, %v", res, err)
 		}
 	}
-	harness.Await(t, "a recall shows the released clause", func(context.Context) (bool, error) { return tells(order, "Oldbarrow"), nil })
+	harness.Await(t, "a recall shows the released clause", func(context.Context) (bool, error) {
+		return tells(order, "Oldbarrow"), nil
+	})
 }

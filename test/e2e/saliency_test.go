@@ -41,11 +41,14 @@ func TestDroppedTurnsAreReadWithTheirSession(t *testing.T) {
 	if !read["Hi!"] || !read["Bye!"] {
 		t.Errorf("read as context was %v, want what was dropped of either session", read)
 	}
-	res, err := shared.Client(tenantModel).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	res, err := shared.Client(tenantModel).GetWorkingMemory(t.Context(),
+		request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(res.Msg.GetTurns(), func(t *mnemev1.Turn) bool { return t.GetText() == "Hi!" || t.GetText() == "Bye!" }) {
+	if slices.ContainsFunc(res.Msg.GetTurns(), func(t *mnemev1.Turn) bool {
+		return t.GetText() == "Hi!" || t.GetText() == "Bye!"
+	}) {
 		t.Errorf("working memory shows %v", res.Msg.GetTurns())
 	}
 }
@@ -59,7 +62,8 @@ func TestOnlyAGateDropsTurns(t *testing.T) {
 			talk := harness.Talk(user, "g1", "Gil", said, "Hi!", "I live in Porto with my dog Biscuit.", "Ok.")
 			shared.Publish(t, tenant, talk)
 			shared.AwaitFormed(t, tenant, talk)
-			res, err := shared.Client(tenant).GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: user, SessionId: "g1"}))
+			res, err := shared.Client(tenant).GetSession(t.Context(),
+				request(&mnemev1.GetSessionRequest{UserId: user, SessionId: "g1"}))
 			if err != nil || res.Msg.GetTurns() != want {
 				t.Errorf("%d turns were formed, %v, want %d", res.Msg.GetTurns(), err, want)
 			}
@@ -70,14 +74,16 @@ func TestOnlyAGateDropsTurns(t *testing.T) {
 // A statement of short validity is in working memory for a day and never in the bank. A lasting statement of the same
 // session stays in both.
 func TestOfTheMomentIsHeldAndExpires(t *testing.T) {
-	const tenant, user, home, ache, back = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.", "My head hurts today.",
+	const tenant, user, home, ache, back = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.",
+		"My head hurts today.",
 		"My back is stiff this morning."
 	now := time.Now().UTC().Truncate(time.Second)
 	first := harness.Talk(user, "i1", "Ida", now.Add(-30*time.Hour), home, ache)
 	second := harness.Talk(user, "i2", "Ida", now.Add(-time.Hour), back)
 	shared.Publish(t, tenant, first, second)
 	shared.AwaitFormed(t, tenant, first, second)
-	res, err := shared.Client(tenant).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	res, err := shared.Client(tenant).GetWorkingMemory(t.Context(),
+		request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,8 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				t.Errorf("profile %q, degraded %q; want the dog's name", got.GetProfile(), got.GetDegraded())
 			}
 			core, err := c.GetCore(t.Context(), request(&mnemev1.GetCoreRequest{UserId: user}))
-			if err != nil || core.Msg.GetCore().GetVersion() == 0 || time.Since(core.Msg.GetCore().GetUpdatedAt().AsTime()) > time.Hour {
+			if err != nil || core.Msg.GetCore().GetVersion() == 0 ||
+				time.Since(core.Msg.GetCore().GetUpdatedAt().AsTime()) > time.Hour {
 				t.Fatalf("core block %v, %v", core, err)
 			}
 			if who.Strategy.WritesCore() {
@@ -98,7 +99,8 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				return m.GetMemory().GetId() == lines[0].GetMemoryIds()[0]
 			})
 			if !cited || strings.Count(got.GetProfile(), "peanuts") != 1 ||
-				who.Policy == tenant.PolicyEmbedded && (top.GetName() != "core" || !strings.Contains(top.GetLines()[0], "peanuts")) {
+				who.Policy == tenant.PolicyEmbedded && (top.GetName() != "core" ||
+					!strings.Contains(top.GetLines()[0], "peanuts")) {
 				t.Errorf("profile %q", got.GetProfile())
 			}
 		})

@@ -37,7 +37,8 @@ func TestItIsToldWhyATurnIsNotRemembered(t *testing.T) {
 	life := harness.Lives(4)
 	formed(t, user, life)
 	small := awaitDropped(t, tenantRead, user, "s1:1") // a greeting
-	if r := small.GetReason(); !strings.Contains(r, "scored the turn 0.") || !strings.Contains(r, "below its threshold of 0.") ||
+	if r := small.GetReason(); !strings.Contains(r, "scored the turn 0.") ||
+		!strings.Contains(r, "below its threshold of 0.") ||
 		len(small.GetMemoryIds()) != 0 {
 		t.Errorf("of a greeting: %v", small)
 	}
@@ -47,7 +48,8 @@ func TestItIsToldWhyATurnIsNotRemembered(t *testing.T) {
 		t.Fatalf("got %v of %v", got.GetStage(), got.GetFindings())
 	}
 	dog := got.GetFindings()[0]
-	if dog.GetStage() != mnemev1.Stage_STAGE_ANSWERED || dog.GetRetrieved() == 0 || dog.GetRanked() == 0 || len(dog.GetMemoryIds()) == 0 {
+	if dog.GetStage() != mnemev1.Stage_STAGE_ANSWERED || dog.GetRetrieved() == 0 || dog.GetRanked() == 0 ||
+		len(dog.GetMemoryIds()) == 0 {
 		t.Errorf("of the dog: %v, the answer is %q", dog, got.GetAnswer().GetAnswer())
 	}
 	if !strings.Contains(got.GetAnswer().GetAnswer(), life.Pet) || len(got.GetCandidates()) == 0 {
@@ -60,7 +62,8 @@ func TestItIsToldWhyATurnIsNotRemembered(t *testing.T) {
 	if after := len(shared.Records(t, "mneme.feedback")); after != before {
 		t.Errorf("%d records of feedback came of being asked why", after-before)
 	}
-	if other := why(t, tenantErase, user, "What was said?", "s1:1").GetFindings()[0]; other.GetStage() != mnemev1.Stage_STAGE_NOT_INGESTED {
+	if other := why(t, tenantErase, user, "What was said?",
+		"s1:1").GetFindings()[0]; other.GetStage() != mnemev1.Stage_STAGE_NOT_INGESTED {
 		t.Errorf("another tenant is told %v", other)
 	}
 }

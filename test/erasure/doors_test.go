@@ -122,7 +122,8 @@ func (c *caller) fillItems(t *testing.T, user, word string) {
 	c.call(t, http.MethodPost, rest(user, "/items/batch"), map[string]any{"operations": []any{map[string]any{
 		"op": "put", "namespace": []string{"notes"}, "key": word, "value": map[string]any{"text": "a note about " + word},
 	}}})
-	item := map[string]any{"items": []any{map[string]any{"role": "user", "content": word}, map[string]any{"content": word}}}
+	item := map[string]any{"items": []any{map[string]any{"role": "user", "content": word},
+		map[string]any{"content": word}}}
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/items"), item)
 	c.call(t, http.MethodPost, rest(user, "/sessions/s1/items/pop"), nil)
 }
@@ -146,7 +147,8 @@ func (c *caller) fillModels(t *testing.T, user, word string) {
 	}
 	scope := memory.Scope{Tenant: c.at.Tenant, User: user}
 	calls.Keep(t.Context(), llm.Record{
-		Scope: scope, At: time.Now(), Role: llm.RoleFilter, Messages: []llm.Message{{Role: "user", Content: "Is " + word + " salient?"}},
+		Scope: scope, At: time.Now(), Role: llm.RoleFilter,
+		Messages: []llm.Message{{Role: "user", Content: "Is " + word + " salient?"}},
 	})
 	calls.Fared(t.Context(), scope, "recall-1", []string{"memory-1"}, nil, false)
 	calls.Flush(t.Context())
@@ -181,7 +183,8 @@ func (c *caller) use(t *testing.T, user, word string) {
 		"recall_id": recall["recall_id"], "shown_ids": shown, "cited_ids": shown[:1],
 	})
 	c.call(t, http.MethodPost, rest(user, "/why"), map[string]any{"query": "Where?", "expect_text": word})
-	c.call(t, http.MethodPost, "/v3/memories/search/", map[string]any{"query": "sister", "filters": map[string]any{"user_id": user}})
+	c.call(t, http.MethodPost, "/v3/memories/search/",
+		map[string]any{"query": "sister", "filters": map[string]any{"user_id": user}})
 	c.tool(t, "search_memories", map[string]any{"user_id": user, "query": "baker"})
 }
 
@@ -189,7 +192,8 @@ func (c *caller) use(t *testing.T, user, word string) {
 func (c *caller) publish(t *testing.T, user, value string) {
 	t.Helper()
 	key := standalone.LocalTenant + "/" + user
-	err := c.out.Publish(t.Context(), bus.Message{Topic: contract.TopicSessionEvents, Key: []byte(key), Value: []byte(value)})
+	err := c.out.Publish(t.Context(), bus.Message{Topic: contract.TopicSessionEvents, Key: []byte(key),
+		Value: []byte(value)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,8 @@ func (s *system) checkScan(t *testing.T, user string) {
 // publisher publishes raw records.
 func publisher(t *testing.T, brokers []string) bus.Publisher {
 	t.Helper()
-	tel, err := telemetry.New(t.Context(), "erasure test", "", telemetry.Config{LogLevel: "error", LogFormat: "text"}, io.Discard)
+	tel, err := telemetry.New(t.Context(), "erasure test", "", telemetry.Config{LogLevel: "error", LogFormat: "text"},
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,8 @@ func redisPrefixes() []string {
 	}
 }
 
-// awaitFound waits until the search finds the user's id or a hash of it in every store in Redis: else it proves nothing of that store.
+// awaitFound waits until the search finds the user's id or a hash of it in every store in Redis: else it proves nothing
+// of that store.
 func (s *system) awaitFound(t *testing.T, p person) {
 	t.Helper()
 	_, ids := marks(p)
@@ -100,8 +101,10 @@ func holdsAny(data []byte, of [][]byte) bool {
 func named(at string) bool {
 	return strings.HasPrefix(at, "histories: erasure/") || // the erasure itself
 		strings.HasPrefix(at, "redis: ") && strings.Contains(at, ":erased:") || // which erasures were carried out
-		strings.HasPrefix(at, "redis: "+idempotency.DefaultPrefix) && strings.Contains(at, ":erasures:") || // which were accepted
-		strings.HasPrefix(at, "redis: "+records.DefaultPrefix) && strings.HasSuffix(at, ":erased") || // when the last was carried out
+		// which were accepted
+		strings.HasPrefix(at, "redis: "+idempotency.DefaultPrefix) && strings.Contains(at, ":erasures:") ||
+		// when the last was carried out
+		strings.HasPrefix(at, "redis: "+records.DefaultPrefix) && strings.HasSuffix(at, ":erased") ||
 		strings.HasPrefix(at, "redis: ") && strings.HasSuffix(at, announcement) // that the user was erased
 }
 
@@ -226,7 +229,8 @@ func (s *system) searchBank(t *testing.T, of [][]byte, out *found) {
 
 func (s *system) readBank(t *testing.T, path string, to any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.stack.Settings()["MNEME_WEAVIATE_HTTP"]+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+s.stack.Settings()["MNEME_WEAVIATE_HTTP"]+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,8 @@ func eraseByRPC(t *testing.T, s *system, user string) string {
 func eraseByEvent(t *testing.T, s *system, user string) string {
 	t.Helper()
 	e := contract.SessionEvent{
-		Envelope: contract.Envelope{EventID: uuid.NewString(), Scope: memory.Scope{Tenant: s.at.Tenant, User: user}}, ErasedAt: time.Now(),
+		Envelope: contract.Envelope{EventID: uuid.NewString(), Scope: memory.Scope{Tenant: s.at.Tenant, User: user}},
+		ErasedAt: time.Now(),
 	}
 	value, err := e.Encode()
 	if err != nil {
@@ -92,7 +93,8 @@ func eraseByEvent(t *testing.T, s *system, user string) string {
 // eraseByCLI runs the command, which waits for the proof.
 func eraseByCLI(t *testing.T, s *system, user string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), s.binary, "--data", s.dir, "--json", "erase", "--user", user, "--yes").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), s.binary, "--data", s.dir, "--json", "erase", "--user", user,
+		"--yes").CombinedOutput()
 	if err != nil {
 		t.Fatalf("mneme erase: %v\n%s", err, out)
 	}

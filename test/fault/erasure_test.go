@@ -39,7 +39,9 @@ func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
 	sys.Launch(t, harness.Booster)
 	sys.AwaitReady(t, harness.Booster)
 	sys.AwaitErased(t, tenant, user, res.Msg.GetErasureId())
-	harness.Await(t, "a scan finds nothing", func(context.Context) (bool, error) { return len(sys.Scan(t, tenant, user)) == 0, nil })
+	harness.Await(t, "a scan finds nothing", func(context.Context) (bool, error) {
+		return len(sys.Scan(t, tenant, user)) == 0, nil
+	})
 	if diff := harness.Diff(before, sys.Snapshot(t, tenant, other)); diff != "" {
 		t.Errorf("another user's bank has changed:\n%s", diff)
 	}

@@ -29,11 +29,12 @@ const (
 // dir holds the data of the shared system.
 var dir string
 
-// opened starts the system that all tests except the tests of `mneme up` share. Its services are processes. Every test leaves
-// all parts running.
+// opened starts the system that all tests except the tests of `mneme up` share. Its services are processes. Every test
+// leaves all parts running.
 var opened = sync.OnceValues(func() (*harness.System, error) {
 	return harness.Open(context.Background(), dir, harness.Options{Processes: true, Tenants: known(
-		tenantWeaviate, tenantTemporal, tenantRedis, tenantKafka, harness.Filter, harness.Booster, harness.Utilizer, harness.Reranker,
+		tenantWeaviate, tenantTemporal, tenantRedis, tenantKafka, harness.Filter, harness.Booster, harness.Utilizer,
+		harness.Reranker,
 		tenantErase, tenantUndisturbed,
 	)})
 })

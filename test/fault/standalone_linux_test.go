@@ -57,7 +57,8 @@ func killAll(t *testing.T, binary string, sessions []dataset.Session, want harne
 
 	up = start(t, binary, dir)
 	if now := up.where; now.Gateway != first.Gateway || now.APIKey != first.APIKey {
-		t.Errorf("the gateway is at %s, before at %s; the keys are equal: %t", now.Gateway, first.Gateway, now.APIKey == first.APIKey)
+		t.Errorf("the gateway is at %s, before at %s; the keys are equal: %t", now.Gateway, first.Gateway,
+			now.APIKey == first.APIKey)
 	}
 	mneme(t, binary, dir, "ingest", whole)
 	harness.AwaitState(t, standalone.LocalTenant, up.client, sessions, want)
@@ -85,7 +86,9 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 		killServer(t, dir, name)
 		killed := time.Now()
 		mneme(t, binary, dir, "ingest", "--no-wait", lines(t, sessions[upTo(3*i+2):upTo(3*i+3)]))
-		await(t, name+" serves again", func(context.Context) bool { return strings.Contains(up.log.String(), name+" serves again") })
+		await(t, name+" serves again", func(context.Context) bool {
+			return strings.Contains(up.log.String(), name+" serves again")
+		})
 		t.Logf("%s served again %v after it was killed", name, time.Since(killed).Round(time.Millisecond))
 		if after := contentOf(t, ports); after != before {
 			t.Errorf("%s has ports %s, before %s", name, after, before)
@@ -121,7 +124,8 @@ func dieForGood(t *testing.T, dir string, up *running) {
 	_, last, _ := strings.Cut(up.log.String(), "Restart 5 of at most 5")
 	_, last, _ = strings.Cut(last, "\n")
 	want := "mneme: temporal is down again after 5 restarts in 10 minutes (exit status 1); its log is " +
-		filepath.Join(dir, servers.NameTemporal, "temporal.log") + ". No acknowledged data is lost: fix the cause, then run `mneme up` again\n"
+		filepath.Join(dir, servers.NameTemporal, "temporal.log") +
+		". No acknowledged data is lost: fix the cause, then run `mneme up` again\n"
 	if last != want {
 		t.Errorf("mneme up ends with\n%s\nwant\n%s", last, want)
 	}
@@ -138,7 +142,8 @@ func dieForGood(t *testing.T, dir string, up *running) {
 func recallWithout(t *testing.T, dir string, up *running, user string) {
 	t.Helper()
 	recall := func(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
-		res, err := up.client.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: "Where do they live?"}))
+		res, err := up.client.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user,
+			Query: "Where do they live?"}))
 		if err != nil {
 			return nil, err
 		}
@@ -327,7 +332,8 @@ func processes(t *testing.T, dir string) []string {
 	for _, e := range entries {
 		cwd, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")) // no process, or already gone
 		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.ENOTDIR) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) &&
+			!errors.Is(err, syscall.ENOTDIR) {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(cwd, dir) || bytes.Contains(command, []byte(dir)) {

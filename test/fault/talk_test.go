@@ -32,7 +32,8 @@ func talks() []dataset.Session {
 		case 2:
 			return []string{"I moved to " + cities[n+1] + " last week.", "How was your day?"}
 		case 3:
-			return []string{"Yesterday I ran into my neighbour Oskar at the market.", "My favourite drink is " + drinks[n+1] + " now."}
+			return []string{"Yesterday I ran into my neighbour Oskar at the market.",
+				"My favourite drink is " + drinks[n+1] + " now."}
 		case 4:
 			return []string{"I don't live in " + cities[n+1] + " anymore.", "Thanks!"}
 		default:

@@ -17,9 +17,11 @@ type Life struct {
 func Lives(n int) Life {
 	pick := func(step int, of ...string) string { return of[(n+step)%len(of)] }
 	return Life{
-		Name: pick(0, "Mirela", "Tomas", "Ayla", "Henrik", "Noor"),
-		City: pick(0, "Ghent", "Turku", "Split", "Graz", "Cork"), NextCity: pick(1, "Bergen", "Utrecht", "Lyon", "Gdansk", "Leeds"),
-		Job: pick(0, "carpenter", "botanist", "tailor", "pilot", "librarian"), Pet: pick(0, "Biscuit", "Maple", "Comet", "Pepper", "Olive"),
+		Name:     pick(0, "Mirela", "Tomas", "Ayla", "Henrik", "Noor"),
+		City:     pick(0, "Ghent", "Turku", "Split", "Graz", "Cork"),
+		NextCity: pick(1, "Bergen", "Utrecht", "Lyon", "Gdansk", "Leeds"),
+		Job:      pick(0, "carpenter", "botanist", "tailor", "pilot", "librarian"),
+		Pet:      pick(0, "Biscuit", "Maple", "Comet", "Pepper", "Olive"),
 		Drink: pick(
 			0,
 			"green tea",

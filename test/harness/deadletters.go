@@ -14,8 +14,9 @@ import (
 
 func (s *System) deadLetterSource() (bus.Source, error) {
 	return kafka.NewSource(kafka.SourceConfig{
-		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: contract.GroupReplay}, Group: contract.GroupReplay,
-		Topics: []string{contract.TopicDeadLetters}, MaxWait: 100 * time.Millisecond,
+		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: contract.GroupReplay},
+		Group:   contract.GroupReplay,
+		Topics:  []string{contract.TopicDeadLetters}, MaxWait: 100 * time.Millisecond,
 	})
 }
 
@@ -64,7 +65,8 @@ func (s *System) Replay(tb testing.TB, keyPrefix string) bus.ReplayResult {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := bus.Replay(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source, s.busClient.Raw(), s.busClient.Instruments())
+	result, err := bus.Replay(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source, s.busClient.Raw(),
+		s.busClient.Instruments())
 	if err != nil {
 		tb.Fatalf("replay: %v", err)
 	}

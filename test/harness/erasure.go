@@ -36,7 +36,8 @@ func (s *System) Erase(tb testing.TB, tenant, user string) {
 func (s *System) AwaitErased(tb testing.TB, tenant, user, id string) {
 	tb.Helper()
 	Await(tb, "the erasure of "+user+" is proved", func(ctx context.Context) (bool, error) {
-		res, err := s.Client(tenant).GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
+		res, err := s.Client(tenant).GetErasure(ctx,
+			connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
 		return err == nil && res.Msg.GetState() == mnemev1.ErasureState_ERASURE_STATE_DONE, nil
 	})
 }

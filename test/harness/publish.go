@@ -28,7 +28,8 @@ func Events(tenant, salt string, s dataset.Session) []contract.SessionEvent {
 		})
 	}
 	return append(events, contract.SessionEvent{
-		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last+salt), Scope: scope, SessionID: s.ID},
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last+salt), Scope: scope,
+			SessionID: s.ID},
 		ClosedAt: s.End(),
 	})
 }

@@ -88,7 +88,8 @@ func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.S
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		last := "not asked"
 		err := poll(ctx, func(ctx context.Context) (bool, error) {
-			res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
+			res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User,
+				SessionId: session.ID}))
 			if err != nil {
 				if ctx.Err() == nil {
 					last = err.Error()
@@ -116,7 +117,8 @@ type Entry struct {
 }
 
 func (e Entry) String() string {
-	return fmt.Sprintf("%s v%d %s %s %q from %v in %s, takes the place of %v, valid %s to %s", e.ID, e.Version, e.Status, e.Kind, e.Content,
+	return fmt.Sprintf("%s v%d %s %s %q from %v in %s, takes the place of %v, valid %s to %s", e.ID, e.Version, e.Status,
+		e.Kind, e.Content,
 		e.Sources, e.Session, e.Predecessors, day(e.ValidFrom), day(e.ValidTo))
 }
 
@@ -154,9 +156,11 @@ func (s *System) Snapshot(tb testing.TB, tenant, user string) []Entry {
 	out := make([]Entry, len(memories))
 	for i, m := range memories {
 		out[i] = Entry{
-			ID: m.GetId(), Content: m.GetContent(), Kind: m.GetKind().String(), Status: m.GetStatus().String(), Version: m.GetVersion(),
-			Predecessors: slices.Sorted(slices.Values(m.GetPredecessorIds())), Sources: slices.Sorted(slices.Values(m.GetSourceTurnIds())),
-			Session: m.GetSessionId(), ValidFrom: moment(m.GetValidFrom()), ValidTo: moment(m.GetValidTo()),
+			ID: m.GetId(), Content: m.GetContent(), Kind: m.GetKind().String(), Status: m.GetStatus().String(),
+			Version:      m.GetVersion(),
+			Predecessors: slices.Sorted(slices.Values(m.GetPredecessorIds())),
+			Sources:      slices.Sorted(slices.Values(m.GetSourceTurnIds())),
+			Session:      m.GetSessionId(), ValidFrom: moment(m.GetValidFrom()), ValidTo: moment(m.GetValidTo()),
 		}
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })

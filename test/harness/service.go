@@ -222,8 +222,8 @@ func FreeAddr() (string, error) {
 	return "", fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// Programs builds outdated programs of the services, and mneme, into the cache and returns their folder. The Makefile has
-// the same flags, so that both share one cache. Of several concurrent processes, one builds and the others wait.
+// Programs builds outdated programs of the services, and mneme, into the cache and returns their folder. The Makefile
+// has the same flags, so that both share one cache. Of several concurrent processes, one builds and the others wait.
 func Programs(ctx context.Context) (string, error) {
 	root, err := repository()
 	if err != nil {

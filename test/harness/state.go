@@ -52,7 +52,8 @@ func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.
 		}
 		out = append(
 			out,
-			fmt.Sprintf("%s session %s %s turns=%d operations=%d", s.User, s.ID, r.Msg.GetState(), r.Msg.GetTurns(), r.Msg.GetOperations()),
+			fmt.Sprintf("%s session %s %s turns=%d operations=%d", s.User, s.ID, r.Msg.GetState(), r.Msg.GetTurns(),
+				r.Msg.GetOperations()),
 		)
 	}
 	slices.Sort(out)
@@ -72,8 +73,10 @@ func entries(scope memory.Scope, ms []*mnemev1.Memory) []string {
 			before = append(before, names[id])
 		}
 		slices.Sort(before)
-		out = append(out, fmt.Sprintf("%s entry %s v%d %s %s %q topic=%q keywords=%q session=%s sources=%v after=%v valid=%s..%s",
-			scope.User, names[m.GetId()], m.GetVersion(), m.GetStatus(), m.GetKind(), m.GetContent(), m.GetTopic(), m.GetKeywords(),
+		out = append(out, fmt.Sprintf("%s entry %s v%d %s %s %q topic=%q keywords=%q session=%s sources=%v after=%v "+
+			"valid=%s..%s",
+			scope.User, names[m.GetId()], m.GetVersion(), m.GetStatus(), m.GetKind(), m.GetContent(), m.GetTopic(),
+			m.GetKeywords(),
 			m.GetSessionId(), m.GetSourceTurnIds(), before, stamp(m.GetValidFrom()), stamp(m.GetValidTo())))
 	}
 	return out
@@ -143,7 +146,9 @@ func Formed(c Client, sessions []dataset.Session) func(context.Context) int {
 func awaitFormed(tb testing.TB, c Client, sessions []dataset.Session) {
 	tb.Helper()
 	formed := Formed(c, sessions)
-	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) { return formed(ctx) == len(sessions), nil })
+	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
+		return formed(ctx) == len(sessions), nil
+	})
 }
 
 // Quiet returns the state once all sessions are formed and it has stopped changing.

@@ -41,13 +41,16 @@ type life struct {
 
 func lives() []life {
 	return []life{
-		{name: "closed-session", signals: [][]consolidation.Event{{turn("s1", 1), turn("s1", 2)}, {turn("s1", 3), closed("s1")}}},
+		{name: "closed-session", signals: [][]consolidation.Event{{turn("s1", 1), turn("s1", 2)},
+			{turn("s1", 3), closed("s1")}}},
 		{name: "two-sessions-in-chunks", signals: [][]consolidation.Event{
-			{turn("a", 1), turn("b", 1), turn("a", 2), turn("a", 3), turn("a", 4), turn("a", 5), closed("b"), closed("a"), closed("a")},
+			{turn("a", 1), turn("b", 1), turn("a", 2), turn("a", 3), turn("a", 4), turn("a", 5), closed("b"), closed("a"),
+				closed("a")},
 		}},
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "session-idles-out", signals: [][]consolidation.Event{
-			{idles(turn("s1", 1), time.Second), idles(turn("s2", 1), 4*time.Second), idles(turn("s3", 1), time.Minute), closed("s3")},
+			{idles(turn("s1", 1), time.Second), idles(turn("s2", 1), 4*time.Second), idles(turn("s3", 1), time.Minute),
+				closed("s3")},
 		}},
 		{name: "retraction", retract: "m1"},
 		{name: "refused-retraction", retract: "m1", refused: true, signals: [][]consolidation.Event{{turn("s1", 1)}}},
@@ -73,10 +76,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var all []recorder.Life
 	for _, l := range lives() {
-		all = append(all, recorder.Life{Workflow: "consolidation", Name: l.name, Version: "v1", Live: func(ctx context.Context,
-			c client.Client) (*historypb.History, error) {
-			return live(ctx, c, l)
-		}})
+		all = append(all, recorder.Life{Workflow: "consolidation", Name: l.name, Version: "v1",
+			Live: func(ctx context.Context,
+				c client.Client) (*historypb.History, error) {
+				return live(ctx, c, l)
+			}})
 	}
 	for _, l := range erasures() {
 		all = append(all, recorder.Life{Workflow: "erasure", Name: l.name, Version: "v2", Live: l.live})
@@ -179,7 +183,8 @@ func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidati
 	if s.refused {
 		return consolidation.Decided{}, temporal.NewNonRetryableApplicationError("recorded refusal", "terminal", nil)
 	}
-	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope), Content: in.Turn.Text}}}}, nil
+	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope),
+		Content: in.Turn.Text}}}}, nil
 }
 
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }

@@ -97,9 +97,10 @@ func enter(root string) error {
 	if os.Getuid() != user || os.Getgid() != user {
 		return fmt.Errorf("the user is %d:%d", os.Getuid(), os.Getgid())
 	}
-	return syscall.Exec(os.Args[1], os.Args[1:], slices.DeleteFunc(os.Environ(), func(e string) bool { //nolint:gosec // the image's
-		return strings.HasPrefix(e, "MNEME_TEST_ROOT=")
-	}))
+	return syscall.Exec(os.Args[1], os.Args[1:],
+		slices.DeleteFunc(os.Environ(), func(e string) bool { //nolint:gosec // the image's
+			return strings.HasPrefix(e, "MNEME_TEST_ROOT=")
+		}))
 }
 
 // image is the command of an image. Its root folder contains only its binary and certificates.
@@ -149,7 +150,8 @@ func TestServicesRunAloneInTheirImages(t *testing.T) {
 			cmd := image(ctx, t, name, collector.Certificate())
 			cmd.Stdout, cmd.Stderr = &log, &log
 			cmd.Env = append(cmd.Env,
-				"MNEME_HTTP_ADDR=127.0.0.1:"+port, "MNEME_METRICS_ADDR=127.0.0.1:0", "MNEME_TENANTS_FILE=-", "MNEME_TENANTS_DIRECTORY=true",
+				"MNEME_HTTP_ADDR=127.0.0.1:"+port, "MNEME_METRICS_ADDR=127.0.0.1:0", "MNEME_TENANTS_FILE=-",
+				"MNEME_TENANTS_DIRECTORY=true",
 				"MNEME_INTERNAL_SECRET=sixteen-bytes-or-more", "MNEME_DRAIN_DELAY=1s", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL,
 				// No other system is up yet. The service keeps running and waits for its dependencies.
 				"MNEME_KAFKA_BROKERS=127.0.0.1:1", "MNEME_REDIS_ADDRS=127.0.0.1:1", "MNEME_TEMPORAL_ADDR=127.0.0.1:1",
@@ -191,7 +193,8 @@ func TestCommandLineRunsAloneInItsImage(t *testing.T) {
 	defer services.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := image(ctx, t, "mneme", services.Certificate(), "recall", "--url", services.URL, "--key", "k", "--user", "u", "--query", "tea")
+	cmd := image(ctx, t, "mneme", services.Certificate(), "recall", "--url", services.URL, "--key", "k", "--user", "u",
+		"--query", "tea")
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() == 3 {
 		t.Errorf("ended with %v\n%s", err, out)
@@ -289,7 +292,8 @@ func copySources(t *testing.T) string {
 	if err := os.Mkdir(copied, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	archive := exec.CommandContext(t.Context(), "bash", "-c", "git ls-files -z | tar --null -T - -cf - | tar -xf - -C \"$0\"", copied)
+	archive := exec.CommandContext(t.Context(), "bash", "-c",
+		"git ls-files -z | tar --null -T - -cf - | tar -xf - -C \"$0\"", copied)
 	archive.Dir = "../.."
 	if out, err := archive.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

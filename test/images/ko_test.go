@@ -85,7 +85,8 @@ func pushBase(t *testing.T, registry string) string {
 	var content bytes.Buffer
 	w := tar.NewWriter(&content)
 	certificates := []byte("none is asked here\n")
-	err1 := w.WriteHeader(&tar.Header{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Size: int64(len(certificates))})
+	err1 := w.WriteHeader(&tar.Header{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644,
+		Size: int64(len(certificates))})
 	_, err2 := w.Write(certificates)
 	base := registry + "/base:latest"
 	if err := errors.Join(err1, err2, w.Close(), os.WriteFile(layer, content.Bytes(), 0o600)); err != nil {
@@ -177,6 +178,7 @@ func checkImage(t *testing.T, reference, name string) {
 		entries++
 	}
 	if entries != 1 || files != 2 {
-		t.Errorf("%d files are the entry point %s, of %d, want it and the base's certificates", entries, config.Config.Entrypoint, files)
+		t.Errorf("%d files are the entry point %s, of %d, want it and the base's certificates", entries,
+			config.Config.Entrypoint, files)
 	}
 }

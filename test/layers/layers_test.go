@@ -67,18 +67,23 @@ var order = []string{
 	// parts of every process
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// stores in Redis only
-	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records", "shared/store/idempotency",
+	"shared/store/redisstore", "shared/store/usage", "shared/store/decisions", "shared/store/records",
+	"shared/store/idempotency",
 	"shared/store/items", "shared/store/webhooks", "shared/store/quota", "shared/store/mem0state",
 	// conformance suites and test doubles that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",
 	"shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
-	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
-	"evaluation/dataset", "evaluation/score", "evaluation/formation", "evaluation/baseline", "evaluation/recall", "evaluation/modelcheck",
+	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",
+	"services/gateway",
+	"evaluation/dataset", "evaluation/score", "evaluation/formation", "evaluation/baseline", "evaluation/recall",
+	"evaluation/modelcheck",
 	"local/servers", "local/traceview", "local/standalone", "local/kustomize", "local/command",
-	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall", "local/cli/erasure",
-	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli", "local/configdoc",
+	"local/cli/sample", "local/cli/console", "local/cli/conversations", "local/cli/memories", "local/cli/recall",
+	"local/cli/erasure",
+	"local/cli/laptop", "local/cli/tenants", "local/cli/operations", "local/cli/evaluate", "local/cli/mcp", "local/cli",
+	"local/configdoc",
 	"cmd",
 	// programs that show the client
 	"examples",
@@ -95,7 +100,8 @@ var laptop = []string{"local", "evaluation", "test", "cmd", "lab"}
 
 // domain lists the packages of shared that services build on. Adapters choose the systems behind them.
 var domain = []string{
-	"memory", "fault", "contract", "query", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
+	"memory", "fault", "contract", "query", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank",
+	"store/weights",
 	"store/directory", "bus", "model/embedding",
 }
 
@@ -105,7 +111,8 @@ var drivers = []string{
 }
 
 // standIns are servers for a laptop and for tests.
-var standIns = []string{"github.com/twmb/franz-go/pkg/kfake", "github.com/alicebob/miniredis", module + "local", module + "test"}
+var standIns = []string{"github.com/twmb/franz-go/pkg/kfake", "github.com/alicebob/miniredis", module + "local",
+	module + "test"}
 
 var binaries = []string{
 	"services/saliencyfilter/cmd/saliency-filter", "services/booster/cmd/booster",

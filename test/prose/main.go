@@ -122,7 +122,8 @@ func measure(parts map[string][]int, report func(string, ...any), out io.Writer)
 	}{{"documents", documents}, {"comments", comments}} {
 		if n := all[kind.limits]; len(n) > 0 {
 			mean, p90 := figures(n)
-			fmt.Fprintf(out, "%s: %d sentences, %.1f words on average, %d at the 90th percentile\n", kind.name, len(n), mean, p90)
+			fmt.Fprintf(out, "%s: %d sentences, %.1f words on average, %d at the 90th percentile\n", kind.name, len(n), mean,
+				p90)
 		}
 	}
 }
@@ -162,5 +163,6 @@ func words(sentence string) int { return len(word.FindAllString(sentence, -1)) }
 // afterCode reports whether a comment stands after code on its line. Vale joins such comments of consecutive lines to
 // one sentence.
 func afterCode(file string, lines []string, line int) bool {
-	return path.Ext(file) == ".go" && line >= 1 && line <= len(lines) && !strings.HasPrefix(strings.TrimSpace(lines[line-1]), "//")
+	return path.Ext(file) == ".go" && line >= 1 && line <= len(lines) &&
+		!strings.HasPrefix(strings.TrimSpace(lines[line-1]), "//")
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func sentence(line, words int) alert {
-	return alert{Check: everySentence, Severity: "suggestion", Match: strings.TrimSpace(strings.Repeat("word ", words)), Line: line}
+	return alert{Check: everySentence, Severity: "suggestion", Match: strings.TrimSpace(strings.Repeat("word ", words)),
+		Line: line}
 }
 
 func sentences(count, words int) []alert {
@@ -29,17 +30,20 @@ func TestCheck(t *testing.T) {
 		found map[string][]alert
 		want  string // part of the output; empty for no problem
 	}{
-		"short sentences":          {found: map[string][]alert{"page.md": sentences(20, 16), "a/code.go": sentences(20, 13)}},
-		"an error of the style":    {map[string][]alert{"page.md": {wrong}}, "page.md:3: write this"},
-		"a long sentence":          {map[string][]alert{"page.md": {sentence(4, 36)}}, "page.md:4: a sentence has 36 words"},
-		"a long comment":           {map[string][]alert{"a/code.go": {sentence(1, 36)}}, "a/code.go:1: a sentence has 36 words"},
-		"comments after code":      {found: map[string][]alert{"a/code.go": {sentence(1, 9), sentence(2, 36)}}},
-		"a page with a high mean":  {map[string][]alert{"page.md": sentences(20, 17)}, "page.md: sentences have 17.0 words"},
-		"a short page":             {found: map[string][]alert{"page.md": sentences(19, 17)}},
-		"comments: a high mean":    {map[string][]alert{"a/code.go": sentences(20, 14)}, "a: sentences have 14.0 words"},
-		"a page with a high p90":   {map[string][]alert{"page.md": append(sentences(17, 8), sentences(3, 27)...)}, "27 at the 90th percentile"},
-		"comments with a high p90": {map[string][]alert{"a/code.go": append(sentences(17, 8), sentences(3, 23)...)}, "23 at the 90th percentile"},
-		"headings":                 {found: map[string][]alert{"page.md": append(sentences(20, 16), sentences(20, 3)...)}},
+		"short sentences":       {found: map[string][]alert{"page.md": sentences(20, 16), "a/code.go": sentences(20, 13)}},
+		"an error of the style": {map[string][]alert{"page.md": {wrong}}, "page.md:3: write this"},
+		"a long sentence":       {map[string][]alert{"page.md": {sentence(4, 36)}}, "page.md:4: a sentence has 36 words"},
+		"a long comment": {map[string][]alert{"a/code.go": {sentence(1, 36)}},
+			"a/code.go:1: a sentence has 36 words"},
+		"comments after code":     {found: map[string][]alert{"a/code.go": {sentence(1, 9), sentence(2, 36)}}},
+		"a page with a high mean": {map[string][]alert{"page.md": sentences(20, 17)}, "page.md: sentences have 17.0 words"},
+		"a short page":            {found: map[string][]alert{"page.md": sentences(19, 17)}},
+		"comments: a high mean":   {map[string][]alert{"a/code.go": sentences(20, 14)}, "a: sentences have 14.0 words"},
+		"a page with a high p90": {map[string][]alert{"page.md": append(sentences(17, 8), sentences(3, 27)...)},
+			"27 at the 90th percentile"},
+		"comments with a high p90": {map[string][]alert{"a/code.go": append(sentences(17, 8), sentences(3, 23)...)},
+			"23 at the 90th percentile"},
+		"headings": {found: map[string][]alert{"page.md": append(sentences(20, 16), sentences(20, 3)...)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -55,7 +59,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckNeedsSentences(t *testing.T) {
-	if err := check(map[string][]alert{}, fstest.MapFS{}, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), everySentence) {
+	if err := check(map[string][]alert{}, fstest.MapFS{}, &strings.Builder{}); err == nil ||
+		!strings.Contains(err.Error(), everySentence) {
 		t.Errorf("error %v, want one that names the rule", err)
 	}
 }

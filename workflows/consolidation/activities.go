@@ -172,7 +172,8 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 			return classify(fmt.Errorf("retire from window: %w", err))
 		}
 	}
-	core := coreInput{scope: in.Batch.Scope, strategy: in.Batch.Strategy, sessionID: in.Batch.SessionID, written: w.Put, now: in.Now}
+	core := coreInput{scope: in.Batch.Scope, strategy: in.Batch.Strategy, sessionID: in.Batch.SessionID, written: w.Put,
+		now: in.Now}
 	for _, c := range w.Close {
 		core.closed = append(core.closed, c.ID)
 	}

@@ -75,7 +75,8 @@ func newShop(t *testing.T) shop {
 
 // batchOf is a closed session of ana, one turn a text, a day after the session before.
 func batchOf(session int, texts ...string) consolidation.Batch {
-	b := consolidation.Batch{Scope: owner, Strategy: "salimory", Policy: "embedded", SessionID: fmt.Sprint("s", session), Closes: true}
+	b := consolidation.Batch{Scope: owner, Strategy: "salimory", Policy: "embedded", SessionID: fmt.Sprint("s", session),
+		Closes: true}
 	for i, text := range texts {
 		b.Turns = append(b.Turns, consolidation.Turn{EventID: fmt.Sprintf("e%d:%d", session, i), Turn: memory.Turn{
 			ID: fmt.Sprintf("s%d:%d", session, i), SessionID: b.SessionID, Speaker: "Ana", Role: memory.RoleUser, Text: text,
@@ -101,7 +102,9 @@ func (s shop) decide(ctx context.Context, t *testing.T, b consolidation.Batch, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Turns = slices.DeleteFunc(slices.Clone(b.Turns), func(t consolidation.Turn) bool { return slices.Contains(extracted.Known, t.ID) })
+	b.Turns = slices.DeleteFunc(slices.Clone(b.Turns), func(t consolidation.Turn) bool {
+		return slices.Contains(extracted.Known, t.ID)
+	})
 	near, err := s.Relate(ctx, consolidation.RelateInput{Batch: b, Candidates: extracted.Candidates})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +147,8 @@ func TestASessionBecomesMemories(t *testing.T) {
 	s := newShop(t)
 	traceID, _ := trace.TraceIDFromHex("0123456789abcdef0123456789abcdef")
 	spanID, _ := trace.SpanIDFromHex("0123456789abcdef")
-	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID}))
+	ctx := trace.ContextWithSpanContext(t.Context(),
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID}))
 	b := batchOf(1, "I live in Porto.", "I am allergic to peanuts.")
 	in := s.decide(ctx, t, b, start)
 	if len(in.Decided.Write.Put) < 2 {
@@ -168,7 +172,8 @@ func TestASessionBecomesMemories(t *testing.T) {
 	if err != nil || len(turns) != 2 {
 		t.Errorf("%d of two turns are kept, %v", len(turns), err)
 	}
-	if got := s.session(t, "s1"); !got.Closed || got.Turns != 2 || got.Operations != len(in.Decided.Changes) || !got.FormedAt.Equal(start) {
+	if got := s.session(t, "s1"); !got.Closed || got.Turns != 2 || got.Operations != len(in.Decided.Changes) ||
+		!got.FormedAt.Equal(start) {
 		t.Errorf("the session is %+v", got)
 	}
 	want := slices.Concat(in.Decided.Changes, memory.LinesChanges(owner, s.core(t)))
@@ -254,7 +259,8 @@ func TestFurtherBatchesOfASessionAddUp(t *testing.T) {
 	}
 	b := s.consolidate(t, second, start.Add(time.Hour))
 	want := memory.SessionRecord{
-		SessionID: "s1", Closed: true, FormedAt: start.Add(time.Hour), Turns: 3, Operations: len(a.Decided.Changes) + len(b.Decided.Changes),
+		SessionID: "s1", Closed: true, FormedAt: start.Add(time.Hour), Turns: 3,
+		Operations: len(a.Decided.Changes) + len(b.Decided.Changes),
 	}
 	if got := s.session(t, "s1"); got != want {
 		t.Errorf("the session is %+v, want %+v", got, want)
@@ -268,7 +274,8 @@ func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."), Candidates: extracted.Candidates}
+	in := consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."),
+		Candidates: extracted.Candidates}
 	n, err := s.Relate(t.Context(), in)
 	if err != nil || len(n.Near) != len(extracted.Candidates) || len(extracted.Known) != 0 {
 		t.Fatalf("got %+v, %v", n, err)
@@ -354,7 +361,8 @@ func TestRetract(t *testing.T) {
 	if len(s.announced.changes) > 0 {
 		first = s.announced.changes[0]
 	}
-	if len(s.announced.changes) != 2 || !reflect.DeepEqual(first, s.announced.changes[1]) || first.Kind != memory.OpDelete ||
+	if len(s.announced.changes) != 2 || !reflect.DeepEqual(first, s.announced.changes[1]) ||
+		first.Kind != memory.OpDelete ||
 		first.MemoryID != entry.ID {
 		t.Errorf("announced %+v, want the same change each time", s.announced.changes)
 	}
@@ -372,7 +380,8 @@ func TestRelease(t *testing.T) {
 	held := memory.Memory{
 		ID: memory.DeriveID(owner, []string{"t1"}, 0), Content: "Ana lives in Oslo.", RecordedAt: start, ValidFrom: start,
 		Sources: []string{"t1"},
-		Status:  memory.StatusQuarantined, Quarantine: "order", Version: 1, Vector: make(memory.Vector, s.Embedder.Dimension()),
+		Status:  memory.StatusQuarantined, Quarantine: "order", Version: 1,
+		Vector: make(memory.Vector, s.Embedder.Dimension()),
 	}
 	plain := held
 	plain.ID, plain.Status, plain.Quarantine = memory.DeriveID(owner, []string{"t2"}, 0), memory.StatusActive, ""
@@ -380,7 +389,8 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := consolidation.RetractInput{
-		Scope: owner, Retraction: consolidation.Retraction{ID: "r1", MemoryID: held.ID, Release: true}, Now: start.Add(time.Hour),
+		Scope: owner, Retraction: consolidation.Retraction{ID: "r1", MemoryID: held.ID, Release: true},
+		Now: start.Add(time.Hour),
 	}
 	for range 2 {
 		if err := s.Retract(t.Context(), in); err != nil {
@@ -417,14 +427,16 @@ func TestDeadLettersAreHandedOn(t *testing.T) {
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(s.DeadLetter)
 	b := batchOf(1, "I live in Porto.")
-	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err != nil {
+	if _, err := env.ExecuteActivity(s.DeadLetter,
+		consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.announced.deadLetters) != 1 || !reflect.DeepEqual(s.announced.deadLetters[0], b) {
 		t.Errorf("handed on %+v", s.announced.deadLetters)
 	}
 	s.announced.err = errors.New("brokers are unavailable")
-	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err == nil {
+	if _, err := env.ExecuteActivity(s.DeadLetter,
+		consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err == nil {
 		t.Error("a dead letter that cannot be published is no error")
 	}
 }
@@ -433,7 +445,8 @@ func TestFailuresThatNoRetryRepairsAreLoggedAsWarnings(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	entry := s.list(t)[0]
-	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start, OperationID: "op1"}}}
+	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start,
+		OperationID: "op1"}}}
 	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +464,8 @@ func TestFailuresThatNoRetryRepairsAreLoggedAsWarnings(t *testing.T) {
 		want         []string
 	}{
 		{
-			s.Retract, consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start},
+			s.Retract, consolidation.RetractInput{Scope: owner,
+				Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start},
 			[]string{"level=WARN", "the memory is superseded", "service=booster"},
 		},
 		{
@@ -495,7 +509,8 @@ func TestHowTemporalSeesFailures(t *testing.T) {
 		{"nor is another embedding", "terminal", fmt.Errorf("search: %w", bank.ErrEmbeddingMismatch), true, false},
 		{"so has one that is too long", "too_long", fmt.Errorf("ask: %w", llm.ErrTruncated), true, false},
 		{"an unusable answer has its own type", "malformed", fmt.Errorf("ask: %w", fault.ErrUnusableAnswer), false, false},
-		{"who is to come later has its own type", "later", fmt.Errorf("ask: %w", &fault.LaterError{After: time.Minute}), false, false},
+		{"who is to come later has its own type", "later", fmt.Errorf("ask: %w", &fault.LaterError{After: time.Minute}),
+			false, false},
 		{"an outage is tried again", "", errors.New("store is unavailable"), false, true},
 	}
 	for _, tt := range tests {
@@ -584,7 +599,8 @@ func TestRetractCutsTheCoreBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := consolidation.RetractInput{
-		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID, Strategy: "membuilder"}, Now: start.Add(time.Hour),
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID, Strategy: "membuilder"},
+		Now: start.Add(time.Hour),
 	}
 	for range 2 {
 		if err := s.Retract(t.Context(), in); err != nil {

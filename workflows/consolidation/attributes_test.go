@@ -17,7 +17,8 @@ import (
 // attributed returns the attributes of the n-th turn of a session.
 func attributed(session, n int) memory.Attributes {
 	return memory.Attributes{
-		Metadata: map[string]any{"session": float64(session), "turn": float64(n)}, AgentID: "agent", RunID: []string{"r0", "r1"}[n],
+		Metadata: map[string]any{"session": float64(session), "turn": float64(n)}, AgentID: "agent",
+		RunID: []string{"r0", "r1"}[n],
 	}
 }
 
@@ -51,7 +52,8 @@ func checkAttributes(t *testing.T, strategy string, former formation.Former) {
 	p.Scope, p.Strategy = owner, strategy
 	told := map[string]memory.Attributes{}
 	for session, texts := range [][]string{
-		{"I live in Porto.", "My sister Lena works as a nurse."}, {"I have moved: I live in Lisbon now.", "I love green tea."},
+		{"I live in Porto.", "My sister Lena works as a nurse."},
+		{"I have moved: I live in Lisbon now.", "I love green tea."},
 	} {
 		b := batchOf(session+1, texts...)
 		var events []consolidation.Event
@@ -70,7 +72,8 @@ func checkAttributes(t *testing.T, strategy string, former formation.Former) {
 	}
 	for _, m := range memories {
 		if newest := slices.Max(m.Sources); !reflect.DeepEqual(m.Attributes, told[newest]) {
-			t.Errorf("%q, made of %v, carries %+v, want those of the newest: %+v", m.Content, m.Sources, m.Attributes, told[newest])
+			t.Errorf("%q, made of %v, carries %+v, want those of the newest: %+v", m.Content, m.Sources, m.Attributes,
+				told[newest])
 		}
 	}
 	turns, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0"})
@@ -94,7 +97,8 @@ func TestAnUpdateChangesMetadataAlone(t *testing.T) {
 	}
 	want := memory.Attributes{Metadata: map[string]any{"colour": "red", "size": 2.0}, AgentID: "a1", AliasOf: "m-1"}
 	m, before := s.get(t, next.EntryID(owner)), s.get(t, in.EntryID(owner))
-	if !reflect.DeepEqual(m.Attributes, want) || m.Version != 2 || m.Content != "I love tea." || m.Status != memory.StatusActive {
+	if !reflect.DeepEqual(m.Attributes, want) || m.Version != 2 || m.Content != "I love tea." ||
+		m.Status != memory.StatusActive {
 		t.Errorf("the new version is %+v", m)
 	}
 	if !reflect.DeepEqual(before.Attributes, in.Turn.Attributes) || before.Status != memory.StatusSuperseded {
@@ -110,7 +114,8 @@ func TestQuarantinedMemoriesCarryAttributes(t *testing.T) {
 	if _, err := s.write(t, in, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if m := s.get(t, in.EntryID(owner)); m.Status != memory.StatusQuarantined || !reflect.DeepEqual(m.Attributes, in.Turn.Attributes) {
+	if m := s.get(t, in.EntryID(owner)); m.Status != memory.StatusQuarantined ||
+		!reflect.DeepEqual(m.Attributes, in.Turn.Attributes) {
 		t.Errorf("the entry is %+v", m)
 	}
 }

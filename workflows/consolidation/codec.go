@@ -47,7 +47,8 @@ const maxPayloadBytes = 1900 << 10
 func fits(what string, value any) error {
 	n, err := size(value)
 	if err != nil {
-		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s cannot be encoded: %v", what, err), errorTerminal, err)
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s cannot be encoded: %v", what, err), errorTerminal,
+			err)
 	}
 	if n > maxPayloadBytes {
 		return tooLarge("%s has %d bytes, more than the %d of one step", what, n, maxPayloadBytes)

@@ -91,7 +91,8 @@ func TestContextAloneIsForgotten(t *testing.T) {
 
 // wantState checks the state some time after the start.
 func wantState(
-	t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, want string, is func(consolidation.State) bool,
+	t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, want string,
+	is func(consolidation.State) bool,
 ) {
 	t.Helper()
 	env.RegisterDelayedCallback(func() {
@@ -112,7 +113,8 @@ func TestContextDoesNotPutOffAnIdleSession(t *testing.T) {
 	signals(env, []consolidation.Event{turn("s1", 1)})
 	for n := range 20 {
 		env.RegisterDelayedCallback(func() {
-			env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{aside("s1", 10+n)}})
+			env.SignalWorkflow(consolidation.SignalEvents,
+				consolidation.Signal{Events: []consolidation.Event{aside("s1", 10+n)}})
 		}, time.Duration(n+1)*time.Minute)
 	}
 	finish(t, env, params())
@@ -173,14 +175,16 @@ func TestContextIsBounded(t *testing.T) {
 func TestContextIsErasedWithTheUser(t *testing.T) {
 	env, s := newRun(t)
 	env.RegisterActivityWithOptions(s.Erase, activity.RegisterOptions{Name: "Erase"})
-	signals(env, []consolidation.Event{aside("s1", 1), {ID: "x1", Erase: true}, aside("s1", 2), turn("s1", 3), closed("s1")})
+	signals(env, []consolidation.Event{aside("s1", 1), {ID: "x1", Erase: true}, aside("s1", 2), turn("s1", 3),
+		closed("s1")})
 	env.ExecuteWorkflow(consolidation.WorkflowName, params())
 	value, err := env.QueryWorkflow(consolidation.QueryState)
 	var state consolidation.State
 	if err == nil {
 		err = value.Get(&state)
 	}
-	if err != nil || len(state.Closed) != 1 || len(state.Closed[0].Context) != 1 || state.Closed[0].Context[0].ID != "s1:2" {
+	if err != nil || len(state.Closed) != 1 || len(state.Closed[0].Context) != 1 ||
+		state.Closed[0].Context[0].ID != "s1:2" {
 		t.Errorf("state %+v, %v, want what was said after the request alone", state, err)
 	}
 }
@@ -222,7 +226,8 @@ func (f *onContext) Decide(ctx context.Context, in formation.Bundle) (formation.
 		v.Operations[0].Sources = append(v.Operations[0].Sources, in.Session.Context[0].ID)
 	}
 	if f.core {
-		op := memory.CoreOperation{Kind: memory.OpAppend, New: "Ana lives in Porto.", Sources: []string{in.Session.Context[0].ID}}
+		op := memory.CoreOperation{Kind: memory.OpAppend, New: "Ana lives in Porto.",
+			Sources: []string{in.Session.Context[0].ID}}
 		v.Core = append(v.Core, op)
 	}
 	v.Passing = f.passing
@@ -310,7 +315,8 @@ func TestTurnsOfOneTimeKeepTheirOrder(t *testing.T) {
 	for _, a := range s.applied {
 		for i, said := range a.Batch.Turns {
 			if said.Place <= a.Batch.Context[i].Place || i > 0 && a.Batch.Turns[i-1].Place >= a.Batch.Context[i].Place {
-				t.Errorf("turn %s has place %d, its question %s has place %d", said.ID, said.Place, a.Batch.Context[i].ID, a.Batch.Context[i].Place)
+				t.Errorf("turn %s has place %d, its question %s has place %d", said.ID, said.Place, a.Batch.Context[i].ID,
+					a.Batch.Context[i].Place)
 			}
 		}
 	}

@@ -45,7 +45,8 @@ func TestAShownIDDoesNotNameTheUser(t *testing.T) {
 	ana := memory.Scope{Tenant: "acme", User: "ana/ä@example.org"}
 	id, other := consolidation.WorkflowID(ana), consolidation.WorkflowID(memory.Scope{Tenant: "acme", User: "ben"})
 	got := consolidation.ShownID(id)
-	if !strings.HasPrefix(got, "consolidation/acme/") || strings.Contains(got, "ana") || strings.Contains(got, "example") ||
+	if !strings.HasPrefix(got, "consolidation/acme/") || strings.Contains(got, "ana") ||
+		strings.Contains(got, "example") ||
 		got != consolidation.ShownID(id) || got == consolidation.ShownID(other) {
 		t.Errorf("%q is shown as %q", id, got)
 	}

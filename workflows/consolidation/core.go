@@ -99,7 +99,9 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 		return constraint.Chosen{}, fmt.Errorf("read turns: %w", err)
 	}
 	owns := memory.OwnerOf(scope, turns).Is
-	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant || !owns(t.Speaker) })
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool {
+		return t.Role == memory.RoleAssistant || !owns(t.Speaker)
+	})
 	return constraint.Choose(slices.DeleteFunc(candidates, func(m memory.Memory) bool {
 		return m.Speaker != "" && !owns(m.Speaker) || !guard.IsOwn(m, turns)
 	}), func(m memory.Memory, clause string) bool { return guard.Says(m, clause, turns) }), nil

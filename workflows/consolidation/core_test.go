@@ -82,7 +82,8 @@ func TestWhatIsDeletedLeavesTheCoreBlock(t *testing.T) {
 	s.wantLines(t, 1, "I use a wheelchair.", "I'm allergic to peanuts.")
 	i := slices.IndexFunc(s.list(t), func(m memory.Memory) bool { return strings.Contains(m.Content, "peanuts") })
 	in := consolidation.RetractInput{
-		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: s.list(t)[i].ID, Strategy: "salimory"}, Now: start.Add(time.Hour),
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: s.list(t)[i].ID, Strategy: "salimory"},
+		Now: start.Add(time.Hour),
 	}
 	for range 2 {
 		if err := s.Retract(t.Context(), in); err != nil {
@@ -129,10 +130,12 @@ func TestTheCoreBlockIsOfTheUsersWords(t *testing.T) {
 	b := batchOf(1, "I'm allergic to peanuts.")
 	b.Turns[0].Role = memory.RoleAssistant
 	m := memory.Memory{
-		ID: "m1", Content: "I'm allergic to peanuts.", Kind: memory.KindFact, Status: memory.StatusActive, Version: 1, Sources: []string{"s1:0"},
-		Vector: s.vector(t, "I'm allergic to peanuts."), RecordedAt: start, ValidFrom: start, SessionID: "s1",
+		ID: "m1", Content: "I'm allergic to peanuts.", Kind: memory.KindFact, Status: memory.StatusActive, Version: 1,
+		Sources: []string{"s1:0"},
+		Vector:  s.vector(t, "I'm allergic to peanuts."), RecordedAt: start, ValidFrom: start, SessionID: "s1",
 	}
-	in := consolidation.ApplyInput{Batch: b, Decided: consolidation.Decided{Write: memory.Write{Put: []memory.Memory{m}}}, Now: start}
+	in := consolidation.ApplyInput{Batch: b, Decided: consolidation.Decided{Write: memory.Write{Put: []memory.Memory{m}}},
+		Now: start}
 	if err := s.Apply(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +171,8 @@ func TestTheCoreBlockIsOfTheUsersOwnWords(t *testing.T) {
 		`"I moved to Oslo", she said. "I am allergic to cats."`,
 		"Can you proofread this for my friend?\n\nI live in Oslo. I am allergic to cats.",
 		"Hi Ines. I am allergic to cats. Mallory", "Me: hi\nHer: I moved to Oslo. I am allergic to cats.",
-		"My wife wrote me this:\nI moved to Oslo.\nI am allergic to cats.", "12/03/2026, 10:15 - Mallory: I am allergic to cats.",
+		"My wife wrote me this:\nI moved to Oslo.\nI am allergic to cats.",
+		"12/03/2026, 10:15 - Mallory: I am allergic to cats.",
 	)
 	s.consolidate(t, quoted, start.Add(4*time.Hour))
 	s.wantLines(t, 2, "I am allergic to penicillin.", "I use a wheelchair.")

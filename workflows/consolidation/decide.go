@@ -94,7 +94,8 @@ func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, ve
 		}
 	}
 	own := in.Batch.turnIDs()
-	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed)) // these turns come again, and their stand-ins hold until then
+	// these turns come again, and their stand-ins hold until then
+	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed))
 	foreign := func(id string) bool { return !slices.Contains(own, id) || slices.Contains(failed, id) }
 	for _, m := range before {
 		if m.Status != memory.StatusActive || named[m.ID] || policyName(m.PolicyVersion) != policyName(other.Version()) ||
@@ -102,7 +103,8 @@ func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, ve
 			continue
 		}
 		verdict.Operations = append(verdict.Operations, memory.Operation{
-			Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: slices.Clone(m.Sources), Reason: reasonStandIn, At: m.ValidFrom,
+			Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: slices.Clone(m.Sources), Reason: reasonStandIn,
+			At: m.ValidFrom,
 		})
 		if !slices.ContainsFunc(in.Neighbourhood.Pool, func(p memory.Memory) bool { return p.ID == m.ID }) {
 			in.Neighbourhood.Pool = append(in.Neighbourhood.Pool, m)
@@ -123,7 +125,9 @@ const againFrom = 1000
 // assignFreshIDs gives new ids to entries with the id of another entry in the bank. That occurs for turns that
 // already have entries, because an id depends on the turns and on the ordinal of the entry. The bank would overwrite
 // nothing, but it would lose the new entry.
-func (a *Activities) assignFreshIDs(ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation) error {
+func (a *Activities) assignFreshIDs(
+	ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation,
+) error {
 	if len(before) == 0 {
 		return nil
 	}
@@ -226,7 +230,8 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 			write.Retire = append(write.Retire, id)
 		}
 	}
-	changes := append(memory.Changes(scope, v.Operations, in.Neighbourhood.Pool), memory.CoreChanges(scope, write.Core, v.Core)...)
+	changes := append(memory.Changes(scope, v.Operations, in.Neighbourhood.Pool),
+		memory.CoreChanges(scope, write.Core, v.Core)...)
 	return Decided{Write: write, Changes: changes, Passing: v.Passing, Failed: v.Failed}, nil
 }
 
@@ -257,7 +262,8 @@ func checkVerdict(in DecideInput, v formation.Verdict) error {
 	}
 	for _, p := range v.Passing {
 		if !own[p.TurnID] || p.Until.IsZero() {
-			return fault.Terminal("verdict.passing", "names turn %q until %s, want a turn of the batch and a time", p.TurnID, p.Until)
+			return fault.Terminal("verdict.passing", "names turn %q until %s, want a turn of the batch and a time", p.TurnID,
+				p.Until)
 		}
 	}
 	return nil

@@ -63,7 +63,8 @@ type EditInput struct {
 
 // batch returns the turn as a batch of its session.
 func (in EditInput) batch() Batch {
-	return Batch{Scope: in.Scope, Strategy: in.Strategy, SessionID: in.Turn.SessionID, Turns: []Turn{{Turn: in.Turn, DecidedAt: in.Now}}}
+	return Batch{Scope: in.Scope, Strategy: in.Strategy, SessionID: in.Turn.SessionID,
+		Turns: []Turn{{Turn: in.Turn, DecidedAt: in.Now}}}
 }
 
 // Edit decides the operations for a caller's text, and Apply writes them. It decides nothing if the turn was written
@@ -98,7 +99,8 @@ func (a *Activities) written(ctx context.Context, in EditInput) (bool, error) {
 	case err != nil:
 		return false, err
 	case len(reused) > 0:
-		return false, fault.Terminal("turn.turn_id", "is the id of a turn with another session or text, want ids that are unique per user")
+		return false, fault.Terminal("turn.turn_id",
+			"is the id of a turn with another session or text, want ids that are unique per user")
 	case len(known) == 0:
 		return false, nil
 	}
@@ -140,7 +142,9 @@ func (in EditInput) addition() memory.Operation {
 
 // replacement replaces another entry, the one in near. It also removes the lines about that entry from a core block
 // that the strategy writes.
-func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighbourhood) (v formation.Verdict, err error) {
+func (a *Activities) replacement(
+	ctx context.Context, in EditInput, near *Neighbourhood,
+) (v formation.Verdict, err error) {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
 	switch {
 	case errors.Is(err, bank.ErrNotFound):
@@ -155,11 +159,13 @@ func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighb
 		return v, fault.Terminal("", "the memory is %s: it cannot be updated any more", m.Status)
 	}
 	if why := in.suspect(); why != "" { // a quarantined version would leave no entry that holds
-		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), and such a text replaces no entry", why)
+		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), and such a text replaces no entry",
+			why)
 	}
 	near.Pool = []memory.Memory{m}
 	v.Operations = []memory.Operation{{
-		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: in.entry(m.Kind), Sources: []string{in.Turn.ID}, Reason: reasonTold,
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: in.entry(m.Kind), Sources: []string{in.Turn.ID},
+		Reason: reasonTold,
 	}}
 	if tenant.Strategy(in.Strategy).WritesCore() {
 		if near.Core, err = a.Bank.Core(ctx, in.Scope); err != nil {

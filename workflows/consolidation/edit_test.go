@@ -18,7 +18,8 @@ import (
 func edit(id, memoryID, said string) consolidation.Edit {
 	return consolidation.Edit{
 		ID: "request of " + id, MemoryID: memoryID, Kind: memory.KindPreference, Strategy: "salimory",
-		Turn: memory.Turn{ID: id, SessionID: "s9", Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: start.Add(time.Hour)},
+		Turn: memory.Turn{ID: id, SessionID: "s9", Speaker: "Ana", Role: memory.RoleUser, Text: said,
+			Time: start.Add(time.Hour)},
 	}
 }
 
@@ -54,7 +55,8 @@ func (s shop) get(t *testing.T, id string) memory.Memory {
 func wantRefused(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	var refused *temporal.ApplicationError
-	if !errors.As(err, &refused) || refused.Type() != "terminal" || !refused.NonRetryable() || !strings.Contains(err.Error(), says) {
+	if !errors.As(err, &refused) || refused.Type() != "terminal" || !refused.NonRetryable() ||
+		!strings.Contains(err.Error(), says) {
 		t.Errorf("%s gives %v, want a refusal that says %q", what, err, says)
 	}
 }
@@ -63,11 +65,13 @@ func TestAnAdditionIsWritten(t *testing.T) {
 	s := newShop(t)
 	in := edit("a1", "", "I love tea, and am flying to Oslo on 2026-05-04.")
 	decided, err := s.write(t, in, time.Hour)
-	if err != nil || len(decided.Write.Put) != 1 || !reflect.DeepEqual(decided.Write.Put[0].Vector, s.vector(t, in.Turn.Text)) {
+	if err != nil || len(decided.Write.Put) != 1 ||
+		!reflect.DeepEqual(decided.Write.Put[0].Vector, s.vector(t, in.Turn.Text)) {
 		t.Fatalf("decided %+v, %v", decided, err)
 	}
 	m := s.get(t, in.EntryID(owner))
-	if m.Content != in.Turn.Text || m.Kind != memory.KindPreference || m.Speaker != "Ana" || m.Status != memory.StatusActive ||
+	if m.Content != in.Turn.Text || m.Kind != memory.KindPreference || m.Speaker != "Ana" ||
+		m.Status != memory.StatusActive ||
 		m.Version != 1 || !slices.Equal(m.Sources, []string{"a1"}) || m.SessionID != "s9" || m.Strategy != "salimory" ||
 		m.PolicyVersion != "caller/1" || !m.ValidFrom.Equal(in.Turn.Time) || !m.RecordedAt.Equal(start.Add(time.Hour)) {
 		t.Errorf("the entry is %+v", m)
@@ -83,7 +87,8 @@ func TestAnAdditionIsWritten(t *testing.T) {
 	if err != nil || !ok || r.Turns != 1 || r.Operations != 1 || r.Closed {
 		t.Errorf("its session is %+v, %t, %v", r, ok, err)
 	}
-	if c := s.announced.changes; len(c) != 2 || !reflect.DeepEqual(c[0], c[1]) || c[0].Kind != memory.OpAdd || c[0].MemoryID != m.ID {
+	if c := s.announced.changes; len(c) != 2 || !reflect.DeepEqual(c[0], c[1]) || c[0].Kind != memory.OpAdd ||
+		c[0].MemoryID != m.ID {
 		t.Errorf("announced %+v, want the addition at each attempt", c)
 	}
 	in.ID, in.Turn.Time = "again", in.Turn.Time.Add(time.Hour)
@@ -126,7 +131,8 @@ func TestAnUpdateTakesThePlaceOfAnEntry(t *testing.T) {
 	if before := s.get(t, old.ID); before.Status != memory.StatusSuperseded || !before.ValidTo.Equal(in.Turn.Time) {
 		t.Errorf("the version before is %+v", before)
 	}
-	if c := s.announced.changes; len(c) != 2 || !reflect.DeepEqual(c[0], c[1]) || c[0].Kind != memory.OpUpdate || c[0].MemoryID != m.ID ||
+	if c := s.announced.changes; len(c) != 2 || !reflect.DeepEqual(c[0], c[1]) || c[0].Kind != memory.OpUpdate ||
+		c[0].MemoryID != m.ID ||
 		!slices.Equal(c[0].Closed, []string{old.ID}) {
 		t.Errorf("announced %+v, want the update at each attempt", c)
 	}
@@ -152,7 +158,8 @@ func TestAnUpdateTakesThePlaceOfAnEntry(t *testing.T) {
 func TestEditsThatAreRefused(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto.", "I play tennis."), start)
-	if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{{TurnID: "d1", SessionID: "s9", DecidedAt: start}}); err != nil {
+	if err := s.Bank.WriteDropped(t.Context(), owner,
+		[]memory.Dropped{{TurnID: "d1", SessionID: "s9", DecidedAt: start}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.write(t, edit("a1", "", "I love tea."), time.Hour); err != nil {
@@ -174,15 +181,18 @@ func TestEditsThatAreRefused(t *testing.T) {
 		in   consolidation.Edit
 		says string
 	}{
-		"what is superseded":     {edit("x", states[memory.StatusSuperseded], "I live in Braga."), "superseded"},
-		"what is retracted":      {edit("x", states[memory.StatusRetracted], "I live in Braga."), "retracted"},
-		"what is in quarantine":  {edit("x", states[memory.StatusQuarantined], "I live in Braga."), "quarantined"},
-		"what is gone":           {edit("x", memory.DeriveID(owner, []string{"x"}, 1), "I live in Braga."), "no longer exists"},
+		"what is superseded":    {edit("x", states[memory.StatusSuperseded], "I live in Braga."), "superseded"},
+		"what is retracted":     {edit("x", states[memory.StatusRetracted], "I live in Braga."), "retracted"},
+		"what is in quarantine": {edit("x", states[memory.StatusQuarantined], "I live in Braga."), "quarantined"},
+		"what is gone": {edit("x", memory.DeriveID(owner, []string{"x"}, 1), "I live in Braga."),
+			"no longer exists"},
 		"an attack":              {edit("x", entry.ID, attack), "turn.text: "},
 		"a turn that was formed": {formed, "turn.turn_id: is the id of an already processed turn"},
 		"a dropped turn":         {edit("d1", "", "I love tea."), "turn.turn_id: is the id of an already processed turn"},
-		"other words":            {edit("a1", "", "I love coffee."), "turn.turn_id: is the id of a turn with another session or text"},
-		"an addition's turn":     {edit("a1", entry.ID, "I love tea."), "turn.turn_id: is the id of an already processed turn"},
+		"other words": {edit("a1", "", "I love coffee."),
+			"turn.turn_id: is the id of a turn with another session or text"},
+		"an addition's turn": {edit("a1", entry.ID, "I love tea."),
+			"turn.turn_id: is the id of an already processed turn"},
 	} {
 		before := len(s.list(t))
 		_, err := s.write(t, c.in, time.Hour)
@@ -194,7 +204,8 @@ func TestEditsThatAreRefused(t *testing.T) {
 	if _, err := s.write(t, edit("a2", "", attack), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if m := s.get(t, edit("a2", "", attack).EntryID(owner)); m.Status != memory.StatusQuarantined || m.Quarantine != "order" {
+	if m := s.get(t, edit("a2", "", attack).EntryID(owner)); m.Status != memory.StatusQuarantined ||
+		m.Quarantine != "order" {
 		t.Errorf("the addition of an attack is %+v, want it in quarantine", m)
 	}
 }
@@ -207,7 +218,8 @@ func TestAnUpdateKeepsTheCoreBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wantLines(t, 2, "I'm allergic to walnuts.")
-	block := memory.Core{Content: "Ana: I'm allergic to walnuts.\nAna is a nurse.", Version: 3, UpdatedAt: start, Sources: []string{"u1"}}
+	block := memory.Core{Content: "Ana: I'm allergic to walnuts.\nAna is a nurse.", Version: 3, UpdatedAt: start,
+		Sources: []string{"u1"}}
 	if err := s.Bank.Write(t.Context(), owner, memory.Write{Core: &block}); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +241,9 @@ func TestAnEditIsDecidedAndAppliedByTheWriter(t *testing.T) {
 	signals(env, []consolidation.Event{turn("s1", 1)})
 	ends := map[string]error{}
 	for i, in := range []consolidation.Edit{edit("a1", "", "I love tea."), edit("u1", "m1", "I live in Braga.")} {
-		request(t, env, time.Duration(i)*time.Second, consolidation.UpdateEdit, in.ID, in, func(err error) { ends[in.Turn.ID] = err })
+		request(t, env, time.Duration(i)*time.Second, consolidation.UpdateEdit, in.ID, in, func(err error) {
+			ends[in.Turn.ID] = err
+		})
 	}
 	retracted := ask(t, env, "m2")
 	finish(t, env, params())
@@ -252,8 +266,9 @@ func TestAnEditThatWritesNothingOrFails(t *testing.T) {
 		fails   error
 		says    string
 	}{
-		"written before":  {written: true},
-		"fails for good":  {fails: temporal.NewNonRetryableApplicationError("the memory is superseded", "terminal", nil), says: "superseded"},
+		"written before": {written: true},
+		"fails for good": {fails: temporal.NewNonRetryableApplicationError("the memory is superseded", "terminal", nil),
+			says: "superseded"},
 		"a bug in a step": {fails: errors.New("index out of range"), says: "index out of range"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,12 +293,15 @@ func TestAnEditThatWritesNothingOrFails(t *testing.T) {
 func TestAnErasureLeavesNothingOfAnEditThatWaits(t *testing.T) {
 	env, e := newErasing(t)
 	in, ended := edit("a1", "", "I love tea."), errors.New("it has not ended")
-	e.failExtract["s1"] = []error{errors.New("the model is unavailable"), errors.New("still")} // the writer is busy meanwhile
+	// the writer is busy meanwhile
+	e.failExtract["s1"] = []error{errors.New("the model is unavailable"), errors.New("still")}
 	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
 	request(t, env, 10*time.Millisecond, consolidation.UpdateEdit, in.ID, in, func(err error) { ended = err })
 	retracted := map[string]error{}
 	old := consolidation.Retraction{ID: "r1", MemoryID: "m1"}
-	request(t, env, 20*time.Millisecond, consolidation.UpdateRetract, old.ID, old, func(err error) { retracted["m1"] = err })
+	request(t, env, 20*time.Millisecond, consolidation.UpdateRetract, old.ID, old, func(err error) {
+		retracted["m1"] = err
+	})
 	env.RegisterDelayedCallback(func() {
 		env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{erasure("x1")}})
 	}, 30*time.Millisecond)

@@ -73,7 +73,8 @@ func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 		return fmt.Errorf("announce erasure: %w", err)
 	}
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
-	if err := a.Erasures.Begin(ctx, Erased{Scope: in.Scope, RequestID: in.RequestID, RunID: run, StartedAt: in.RunStartedAt}); err != nil {
+	if err := a.Erasures.Begin(ctx, Erased{Scope: in.Scope, RequestID: in.RequestID, RunID: run,
+		StartedAt: in.RunStartedAt}); err != nil {
 		return fmt.Errorf("continue the erasure: %w", err)
 	}
 	return nil

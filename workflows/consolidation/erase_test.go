@@ -82,7 +82,8 @@ func TestAnErasureDropsWhatWaitsAndEndsTheRun(t *testing.T) {
 func TestWhatFollowsAnErasureIsCarriedIntoARunOfItsOwn(t *testing.T) {
 	env, e := newErasing(t)
 	e.fail = 2 // an erasure that is retried keeps its place
-	signals(env, []consolidation.Event{turn("s1", 1), erasure("x1"), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s2", 1)})
+	signals(env, []consolidation.Event{turn("s1", 1), erasure("x1"), turn("s1", 2), closed("s1")},
+		[]consolidation.Event{turn("s2", 1)})
 	state := continued(t, env, params())
 	if len(e.applied) > 0 || !slices.Equal(e.requests, []string{"x1"}) {
 		t.Errorf("applied %v, erased %v", e.turnsOf(), e.requests)
@@ -90,7 +91,8 @@ func TestWhatFollowsAnErasureIsCarriedIntoARunOfItsOwn(t *testing.T) {
 	if len(state.Closed) != 1 || len(state.Closed[0].Turns) != 1 || state.Closed[0].Turns[0].ID != "s1:2" {
 		t.Errorf("carries the closed sessions %+v, want what came after the erasure", state.Closed)
 	}
-	if len(state.Seen) < 3 || state.Seen[0] != "x1" || !strings.HasPrefix(state.Seen[1], "e-s1:2") || len(state.Erasures) > 0 {
+	if len(state.Seen) < 3 || state.Seen[0] != "x1" || !strings.HasPrefix(state.Seen[1], "e-s1:2") ||
+		len(state.Erasures) > 0 {
 		t.Errorf("carries %+v, want nothing of before", state)
 	}
 	env, s := newRun(t)
@@ -165,13 +167,16 @@ func erasing(t *testing.T) (*consolidation.Activities, *begun, *heard) {
 	b, out := &begun{}, &heard{}
 	a := &consolidation.Activities{Bank: bankinmem.New(2), Window: w, Announce: out, Erasures: b}
 	write := memory.Write{
-		Put:   []memory.Memory{{ID: "m1", Content: "Ana swims.", RecordedAt: start, Status: memory.StatusActive, Vector: memory.Vector{1, 0}}},
+		Put: []memory.Memory{{ID: "m1", Content: "Ana swims.", RecordedAt: start, Status: memory.StatusActive,
+			Vector: memory.Vector{1, 0}}},
 		Turns: []memory.Turn{{ID: "t1"}},
 	}
 	scope := params().Scope
 	late := []window.Kept{{Turn: memory.Turn{ID: "before", Text: "I am tired.", Time: start}, Until: start.Add(time.Hour)}}
-	kept := errors.Join(w.Append(t.Context(), scope, []memory.Turn{{ID: "after", Time: start}}), w.Keep(t.Context(), scope, late))
-	if err := errors.Join(a.Bank.Write(t.Context(), scope, write), w.Retire(t.Context(), scope, []string{"t1"}), kept); err != nil {
+	kept := errors.Join(w.Append(t.Context(), scope, []memory.Turn{{ID: "after", Time: start}}),
+		w.Keep(t.Context(), scope, late))
+	if err := errors.Join(a.Bank.Write(t.Context(), scope, write), w.Retire(t.Context(), scope, []string{"t1"}),
+		kept); err != nil {
 		t.Fatal(err)
 	}
 	return a, b, out

@@ -77,7 +77,8 @@ func TestASessionIsClosedWhenItIsIdle(t *testing.T) {
 			at(env, 0, idles(dropped, half))
 		}, []string{"s1 [] 30s"}, 1},
 		"an event closed it before": {func(env *testsuite.TestWorkflowEnvironment) {
-			at(env, 0, idles(turn("s1", 1), half), consolidation.Event{ID: "c", SessionID: "s1", ClosedAt: start.Add(time.Second)})
+			at(env, 0, idles(turn("s1", 1), half), consolidation.Event{ID: "c", SessionID: "s1",
+				ClosedAt: start.Add(time.Second)})
 		}, []string{"s1 [s1:1] 1s"}, 1},
 		"it goes on after its end": {func(env *testsuite.TestWorkflowEnvironment) {
 			at(env, 0, idles(turn("s1", 1), half))
@@ -113,7 +114,8 @@ func TestAWaitForAnIdleEndIsOneTimer(t *testing.T) {
 	at(env, 0, idles(turn("s1", 1), 24*time.Hour))
 	finish(t, env, params())
 	tuning := params().Tuning
-	if want := []time.Duration{tuning.Linger, tuning.Idle, 24*time.Hour - tuning.Idle, tuning.Linger}; !slices.Equal(timers, want) &&
+	if want := []time.Duration{tuning.Linger, tuning.Idle, 24*time.Hour - tuning.Idle,
+		tuning.Linger}; !slices.Equal(timers, want) &&
 		!slices.Equal(timers, want[1:]) {
 		t.Errorf("timers %v, want %v", timers, want)
 	}
@@ -150,7 +152,8 @@ func TestAnErasureEndsTheWaitForAnIdleEnd(t *testing.T) {
 	at(env, 0, turn("s1", 1), erasure("x1"), idles(turn("s2", 1), 24*time.Hour))
 	began = env.Now()
 	state := continued(t, env, params())
-	if took := env.Now().Sub(began); len(state.Open) != 1 || state.Open[0].IdleAfter != 24*time.Hour || took >= params().Tuning.Linger {
+	if took := env.Now().Sub(began); len(state.Open) != 1 || state.Open[0].IdleAfter != 24*time.Hour ||
+		took >= params().Tuning.Linger {
 		t.Errorf("carries %+v after %s", state.Open, took)
 	}
 }
@@ -166,7 +169,8 @@ func TestTooManyIdleSessionsAreClosedEarly(t *testing.T) {
 	finish(t, env, params())
 	got := closings(s)
 	if len(got) != 258 || got[0] != "s257 [s257:1] 0s" || got[1] != "s256 [s256:1] 0s" || got[2] != "s255 [s255:1] 3m0s" {
-		t.Errorf("closed %d sessions, the first %q; want the two that are due first at once", len(got), got[:min(3, len(got))])
+		t.Errorf("closed %d sessions, the first %q; want the two that are due first at once", len(got),
+			got[:min(3, len(got))])
 	}
 }
 

@@ -75,7 +75,8 @@ func TestContinueAsNewNeverCarriesTooMuch(t *testing.T) {
 func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
 	tooMuch := temporal.NewNonRetryableApplicationError("4 turns say 4000 things", "too_large", nil)
 	env, s := newRun(t)
-	s.failExtract["s1"] = slices.Repeat([]error{tooMuch}, 12) // of 4 turns, of 2, of 1, of 256 things in one turn, of 128 ... of 1
+	// of 4 turns, of 2, of 1, of 256 things in one turn, of 128 ... of 1
+	s.failExtract["s1"] = slices.Repeat([]error{tooMuch}, 12)
 	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
 	finish(t, env, params())
 	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 {
@@ -93,7 +94,8 @@ func TestWhatIsAnsweredAtTooGreatLengthIsAskedInHalves(t *testing.T) {
 	s.failExtract["s1"] = slices.Repeat([]error{tooLong}, 4) // of 4 turns, of 2, of 1, of 1 without context
 	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
 	finish(t, env, params())
-	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 || !strings.Contains(s.deadLetters[0].Reason, "truncated") {
+	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 ||
+		!strings.Contains(s.deadLetters[0].Reason, "truncated") {
 		t.Fatalf("dead letters %+v, want the first turn alone", s.deadLetters)
 	}
 	if len(s.applied) != 3 || !s.applied[2].Batch.Closes || len(s.failExtract["s1"]) != 0 {
@@ -142,7 +144,9 @@ func (b *bounded) Extract(ctx context.Context, in consolidation.Batch) (out cons
 	return out, err
 }
 
-func (b *bounded) Relate(ctx context.Context, in consolidation.RelateInput) (out consolidation.Neighbourhood, err error) {
+func (b *bounded) Relate(
+	ctx context.Context, in consolidation.RelateInput,
+) (out consolidation.Neighbourhood, err error) {
 	out, err = b.shop.Relate(ctx, in)
 	if err == nil {
 		b.see(in, out)
@@ -158,7 +162,9 @@ func (b *bounded) Decide(ctx context.Context, in consolidation.DecideInput) (out
 	return out, err
 }
 
-func (b *bounded) Search(ctx context.Context, in consolidation.SearchInput) (out consolidation.SearchResult, err error) {
+func (b *bounded) Search(
+	ctx context.Context, in consolidation.SearchInput,
+) (out consolidation.SearchResult, err error) {
 	out, err = b.shop.Search(ctx, in)
 	if err == nil {
 		b.see(in, out)
@@ -192,7 +198,8 @@ func (literal) Extract(_ context.Context, in formation.Session) (out []formation
 func (literal) Decide(_ context.Context, in formation.Bundle) (out formation.Verdict, _ error) {
 	for _, r := range in.Related {
 		c := r.Candidate
-		m := memory.Memory{ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Content: c.Content, Kind: memory.KindFact}
+		m := memory.Memory{ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Content: c.Content,
+			Kind: memory.KindFact}
 		out.Operations = append(out.Operations, memory.Operation{Kind: memory.OpAdd, New: &m, Sources: c.Sources})
 	}
 	return out, nil
@@ -211,8 +218,10 @@ func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
 	var old memory.Write
 	for n := range 100 {
 		old.Put = append(old.Put, memory.Memory{
-			ID: memory.DeriveID(owner, []string{"old"}, n), Content: fmt.Sprint("I own ", n), Value: strings.Repeat("<", memory.MaxValueBytes),
-			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension), RecordedAt: start,
+			ID: memory.DeriveID(owner, []string{"old"}, n), Content: fmt.Sprint("I own ", n),
+			Value:  strings.Repeat("<", memory.MaxValueBytes),
+			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension),
+			RecordedAt: start,
 		})
 	}
 	if err := b.Bank.Write(t.Context(), owner, old); err != nil {
@@ -273,8 +282,10 @@ func (s shop) fill(t *testing.T, n int) {
 	var w memory.Write
 	for i := range n {
 		w.Put = append(w.Put, memory.Memory{
-			ID: memory.DeriveID(owner, []string{"old"}, i), Content: fmt.Sprint("I own thing", i), Value: strings.Repeat("<", memory.MaxValueBytes),
-			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension), RecordedAt: start,
+			ID: memory.DeriveID(owner, []string{"old"}, i), Content: fmt.Sprint("I own thing", i),
+			Value:  strings.Repeat("<", memory.MaxValueBytes),
+			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension),
+			RecordedAt: start,
 		})
 	}
 	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
@@ -378,7 +389,8 @@ func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
 		t.Errorf("%d turns are a dead letter: %s", len(d.Batch.Turns), d.Reason)
 	}
 	if b.session(t, "s1").Turns != 1 || former.window == 0 || !former.core || len(former.shown) < 45 {
-		t.Errorf("the session is %+v; %d turns of the window and %d entries were shown", b.session(t, "s1"), former.window, len(former.shown))
+		t.Errorf("the session is %+v; %d turns of the window and %d entries were shown", b.session(t, "s1"), former.window,
+			len(former.shown))
 	}
 	if b.largest > maxPayload {
 		t.Errorf("a payload had %d bytes", b.largest)
@@ -451,9 +463,11 @@ func (v verdict) Decide(context.Context, formation.Bundle) (formation.Verdict, e
 
 func TestDecideRefusesToReturnTooMuch(t *testing.T) {
 	s := newShop(t)
-	in := consolidation.DecideInput{Batch: batchOf(1, "I own a boat."), Now: start, Neighbourhood: consolidation.Neighbourhood{
-		Candidates: []formation.Candidate{{Content: "I own a boat.", Sources: []string{"s1:0"}}}, Near: make([][]consolidation.Neighbour, 1),
-	}}
+	in := consolidation.DecideInput{Batch: batchOf(1, "I own a boat."), Now: start,
+		Neighbourhood: consolidation.Neighbourhood{
+			Candidates: []formation.Candidate{{Content: "I own a boat.", Sources: []string{"s1:0"}}},
+			Near:       make([][]consolidation.Neighbour, 1),
+		}}
 	long := strings.Repeat("<", memory.MaxTextBytes)
 	var many formation.Verdict
 	for n := range 12 {
@@ -526,7 +540,8 @@ func TestSearchKeepsWithinItsBound(t *testing.T) {
 	s.fill(t, 400)
 	in := consolidation.SearchInput{Scope: owner}
 	for n := range 64 {
-		in.Lookups = append(in.Lookups, formation.Lookup{Text: fmt.Sprint("thing", n), Vector: make(memory.Vector, builtin.Dimension)})
+		in.Lookups = append(in.Lookups, formation.Lookup{Text: fmt.Sprint("thing", n),
+			Vector: make(memory.Vector, builtin.Dimension)})
 	}
 	out, err := s.Search(t.Context(), in)
 	if n := jsonSize(t, out); err != nil || n < 256<<10 || n > 520<<10 {
@@ -611,7 +626,8 @@ func TestAResentTurnDoesNotReplaceTheEvidence(t *testing.T) {
 func TestAReusedTurnIDIsADeadLetter(t *testing.T) {
 	event := func(session, said string) consolidation.Event {
 		return consolidation.Event{ID: "e-1", SessionID: session, Turn: &memory.Turn{
-			ID: "1", SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: start}, DecidedAt: start.Add(time.Second)}
+			ID: "1", SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: start},
+			DecidedAt: start.Add(time.Second)}
 	}
 	const lives, other = "I live in Madrid.", "I am a nurse."
 	mon := event("mon", lives)
@@ -656,7 +672,8 @@ func TestADroppedTurnsIDInAnotherSessionIsADeadLetter(t *testing.T) {
 			t.Fatal(err)
 		}
 		passed := consolidation.Event{ID: "e", SessionID: "s1", Turn: &b.Turns[0].Turn, DecidedAt: start.Add(time.Second)}
-		if err := consolidation.Form(t.Context(), s.Activities, params(), []consolidation.Event{passed, closed("s1")}, start); err != nil {
+		if err := consolidation.Form(t.Context(), s.Activities, params(), []consolidation.Event{passed, closed("s1")},
+			start); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(s.announced.deadLetters); got != want || len(s.list(t)) > 0 {
@@ -705,13 +722,16 @@ func TestARetractionOfASupersededEntryIsRefused(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	entry := s.list(t)[0]
-	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start, OperationID: "op1"}}}
+	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start,
+		OperationID: "op1"}}}
 	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
 		t.Fatal(err)
 	}
-	in := consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start}
+	in := consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID},
+		Now: start}
 	var refused *temporal.ApplicationError
-	if err := s.Retract(t.Context(), in); !errors.As(err, &refused) || refused.Type() != "terminal" || !refused.NonRetryable() ||
+	if err := s.Retract(t.Context(), in); !errors.As(err, &refused) || refused.Type() != "terminal" ||
+		!refused.NonRetryable() ||
 		!strings.Contains(err.Error(), "superseded") {
 		t.Errorf("got %v, want a refusal that says why", err)
 	}

@@ -87,7 +87,8 @@ func (o *Observer) formed(ctx context.Context, args []any) {
 				ended = t.DecidedAt
 			}
 		}
-		o.delay.Record(ctx, max(0, time.Since(ended).Seconds()), metric.WithAttributes(telemetry.AttrTenant.String(in.Batch.Scope.Tenant)))
+		o.delay.Record(ctx, max(0, time.Since(ended).Seconds()),
+			metric.WithAttributes(telemetry.AttrTenant.String(in.Batch.Scope.Tenant)))
 	}
 }
 

@@ -39,7 +39,8 @@ func TestTheTimeFromASessionsEndToItsMemoriesIsMeasured(t *testing.T) {
 	old := closed
 	old.Turns = slices.Clone(old.Turns)
 	old.ClosedAt, old.Turns[0].DecidedAt = time.Now().AddDate(-5, 0, 0), time.Now().Add(-time.Hour)
-	for _, in := range []consolidation.ApplyInput{{Batch: open}, {Batch: closed, More: true}, {Batch: closed}, {Batch: old}} {
+	for _, in := range []consolidation.ApplyInput{{Batch: open}, {Batch: closed, More: true}, {Batch: closed},
+		{Batch: old}} {
 		in.Now = start
 		if _, err := env.ExecuteActivity(s.Apply, in); err != nil {
 			t.Fatal(err)

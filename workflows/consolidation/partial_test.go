@@ -53,8 +53,10 @@ func (p *partial) Decide(_ context.Context, in formation.Bundle) (v formation.Ve
 			continue
 		}
 		m := memory.Memory{
-			ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Status: memory.StatusActive,
-			Sources: c.Sources, ValidFrom: in.Session.Turns[0].Time, SessionID: in.Session.ID, Strategy: "salimory", PolicyVersion: "partial",
+			ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content,
+			Status:  memory.StatusActive,
+			Sources: c.Sources, ValidFrom: in.Session.Turns[0].Time, SessionID: in.Session.ID, Strategy: "salimory",
+			PolicyVersion: "partial",
 		}
 		v.Operations = append(v.Operations, memory.Operation{Kind: memory.OpAdd, Sources: c.Sources, New: &m})
 	}
@@ -93,7 +95,8 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 	if len(dead) != 1 || len(dead[0].Turns) != 2 || dead[0].Turns[0].ID != "s1:1" || dead[0].Turns[1].ID != "s1:2" {
 		t.Fatalf("dead letters %+v, want the two turns that failed", dead)
 	}
-	if kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"}); err != nil || len(kept) != 2 {
+	if kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"}); err != nil ||
+		len(kept) != 2 {
 		t.Errorf("%d turns count as formed, %v; want those that did not fail", len(kept), err)
 	}
 
@@ -101,7 +104,8 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 	for i, text := range map[int]string{1: "My sons are twins", 2: "I live near the station of Porto"} {
 		events[i].Turn.Text = text
 	}
-	if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events[1:3]), closed("s1")), start); err != nil {
+	if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events[1:3]), closed("s1")),
+		start); err != nil {
 		t.Fatal(err)
 	}
 	if got := contents(); len(got) != 4 || len(s.announced.deadLetters) != 1 {
@@ -196,7 +200,8 @@ func TestWhatIsMadeOfATurnThatComesAgainIsNotLost(t *testing.T) {
 	if err != nil || len(page.Memories) != 4 {
 		t.Errorf("the bank has %+v, %v; want both of what was made before and both of what is made now", page.Memories, err)
 	}
-	if id := replayed.Decided.Write.Put[0].ID; id != repeated.Decided.Write.Put[0].ID || id == once.Decided.Write.Put[0].ID {
+	if id := replayed.Decided.Write.Put[0].ID; id != repeated.Decided.Write.Put[0].ID ||
+		id == once.Decided.Write.Put[0].ID {
 		t.Errorf("an attempt that is repeated gives another id than %s", id)
 	}
 }
@@ -220,7 +225,8 @@ func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 	p.Scope, p.Policy = owner, "llm"
 	form := func() (policies []string) {
 		t.Helper()
-		if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events), closed("s1")), start); err != nil {
+		if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events), closed("s1")),
+			start); err != nil {
 			t.Fatal(err)
 		}
 		page, err := s.Bank.List(t.Context(), owner, bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}})
@@ -290,7 +296,8 @@ func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
 			}
 			held, err := s.Window.Recent(t.Context(), owner, b.Turns[1].Time)
 			if err != nil || len(held) != 2 || len(s.announced.deadLetters) != 1 {
-				t.Errorf("working memory holds %+v, %v, and there are %d dead letters; want both turns", held, err, len(s.announced.deadLetters))
+				t.Errorf("working memory holds %+v, %v, and there are %d dead letters; want both turns", held, err,
+					len(s.announced.deadLetters))
 			}
 		})
 	}
@@ -317,7 +324,8 @@ func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				formed := s.form(t, former, "salimory")
-				if dead := s.announced.deadLetters; len(dead) != 1 || len(dead[0].Turns) != 1 || dead[0].Turns[0].ID != "s1:2" || formed != 3 {
+				if dead := s.announced.deadLetters; len(dead) != 1 || len(dead[0].Turns) != 1 || dead[0].Turns[0].ID != "s1:2" ||
+					formed != 3 {
 					t.Errorf("%d turns are formed, dead letters %+v; want the turn that is refused alone", formed, dead)
 				}
 				sent := map[string]int{}
@@ -348,7 +356,8 @@ func TestATurnIsNotLostForWhatIsShownBesideIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			known := memory.Memory{
-				ID: memory.DeriveID(owner, []string{"s0:0"}, 0), Kind: memory.KindFact, Content: "I work as a nurse.", Status: memory.StatusActive,
+				ID: memory.DeriveID(owner, []string{"s0:0"}, 0), Kind: memory.KindFact, Content: "I work as a nurse.",
+				Status:  memory.StatusActive,
 				Sources: []string{"s0:0"}, SessionID: "s0", ValidFrom: start, RecordedAt: start, Strategy: "salimory",
 				PolicyVersion: "llm/1",
 			}
@@ -360,7 +369,8 @@ func TestATurnIsNotLostForWhatIsShownBesideIt(t *testing.T) {
 			if err := s.Bank.Write(t.Context(), owner, memory.Write{Put: []memory.Memory{known}}); err != nil {
 				t.Fatal(err)
 			}
-			formed := s.form(t, former, "salimory", "I live in Porto.", "I have two sons.", "I work as a surgeon now.", "I love green tea.")
+			formed := s.form(t, former, "salimory", "I live in Porto.", "I have two sons.", "I work as a surgeon now.",
+				"I love green tea.")
 			if len(s.announced.deadLetters) != 0 || formed != 4 {
 				t.Errorf("%d turns are formed, dead letters %+v; want all", formed, s.announced.deadLetters)
 			}
@@ -442,7 +452,8 @@ func TestWhatBreaksTheSchemaFailsAlone(t *testing.T) {
 					}
 				}
 				if dead := s.announced.deadLetters; repairs != 1 || len(dead) != 1 || len(dead[0].Turns) != 1 || formed != 3 {
-					t.Errorf("%d repairs, %d turns are formed, dead letters %+v; want one, and the turn of what is wrong", repairs, formed, dead)
+					t.Errorf("%d repairs, %d turns are formed, dead letters %+v; want one, and the turn of what is wrong", repairs,
+						formed, dead)
 				}
 			})
 		}

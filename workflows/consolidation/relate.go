@@ -76,7 +76,8 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		return Neighbourhood{}, classify(err)
 	}
 	if room < minPoolBytes {
-		return Neighbourhood{}, tooLarge("the turns leave %d bytes for related entries, but %d are needed", room, minPoolBytes)
+		return Neighbourhood{}, tooLarge("the turns leave %d bytes for related entries, but %d are needed", room,
+			minPoolBytes)
 	}
 	n.Pool, n.Near = related(lookups, found, min(room, maxPoolBytes))
 	return n, nil
@@ -136,7 +137,9 @@ func (a *Activities) searchNear(ctx context.Context, b Batch, n int) ([]memory.M
 }
 
 // search runs several searches, some in parallel.
-func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([][]bank.Scored, error) {
+func (a *Activities) search(
+	ctx context.Context, scope memory.Scope, lookups []formation.Lookup,
+) ([][]bank.Scored, error) {
 	found := make([][]bank.Scored, len(lookups))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(relateParallel)

@@ -52,7 +52,8 @@ func (r *run) refuseTelling() {
 	var rest []*request
 	for _, q := range r.requests {
 		if q.tells {
-			q.end(fault.Terminal("", "the user was erased meanwhile: repeat the request if Mneme should remember it all the same"))
+			q.end(fault.Terminal("", "the user was erased meanwhile: repeat the request if Mneme should remember it "+
+				"all the same"))
 			continue
 		}
 		rest = append(rest, q)
@@ -64,7 +65,8 @@ func (r *run) refuseTelling() {
 func (r *run) retract(ctx workflow.Context, in Retraction) error {
 	return r.await(ctx, &request{do: func(ctx workflow.Context) error {
 		input := RetractInput{Scope: r.params.Scope, Retraction: in, Now: workflow.Now(ctx)}
-		return workflow.ExecuteActivity(storeOptions(withTraceParent(ctx, in.TraceParent)), (*Activities)(nil).Retract, input).Get(ctx, nil)
+		return workflow.ExecuteActivity(storeOptions(withTraceParent(ctx, in.TraceParent)), (*Activities)(nil).Retract,
+			input).Get(ctx, nil)
 	}})
 }
 

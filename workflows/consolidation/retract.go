@@ -134,7 +134,8 @@ func repeats(line string, m memory.Memory) bool {
 			n++
 		}
 	}
-	beside := text.StemSet(m.Speaker + " " + m.ValidFrom.UTC().Format(time.DateOnly)) // many lines have the speaker and the date
+	// many lines have the speaker and the date
+	beside := text.StemSet(m.Speaker + " " + m.ValidFrom.UTC().Format(time.DateOnly))
 	said := text.StemSet(m.Content)
 	part := slices.ContainsFunc(stems, func(stem string) bool { return have[stem] })
 	for stem := range have {

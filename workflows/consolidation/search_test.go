@@ -30,7 +30,8 @@ func (a *asker) Decide(_ context.Context, in consolidation.DecideInput) (consoli
 		return consolidation.Decided{Write: memory.Write{Retire: []string{fmt.Sprint("after ", round)}}}, nil
 	}
 	return consolidation.Decided{
-		Lookups: []formation.Lookup{{Text: "always"}, {Text: fmt.Sprint("round ", round)}}, Memo: json.RawMessage(fmt.Sprint(round)),
+		Lookups: []formation.Lookup{{Text: "always"}, {Text: fmt.Sprint("round ", round)}},
+		Memo:    json.RawMessage(fmt.Sprint(round)),
 	}, nil
 }
 
@@ -47,10 +48,12 @@ func search(t *testing.T, searches int) (*asker, *steps) {
 	t.Helper()
 	env, s := newRun(t)
 	a := &asker{searches: searches}
-	env.RegisterActivityWithOptions(a.Decide, activity.RegisterOptions{Name: "Decide", DisableAlreadyRegisteredCheck: true})
+	env.RegisterActivityWithOptions(a.Decide, activity.RegisterOptions{Name: "Decide",
+		DisableAlreadyRegisteredCheck: true})
 	env.RegisterActivityWithOptions(a.Search, activity.RegisterOptions{Name: "Search"})
 	env.RegisterDelayedCallback(func() {
-		env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{turn("s1", 1), closed("s1")}})
+		env.SignalWorkflow(consolidation.SignalEvents,
+			consolidation.Signal{Events: []consolidation.Event{turn("s1", 1), closed("s1")}})
 	}, 0)
 	env.ExecuteWorkflow(consolidation.WorkflowName, params())
 	if err := env.GetWorkflowError(); err != nil {

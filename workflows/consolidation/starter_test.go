@@ -38,12 +38,16 @@ func (s *server) SignalWorkflow(_ context.Context, _, _, _ string, _ any) error 
 	return s.err
 }
 
-func (s *server) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any, in ...any) (client.WorkflowRun, error) {
+func (s *server) ExecuteWorkflow(
+	_ context.Context, _ client.StartWorkflowOptions, _ any, in ...any,
+) (client.WorkflowRun, error) {
 	s.begun = append(s.begun, in)
 	return nil, s.started
 }
 
-func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any, ...any) client.WithStartWorkflowOperation {
+func (s *server) NewWithStartWorkflowOperation(
+	client.StartWorkflowOptions, any, ...any,
+) client.WithStartWorkflowOperation {
 	return nil
 }
 
@@ -90,7 +94,8 @@ func TestARunBeginsWithoutEvents(t *testing.T) {
 				t.Errorf("got %v after %d signals", err, c.server.signals)
 			}
 			for _, in := range c.server.begun {
-				if p, ok := in[0].(consolidation.Params); !ok || len(in) != 1 || !reflect.DeepEqual(p.State, consolidation.State{}) {
+				if p, ok := in[0].(consolidation.Params); !ok || len(in) != 1 ||
+					!reflect.DeepEqual(p.State, consolidation.State{}) {
 					t.Errorf("a run begins with %+v", in)
 				}
 			}
@@ -153,7 +158,8 @@ func TestHowARequestEnds(t *testing.T) {
 			if err := (consolidation.Starter{Client: &c.server}).Edit(edits, params(), edit); !c.want(err) {
 				t.Errorf("an edit gives %v", err)
 			}
-			if o := c.server.updates; len(o) != 2 || o[0].UpdateName != "retract" || o[0].UpdateID != "r1" || o[1].UpdateName != "edit" ||
+			if o := c.server.updates; len(o) != 2 || o[0].UpdateName != "retract" || o[0].UpdateID != "r1" ||
+				o[1].UpdateName != "edit" ||
 				o[1].UpdateID != "e1" {
 				t.Errorf("asked for %+v", o)
 			}
@@ -175,11 +181,14 @@ func TestWhetherTurnsWait(t *testing.T) {
 		waits  bool
 		ok     func(error) bool
 	}{
-		"they wait":            {server{answer: answer(true)}, true, none},
-		"none waits":           {server{answer: answer(false)}, false, none},
-		"the workflow ended":   {server{answer: &client.QueryWorkflowWithOptionsResponse{QueryRejected: &querypb.QueryRejected{}}}, false, none},
-		"there never was one":  {server{err: serviceerror.NewNotFound("no such workflow")}, false, none},
-		"it is about to begin": {server{err: serviceerror.NewWorkflowNotReady("workflow task is not scheduled yet")}, true, none},
+		"they wait":  {server{answer: answer(true)}, true, none},
+		"none waits": {server{answer: answer(false)}, false, none},
+		"the workflow ended": {
+			server{answer: &client.QueryWorkflowWithOptionsResponse{QueryRejected: &querypb.QueryRejected{}}}, false, none,
+		},
+		"there never was one": {server{err: serviceerror.NewNotFound("no such workflow")}, false, none},
+		"it is about to begin": {server{err: serviceerror.NewWorkflowNotReady("workflow task is not scheduled yet")}, true,
+			none},
 		"nobody works": {server{err: serviceerror.NewFailedPrecondition("no poller seen for task queue recently")}, false,
 			func(err error) bool { return errors.Is(err, fault.ErrUnavailable) }},
 		"the question is unknown": {server{err: serviceerror.NewQueryFailed("unknown queryType")}, false,

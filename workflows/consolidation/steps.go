@@ -32,8 +32,8 @@ type steps interface {
 	now() time.Time
 	// keepsExtracted reports whether extracted content is kept while its decision is repeated.
 	keepsExtracted() bool
-	// retriesWithoutContext reports whether the workflow asks a model again without context, after the model gave no answer
-	// about a turn.
+	// retriesWithoutContext reports whether the workflow asks a model again without context, after the model gave no
+	// answer about a turn.
 	retriesWithoutContext() bool
 	// stopped reports whether a failure ended the whole run, not this batch alone.
 	stopped(error) bool
@@ -112,11 +112,13 @@ const reasonReused = "turn.turn_id: is the id of a turn with another session or 
 const policyWithoutModel = string(tenant.PolicyEmbedded)
 
 // reasonBudget is the reason of dead letters that were formed without a model.
-const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and by the model when it is replayed"
+const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and by the " +
+	"model when it is replayed"
 
 // reasonFailed is the reason of dead letters with some content that led to no operation.
 func reasonFailed(failed []formation.Failure) string {
-	text := fmt.Sprintf("%d statements failed, and the others were formed. The first error: %s", len(failed), failed[0].Reason)
+	text := fmt.Sprintf("%d statements failed, and the others were formed. The first error: %s", len(failed),
+		failed[0].Reason)
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
 }
 
@@ -128,8 +130,8 @@ func sourcesOf(failed []formation.Failure) []string {
 	return out
 }
 
-// sendToDeadLetters moves a batch to the dead letters, where a replay finds it. It includes the turns to form, and not the
-// context. It returns only errors that stop the run.
+// sendToDeadLetters moves a batch to the dead letters, where a replay finds it. It includes the turns to form, and not
+// the context. It returns only errors that stop the run.
 func (s *State) sendToDeadLetters(do steps, b Batch, reason string) error {
 	b.Context = nil
 	if err := do.deadLetter(DeadLetterInput{Batch: b, Reason: reason, Now: do.now()}); do.stopped(err) {
@@ -161,13 +163,15 @@ func consolidate(do steps, session *Session, b Batch) (extracted Extracted, fail
 	failed = slices.Concat(extracted.Failed, decided.Failed)
 	if len(failed) > 0 && extracted.More {
 		session.extracted = nil
-		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is formed completely or put aside
+		// a turn is formed completely or put aside
+		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed)
 	}
 	again := sourcesOf(failed)
 	if b.Instead != "" {
 		again = b.turnIDs()
 	}
-	return extracted, failed, do.apply(ApplyInput{b.without(again), decided, do.now(), extracted.More, b.only(again).Turns})
+	return extracted, failed, do.apply(ApplyInput{b.without(again), decided, do.now(), extracted.More,
+		b.only(again).Turns})
 }
 
 // keptExtracted is the extracted content of a batch.
@@ -213,7 +217,8 @@ func decide(do steps, b Batch, near Neighbourhood, failed []formation.Failure) (
 			return Decided{}, err
 		}
 	}
-	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d searches", maxRounds), errorTerminal, nil)
+	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d searches", maxRounds),
+		errorTerminal, nil)
 }
 
 // extend adds search results to the input of a decision, while there is room and up to the size of one full search.

@@ -30,7 +30,8 @@ func (a *Activities) ExpireTalk(ctx context.Context, in ExpireTalkInput) error {
 	if err := a.Bank.EraseTalk(ctx, in.Scope, in.Before); err != nil {
 		return classify(fmt.Errorf("erase old talk: %w", err))
 	}
-	op := memory.Operation{Kind: memory.OpDelete, Sources: []string{"talk before " + in.Before.UTC().Format(time.RFC3339Nano)}}
+	op := memory.Operation{Kind: memory.OpDelete,
+		Sources: []string{"talk before " + in.Before.UTC().Format(time.RFC3339Nano)}}
 	change := memory.Change{OperationID: memory.DeriveOperationID(in.Scope, op), Kind: op.Kind, Tier: memory.TierTalk}
 	if err := a.Announce.Announce(ctx, in.Scope, []memory.Change{change}, in.Now); err != nil {
 		return classify(fmt.Errorf("announce changes: %w", err))

@@ -21,7 +21,8 @@ func TestAConsolidationRemovesOldTalk(t *testing.T) {
 			env, s := newRun(t)
 			env.RegisterDelayedCallback(func() {
 				env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{
-					Events: []consolidation.Event{turn("s1", 1), closed("s1")}, Strategy: "salimory", Policy: "embedded", TalkDays: c.signalled,
+					Events: []consolidation.Event{turn("s1", 1), closed("s1")}, Strategy: "salimory", Policy: "embedded",
+					TalkDays: c.signalled,
 				})
 			}, 0)
 			p := params()

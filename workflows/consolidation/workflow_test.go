@@ -125,7 +125,8 @@ func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidati
 	if s.failEdit != nil || s.written {
 		return consolidation.Decided{}, s.failEdit
 	}
-	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope), Content: in.Turn.Text}}}}, nil
+	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope),
+		Content: in.Turn.Text}}}}, nil
 }
 
 // turnsOf returns the ids of the applied turns, one list per consolidation.
@@ -148,7 +149,8 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
 	env.SetTestTimeout(time.Minute)
-	observer, err := consolidation.NewObserver(tracenoop.NewTracerProvider().Tracer(""), metricnoop.NewMeterProvider().Meter(""))
+	observer, err := consolidation.NewObserver(tracenoop.NewTracerProvider().Tracer(""),
+		metricnoop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +161,9 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	s := &steps{failExtract: map[string][]error{}}
 	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
 	for name, f := range map[string]any{
-		"Extract": s.Extract, "Relate": s.Relate, "Decide": s.Decide, "Apply": s.Apply, "DeadLetter": s.DeadLetter, "Retract": s.Retract,
-		"Edit": s.Edit, "ExpireTalk": s.ExpireTalk,
+		"Extract": s.Extract, "Relate": s.Relate, "Decide": s.Decide, "Apply": s.Apply, "DeadLetter": s.DeadLetter,
+		"Retract": s.Retract,
+		"Edit":    s.Edit, "ExpireTalk": s.ExpireTalk,
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -177,7 +180,8 @@ func params() consolidation.Params {
 func turn(session string, n int) consolidation.Event {
 	id := fmt.Sprintf("%s:%d", session, n)
 	return consolidation.Event{ID: "e-" + id, SessionID: session, Turn: &memory.Turn{
-		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "says " + id, Time: start.Add(time.Duration(n) * time.Second),
+		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "says " + id,
+		Time: start.Add(time.Duration(n) * time.Second),
 	}}
 }
 
@@ -363,7 +367,9 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 	ends := map[string]error{}
 	for i, id := range memoryIDs {
 		in := consolidation.Retraction{ID: "r-" + id, MemoryID: id, Strategy: "rmm"}
-		request(t, env, time.Duration(i)*time.Second, consolidation.UpdateRetract, in.ID, in, func(err error) { ends[id] = err })
+		request(t, env, time.Duration(i)*time.Second, consolidation.UpdateRetract, in.ID, in, func(err error) {
+			ends[id] = err
+		})
 	}
 	return ends
 }
@@ -387,7 +393,8 @@ func request(
 func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 	env, s := newRun(t)
 	s.reused = []string{"s1:1"}
-	letter := consolidation.Batch{Scope: params().Scope, SessionID: "s1", Turns: []consolidation.Turn{{Turn: *turn("s1", 1).Turn}}}
+	letter := consolidation.Batch{Scope: params().Scope, SessionID: "s1",
+		Turns: []consolidation.Turn{{Turn: *turn("s1", 1).Turn}}}
 	end := consolidation.Event{ID: letter.CloseID(), SessionID: "s1", ClosedAt: start.Add(time.Hour)}
 	session := []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}
 	signals(env, session, []consolidation.Event{turn("s1", 1), end}, session)
@@ -403,7 +410,8 @@ func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 		t.Fatalf("%d dead letters, want one for each time", len(s.deadLetters))
 	}
 	for _, l := range s.deadLetters {
-		if len(l.Batch.Turns) != 1 || l.Batch.Turns[0].ID != "s1:1" || l.Batch.CloseID() != end.ID || l.Batch.ClosedAt.IsZero() ||
+		if len(l.Batch.Turns) != 1 || l.Batch.Turns[0].ID != "s1:1" || l.Batch.CloseID() != end.ID ||
+			l.Batch.ClosedAt.IsZero() ||
 			!strings.Contains(l.Reason, "turn_id") {
 			t.Errorf("the dead letter is %+v", l)
 		}

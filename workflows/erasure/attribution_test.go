@@ -39,7 +39,8 @@ func TestACountReadsThePartitionOfTheUserUpToTheErasure(t *testing.T) {
 	}
 	out := broker.Publisher()
 	put := func(user, id string) int {
-		e := contract.SalientEvent{Envelope: contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: "acme", User: user}}, ErasedAt: start}
+		e := contract.SalientEvent{Envelope: contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: "acme", User: user}},
+			ErasedAt: start}
 		value, err := e.Encode()
 		if err == nil {
 			err = out.Publish(t.Context(), bus.Message{Topic: contract.TopicSalientTurns, Key: e.Key(), Value: value})

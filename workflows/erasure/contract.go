@@ -65,8 +65,8 @@ type Request struct {
 	Scope memory.Scope `json:"scope"`
 	// RequestID is the id of the erasure, and of its event. Empty means none in particular.
 	RequestID string `json:"request_id,omitempty"`
-	// RunID and StartedAt are the run of the user's workflow that erased the bank. A request covers the histories of this run and
-	// of the runs that began before it. Empty means all runs.
+	// RunID and StartedAt are the run of the user's workflow that erased the bank. A request covers the histories of this
+	// run and of the runs that began before it. Empty means all runs.
 	RunID     string    `json:"run_id,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	// Deletions are the requests that the erasure has made so far. Histories adds its own.
@@ -90,7 +90,8 @@ type Count struct {
 	Store string `json:"store"`
 	// Count is at least 1 where the store could not be erased or counted: an erasure is not proved then.
 	Count int `json:"count"`
-	// Error is the class of the error of a store that could not be erased or counted ("unavailable"). It holds no text of the error.
+	// Error is the class of the error of a store that could not be erased or counted ("unavailable"). It holds no text of
+	// the error.
 	Error string `json:"error,omitempty"`
 }
 
@@ -123,8 +124,8 @@ type Report struct {
 	DoneAt time.Time `json:"done_at"`
 }
 
-// Store keeps data of users outside of bank and window. An erasure erases and counts every store of its list, and a scan counts
-// it. Implementations are idempotent and safe for concurrent use.
+// Store keeps data of users outside of bank and window. An erasure erases and counts every store of its list, and a
+// scan counts it. Implementations are idempotent and safe for concurrent use.
 type Store interface {
 	// Name returns the name of the counted items, in the plural.
 	Name() string

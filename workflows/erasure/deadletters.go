@@ -45,7 +45,8 @@ func (l *DeadLetterStore) Erase(ctx context.Context, r Request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: matchUser(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out, l.cfg.Instruments)
+	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: matchUser(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out,
+		l.cfg.Instruments)
 	return err
 }
 
@@ -63,6 +64,7 @@ func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 // matchUser matches the dead letters of a user by their key, or by the record, because the key may be the faulty part.
 func matchUser(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
 	return func(key []byte, record *mnemev1.DeadLetter) bool {
-		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() || contract.OwnerOf(record.GetValue()) == scope
+		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() ||
+			contract.OwnerOf(record.GetValue()) == scope
 	}
 }

@@ -28,7 +28,8 @@ func TestTheConsumerOfWebhooksIsWaitedFor(t *testing.T) {
 		c := contract.MemoryChange{Envelope: contract.Envelope{EventID: id, Scope: scope}, Operation: op, Time: start}
 		value, err := c.Encode()
 		if err == nil {
-			err = out.Publish(t.Context(), bus.Message{Topic: contract.TopicMemoryChanges, Key: []byte(scope.Key()), Value: value})
+			err = out.Publish(t.Context(), bus.Message{Topic: contract.TopicMemoryChanges, Key: []byte(scope.Key()),
+				Value: value})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -195,12 +195,14 @@ func deadLetters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 		return value
 	}
 	put := func(key string, value []byte) {
-		letter, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: key, Topic: contract.TopicSessionEvents, Key: []byte(key),
+		letter, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: key, Topic: contract.TopicSessionEvents,
+			Key:   []byte(key),
 			Value: value})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := out.Publish(t.Context(), bus.Message{Topic: contract.TopicDeadLetters, Key: []byte(key), Value: letter}); err != nil {
+		if err := out.Publish(t.Context(), bus.Message{Topic: contract.TopicDeadLetters, Key: []byte(key),
+			Value: letter}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +256,8 @@ func TestAScanNamesEveryStore(t *testing.T) {
 	got, err := scanner.Scan(t.Context(), ana)
 	want := []erasure.Count{
 		{Store: "memories"}, {Store: "turns", Count: 2}, {Store: "sessions", Count: 1}, {Store: "core block", Count: 1},
-		{Store: "dropped turns", Count: 1}, {Store: "window turns"}, {Store: "window retired ids", Count: 1}, {Store: "traces", Count: 7},
+		{Store: "dropped turns", Count: 1}, {Store: "window turns"}, {Store: "window retired ids", Count: 1},
+		{Store: "traces", Count: 7},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)

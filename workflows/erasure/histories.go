@@ -33,8 +33,9 @@ type Histories struct {
 	Client client.Client
 	// Namespace is the one of Client.
 	Namespace string
-	// DeleteAfter is how long a run has been closed before its deletion is requested. The server records closed runs as processed
-	// at intervals. It puts off the deletion of a run that it has not yet recorded, for minutes where several come together.
+	// DeleteAfter is how long a run has been closed before its deletion is requested. The server records closed runs as
+	// processed at intervals. It puts off the deletion of a run that it has not yet recorded, for minutes where several
+	// come together.
 	DeleteAfter time.Duration
 }
 
@@ -43,8 +44,8 @@ var _ Store = Histories{}
 // Name implements Store.
 func (h Histories) Name() string { return "workflow histories" }
 
-// Erase implements Store. It requests each deletion once; the server carries it out later. Runs that have not been closed for
-// long enough stay.
+// Erase implements Store. It requests each deletion once; the server carries it out later. Runs that have not been
+// closed for long enough stay.
 func (h Histories) Erase(ctx context.Context, r Request) error {
 	h.awaitEnd(ctx, r)
 	runs, err := h.runs(ctx, r)
@@ -52,7 +53,9 @@ func (h Histories) Erase(ctx context.Context, r Request) error {
 		return err
 	}
 	now := time.Now()
-	runs = slices.DeleteFunc(runs, func(run *workflowpb.WorkflowExecutionInfo) bool { return !h.due(run, r.Deletions, now) })
+	runs = slices.DeleteFunc(runs, func(run *workflowpb.WorkflowExecutionInfo) bool {
+		return !h.due(run, r.Deletions, now)
+	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookups)
 	var mu sync.Mutex
@@ -75,7 +78,8 @@ func (h Histories) Erase(ctx context.Context, r Request) error {
 
 // due reports whether the deletion of a run is to be requested now.
 func (h Histories) due(run *workflowpb.WorkflowExecutionInfo, requested Deletions, now time.Time) bool {
-	if run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || now.Sub(run.GetCloseTime().AsTime()) < h.DeleteAfter {
+	if run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
+		now.Sub(run.GetCloseTime().AsTime()) < h.DeleteAfter {
 		return false
 	}
 	at, ok := requested[run.GetExecution().GetRunId()]
@@ -125,7 +129,9 @@ func (h Histories) runs(ctx context.Context, r Request) ([]*workflowpb.WorkflowE
 }
 
 // existing looks up the candidates and keeps those that are meant, each once.
-func (h Histories) existing(ctx context.Context, id string, candidates map[string]bool, r Request) ([]*workflowpb.WorkflowExecutionInfo,
+func (h Histories) existing(
+	ctx context.Context, id string, candidates map[string]bool, r Request,
+) ([]*workflowpb.WorkflowExecutionInfo,
 	error) {
 	var mu sync.Mutex
 	found := map[string]*workflowpb.WorkflowExecutionInfo{}
@@ -154,7 +160,9 @@ func (h Histories) existing(ctx context.Context, id string, candidates map[strin
 }
 
 // lookUp returns nil for a run that does not exist.
-func (h Histories) lookUp(ctx context.Context, run *commonpb.WorkflowExecution) (*workflowpb.WorkflowExecutionInfo, error) {
+func (h Histories) lookUp(
+	ctx context.Context, run *commonpb.WorkflowExecution,
+) (*workflowpb.WorkflowExecutionInfo, error) {
 	res, err := h.Client.DescribeWorkflowExecution(ctx, run.GetWorkflowId(), run.GetRunId())
 	if isAbsent(err) {
 		return nil, nil

@@ -59,7 +59,9 @@ func (s *slowServer) add(scope memory.Scope, id string, closed time.Time) {
 	}}
 }
 
-func (s *slowServer) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+func (s *slowServer) GetSystemInfo(
+	context.Context, *workflowservice.GetSystemInfoRequest,
+) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{Capabilities: &workflowservice.GetSystemInfoResponse_Capabilities{}}, nil
 }
 
@@ -117,7 +119,9 @@ func (s *slowServer) DeleteWorkflowExecution(_ context.Context, r *workflowservi
 	return &workflowservice.DeleteWorkflowExecutionResponse{}, nil
 }
 
-func (s *slowServer) SignalWithStartWorkflowExecution(_ context.Context, r *workflowservice.SignalWithStartWorkflowExecutionRequest) (
+func (s *slowServer) SignalWithStartWorkflowExecution(
+	_ context.Context, r *workflowservice.SignalWithStartWorkflowExecutionRequest,
+) (
 	*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,14 +43,16 @@ func TestARunShowsWhatItWaitsFor(t *testing.T) {
 		t.Fatalf("showed %v, and at last %v, want nothing", *all, (*all)[len(*all)-1])
 	}
 	first, second := (*all)[0].(erasure.Progress), (*all)[1].(erasure.Progress)
-	if first.User != "ana" || first.RequestID != "x1" || first.Rounds != 1 || second.Rounds != 2 || !first.StartedAt.Equal(start) {
+	if first.User != "ana" || first.RequestID != "x1" || first.Rounds != 1 || second.Rounds != 2 ||
+		!first.StartedAt.Equal(start) {
 		t.Errorf("showed %+v, %+v", first, second)
 	}
 	if got := first.Remaining; len(got) != 2 || got[0].Store != "slow" || got[0].Count.Count != 2 || got[0].Error != "" ||
 		got[1].Store != "unavailable" || got[1].Error != "internal" {
 		t.Errorf("showed %+v", got)
 	}
-	if a, b := first.Remaining[0].Since, second.Remaining[0].Since; a.IsZero() || !a.Equal(b) || b.After(start.Add(time.Second)) {
+	if a, b := first.Remaining[0].Since, second.Remaining[0].Since; a.IsZero() || !a.Equal(b) ||
+		b.After(start.Add(time.Second)) {
 		t.Errorf("found something since %v, then since %v", a, b)
 	}
 }
@@ -100,7 +102,8 @@ func TestAnEmptyStoreIsErasedOnce(t *testing.T) {
 	empty := &store{name: "empty"}
 	env := newRun(t, &store{name: "slow", has: 5}, empty)
 	signalAt(env, 0, erased("r1"))
-	if got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"}); len(empty.asked) != 1 || empty.counted != got.Rounds {
+	if got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"}); len(empty.asked) != 1 ||
+		empty.counted != got.Rounds {
 		t.Errorf("erased %d times, want once; counted %d times in %d rounds", len(empty.asked), empty.counted, got.Rounds)
 	}
 }
@@ -199,8 +202,8 @@ func TestRunningErasuresAreListedOldestFirst(t *testing.T) {
 	}
 }
 
-// many are more running erasures than are listed, in the order of the server: the newest run first. The erasure of the first has run for
-// the longest, and was continued as new just now.
+// many are more running erasures than are listed, in the order of the server: the newest run first. The erasure of the
+// first has run for the longest, and was continued as new just now.
 func many(t *testing.T, now time.Time) []*workflowpb.WorkflowExecutionInfo {
 	t.Helper()
 	out := make([]*workflowpb.WorkflowExecutionInfo, 2*erasure.MaxListed+listPage)

@@ -18,7 +18,9 @@ import (
 
 func replay(t *testing.T, history []byte) error {
 	t.Helper()
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: consolidation.DataConverter()})
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: consolidation.DataConverter(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,8 @@ func (s Starter) each(ctx context.Context, tenant string, see func(Status)) erro
 		query += " AND WorkflowId STARTS_WITH " + strconv.Quote(idPrefix(tenant))
 	}
 	for token := []byte(nil); ; {
-		page, err := s.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: token})
+		page, err := s.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query,
+			NextPageToken: token})
 		if err != nil {
 			return fmt.Errorf("list erasures: %w", err)
 		}

@@ -12,7 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Metrics of the running erasures of all tenants, by AttrStore. An erasure counts for each store that still holds something.
+// Metrics of the running erasures of all tenants, by AttrStore. An erasure counts for each store that still holds
+// something.
 const (
 	MetricWaiting = "mneme.erasure.waiting"
 	MetricAge     = "mneme.erasure.waiting.age"

@@ -12,8 +12,8 @@ import (
 const (
 	// cleanCounts in a row end the workflow.
 	cleanCounts = 2
-	// listLag is how long the server's list of runs may lack a run that has begun. A count that comes sooner after the beginning
-	// of the last run to be deleted is not the last count.
+	// listLag is how long the server's list of runs may lack a run that has begun. A count that comes sooner after the
+	// beginning of the last run to be deleted is not the last count.
 	listLag = 3 * time.Second
 	// minSettle is the shortest pause before the count that has to find nothing again.
 	minSettle = time.Second
@@ -30,7 +30,8 @@ func Workflow(ctx workflow.Context, p Params) (Report, error) {
 		signals.Receive(ctx, p.Erased)
 		p.StartedAt = workflow.GetInfo(ctx).WorkflowStartTime
 	}
-	e := &erasing{Params: p, shown: workflow.GetVersion(ctx, "show-progress", workflow.DefaultVersion, 1) > workflow.DefaultVersion}
+	e := &erasing{Params: p, shown: workflow.GetVersion(ctx, "show-progress", workflow.DefaultVersion,
+		1) > workflow.DefaultVersion}
 	for clean := 0; clean < cleanCounts; {
 		if err := e.round(ctx); err != nil {
 			return Report{}, err
@@ -72,7 +73,8 @@ func (e *erasing) pauseBeforeRecount(now time.Time) time.Duration {
 func (e *erasing) round(ctx workflow.Context) error {
 	options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2,
+			MaximumInterval: 15 * time.Second},
 	})
 	r := Request{Scope: e.Scope, RequestID: e.RequestID, RunID: e.Erased.RunID, StartedAt: e.Erased.StartedAt,
 		Deletions: e.Deletions, Empty: e.empty}

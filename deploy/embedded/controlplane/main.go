@@ -28,7 +28,8 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "name a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok or kubectl")
+		fmt.Fprintln(os.Stderr, "name a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, "+
+			"kwok or kubectl")
 		os.Exit(2)
 	}
 	os.Args = os.Args[1:]
@@ -64,7 +65,8 @@ func stages() string {
 	return strings.Join([]string{
 		node.DefaultNodeInit, lease.DefaultNodeHeartbeatWithLease, pod.DefaultPodDelete,
 		strings.Replace(pod.DefaultPodReady, "spec:", "spec:\n  delay: {durationMilliseconds: 1000}", 1),
-		strings.NewReplacer("'.metadata.ownerReferences.[].kind'", "'.spec.restartPolicy'", "'Job'", "'Never'\n      - 'OnFailure'").
+		strings.NewReplacer("'.metadata.ownerReferences.[].kind'", "'.spec.restartPolicy'", "'Job'",
+			"'Never'\n      - 'OnFailure'").
 			Replace(pod.DefaultPodComplete),
 	}, "\n---\n")
 }

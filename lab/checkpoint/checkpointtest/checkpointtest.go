@@ -83,8 +83,9 @@ func noise(n int) []byte {
 
 func (suite) bodies() map[string][]byte {
 	return map[string][]byte{
-		"empty": {}, "zero": {0}, "text": []byte(`{"a":1}`), "noise": noise(3 << 20), "repeats": bytes.Repeat([]byte("ab\r\n"), 1<<20),
-		"": []byte("of the empty key"), "a/b:{c}\n\x00*": []byte("of an odd key"),
+		"empty": {}, "zero": {0}, "text": []byte(`{"a":1}`), "noise": noise(3 << 20),
+		"repeats": bytes.Repeat([]byte("ab\r\n"), 1<<20),
+		"":        []byte("of the empty key"), "a/b:{c}\n\x00*": []byte("of an odd key"),
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package inmem keeps checkpoints in the process. It is for tests and trials of a single process: nothing survives a restart.
+// Package inmem keeps checkpoints in the process. It is for tests and trials of a single process: nothing survives a
+// restart.
 package inmem
 
 import (

@@ -1,5 +1,5 @@
-// Package redis keeps checkpoints in Redis or Valkey, version 7.0 or later, alone or as a cluster: a hash a run, which expires as a whole.
-// Bodies are compressed.
+// Package redis keeps checkpoints in Redis or Valkey, version 7.0 or later, alone or as a cluster: a hash a run, which
+// expires as a whole. Bodies are compressed.
 package redis
 
 import (
@@ -73,7 +73,8 @@ func (s *Store) Put(ctx context.Context, run, key string, body []byte) error {
 	if err := z.Close(); err != nil {
 		return fmt.Errorf("compress a checkpoint: %w", err)
 	}
-	if err := put.Run(ctx, s.client, []string{s.name(run)}, key, packed.Bytes(), s.o.TTL.Milliseconds()).Err(); err != nil {
+	if err := put.Run(ctx, s.client, []string{s.name(run)}, key, packed.Bytes(),
+		s.o.TTL.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
 	}
 	return nil

@@ -52,7 +52,8 @@ func (l trained) live(ctx context.Context, c client.Client) (*historypb.History,
 	defer w.Stop()
 	options := []byte(l.name)
 	p, id := distributed.Params{Options: options, Updates: l.updates}, distributed.WorkflowID(options)
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: distributed.Queue}, distributed.WorkflowName, p)
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: distributed.Queue},
+		distributed.WorkflowName, p)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func (t *talk) note(c Category, source string, tell *telling, turn string) {
 	key := string(c) + "\x00" + text
 	g := t.groups.index[key]
 	if g == nil {
-		g = &group{category: c, text: text, general: general(source), wording: text, mistaken: t.asked(1-tell.who, tell, source), of: tell}
+		g = &group{category: c, text: text, general: general(source), wording: text,
+			mistaken: t.asked(1-tell.who, tell, source), of: tell}
 		if t.groups.index == nil {
 			t.groups.index = map[string]*group{}
 		}
@@ -120,12 +121,14 @@ func (t *talk) noteDetail(tell *telling, d *detail, turn string) {
 func (t *talk) asked(who int, tell *telling, source string) string {
 	me, other := t.people[who], t.people[1-who]
 	words := map[string]string{
-		"N": me.name, "N's": me.name + "'s", "he": me.he, "his": me.his, "him": me.him, "does": "does", "has": "has", "is": "is", "was": "was",
+		"N": me.name, "N's": me.name + "'s", "he": me.he, "his": me.his, "him": me.him, "does": "does", "has": "has",
+		"is": "is", "was": "was",
 		"O": other.name, "O's": other.name + "'s",
 	}
 	if other.assistant {
 		words = map[string]string{
-			"N": "I", "N's": "my", "he": "I", "his": "my", "him": "me", "does": "do", "has": "have", "is": "am", "was": "was", "O": "you",
+			"N": "I", "N's": "my", "he": "I", "his": "my", "him": "me", "does": "do", "has": "have", "is": "am", "was": "was",
+			"O":   "you",
 			"O's": "your",
 		}
 	}
@@ -157,7 +160,8 @@ func (t *talk) ask() []Question {
 			if want == 0 {
 				break
 			}
-			if taken[key] || g.general && c != CategoryMulti && c != CategoryNow && !template.Chance(t.r, t.options.Rates.General) {
+			if taken[key] || g.general && c != CategoryMulti && c != CategoryNow &&
+				!template.Chance(t.r, t.options.Rates.General) {
 				continue
 			}
 			taken[key], g.asked = true, true
@@ -192,7 +196,8 @@ func (t *talk) question(g *group) Question {
 		g.text = strings.TrimSuffix(g.text, "?") + " {on}?"
 	}
 	text := template.Fill(g.text, func(name string) (string, bool) { return on, name == "on" })
-	q := Question{Text: template.Capitalise(template.Tidy(template.Choose(t.r, text))), Category: g.category, AskedAt: t.now}
+	q := Question{Text: template.Capitalise(template.Tidy(template.Choose(t.r, text))), Category: g.category,
+		AskedAt: t.now}
 	for _, one := range turns {
 		q.Evidence = append(q.Evidence, one.turn)
 	}

@@ -10,7 +10,8 @@ import (
 
 // needed are the lists from which the program itself draws.
 var needed = []string{
-	"name-f", "name-m", "greeting", "reaction", "echo", "echo-assistant", "thanks", "more", "tail", "chatter", "bye", "when-ask",
+	"name-f", "name-m", "greeting", "reaction", "echo", "echo-assistant", "thanks", "more", "tail", "chatter", "bye",
+	"when-ask",
 	"when-answer", "restate",
 }
 
@@ -69,7 +70,8 @@ func (l *library) known(texts []string, c *class) (err error) {
 
 // personal are the references to people and times.
 var personal = map[string]bool{
-	"N": true, "N's": true, "O": true, "O's": true, "he": true, "his": true, "him": true, "does": true, "has": true, "is": true, "was": true,
+	"N": true, "N's": true, "O": true, "O's": true, "he": true, "his": true, "him": true, "does": true, "has": true,
+	"is": true, "was": true,
 	"when": true, "soon": true, "on": true, "short": true,
 }
 

@@ -58,7 +58,8 @@ func (t *talk) newTelling(who int, th *thread) *telling {
 		f = all[0]
 	}
 	th.used[f] = len(t.sessions)
-	return &telling{who: who, thread: th, frame: f, slots: map[string]string{}, when: past(t.r, t.now), soon: future(t.r, t.now)}
+	return &telling{who: who, thread: th, frame: f, slots: map[string]string{}, when: past(t.r, t.now),
+		soon: future(t.r, t.now)}
 }
 
 // askedVague is the share of questions for a time when only the day of the talk is known.
@@ -83,7 +84,8 @@ func (t *talk) opening(tell *telling, details []*detail) []*detail {
 	parts = append(parts, t.more(tell.who, tell), t.tail(who))
 	id := t.say(who, strings.Join(parts, " "), t.caption(tell))
 	t.last = tell
-	t.noteTold(tell, id, timed && !late && (!tell.when.at.IsZero() || tell.when.said == "recently" || template.Chance(t.r, askedVague)))
+	t.noteTold(tell, id, timed && !late && (!tell.when.at.IsZero() || tell.when.said == "recently" ||
+		template.Chance(t.r, askedVague)))
 	if unasked != nil {
 		t.noteDetail(tell, unasked, id)
 	}
@@ -97,7 +99,8 @@ func (t *talk) opening(tell *telling, details []*detail) []*detail {
 func (t *talk) dateLate(tell *telling) {
 	t.say(1-tell.who, t.lead(1-tell.who)+" "+t.line("when-ask", 1-tell.who), "")
 	tell.when = past(t.r, t.now)
-	id := t.say(tell.who, t.spoken(tell.who, tell, template.Pick(t.r, t.words.lists["when-answer"]))+" "+t.more(tell.who, tell), "")
+	id := t.say(tell.who, t.spoken(tell.who, tell, template.Pick(t.r, t.words.lists["when-answer"]))+" "+
+		t.more(tell.who, tell), "")
 	for _, q := range tell.frame.whens {
 		t.note(CategoryTemporal, q, tell, id)
 	}
@@ -113,7 +116,8 @@ func (t *talk) listen(tell *telling, d *detail) {
 		t.say(t.next, t.chatter(t.next), "")
 	}
 	parts := []string{t.lead(asks)}
-	if asks != tell.who && len(tell.thread.class.similar) > 0 && !t.people[asks].assistant && template.Chance(t.r, t.options.Rates.Similar) {
+	if asks != tell.who && len(tell.thread.class.similar) > 0 && !t.people[asks].assistant &&
+		template.Chance(t.r, t.options.Rates.Similar) {
 		parts = append(parts, t.spoken(asks, tell, template.Pick(t.r, tell.thread.class.similar)))
 	}
 	t.say(asks, strings.Join(append(parts, t.restated(asks, tell), t.spoken(asks, tell, d.ask)), " "), "")

@@ -189,7 +189,8 @@ func (f *frame) line(head, rest string) error {
 		return errors.New("has nothing after its mark")
 	}
 	lists := map[string]*[]string{
-		"+": &f.tells, "~": &f.mores, "^": &f.echoes, "@": &f.captions, "?": &f.asks, "w": &f.whens, "m": &f.multis, "n": &f.nows,
+		"+": &f.tells, "~": &f.mores, "^": &f.echoes, "@": &f.captions, "?": &f.asks, "w": &f.whens, "m": &f.multis,
+		"n": &f.nows,
 	}
 	if list := lists[head]; list != nil {
 		for part := range strings.SplitSeq(rest, "||") {

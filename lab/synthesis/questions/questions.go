@@ -140,7 +140,8 @@ func (g *Generator) Conversation(i int) Conversation {
 	t := newTalk(g, r, i)
 	t.hold()
 	asked := t.ask()
-	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions, Questions: append(asked, t.mistake()...)}
+	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions,
+		Questions: append(asked, t.mistake()...)}
 }
 
 // Subjects returns all conversations in the form of evaluations.

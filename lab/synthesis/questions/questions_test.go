@@ -105,7 +105,8 @@ func TestEveryCategoryIsAsked(t *testing.T) {
 		}
 	}
 	for _, c := range []questions.Category{
-		questions.CategoryTold, questions.CategoryDetail, questions.CategoryTemporal, questions.CategoryMulti, questions.CategoryNow,
+		questions.CategoryTold, questions.CategoryDetail, questions.CategoryTemporal, questions.CategoryMulti,
+		questions.CategoryNow,
 	} {
 		if seen[c] == 0 {
 			t.Errorf("no question of category %s", c)
@@ -183,7 +184,8 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 	bad := questions.DefaultRates()
 	bad.More = 1.5
 	for name, o := range map[string]questions.Options{
-		"conversations": {Conversations: -1}, "sessions": {Sessions: 201}, "questions": {Questions: -1}, "split": {Split: "other"},
+		"conversations": {Conversations: -1}, "sessions": {Sessions: 201}, "questions": {Questions: -1},
+		"split":      {Split: "other"},
 		"rates.more": {Rates: bad},
 		"rates":      {Rates: questions.Rates{More: 0.5}},
 	} {

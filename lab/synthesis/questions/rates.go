@@ -44,8 +44,9 @@ type Rates struct {
 // DefaultRates returns assumed rates for a chat of friends.
 func DefaultRates() Rates {
 	return Rates{
-		Assistant: 0.15, Threads: 0.6, Shared: 0.3, Recap: 0.12, Similar: 0.12, Prompt: 0.35, Volunteer: 0.45, Greeting: 0.9, Reaction: 0.85,
-		More: 0.6, Tail: 0.25,
+		Assistant: 0.15, Threads: 0.6, Shared: 0.3, Recap: 0.12, Similar: 0.12, Prompt: 0.35, Volunteer: 0.45, Greeting: 0.9,
+		Reaction: 0.85,
+		More:     0.6, Tail: 0.25,
 		OnTopic: 0.6, Restate: 0.45, General: 0.45, Caption: 0.3, Vague: 0.65, Late: 0.08, Dated: 0.45,
 		Temporal: 0.2, Multi: 0.17, Detail: 0.33, Now: 0.04, Told: 0.26,
 	}
@@ -53,10 +54,12 @@ func DefaultRates() Rates {
 
 func (r Rates) check() error {
 	for name, v := range map[string]float64{
-		"assistant": r.Assistant, "threads": r.Threads, "shared": r.Shared, "recap": r.Recap, "similar": r.Similar, "prompt": r.Prompt,
+		"assistant": r.Assistant, "threads": r.Threads, "shared": r.Shared, "recap": r.Recap, "similar": r.Similar,
+		"prompt":    r.Prompt,
 		"volunteer": r.Volunteer,
 		"greeting":  r.Greeting, "reaction": r.Reaction, "more": r.More, "tail": r.Tail,
-		"on_topic": r.OnTopic, "restate": r.Restate, "general": r.General, "caption": r.Caption, "vague": r.Vague, "late": r.Late,
+		"on_topic": r.OnTopic, "restate": r.Restate, "general": r.General, "caption": r.Caption, "vague": r.Vague,
+		"late":  r.Late,
 		"dated": r.Dated, "temporal": r.Temporal, "multi": r.Multi, "detail": r.Detail, "now": r.Now, "told": r.Told,
 	} {
 		if !(v >= 0 && v <= 1) {
@@ -72,6 +75,7 @@ func (r Rates) check() error {
 // of returns the share of a category.
 func (r Rates) of(c Category) float64 {
 	return map[Category]float64{
-		CategoryTemporal: r.Temporal, CategoryMulti: r.Multi, CategoryDetail: r.Detail, CategoryNow: r.Now, CategoryTold: r.Told,
+		CategoryTemporal: r.Temporal, CategoryMulti: r.Multi, CategoryDetail: r.Detail, CategoryNow: r.Now,
+		CategoryTold: r.Told,
 	}[c] / (r.Temporal + r.Multi + r.Detail + r.Now + r.Told)
 }

@@ -49,7 +49,8 @@ const (
 
 func newTalk(g *Generator, r *rand.Rand, i int) *talk {
 	t := &talk{Generator: g, r: r, user: fmt.Sprintf("talk-%d-%d", g.options.Seed, i)}
-	t.now = time.Date(firstYear+r.IntN(yearSpread), time.Month(1+r.IntN(12)), 1+r.IntN(28), 8+r.IntN(12), r.IntN(60), 0, 0, time.UTC)
+	t.now = time.Date(firstYear+r.IntN(yearSpread), time.Month(1+r.IntN(12)), 1+r.IntN(28), 8+r.IntN(12), r.IntN(60), 0, 0,
+		time.UTC)
 	assistant := template.Chance(r, g.options.Rates.Assistant)
 	for n := range t.people {
 		t.people[n] = t.newPerson(n)
@@ -242,7 +243,8 @@ func (t *talk) say(who int, text, caption string) string {
 	s := &t.sessions[len(t.sessions)-1]
 	turn := memory.Turn{
 		ID: turnID(len(t.sessions), len(s.Turns)+1), SessionID: s.ID, Speaker: t.people[who].name, Role: memory.RoleUser,
-		Text: template.Capitalise(template.Tidy(text)), Caption: caption, Time: t.now.Add(time.Duration(len(s.Turns)) * 20 * time.Second),
+		Text: template.Capitalise(template.Tidy(text)), Caption: caption,
+		Time: t.now.Add(time.Duration(len(s.Turns)) * 20 * time.Second),
 	}
 	if t.people[who].assistant {
 		turn.Role = memory.RoleAssistant

@@ -86,7 +86,8 @@ func (m moment) written(r *rand.Rand, told time.Time) string {
 	if template.Chance(r, 0.2) {
 		return "around " + m.at.Format("2 January 2006")
 	}
-	return m.at.Format(template.Pick(r, []string{"on 2 January 2006", "on 2 January, 2006", "on January 2, 2006", "on January 2"}))
+	return m.at.Format(template.Pick(r, []string{"on 2 January 2006", "on 2 January, 2006", "on January 2, 2006",
+		"on January 2"}))
 }
 
 // gap returns the time until the next session.

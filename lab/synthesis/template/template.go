@@ -164,7 +164,9 @@ func Fill(source string, value func(name string) (string, bool)) string {
 
 // Choose takes one of each alternatives of a template, innermost first, and leaves the references.
 func Choose(r *rand.Rand, source string) string {
-	return rewrite(source, func(ref string) string { return "{" + ref + "}" }, func(branches []string) string { return Pick(r, branches) })
+	return rewrite(source, func(ref string) string {
+		return "{" + ref + "}"
+	}, func(branches []string) string { return Pick(r, branches) })
 }
 
 // rewrite makes text of a template piece by piece. A template that does not parse stays unchanged.

@@ -51,7 +51,8 @@ func TestExpandResolvesWhatIsTaken(t *testing.T) {
 }
 
 func TestSentencesAreNeat(t *testing.T) {
-	if got := template.Capitalise(template.Tidy("hi  there !  well , yes . 3 owls. ok")); got != "Hi there! Well, yes. 3 owls. Ok" {
+	if got := template.Capitalise(template.Tidy(
+		"hi  there !  well , yes . 3 owls. ok")); got != "Hi there! Well, yes. 3 owls. Ok" {
 		t.Errorf("%q", got)
 	}
 }
@@ -69,7 +70,8 @@ func FuzzParse(f *testing.F) {
 		if again := template.Fill(s, nothing); again != s && !strings.ContainsAny(s, "|]") {
 			t.Errorf("%q becomes %q where nothing is filled in", s, again)
 		}
-		if again, err := template.Parse(template.Fill(s, nothing)); err != nil || again.Source != template.Fill(again.Source, nothing) {
+		if again, err := template.Parse(template.Fill(s, nothing)); err != nil ||
+			again.Source != template.Fill(again.Source, nothing) {
 			t.Errorf("%q (%q) parses to %q, error %v", s, p.Source, again.Source, err)
 		}
 	})

@@ -21,6 +21,7 @@ func GatewayProblem(err error) error {
 		return problem.Problem{Status: p.Status, Code: problem.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}
 	}
 	return problem.Problem{
-		Status: p.Status, Code: p.Code, Field: p.Field, Detail: strings.TrimPrefix(p.Detail, p.Field+": "), RetryAfter: p.RetryAfter,
+		Status: p.Status, Code: p.Code, Field: p.Field, Detail: strings.TrimPrefix(p.Detail, p.Field+": "),
+		RetryAfter: p.RetryAfter,
 	}
 }

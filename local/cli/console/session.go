@@ -44,8 +44,8 @@ func NewClients(c standalone.Connection, tel *telemetry.Telemetry) (Clients, err
 	}, nil
 }
 
-// HTTPClient returns a client that adds the command line's tenant to calls; empty adds none. A service then refuses a key
-// of another tenant, so a wrong key cannot reach that tenant's users.
+// HTTPClient returns a client that adds the command line's tenant to calls; empty adds none. A service then refuses a
+// key of another tenant, so a wrong key cannot reach that tenant's users.
 func HTTPClient(tenantID string) *http.Client { return &http.Client{Transport: named(tenantID)} }
 
 type named string
@@ -105,7 +105,8 @@ func (c *Console) Connect(ctx context.Context) (*Session, error) {
 // Open makes the clients of a connection. The caller must close the session.
 func (c *Console) Open(ctx context.Context, conn standalone.Connection) (*Session, error) {
 	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{
-		Endpoint: cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), conn.Traces), SampleRatio: 1, LogLevel: "error", LogFormat: "text",
+		Endpoint: cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), conn.Traces), SampleRatio: 1, LogLevel: "error",
+		LogFormat: "text",
 	}, c.Err)
 	if err != nil {
 		return nil, err

@@ -70,7 +70,8 @@ func resolveLocal(named, local standalone.Connection) (standalone.Connection, er
 	// tenant must not change that tenant's users.
 	if named.Tenant != "" && named.Tenant != local.Tenant && !otherKey {
 		return named, command.Usage(fmt.Errorf(
-			"--tenant (or %s) is %q, but the local Mneme's key belongs to the tenant %q: give the other tenant's key with --key (or %s)",
+			"--tenant (or %s) is %q, but the local Mneme's key belongs to the tenant %q: give the other tenant's key with "+
+				"--key (or %s)",
 			EnvTenant, named.Tenant, local.Tenant, EnvKey))
 	}
 	if otherKey {
@@ -89,7 +90,8 @@ func resolveLocal(named, local standalone.Connection) (standalone.Connection, er
 func (t Target) ResolveGateway(dir string) (standalone.Connection, error) {
 	c, err := t.Resolve(dir)
 	if err == nil && c.Gateway == "" {
-		err = fmt.Errorf("the Mneme of the folder %q runs without a gateway: restart it, or name another gateway with --url", dir)
+		err = fmt.Errorf("the Mneme of the folder %q runs without a gateway: restart it, or name another gateway with --url",
+			dir)
 	}
 	c.Utilizer, c.Reranker = c.Gateway, c.Gateway
 	return c, err

@@ -115,7 +115,8 @@ func (l *deadLetters) turns(sessions []dataset.Session) []string {
 	for _, s := range sessions {
 		for _, t := range s.Turns {
 			if dead := l.ofTurn(s, t.ID); dead != nil {
-				out = append(out, fmt.Sprintf("turn %s of session %s of %s: %s: %s", t.ID, s.ID, s.User, dead.GetHandler(), dead.GetReason()))
+				out = append(out, fmt.Sprintf("turn %s of session %s of %s: %s: %s", t.ID, s.ID, s.User, dead.GetHandler(),
+					dead.GetReason()))
 			}
 		}
 	}

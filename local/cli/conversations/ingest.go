@@ -87,13 +87,15 @@ func (c commands) runIngest(ctx context.Context, file, user string, wait bool, t
 	result := ingested{
 		Users: len(Users(out.Awaited)), Sessions: len(out.Awaited), Turns: out.Turns, Shortened: out.Shortened, Formed: wait,
 		Empty: repairs.Empty, Silent: repairs.Silent,
-		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...), Seconds: time.Since(began).Seconds(),
+		Refused: append([]string{}, out.Refused...), DeadLetters: append([]string{}, out.Dead...),
+		Seconds: time.Since(began).Seconds(),
 	}
 	if err := c.printIngested(result, wait); err != nil {
 		return err
 	}
 	if n := len(out.Refused); n > 0 {
-		return fmt.Errorf("%d events were refused and became dead letters (`mneme replay --list`); the first: %s", n, out.Refused[0])
+		return fmt.Errorf("%d events were refused and became dead letters (`mneme replay --list`); the first: %s", n,
+			out.Refused[0])
 	}
 	if n := len(out.Dead); n > 0 {
 		return fmt.Errorf("%d turns became dead letters (`mneme replay --list`); the first: %s", n, out.Dead[0])
@@ -109,10 +111,13 @@ func (c commands) printIngested(result ingested, wait bool) error {
 	if !wait {
 		state = "published"
 	}
-	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
-		state, result.Turns, result.Shortened, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
+	fmt.Fprintf(c.Out, "%s: %d turns (%d shortened) in %d sessions of %d users, %d events refused, %d dead "+
+		"letters, %.1f s\n",
+		state, result.Turns, result.Shortened, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters),
+		result.Seconds)
 	if result.Empty+result.Silent > 0 {
-		fmt.Fprintf(c.Out, "skipped: %d messages without text, %d messages of systems and tools\n", result.Empty, result.Silent)
+		fmt.Fprintf(c.Out, "skipped: %d messages without text, %d messages of systems and tools\n", result.Empty,
+			result.Silent)
 	}
 	return nil
 }

@@ -41,7 +41,9 @@ type Published struct {
 // Publish publishes sessions as events and calls done after each with its number of turns. Event ids are derived from
 // the turns, so a repeated publish has no effect. An event that breaks the contract is also published and reported.
 // It becomes a dead letter, so that no data of a file is lost.
-func Publish(ctx context.Context, s *console.Session, sessions []dataset.Session, done func(turns int)) (Published, error) {
+func Publish(
+	ctx context.Context, s *console.Session, sessions []dataset.Session, done func(turns int),
+) (Published, error) {
 	var out Published
 	busClient, err := openBus(ctx, s)
 	if err != nil {
@@ -100,7 +102,8 @@ func publishSession(
 	ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session, msgs []bus.Message,
 ) error {
 	ctx, span := tracer.Start(ctx, "ingest session", trace.WithNewRoot(), trace.WithAttributes(
-		telemetry.AttrTenant.String(tenant), telemetry.AttrSession.String(s.ID), attribute.Int(string(telemetry.AttrTurns), len(s.Turns))))
+		telemetry.AttrTenant.String(tenant), telemetry.AttrSession.String(s.ID),
+		attribute.Int(string(telemetry.AttrTurns), len(s.Turns))))
 	defer span.End()
 	return out.Publish(ctx, msgs...)
 }
@@ -117,7 +120,8 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 	}
 	events = append(events, contract.SessionEvent{
 		// The last turn's id is part of the event id, so a longer version of the session closes again.
-		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID}, ClosedAt: closing(s),
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID},
+		ClosedAt: closing(s),
 	})
 	out := make([]bus.Message, len(events))
 	for i, e := range events {
@@ -142,7 +146,9 @@ func closing(s dataset.Session) time.Time {
 
 // awaitFormed waits until each session is formed, or until dead letters show that it can never be formed. It reports
 // each session.
-func awaitFormed(ctx context.Context, s *console.Session, sessions []dataset.Session, dead *deadLetters, done func()) error {
+func awaitFormed(
+	ctx context.Context, s *console.Session, sessions []dataset.Session, dead *deadLetters, done func(),
+) error {
 	for i, session := range sessions {
 		err := console.Poll(ctx, FormationPoll, func() (bool, error) {
 			formed, err := isFormed(ctx, s, session)
@@ -153,8 +159,9 @@ func awaitFormed(ctx context.Context, s *console.Session, sessions []dataset.Ses
 			return dead.isAbandoned(session), err
 		})
 		if ctx.Err() != nil {
-			return fmt.Errorf("the memories of %d of %d sessions are not formed yet; the first is session %s of %s: %w"+
-				" (`mneme replay --list` shows the dead letters)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
+			return fmt.Errorf("the memories of %d of %d sessions are not formed yet; the first is session %s of %s: %w "+
+				"(`mneme replay --list` shows the dead letters)", len(sessions)-i, len(sessions),
+				session.ID, session.User, ctx.Err())
 		}
 		if err != nil {
 			return err
@@ -165,7 +172,8 @@ func awaitFormed(ctx context.Context, s *console.Session, sessions []dataset.Ses
 }
 
 func isFormed(ctx context.Context, s *console.Session, session dataset.Session) (bool, error) {
-	res, err := s.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
+	res, err := s.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User,
+		SessionId: session.ID}))
 	if err != nil {
 		return false, fmt.Errorf("get session %s: %w", session.ID, err)
 	}

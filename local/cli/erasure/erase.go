@@ -31,7 +31,8 @@ func (c commands) erase() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --user USER [--erasure ID]",
 		Short: "Erase all data of a user, and prove it by a scan",
-		Long: "erase removes all data of a user: memories, turns, sessions and the core block, the working window, verbatim\n" +
+		Long: "erase removes all data of a user: memories, turns, sessions and the core block, the working window, " +
+			"verbatim\n" +
 			"items, the state of mem0's API, answers to requests, decisions on turns, recorded calls of models, traces of\n" +
 			"recalls, deliveries of webhooks, dead letters and workflow histories. Turns after the request are new data,\n" +
 			"and stay. The command waits until a scan of every store finds nothing, and fails if data is left. With\n" +
@@ -127,7 +128,8 @@ func (c commands) confirm(user string, objects uint64, in io.Reader) error {
 	if !isInteractive(in) {
 		return command.Usage(errors.New("erase asks for confirmation: add --yes if there is no terminal"))
 	}
-	fmt.Fprintf(c.Err, "Erase all %d objects of user %s? This cannot be undone. Type yes: ", objects, command.Printable(user))
+	fmt.Fprintf(c.Err, "Erase all %d objects of user %s? This cannot be undone. Type yes: ", objects,
+		command.Printable(user))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read answer: %w", err)
@@ -161,7 +163,9 @@ func total(scan *mnemev1.ScanUserResponse) uint64 {
 
 // awaitErased waits until the service has proved the erasure, and prints each change of the awaited condition. The
 // service may not have an erasure yet that the user of the command has named. It then answers that it is pending.
-func (c commands) awaitErased(ctx context.Context, s *console.Session, user, id string, named bool) (*mnemev1.GetErasureResponse, error) {
+func (c commands) awaitErased(
+	ctx context.Context, s *console.Session, user, id string, named bool,
+) (*mnemev1.GetErasureResponse, error) {
 	var last *mnemev1.GetErasureResponse
 	shown := ""
 	err := console.Poll(ctx, erasePoll, func() (bool, error) {
@@ -187,8 +191,8 @@ func (c commands) awaitErased(ctx context.Context, s *console.Session, user, id 
 		return nil, fmt.Errorf("erasure %s is not known, or waits for %s: %w; compare the id with the answer of the request",
 			id, waitsFor(last), cause)
 	}
-	return nil, fmt.Errorf("erasure %s is accepted and continues, but is not proved yet: %w; it waits for %s. "+
-		"To wait again: mneme erase --user %s --erasure %s. mneme erasures lists all running erasures", id, cause, waitsFor(last),
+	return nil, fmt.Errorf("erasure %s is accepted and continues, but is not proved yet: %w; it waits for %s. To wait "+
+		"again: mneme erase --user %s --erasure %s. mneme erasures lists all running erasures", id, cause, waitsFor(last),
 		command.Printable(user), id)
 }
 
@@ -237,7 +241,8 @@ func awaitNothing(ctx context.Context, s *console.Session, user string) (*mnemev
 	return last, nil
 }
 
-// printErased prints the proof. A new erasure of a user without data takes one line. An earlier one may have found data.
+// printErased prints the proof. A new erasure of a user without data takes one line. An earlier one may have found
+// data.
 func (c commands) printErased(user string, proof Proof, earlier bool) error {
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{

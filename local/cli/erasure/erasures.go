@@ -41,7 +41,8 @@ func (c commands) printErasures(list *mnemev1.ListErasuresResponse, now time.Tim
 	t := c.Table("running erasures", "user", "erasure", "runs for", "rounds", "waits for")
 	for _, e := range list.GetErasures() {
 		t.AppendRow([]any{
-			command.Printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second), e.GetRounds(),
+			command.Printable(e.GetUserId()), e.GetErasureId(), now.Sub(e.GetStartedAt().AsTime()).Round(time.Second),
+			e.GetRounds(),
 			remainderText(e.GetRemaining()),
 		})
 	}

@@ -86,7 +86,8 @@ func awaitRecall(ctx context.Context, g *client.Client, user string) error {
 	defer tick.Stop()
 	last := errors.New("nothing was recalled")
 	for {
-		res, err := g.Utilizer.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: "What is Ines allergic to?"}))
+		res, err := g.Utilizer.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user,
+			Query: "What is Ines allergic to?"}))
 		switch {
 		case err == nil && slices.ContainsFunc(res.Msg.GetCited(), func(m *mnemev1.CitedMemory) bool {
 			return strings.Contains(m.GetMemory().GetContent(), "peanuts")

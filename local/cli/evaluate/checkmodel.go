@@ -19,7 +19,8 @@ import (
 )
 
 func (c commands) check() *cobra.Command {
-	return command.Group("check", "Check a model or a gateway that Mneme is to work with", "", c.checkModel(), c.checkGateway())
+	return command.Group("check", "Check a model or a gateway that Mneme is to work with", "", c.checkModel(),
+		c.checkGateway())
 }
 
 // checkModelArgs are the flags of check model.
@@ -53,7 +54,8 @@ func (c commands) checkModel() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&a.roles, "role", nil, "roles to check: "+command.Names(modelcheck.Roles())+" (default: all)")
-	f.Float64Var(&a.minRight, "min-right", a.minRight, "smallest share of right decisions for each role, 0 to 1; below it the exit code is 1")
+	f.Float64Var(&a.minRight, "min-right", a.minRight,
+		"smallest share of right decisions for each role, 0 to 1; below it the exit code is 1")
 	f.IntVar(&a.parallel, "parallel", a.parallel, "number of parallel cases")
 	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million input tokens, for the cost")
 	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million output tokens, for the cost")
@@ -141,7 +143,8 @@ func (c commands) printModel(report modelcheck.Report, a checkModelArgs) {
 		t.AppendRow(table.Row{
 			r.Role, command.Printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases),
 			fmt.Sprintf("%d, %d", r.ValidRepaired, r.Cases-r.ValidFirst-r.ValidRepaired), fmt.Sprintf("%.0f %%", 100*r.Share()),
-			fmt.Sprintf("%v, %v", r.P50, r.P95), fmt.Sprintf("%d, %d", r.InputTokens, r.OutputTokens), fmt.Sprintf("%.4f", r.Cost),
+			fmt.Sprintf("%v, %v", r.P50, r.P95), fmt.Sprintf("%d, %d", r.InputTokens, r.OutputTokens),
+			fmt.Sprintf("%.4f", r.Cost),
 		})
 	}
 	t.Render()

@@ -52,7 +52,8 @@ func (c commands) evalRecall() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&a.files, "data", nil, "file of conversations and questions; may be repeated")
-	f.StringVar(&a.dataDir, "data-dir", "", "data folder of the started Mneme, or of the running one with --connect (default: temporary)")
+	f.StringVar(&a.dataDir, "data-dir", "", "data folder of the started Mneme, or of the running one with --connect "+
+		"(default: temporary)")
 	f.BoolVar(
 		&a.connect,
 		"connect",
@@ -73,11 +74,13 @@ func (c commands) evalRecall() *cobra.Command {
 	f.BoolVar(&a.answers, "answers", false, "also compare answers with the right ones by F1 and BLEU-1")
 	f.BoolVar(&a.judge, "judge", false,
 		"let the model of MNEME_LLM_* mark the answers, and its own answers from the whole history; implies --answers")
-	f.BoolVar(&a.learn, "learn", false, "measure the order of each conversation again after learning from the citations of all others")
+	f.BoolVar(&a.learn, "learn", false, "measure the order of each conversation again after learning from the citations "+
+		"of all others")
 	f.BoolVar(&a.ablate, "ablate", false,
 		"measure the ranking with the weights of one part set to zero, for each part")
 	f.BoolVar(&a.sweep, "sweep", false, "also measure recall by number of candidates, with and without residual maps")
-	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "number of passes over the other conversations with --learn")
+	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes,
+		"number of passes over the other conversations with --learn")
 	command.Require(cmd, "data")
 	return cmd
 }
@@ -88,8 +91,10 @@ func (a recallArgs) check() error {
 		flag            string
 		value, min, max int
 	}{
-		{"candidates", a.candidates, 1, 200}, {"memories", a.memories, 1, min(100, a.candidates)}, {"workers", a.workers, 1, 64},
-		{"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000}, {"words", a.words, 0, 10_000}, {"passes", a.passes, 1, 100},
+		{"candidates", a.candidates, 1, 200}, {"memories", a.memories, 1, min(100, a.candidates)},
+		{"workers", a.workers, 1, 64},
+		{"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000}, {"words", a.words, 0, 10_000},
+		{"passes", a.passes, 1, 100},
 	} {
 		if n.value < n.min || n.value > n.max {
 			return command.Usage(fmt.Errorf("--%s is %d, want %d to %d", n.flag, n.value, n.min, n.max))

@@ -70,8 +70,9 @@ func (m *measured) use(s *console.Session) {
 func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 	o := recall.Options{
 		Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
-		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed,
-		Answers: a.answers,
+		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users,
+		LatencySample: a.timed,
+		Answers:       a.answers,
 	}
 	if a.timed == 0 {
 		o.LatencySample = -1
@@ -195,7 +196,8 @@ func (m *measured) start(ctx context.Context, c *console.Console, a recallArgs) 
 		environ["MNEME_RERANKER_USER_RATE"], environ["MNEME_RERANKER_TENANT_RATE"] = "1000000", "1000000"
 	}
 	maps.Copy(environ, laptop.ServiceSettings())
-	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.Err, Strategy: a.strategy, Policy: a.policy,
+	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.Err, Strategy: a.strategy,
+		Policy:  a.policy,
 		Environ: environ})
 	if errors.Is(err, standalone.ErrOtherTenant) {
 		return nil, command.Usage(err)

@@ -73,7 +73,8 @@ func (m *measured) vary(a recallArgs, o *recall.Options) error {
 func (m *measured) without(a recall.Ablation, prior ranking.Prior, number int) (map[string]string, error) {
 	settings := map[string]string{}
 	for _, timeout := range [...]string{
-		"MNEME_RECALL_INDEX_TIMEOUT", "MNEME_RECALL_RERANK_TIMEOUT", "MNEME_RECALL_WINDOW_TIMEOUT", "MNEME_RERANKER_LOAD_TIMEOUT",
+		"MNEME_RECALL_INDEX_TIMEOUT", "MNEME_RECALL_RERANK_TIMEOUT", "MNEME_RECALL_WINDOW_TIMEOUT",
+		"MNEME_RERANKER_LOAD_TIMEOUT",
 	} {
 		settings[timeout] = "10s"
 	}

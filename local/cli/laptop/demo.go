@@ -145,7 +145,9 @@ func (c commands) play(ctx context.Context, s *console.Session, sessions []datas
 	return result, nil
 }
 
-func (c commands) playUser(ctx context.Context, s *console.Session, user string, sessions []dataset.Session, result *demoResult) error {
+func (c commands) playUser(
+	ctx context.Context, s *console.Session, user string, sessions []dataset.Session, result *demoResult,
+) error {
 	ms, err := memories.All(ctx, s, &mnemev1.ListMemoriesRequest{UserId: user})
 	if err != nil {
 		return err
@@ -195,8 +197,9 @@ func (c commands) playQuestion(ctx context.Context, s *console.Session, q sample
 	}
 	r := res.Msg
 	result.Questions = append(result.Questions, demoQuestion{
-		User: q.User, Query: q.Query, Profile: r.GetProfile(), Cited: console.JSONs(r.GetCited()), LatencyMS: r.GetLatencyMs(),
-		TraceID: r.GetTraceId(),
+		User: q.User, Query: q.Query, Profile: r.GetProfile(), Cited: console.JSONs(r.GetCited()),
+		LatencyMS: r.GetLatencyMs(),
+		TraceID:   r.GetTraceId(),
 	})
 	if !c.JSON {
 		fmt.Fprintf(c.Out, "\n%s: %s\n", q.User, q.Query)
@@ -211,7 +214,8 @@ func (c commands) printTraces(ctx context.Context, store *traceview.Store, quest
 	if !ok {
 		return fmt.Errorf("trace %s did not arrive at the viewer", questions[0].TraceID)
 	}
-	fmt.Fprintf(c.Out, "\nthe first question's trace (-> links to the trace that formed what it shows):\n%s", traceview.Tree(recall))
+	fmt.Fprintf(c.Out, "\nthe first question's trace (-> links to the trace that formed what it shows):\n%s",
+		traceview.Tree(recall))
 	for _, span := range recall.Spans {
 		for _, link := range span.Links {
 			if formed, ok := awaitTrace(ctx, store, link.TraceID, spanWrite); ok {

@@ -123,7 +123,8 @@ func (e endpoint) chat() string {
 // hint names the one command that uses the endpoint, after an earlier part of the command line such as "mneme up".
 func (e endpoint) hint(command string) string {
 	if model := e.chat(); model != "" {
-		return fmt.Sprintf("%s on this machine serves %s. To form memories with it: %s --model %s", e.name, model, command, model)
+		return fmt.Sprintf("%s on this machine serves %s. To form memories with it: %s --model %s", e.name, model, command,
+			model)
 	}
 	return fmt.Sprintf("%s is set. To form memories with a model of %s: %s --model NAME", e.name, e.url, command)
 }
@@ -131,13 +132,16 @@ func (e endpoint) hint(command string) string {
 // modelSettings returns the services' settings for the value of --model: NAME or NAME@URL. A name alone means the
 // configured endpoint, else a server on this machine that has the model, else the endpoint of OpenAI's variables. The
 // key of OpenAI's variables goes to their endpoint only.
-func modelSettings(ctx context.Context, given string, environ func(string) string, local []modelServer) (map[string]string, error) {
+func modelSettings(
+	ctx context.Context, given string, environ func(string) string, local []modelServer,
+) (map[string]string, error) {
 	name, at := given, ""
 	if i := strings.LastIndex(given, "@http"); i >= 0 {
 		name, at = given[:i], strings.TrimRight(given[i+1:], "/")
 	}
 	if u, err := url.Parse(at); name == "" || err != nil || at != "" && u.Host == "" {
-		return nil, command.Usage(fmt.Errorf("--model is %q, want NAME or NAME@URL such as llama3@http://127.0.0.1:8000/v1", given))
+		return nil, command.Usage(fmt.Errorf("--model is %q, want NAME or NAME@URL such as llama3@http://127.0.0.1:8000/v1",
+			given))
 	}
 	if at == "" {
 		at = environ(settingURL)
@@ -171,6 +175,7 @@ func noEndpoint(name string, found []endpoint) error {
 	for _, e := range found {
 		return fmt.Errorf("--model %s: %s has no such model, it has %s", name, e.name, strings.Join(e.models, ", "))
 	}
-	return errors.New("--model " + name + ": no endpoint found. Neither " + openAIURL + " nor " + openAIKey + " is set, and neither Ollama " +
+	return errors.New("--model " + name + ": no endpoint found. Neither " + openAIURL + " nor " + openAIKey +
+		" is set, and neither Ollama " +
 		"(127.0.0.1:11434) nor llama.cpp (127.0.0.1:8080) answers; name the endpoint as --model " + name + "@URL")
 }

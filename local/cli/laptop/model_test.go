@@ -40,14 +40,16 @@ func variables(all map[string]string) func(string) string {
 func TestModelsAreFoundByAListingOnly(t *testing.T) {
 	configured, local := hostModels(t, 200, listing), hostModels(t, 200, listing)
 	strangers := []modelServer{{"Ollama", local.URL + "/v1"}}
-	for _, other := range []*modelHost{hostModels(t, 200, "<html>"), hostModels(t, 404, listing), hostModels(t, 302, listing),
+	for _, other := range []*modelHost{hostModels(t, 200, "<html>"), hostModels(t, 404, listing),
+		hostModels(t, 302, listing),
 		hostModels(t, 200, `{"data":[]}`)} {
 		strangers = append(strangers, modelServer{"llama.cpp", other.URL})
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	strangers = append(strangers, modelServer{"llama.cpp", closed.URL})
-	found := endpoints(t.Context(), variables(map[string]string{openAIURL: configured.URL + "/v1/", openAIKey: "sk-secret"}), strangers)
+	found := endpoints(t.Context(), variables(map[string]string{openAIURL: configured.URL + "/v1/",
+		openAIKey: "sk-secret"}), strangers)
 	if len(found) != 2 || found[0].url != configured.URL+"/v1" || found[1].name != "Ollama" {
 		t.Fatalf("found %+v, want the configured endpoint and Ollama", found)
 	}
@@ -65,7 +67,8 @@ func TestModelsAreFoundByAListingOnly(t *testing.T) {
 	if hint := found[1].hint("bin/mneme up"); hint != want {
 		t.Errorf("the hint is %q", hint)
 	}
-	if hint := found[0].hint("bin/mneme up"); strings.Contains(hint, "sk-secret") || !strings.HasSuffix(hint, "bin/mneme up --model NAME") {
+	if hint := found[0].hint("bin/mneme up"); strings.Contains(hint, "sk-secret") ||
+		!strings.HasSuffix(hint, "bin/mneme up --model NAME") {
 		t.Errorf("the hint is %q", hint)
 	}
 }
@@ -80,11 +83,15 @@ func TestTheEndpointOfAModel(t *testing.T) {
 		environ map[string]string
 		want    map[string]string
 	}{
-		"of a server here":   {"llama3.2:3b", openAI, map[string]string{settingModel: "llama3.2:3b", settingURL: local.URL + "/v1"}},
-		"of OpenAI":          {"gpt-x", openAI, map[string]string{settingModel: "gpt-x", settingURL: openAIDefault, settingKey: "sk-1"}},
-		"of another address": {"m", elsewhere, map[string]string{settingModel: "m", settingURL: "https://llm.example.test/v1", settingKey: "sk-2"}},
+		"of a server here": {"llama3.2:3b", openAI,
+			map[string]string{settingModel: "llama3.2:3b", settingURL: local.URL + "/v1"}},
+		"of OpenAI": {"gpt-x", openAI, map[string]string{settingModel: "gpt-x", settingURL: openAIDefault,
+			settingKey: "sk-1"}},
+		"of another address": {"m", elsewhere, map[string]string{settingModel: "m", settingURL: "https://llm.example.test/v1",
+			settingKey: "sk-2"}},
 		"of a named address, without the key of another": {
-			"user@m@http://127.0.0.1:1/v1/", elsewhere, map[string]string{settingModel: "user@m", settingURL: "http://127.0.0.1:1/v1"},
+			"user@m@http://127.0.0.1:1/v1/", elsewhere,
+			map[string]string{settingModel: "user@m", settingURL: "http://127.0.0.1:1/v1"},
 		},
 		"of the named address of the key": {
 			"m@https://llm.example.test/v1", elsewhere,
@@ -103,13 +110,16 @@ func TestTheEndpointOfAModel(t *testing.T) {
 		})
 	}
 	for given, want := range map[string]string{
-		"": "NAME or NAME@URL", "@http://127.0.0.1:1": "NAME or NAME@URL", "m@http://": "NAME or NAME@URL", "gpt-x": "it has nomic-embed-text",
+		"": "NAME or NAME@URL", "@http://127.0.0.1:1": "NAME or NAME@URL", "m@http://": "NAME or NAME@URL",
+		"gpt-x": "it has nomic-embed-text",
 	} {
-		if _, err := modelSettings(t.Context(), given, variables(nil), servers); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := modelSettings(t.Context(), given, variables(nil), servers); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("--model %q: got %v, want %q", given, err, want)
 		}
 	}
-	if _, err := modelSettings(t.Context(), "m", variables(nil), nil); err == nil || !strings.Contains(err.Error(), "--model m@URL") {
+	if _, err := modelSettings(t.Context(), "m", variables(nil), nil); err == nil ||
+		!strings.Contains(err.Error(), "--model m@URL") {
 		t.Errorf("without any endpoint: %v", err)
 	}
 }

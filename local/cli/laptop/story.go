@@ -119,7 +119,8 @@ func (t *story) readChange(ctx context.Context, s *console.Session) error {
 		if len(m.GetPredecessorIds()) == 0 {
 			continue
 		}
-		res, err := s.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: t.user, MemoryId: m.GetId()}))
+		res, err := s.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: t.user,
+			MemoryId: m.GetId()}))
 		if err != nil {
 			return err
 		}
@@ -252,7 +253,8 @@ func citationRows(cited []*mnemev1.CitedMemory) []string {
 	var rows []string
 	for _, c := range cited {
 		m := c.GetMemory()
-		rows = append(rows, fmt.Sprintf("[%d] from turn %s: %s", c.GetIndex(), strings.Join(m.GetSourceTurnIds(), ", "), m.GetContent()))
+		rows = append(rows, fmt.Sprintf("[%d] from turn %s: %s", c.GetIndex(), strings.Join(m.GetSourceTurnIds(), ", "),
+			m.GetContent()))
 	}
 	return rows
 }

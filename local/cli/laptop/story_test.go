@@ -36,7 +36,8 @@ var long = strings.Repeat("она очень любит 読書と映画 and\nnev
 
 func entry(n int, content string, before ...string) *mnemev1.Memory {
 	return &mnemev1.Memory{
-		Id: fmt.Sprint("m", n), Kind: mnemev1.Kind_KIND_EPISODIC, Content: content, Status: mnemev1.Status_STATUS_ACTIVE, Version: uint32(n),
+		Id: fmt.Sprint("m", n), Kind: mnemev1.Kind_KIND_EPISODIC, Content: content, Status: mnemev1.Status_STATUS_ACTIVE,
+		Version:        uint32(n),
 		PredecessorIds: before, SourceTurnIds: []string{fmt.Sprint("turn", n)}, ValidFrom: timestamppb.New(time.Unix(0, 0)),
 	}
 }
@@ -50,14 +51,17 @@ func (talkative) ListMemories(context.Context, *connect.Request[mnemev1.ListMemo
 	return connect.NewResponse(out), nil
 }
 
-func (talkative) Answer(_ context.Context, r *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+func (talkative) Answer(
+	_ context.Context, r *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
 	out := &mnemev1.AnswerResponse{Answer: "It is " + long, Recall: &mnemev1.RecallResponse{}}
 	if r.Msg.GetRecall().GetQuery() == "nothing helps" {
 		return connect.NewResponse(out), nil
 	}
 	for n := range 9 {
 		out.CitedIds = append(out.CitedIds, fmt.Sprint("m", n))
-		out.Recall.Cited = append(out.Recall.Cited, &mnemev1.CitedMemory{Index: uint32(n), Memory: entry(n, "cited "+long, "m99")})
+		out.Recall.Cited = append(out.Recall.Cited,
+			&mnemev1.CitedMemory{Index: uint32(n), Memory: entry(n, "cited "+long, "m99")})
 	}
 	return connect.NewResponse(out), nil
 }
@@ -71,10 +75,13 @@ func (talkative) GetMemoryHistory(context.Context, *connect.Request[mnemev1.GetM
 	return connect.NewResponse(out), nil
 }
 
-func (talkative) Why(_ context.Context, r *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
-	return connect.NewResponse(&mnemev1.WhyResponse{Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER, Findings: []*mnemev1.Finding{
-		{TurnId: r.Msg.GetExpectTurnIds()[0], Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER, Reason: "scored 0.1, " + long},
-	}}), nil
+func (talkative) Why(
+	_ context.Context, r *connect.Request[mnemev1.WhyRequest],
+) (*connect.Response[mnemev1.WhyResponse], error) {
+	return connect.NewResponse(&mnemev1.WhyResponse{Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER,
+		Findings: []*mnemev1.Finding{
+			{TurnId: r.Msg.GetExpectTurnIds()[0], Stage: mnemev1.Stage_STAGE_DROPPED_BY_FILTER, Reason: "scored 0.1, " + long},
+		}}), nil
 }
 
 func (k talkative) EraseUser(_ context.Context, r *connect.Request[mnemev1.EraseUserRequest]) (
@@ -138,7 +145,8 @@ func TestAStoryFitsAPage(t *testing.T) {
 	k := talkative{erased: make(chan string, 1)}
 	c, s := k.serve(t)
 	told, err := readStory(t.Context(), c, s, []dataset.Session{talk("ines", 120), talk("jonas", 3)}, []sample.Question{
-		{User: "jonas", Query: "another user's"}, {User: "ines", Query: "nothing helps"}, {User: "ines", Query: "Where? " + long},
+		{User: "jonas", Query: "another user's"}, {User: "ines", Query: "nothing helps"},
+		{User: "ines", Query: "Where? " + long},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +168,8 @@ func TestAStoryFitsAPage(t *testing.T) {
 	for _, want := range []string{
 		"WHAT WAS SAID   ines, 120 turns in 1 sessions", "WHAT WAS REMEMBERED   100 memories", "... and 92 more",
 		"WHAT AN UPDATE CHANGED", "v0, 1970-01-01 to now", "QUESTION   Where?", "It is ", "[0] from turn turn0: cited",
-		"WHY WAS THIS NOT REMEMBERED?", "dropped by the filter: scored 0.1", "ERASURE WITH PROOF   jonas", "120 objects before, 0 after",
+		"WHY WAS THIS NOT REMEMBERED?", "dropped by the filter: scored 0.1", "ERASURE WITH PROOF   jonas",
+		"120 objects before, 0 after",
 		"erasure-1", "TRY NEXT", "demo --all",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -32,7 +32,8 @@ func (c commands) runTrace(ctx context.Context, id string) error {
 		return err
 	}
 	if conn.Traces == "" {
-		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) stores traces; ask the trace collector of a remote one"))
+		return command.Usage(fmt.Errorf("only a local Mneme (mneme up) stores traces; ask the trace collector of " +
+			"a remote one"))
 	}
 	path := "/api/traces/" + id
 	if !c.JSON {

@@ -55,11 +55,14 @@ func (c commands) up() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", defaultListen,
-		"loopback address of the gateway; port 0 takes any free one. A data folder keeps its port until the flag names another")
+		"loopback address of the gateway; port 0 takes any free one. A data folder keeps its port until the flag "+
+			"names another")
 	cmd.Flags().StringVar(&model, "model", "",
-		"model that forms memories, as NAME or NAME@URL of an OpenAI-compatible endpoint. The local tenant then has policy llm")
+		"model that forms memories, as NAME or NAME@URL of an OpenAI-compatible endpoint. The local tenant then "+
+			"has policy llm")
 	cmd.Flags().StringVar(&policy, "policy", "embedded",
-		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs MNEME_LLM_MODEL)")
+		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs "+
+			"MNEME_LLM_MODEL)")
 	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
 		"how memory is formed for the local tenant of a new data folder: "+strings.Join(command.StrategyNames(), ", "))
 	return cmd
@@ -106,7 +109,8 @@ func (c commands) runUp(ctx context.Context, o standalone.Options) (err error) {
 	if errors.Is(err, standalone.ErrNoModel) {
 		err = fmt.Errorf("%w%s", err, c.modelHint(ctx, ". "))
 	}
-	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
+	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) ||
+		errors.Is(err, wiring.ErrNoPolicy) {
 		return command.Usage(err)
 	}
 	if err != nil {
@@ -149,7 +153,8 @@ func (c commands) printUp(stack *standalone.Stack) {
 	fmt.Fprint(c.Out, "\nFrom a program:\n", ways(stack.Connection.Gateway, stack.Connection.APIKey))
 	fmt.Fprintln(c.Out, "\nIn another terminal:")
 	for _, line := range []string{
-		"ingest local/cli/sample/sessions.jsonl", `recall --user ines --query "Where does Ines live now?"`, "memories --user ines",
+		"ingest local/cli/sample/sessions.jsonl", `recall --user ines --query "Where does Ines live now?"`,
+		"memories --user ines",
 	} {
 		fmt.Fprintf(c.Out, "  bin/mneme%s %s\n", dataFlag(c.Dir), line)
 	}
@@ -190,8 +195,10 @@ func ServiceSettings() map[string]string {
 	out := map[string]string{}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_WORDS", "MNEME_WINDOW_AGE", "MNEME_WINDOW_IDLE",
-			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_WEBHOOK_", "MNEME_DECISION_", "MNEME_FILTER_", "MNEME_HTTP_BODY_", "MNEME_HTTP_HEADER_",
+		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_WORDS", "MNEME_WINDOW_AGE",
+			"MNEME_WINDOW_IDLE",
+			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_WEBHOOK_", "MNEME_DECISION_", "MNEME_FILTER_", "MNEME_HTTP_BODY_",
+			"MNEME_HTTP_HEADER_",
 			"MNEME_HTTP_MAX_",
 			"MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
 			if strings.HasPrefix(name, prefix) && name != "MNEME_RERANKER_URL" {

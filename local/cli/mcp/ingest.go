@@ -44,7 +44,8 @@ func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []
 	}
 	for _, t := range added {
 		if t.ShortenedBy > 0 || t.NotRemembered != "" {
-			outcomes = append(outcomes, ingest.Outcome{Turn: places[t.Place], Shortened: t.ShortenedBy, NotRemembered: t.NotRemembered})
+			outcomes = append(outcomes, ingest.Outcome{Turn: places[t.Place], Shortened: t.ShortenedBy,
+				NotRemembered: t.NotRemembered})
 		}
 	}
 	if some != nil {

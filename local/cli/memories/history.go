@@ -44,7 +44,8 @@ func (c commands) runHistory(ctx context.Context, user, id string) error {
 	var sources []*mnemev1.Turn
 	seen := map[string]bool{}
 	for _, v := range res.Msg.GetVersions() {
-		one, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: res.Msg.GetUserId(), MemoryId: v.GetId()}))
+		one, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: res.Msg.GetUserId(),
+			MemoryId: v.GetId()}))
 		if err != nil {
 			return err
 		}

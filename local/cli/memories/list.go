@@ -80,7 +80,9 @@ func ParseFilter(chosen string) (*mnemev1.Filter, error) {
 }
 
 // showMemories shows the memories of a request. Unless alone is set, it also shows the core block and the window.
-func (c commands) showMemories(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesRequest, alone bool) error {
+func (c commands) showMemories(
+	ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesRequest, alone bool,
+) error {
 	user := req.GetUserId()
 	ms, err := All(ctx, s, req)
 	if err != nil {
@@ -108,7 +110,8 @@ func (c commands) showMemories(ctx context.Context, s *console.Session, req *mne
 	}
 	if c.JSON {
 		return command.WriteJSON(c.Out, map[string]any{
-			"user": user, "memories": console.JSONs(ms), "window": console.JSONs(window.Msg.GetTurns()), "core": console.JSON(core.Msg.GetCore()),
+			"user": user, "memories": console.JSONs(ms), "window": console.JSONs(window.Msg.GetTurns()),
+			"core": console.JSON(core.Msg.GetCore()),
 		})
 	}
 	if len(ms) == 0 && len(window.Msg.GetTurns()) == 0 {
@@ -143,7 +146,8 @@ func All(ctx context.Context, s *console.Session, req *mnemev1.ListMemoriesReque
 // IsUnknown reports whether a user has no memories, no turns in working memory and no core block. It is false for a
 // key that may not list them.
 func IsUnknown(ctx context.Context, s *console.Session, user string) (bool, error) {
-	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1, Tiers: contract.TiersOf("all")}))
+	ms, err := s.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1,
+		Tiers: contract.TiersOf("all")}))
 	if connect.CodeOf(err) == connect.CodePermissionDenied {
 		return false, nil
 	}

@@ -17,7 +17,8 @@ func (c commands) retract() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete --user USER ID",
 		Short: "Delete a memory: recall no longer returns it, its history keeps the text",
-		Long: "delete retracts a memory, whether it is active or in quarantine. Recall no longer returns it. Its text stays in its\n" +
+		Long: "delete retracts a memory, whether it is active or in quarantine. Recall no longer returns it. Its text " +
+			"stays in its\n" +
 			"history. `mneme erase` removes all data of a user for good.",
 		Args: console.OneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
@@ -26,15 +27,16 @@ func (c commands) retract() *cobra.Command {
 				return err
 			}
 			defer s.Close(cmd.Context())
-			res, err := s.DeleteMemory(cmd.Context(), connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: a[0]}))
+			res, err := s.DeleteMemory(cmd.Context(),
+				connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: a[0]}))
 			if err != nil {
 				return err
 			}
 			if err := c.printChanged(res.Msg, res.Msg.GetMemory()); err != nil || c.JSON {
 				return err
 			}
-			fmt.Fprintf(c.Out, "The text stays in the history of the memory (mneme history). To remove all data of the user for good: "+
-				"mneme erase --user %s\n", command.Printable(user))
+			fmt.Fprintf(c.Out, "The text stays in the history of the memory (mneme history). To remove all data of the user "+
+				"for good: mneme erase --user %s\n", command.Printable(user))
 			return nil
 		},
 	}
@@ -55,7 +57,8 @@ func (c commands) release() *cobra.Command {
 				return err
 			}
 			defer s.Close(cmd.Context())
-			res, err := s.ReleaseMemory(cmd.Context(), connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: user, MemoryId: a[0]}))
+			res, err := s.ReleaseMemory(cmd.Context(),
+				connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: user, MemoryId: a[0]}))
 			if err != nil {
 				return err
 			}

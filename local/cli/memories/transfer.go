@@ -92,7 +92,8 @@ func (c commands) importUser() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --user USER FILE",
 		Short: "Import an export for a user without memories",
-		Long: "import writes an export into the empty bank of a user. The memories keep their ids, also under another user.\n" +
+		Long: "import writes an export into the empty bank of a user. The memories keep their ids, also under another " +
+			"user.\n" +
 			"An import that fails keeps the lines that it has written. Erase the user before you import again.",
 		Args: command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runImport(cmd.Context(), user, a[0]) },
@@ -131,7 +132,8 @@ func (c commands) runImport(ctx context.Context, user, file string) error {
 // inFile adds the file to an error about its contents, whether this command or the service found it.
 func inFile(file string, err error) error {
 	var refused *connect.Error
-	if errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && !strings.HasPrefix(refused.Message(), "user_id") {
+	if errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument &&
+		!strings.HasPrefix(refused.Message(), "user_id") {
 		return command.Usage(fmt.Errorf("%s: %s", file, refused.Message()))
 	}
 	if fault.IsTerminal(err) {

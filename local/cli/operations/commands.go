@@ -1,4 +1,5 @@
-// Package operations holds operators' commands for dead letters, migrations, recorded calls of models and learned weights.
+// Package operations holds operators' commands for dead letters, migrations, recorded calls of models and learned
+// weights.
 package operations
 
 import (

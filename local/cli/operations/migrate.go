@@ -42,7 +42,8 @@ func (c commands) migrate() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&skip, "skip", nil, "systems to skip: some of kafka, weaviate, temporal")
-	f.DurationVar(&retention, "temporal-retention", 72*time.Hour, "time that Temporal keeps the histories of closed workflows, 24h or more")
+	f.DurationVar(&retention, "temporal-retention", 72*time.Hour,
+		"time that Temporal keeps the histories of closed workflows, 24h or more")
 	f.DurationVar(&timeout, "timeout", 2*time.Minute, "maximum duration of the command")
 	return cmd
 }
@@ -59,7 +60,9 @@ func (c commands) runMigration(ctx context.Context, skip []string, retention tim
 	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // without an export
 	parts := []migrated{
 		{Part: "kafka", Made: "topics", run: func(ctx context.Context) error { return m.Topics(ctx, "mneme-cli") }},
-		{Part: "weaviate", Made: "collections " + m.Bank.Prefix + "*", run: func(ctx context.Context) error { return m.Collections(ctx, tel) }},
+		{Part: "weaviate", Made: "collections " + m.Bank.Prefix + "*", run: func(ctx context.Context) error {
+			return m.Collections(ctx, tel)
+		}},
 		{Part: "temporal", Made: fmt.Sprintf("namespace %s, histories kept %s", m.Workflows.Namespace, retention),
 			run: func(ctx context.Context) error { return m.RegisterNamespace(ctx, retention, tel) }},
 	}

@@ -17,7 +17,8 @@ func (c commands) records() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records --tenant ID",
 		Short: "Print the recorded calls of models (for operators)",
-		Long: "records prints the recorded calls of models (MNEME_LLM_RECORD) as JSON, one call on each line: role, prompt\n" +
+		Long: "records prints the recorded calls of models (MNEME_LLM_RECORD) as JSON, one call on each line: role, " +
+			"prompt\n" +
 			"version, messages, whether the answer was valid, the operations, and later events of the touched memories:\n" +
 			"recalled, cited, reported, superseded. The records have texts of users. They have no records of erased\n" +
 			"users.",

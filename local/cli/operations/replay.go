@@ -23,7 +23,8 @@ func (c commands) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Put dead letters back on their topics, or list them",
-		Long: "replay puts dead letters back on their topics. Repair their cause first: a record that fails again becomes a\n" +
+		Long: "replay puts dead letters back on their topics. Repair their cause first: a record that fails again becomes " +
+			"a\n" +
 			"dead letter again. --list prints the dead letters with their reasons, and changes nothing.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
@@ -68,7 +69,8 @@ func (c commands) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool
 			"replayed": result.Replayed, "kept": result.Kept, "refused": result.Refused, "unreadable": result.Unreadable,
 		})
 	}
-	fmt.Fprintf(c.Out, "replayed %d, kept %d, refused %d, unreadable %d\n", result.Replayed, result.Kept, result.Refused, result.Unreadable)
+	fmt.Fprintf(c.Out, "replayed %d, kept %d, refused %d, unreadable %d\n", result.Replayed, result.Kept, result.Refused,
+		result.Unreadable)
 	return nil
 }
 

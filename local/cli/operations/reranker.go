@@ -47,7 +47,8 @@ func (c commands) rerankerRollback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback --to VERSION",
 		Short: "Restore an earlier version of the weights; 0 is the start of every tenant",
-		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after the last\n" +
+		Long: "rollback creates a new version with the weights of an earlier one. It drops reports that came after the " +
+			"last\n" +
 			"version and are not part of one. Learning continues from the new version.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if !cmd.Flags().Changed(flag) {
@@ -68,7 +69,8 @@ func (c commands) rerankerRollback() *cobra.Command {
 			if c.JSON {
 				return command.WriteJSON(c.Out, console.JSON(res.Msg))
 			}
-			fmt.Fprintf(c.Out, "version %d has the weights of version %d, and is in use\n", res.Msg.GetVersion().GetVersion(), to)
+			fmt.Fprintf(c.Out, "version %d has the weights of version %d, and is in use\n", res.Msg.GetVersion().GetVersion(),
+				to)
 			return nil
 		},
 	}
@@ -102,7 +104,8 @@ func (c commands) printWeights(l *mnemev1.ListWeightsResponse) {
 	fmt.Fprintf(c.Out, "features %s:\n", command.Printable(l.GetFeatureSet()))
 	f := c.Table("features", "feature", "weight", "start weight")
 	for _, w := range l.GetFeatures() {
-		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()), fmt.Sprintf("%.4f", w.GetPrior())})
+		f.AppendRow(table.Row{command.Printable(w.GetName()), fmt.Sprintf("%.4f", w.GetWeight()),
+			fmt.Sprintf("%.4f", w.GetPrior())})
 	}
 	f.Render()
 }

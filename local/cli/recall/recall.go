@@ -47,10 +47,12 @@ func (c commands) recall() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&req.UserId, "user", "", "the user")
 	f.StringVar(&req.Query, "query", "", "the query")
-	f.Uint32Var(&req.Candidates, "candidates", 0, "number of candidates to retrieve (default 30, or the number of memories if it is larger)")
+	f.Uint32Var(&req.Candidates, "candidates", 0,
+		"number of candidates to retrieve (default 30, or the number of memories if it is larger)")
 	f.Uint32Var(&req.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
 	f.Uint32Var(&req.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
-	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")
+	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time "+
+		"that the query names)")
 	messagesFlag(cmd, &messages)
 	memories.FilterFlag(cmd, &chosen)
 	f.BoolVar(&answer, "answer", false, "answer the query, too")

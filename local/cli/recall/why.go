@@ -50,7 +50,8 @@ func (c commands) why() *cobra.Command {
 	f.Uint32Var(&req.Recall.Memories, "memories", 0, "most memories to show; the word budget may show fewer (default 20)")
 	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "maximum number of words in the profile (default 400)")
 	f.StringVar(&req.RecallId, "recall", "", "id of the recall to repeat, with the same random choices")
-	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time that the query names)")
+	f.StringVar(&asOf, "as-of", "", "recall the memories that held on this day, YYYY-MM-DD (default: now, or the time "+
+		"that the query names)")
 	messagesFlag(cmd, &messages)
 	command.Require(cmd, "user", "query")
 	return cmd
@@ -85,7 +86,9 @@ func (c commands) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
 }
 
 // diagnosedMemories reads the memories in a diagnosis, by id. It drops memories that have been erased meanwhile.
-func diagnosedMemories(ctx context.Context, s *console.Session, user string, w *mnemev1.WhyResponse) (map[string]*mnemev1.Memory, error) {
+func diagnosedMemories(
+	ctx context.Context, s *console.Session, user string, w *mnemev1.WhyResponse,
+) (map[string]*mnemev1.Memory, error) {
 	out := map[string]*mnemev1.Memory{}
 	for _, cited := range w.GetAnswer().GetRecall().GetCited() {
 		out[cited.GetMemory().GetId()] = cited.GetMemory()
@@ -155,7 +158,9 @@ func newer(w *mnemev1.WhyResponse, replaced map[string]*mnemev1.Memory) string {
 }
 
 // printCandidates prints the search's candidates in their order.
-func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
+func (c commands) printCandidates(
+	candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool,
+) {
 	t := c.Table("candidates", "retrieved", "ranked", "score", "shown", "explored", "expected", "memory and id")
 	for _, v := range candidates {
 		ranked, score := "", ""
@@ -171,7 +176,9 @@ func (c commands) printCandidates(candidates []*mnemev1.CandidateView, byID map[
 }
 
 // printElsewhere prints the expected memories that are not among the candidates.
-func (c commands) printElsewhere(candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool) {
+func (c commands) printElsewhere(
+	candidates []*mnemev1.CandidateView, byID map[string]*mnemev1.Memory, expected map[string]bool,
+) {
 	for _, v := range candidates {
 		delete(expected, v.GetMemoryId())
 	}
@@ -214,7 +221,8 @@ func advice(s diagnosis.Stage) string {
 	case diagnosis.CutByReranker:
 		return "Show more memories (--memories), and report the citations of answers, so that the reranker learns."
 	case diagnosis.LeftOutOfProfile:
-		return "Allow more words in the profile (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) if the floor is the reason."
+		return "Allow more words in the profile (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) if the floor " +
+			"is the reason."
 	case diagnosis.Generator:
 		return "The profile has the memory: use another policy or model for answers, or ask more precisely."
 	case diagnosis.Answered:

@@ -19,7 +19,8 @@ import (
 func (c commands) keys() *cobra.Command {
 	var redis []string
 	cmd := command.Group("keys", "Create, list and revoke API keys (for operators)",
-		"keys manages the API keys in Redis, for any tenant. It is for the operators of Mneme. Change keys of the tenants file in that file.\n"+
+		"keys manages the API keys in Redis, for any tenant. It is for the operators of Mneme. Change keys of the tenants "+
+			"file in that file.\n"+
 			"A tenant manages its own keys through the API of the gateway.",
 		c.keysCreate(&redis), c.keysList(&redis), c.keysRevoke(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)
@@ -47,7 +48,8 @@ func (w wantedKey) expiry(now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, w.expiresAt)
 	if err != nil {
-		return time.Time{}, command.Usage(fmt.Errorf("--expires-at is %q, want a time such as 2031-01-02T15:04:05Z", w.expiresAt))
+		return time.Time{}, command.Usage(fmt.Errorf("--expires-at is %q, want a time such as 2031-01-02T15:04:05Z",
+			w.expiresAt))
 	}
 	return at, nil
 }
@@ -57,12 +59,14 @@ func (c commands) keysCreate(redis *[]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --tenant TENANT",
 		Short: "Create a key and print it once",
-		Long: "create prints the key on standard output, and its properties on standard error. Mneme stores only a hash of\n" +
+		Long: "create prints the key on standard output, and its properties on standard error. Mneme stores only a hash " +
+			"of\n" +
 			"the key. Without --scopes the key has all scopes except admin, and with --user all except admin and erase.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("user") && w.user == "" { // for example, from an unset variable in a script
-				return command.Usage(errors.New("--user is empty, want a user; without --user the key is valid for all users of the tenant"))
+				return command.Usage(errors.New("--user is empty, want a user; without --user the key is valid for all users " +
+					"of the tenant"))
 			}
 			expires, err := w.expiry(time.Now())
 			if err != nil {
@@ -98,8 +102,8 @@ func (c commands) createKey(ctx context.Context, o *operator, k access.Key) erro
 	}
 	if !o.filed {
 		if _, err := o.Directory.Tenant(ctx, tenantID); errors.Is(err, directory.ErrNotFound) {
-			fmt.Fprintf(c.Err, "note: Redis has no tenant %s, and %s names no tenants file here: the gateway refuses the key unless "+
-				"the tenants file has the tenant\n", command.Printable(tenantID), envTenantsFile)
+			fmt.Fprintf(c.Err, "note: Redis has no tenant %s, and %s names no tenants file here: the gateway refuses the key "+
+				"unless the tenants file has the tenant\n", command.Printable(tenantID), envTenantsFile)
 		}
 	}
 	if c.JSON {
@@ -107,7 +111,8 @@ func (c commands) createKey(ctx context.Context, o *operator, k access.Key) erro
 		shown.Key = text
 		return command.WriteJSON(c.Out, shown)
 	}
-	fmt.Fprintf(c.Err, "key %s of tenant %s with the scopes %s; it is not shown again:\n", k.ID, k.Tenant, scopeNames(k.Scopes))
+	fmt.Fprintf(c.Err, "key %s of tenant %s with the scopes %s; it is not shown again:\n", k.ID, k.Tenant,
+		scopeNames(k.Scopes))
 	fmt.Fprintln(c.Out, text)
 	return nil
 }
@@ -135,9 +140,10 @@ func (c commands) keysList(redis *[]string) *cobra.Command {
 
 func (c commands) keysRevoke(redis *[]string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke --tenant TENANT ID",
-		Short: fmt.Sprintf("Revoke a key for good: it is refused everywhere within %.0f seconds", access.RevokedWithin.Seconds()),
-		Args:  console.OneID(),
+		Use: "revoke --tenant TENANT ID",
+		Short: fmt.Sprintf("Revoke a key for good: it is refused everywhere within %.0f seconds",
+			access.RevokedWithin.Seconds()),
+		Args: console.OneID(),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.withDirectory(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
 				tenantID, err := c.tenantID(o)
@@ -192,7 +198,8 @@ func (c commands) printKeys(tenantID string, all []access.Key) error {
 			expires += " (over)"
 		}
 		t.AppendRow(table.Row{
-			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes), localTime(k.CreatedAt, ""),
+			command.Printable(k.ID), command.Printable(k.Name), command.Printable(k.User), scopeNames(k.Scopes),
+			localTime(k.CreatedAt, ""),
 			expires, localTime(k.LastUsedAt, "never"),
 		})
 	}

@@ -111,7 +111,8 @@ func commandError(err error) error {
 		return command.Usage(err)
 	case errors.As(err, &known):
 		return errors.New(known.Message())
-	case slices.Contains([]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded}, connect.CodeOf(rpcerror.From(err))):
+	case slices.Contains([]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded},
+		connect.CodeOf(rpcerror.From(err))):
 		return runner.Need("redis", err)
 	}
 	return err

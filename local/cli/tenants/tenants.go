@@ -20,9 +20,11 @@ import (
 func (c commands) tenants() *cobra.Command {
 	var redis []string
 	cmd := command.Group("tenants", "Create, change, suspend and list tenants (for operators)",
-		"tenants manages the tenants in Redis, which services read if MNEME_TENANTS_DIRECTORY is true. It is for the operators of Mneme.\n"+
+		"tenants manages the tenants in Redis, which services read if MNEME_TENANTS_DIRECTORY is true. It is for the "+
+			"operators of Mneme.\n"+
 			"Services apply changes within seconds. Change tenants of the tenants file in that file.",
-		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false), c.tenantsList(&redis))
+		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false),
+		c.tenantsList(&redis))
 	command.RedisFlag(cmd.PersistentFlags(), &redis)
 	return cmd
 }
@@ -35,12 +37,15 @@ type tenantFlags struct {
 
 func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.name, "name", "", "name of the tenant, for people")
-	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("strategy that forms memories: %s", command.Names(tenant.Strategies())))
-	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("policy: %s, or embedded@VERSION for a trained policy", command.Names(tenant.Policies())))
+	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("strategy that forms memories: %s",
+		command.Names(tenant.Strategies())))
+	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("policy: %s, or embedded@VERSION for a trained policy",
+		command.Names(tenant.Policies())))
 	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("mode of the filter: %s (default: the mode of the strategy)",
 		command.Names(memory.SaliencyModes())))
 	f.StringVar(&w.explore, "explore", "", "exploration in recalls: on, off, or a share from 0 to 1")
-	f.IntVar(&w.talkDays, "talk-days", 0, "days that the bank keeps talk, the parts of turns that are only searchable; 0 for ever")
+	f.IntVar(&w.talkDays, "talk-days", 0, "days that the bank keeps talk, the parts of turns that are only "+
+		"searchable; 0 for ever")
 }
 
 // change returns the settings whose flags are set.
@@ -48,7 +53,9 @@ func (w *tenantFlags) change(f *pflag.FlagSet) (c keys.TenantChange, given bool)
 	strategy, policy := tenant.Strategy(w.strategy), tenant.Policy(w.policy)
 	saliency, explore := memory.SaliencyMode(w.saliency), tenant.Exploration(w.explore)
 	for name, take := range map[string]func(){
-		"name": func() { c.Name = &w.name }, "strategy": func() { c.Strategy = &strategy }, "policy": func() { c.Policy = &policy },
+		"name": func() {
+			c.Name = &w.name
+		}, "strategy": func() { c.Strategy = &strategy }, "policy": func() { c.Policy = &policy },
 		"saliency": func() { c.Saliency = &saliency }, "explore": func() { c.Explore = &explore },
 		"talk-days": func() { c.TalkDays = &w.talkDays },
 	} {

@@ -32,8 +32,10 @@ func (c commands) usage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [--from DAY] [--to DAY] [--all-tenants]",
 		Short: "Show the counts of requests, turns, recalls, answers and tokens by day",
-		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs the scope admin.\n" +
-			"The counts are those of the gateway. Turns from Kafka and commands of mneme on a local Mneme count only as tokens.\n" +
+		Long: "usage prints the counts of the API key's tenant by day, as the gateway reports them. The key needs the " +
+			"scope admin.\n" +
+			"The counts are those of the gateway. Turns from Kafka and commands of mneme on a local Mneme count only as " +
+			"tokens.\n" +
 			"With --all-tenants it prints the counts of every tenant. This is for operators: it reads Redis, not the gateway.",
 		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -154,7 +156,8 @@ func anyCall(report []usageOfDay) bool {
 }
 
 // usageHeader explains small counts to a user whose turns do not come by the gateway.
-const usageHeader = "calls of the gateway; turns from Kafka and commands of mneme on a local Mneme count only as model tokens"
+const usageHeader = "calls of the gateway; turns from Kafka and commands of mneme on a local Mneme count only as " +
+	"model tokens"
 
 // printUsage prints one row for each day of a tenant, and the sums of several rows. It prints one line for days
 // without a call.

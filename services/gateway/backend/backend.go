@@ -30,7 +30,9 @@ type Services struct {
 }
 
 // New makes the clients. The services behind the gateway authenticate it by the secret.
-func New(client connect.HTTPClient, utilizer, reranker string, secret config.Secret, others ...connect.Interceptor) Services {
+func New(
+	client connect.HTTPClient, utilizer, reranker string, secret config.Secret, others ...connect.Interceptor,
+) Services {
 	utilizer, reranker = strings.TrimSuffix(utilizer, "/"), strings.TrimSuffix(reranker, "/")
 	o := connect.WithInterceptors(append([]connect.Interceptor{authorize{}, rpcauth.Internal(secret)}, others...)...)
 	return Services{
@@ -134,7 +136,9 @@ func (a authorize) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // WrapStreamingClient implements connect.Interceptor: a stream is checked when its request is sent.
 func (a authorize) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		return &checkedStream{StreamingClientConn: next(ctx, spec), check: func(msg any) error { return a.check(ctx, spec.Procedure, msg) }}
+		return &checkedStream{StreamingClientConn: next(ctx, spec), check: func(msg any) error {
+			return a.check(ctx, spec.Procedure, msg)
+		}}
 	}
 }
 

@@ -77,14 +77,19 @@ func TestCallersAreHeldAgainstTheirScopesAndUser(t *testing.T) {
 		call func(context.Context, backend.Services) error
 		want connect.Code
 	}{
-		"another scope": {caller("", access.Ingest, access.Read, access.Erase, access.Admin), recall, connect.CodePermissionDenied},
-		"another user":  {caller("ben", all...), recall, connect.CodePermissionDenied},
+		"another scope": {caller("", access.Ingest, access.Read, access.Erase, access.Admin), recall,
+			connect.CodePermissionDenied},
+		"another user": {caller("ben", all...), recall, connect.CodePermissionDenied},
 		"another user's answer": {caller("ben", all...), func(ctx context.Context, s backend.Services) error {
-			_, err := s.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ines"}}))
+			_, err := s.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{
+				Recall: &mnemev1.RecallRequest{UserId: "ines"},
+			}))
 			return err
 		}, connect.CodePermissionDenied},
 		"why of another user": {caller("ben", all...), func(ctx context.Context, s backend.Services) error {
-			_, err := s.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{UserId: "ines"}}))
+			_, err := s.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{
+				Recall: &mnemev1.RecallRequest{UserId: "ines"},
+			}))
 			return err
 		}, connect.CodePermissionDenied},
 		"any user's history": {caller("ben", all...), func(ctx context.Context, s backend.Services) error {

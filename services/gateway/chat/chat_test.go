@@ -22,7 +22,8 @@ func message(t *testing.T, fields string) (m chat.Message) {
 		t.Fatal(err)
 	}
 	return chat.Message{
-		Role: given.Role, Content: given.Content, Refusal: given.Refusal, ToolCalls: given.Calls, FunctionCall: given.Function,
+		Role: given.Role, Content: given.Content, Refusal: given.Refusal, ToolCalls: given.Calls,
+		FunctionCall: given.Function,
 	}
 }
 
@@ -45,10 +46,12 @@ func TestReadOfContents(t *testing.T) {
 		}
 	}
 	for content, field := range map[string]string{
-		`7`: "m.content", `["a"]`: "m.content[0]", `[{"text":"a"}]`: "m.content[0].type", `[{"type":"text"}]`: "m.content[0].text",
+		`7`: "m.content", `["a"]`: "m.content[0]", `[{"text":"a"}]`: "m.content[0].type",
+		`[{"type":"text"}]`:          "m.content[0].text",
 		`{"type":"text","text":"a"}`: "m.content", `[{"type":"image_url","text":[]}]`: "m.content[0].text",
 	} {
-		if _, err := chat.Read(message(t, `"role":"user","content":`+content), "m"); err == nil || problem.From(err).Field != field {
+		if _, err := chat.Read(message(t, `"role":"user","content":`+content), "m"); err == nil ||
+			problem.From(err).Field != field {
 			t.Errorf("%s: %v, want the field %s", content, err, field)
 		}
 		if _, err := chat.Read(message(t, `"role":"tool","content":`+content), "m"); err != nil {
@@ -60,7 +63,8 @@ func TestReadOfContents(t *testing.T) {
 func TestReadCutsALongCaptionOnARune(t *testing.T) {
 	image := `{"type":"image_url","text":"a` + strings.Repeat("é", memory.MaxCaptionBytes) + `"}`
 	got, err := chat.Read(message(t, `"role":"user","content":[{"type":"text","text":"See."},`+image+`]`), "m")
-	if want := "a" + strings.Repeat("é", memory.MaxCaptionBytes/2-1); err != nil || got.Caption != want || got.Text != "See." {
+	if want := "a" + strings.Repeat("é", memory.MaxCaptionBytes/2-1); err != nil || got.Caption != want ||
+		got.Text != "See." {
 		t.Errorf("%d bytes, %v", len(got.Caption), err)
 	}
 	got, err = chat.Read(message(t, `"role":"user","content":[`+image+`]`), "m")
@@ -71,7 +75,8 @@ func TestReadCutsALongCaptionOnARune(t *testing.T) {
 
 func TestReadOfMessagesWithoutContent(t *testing.T) {
 	for fields, want := range map[string]chat.Statement{
-		`"role":"assistant"`: {Role: memory.RoleAssistant}, `"role":"assistant","tool_calls":[]`: {Role: memory.RoleAssistant},
+		`"role":"assistant"`:                                             {Role: memory.RoleAssistant},
+		`"role":"assistant","tool_calls":[]`:                             {Role: memory.RoleAssistant},
 		`"role":"assistant","tool_calls":{}`:                             {Role: memory.RoleAssistant},
 		`"role":"assistant","tool_calls":[{"id":"1"}]`:                   {Role: memory.RoleTool},
 		`"role":"assistant","content":" ","function":{"name":"f"}`:       {Role: memory.RoleTool},
@@ -86,7 +91,8 @@ func TestReadOfMessagesWithoutContent(t *testing.T) {
 			t.Errorf("%s is %+v, %v", fields, got, err)
 		}
 	}
-	if _, err := chat.Read(message(t, `"role":"assistant","refusal":7`), "m"); err == nil || problem.From(err).Field != "m.refusal" {
+	if _, err := chat.Read(message(t, `"role":"assistant","refusal":7`), "m"); err == nil ||
+		problem.From(err).Field != "m.refusal" {
 		t.Errorf("a refusal that is none: %v", err)
 	}
 }

@@ -53,8 +53,9 @@ func open(t *testing.T) *post {
 
 func (p *post) reader(out bus.Publisher, fresh time.Duration) *deadletters.Letters {
 	return deadletters.New(deadletters.Parts{
-		Log: p.broker.Log(contract.TopicDeadLetters), Offsets: p.broker.Offsets(contract.GroupReplay, contract.TopicDeadLetters),
-		Join: p.join, Out: out, Instruments: p.ins, Fresh: fresh,
+		Log:     p.broker.Log(contract.TopicDeadLetters),
+		Offsets: p.broker.Offsets(contract.GroupReplay, contract.TopicDeadLetters),
+		Join:    p.join, Out: out, Instruments: p.ins, Fresh: fresh,
 	})
 }
 
@@ -67,14 +68,16 @@ func (p *post) by(tenantID, user string, scopes ...access.Scope) context.Context
 	if len(scopes) == 0 {
 		scopes = access.Scopes()
 	}
-	return access.NewContext(p.Context(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: "k", User: user, Scopes: scopes})
+	return access.NewContext(p.Context(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: "k", User: user,
+		Scopes: scopes})
 }
 
 // turnOf is a session event with a turn.
 func turnOf(tenantID, user, id string) []byte {
 	value, err := contract.SessionEvent{
 		Envelope: contract.Envelope{EventID: "e-" + id, Scope: memory.Scope{Tenant: tenantID, User: user}, SessionID: "s"},
-		Turn:     &memory.Turn{ID: id, SessionID: "s", Speaker: "a", Role: memory.RoleUser, Text: "my secret words", Time: noon},
+		Turn: &memory.Turn{ID: id, SessionID: "s", Speaker: "a", Role: memory.RoleUser, Text: "my secret words",
+			Time: noon},
 	}.Encode()
 	if err != nil {
 		panic(err)
@@ -85,8 +88,9 @@ func turnOf(tenantID, user, id string) []byte {
 // letter is a dead letter that a case changes.
 func letter(tenantID, user, turn string) *mnemev1.DeadLetter {
 	return &mnemev1.DeadLetter{
-		SchemaVersion: 1, Reason: "turn.text: is empty", Field: "turn.text", Handler: "saliency-filter", Topic: contract.TopicSessionEvents,
-		Key: []byte(tenantID + "/" + user), Value: turnOf(tenantID, user, turn),
+		SchemaVersion: 1, Reason: "turn.text: is empty", Field: "turn.text", Handler: "saliency-filter",
+		Topic: contract.TopicSessionEvents,
+		Key:   []byte(tenantID + "/" + user), Value: turnOf(tenantID, user, turn),
 	}
 }
 
@@ -157,8 +161,9 @@ func TestListShowsTheTenantsOwnNewestFirst(t *testing.T) {
 		t.Fatalf("%v, %v", page, err)
 	}
 	wanted := deadletters.Letter{
-		ID: want[0], Reason: "turn.text: is empty", Field: "turn.text", Handler: "saliency-filter", Topic: contract.TopicSessionEvents,
-		User: "user-0", Time: noon.Add(13 * time.Second), TurnID: "6",
+		ID: want[0], Reason: "turn.text: is empty", Field: "turn.text", Handler: "saliency-filter",
+		Topic: contract.TopicSessionEvents,
+		User:  "user-0", Time: noon.Add(13 * time.Second), TurnID: "6",
 	}
 	if page[0] != wanted {
 		t.Errorf("got %+v, want %+v", page[0], wanted)
@@ -311,7 +316,8 @@ func TestReplayPutsOneLetterBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := p.events(contract.TopicSessionEvents)
-	if len(back) != 1 || string(back[0].Value) != string(turnOf("acme", "user-1", "4")) || string(back[0].Key) != "acme/user-1" {
+	if len(back) != 1 || string(back[0].Value) != string(turnOf("acme", "user-1", "4")) ||
+		string(back[0].Key) != "acme/user-1" {
 		t.Fatalf("back came %d records: %v", len(back), back)
 	}
 	headers := bus.HeaderCarrier{Headers: &back[0].Headers}
@@ -404,7 +410,8 @@ func TestALetterThatCameAgainIsListedOnce(t *testing.T) {
 			t.Errorf("by %d: listed %v", limit, got)
 		}
 	}
-	if list, _, err := p.letters.List(p.by("acme", ""), 1, ""); err != nil || !list[0].Time.Equal(second.GetTime().AsTime()) {
+	if list, _, err := p.letters.List(p.by("acme", ""), 1, ""); err != nil ||
+		!list[0].Time.Equal(second.GetTime().AsTime()) {
 		t.Errorf("listed %+v, %v; want the last one", list, err)
 	}
 }
@@ -496,8 +503,9 @@ func TestFindAsksTheBusOnceAWhile(t *testing.T) {
 	now := noon
 	offsets := &counting{Offsets: p.broker.Offsets(contract.GroupReplay, contract.TopicDeadLetters)}
 	letters := deadletters.New(deadletters.Parts{
-		Log: p.broker.Log(contract.TopicDeadLetters), Offsets: offsets, Join: p.join, Out: p.out, Instruments: p.ins, Fresh: time.Minute,
-		Now: func() time.Time { return now },
+		Log: p.broker.Log(contract.TopicDeadLetters), Offsets: offsets, Join: p.join, Out: p.out, Instruments: p.ins,
+		Fresh: time.Minute,
+		Now:   func() time.Time { return now },
 	})
 	for range 10 {
 		if _, ok, err := letters.Find(p.by("acme", ""), "ines", "t"); ok || err != nil {

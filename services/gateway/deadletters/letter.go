@@ -97,7 +97,8 @@ func (o owned) turn() string {
 	return ""
 }
 
-// inner returns the bytes at a path of fields of an encoded message. It reads records, too, that are refused for something else.
+// inner returns the bytes at a path of fields of an encoded message. It reads records, too, that are refused for
+// something else.
 func inner(value []byte, path ...protowire.Number) []byte {
 	for _, want := range path {
 		var found []byte
@@ -122,8 +123,10 @@ func inner(value []byte, path ...protowire.Number) []byte {
 
 func letterOf(o owned) Letter {
 	return Letter{
-		ID: shown(o.dead.GetId()), Reason: shown(o.dead.GetReason()), Field: shown(o.dead.GetField()), Handler: shown(o.dead.GetHandler()),
-		Topic: shown(o.dead.GetTopic()), User: shown(o.scope.User), Time: o.dead.GetTime().AsTime(), TurnID: shown(o.turn()),
+		ID: shown(o.dead.GetId()), Reason: shown(o.dead.GetReason()), Field: shown(o.dead.GetField()),
+		Handler: shown(o.dead.GetHandler()),
+		Topic:   shown(o.dead.GetTopic()), User: shown(o.scope.User), Time: o.dead.GetTime().AsTime(),
+		TurnID: shown(o.turn()),
 	}
 }
 

@@ -28,6 +28,7 @@ func (f forREST) OfTurn(ctx context.Context, user, turnID string) (rest.Letter, 
 
 func (l Letter) forREST() rest.Letter {
 	return rest.Letter{
-		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: l.Time, TurnID: l.TurnID,
+		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: l.Time,
+		TurnID: l.TurnID,
 	}
 }

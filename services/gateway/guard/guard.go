@@ -98,7 +98,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 	}
 	if a.RetryAfter > 0 {
 		return p, problem.Problem{
-			Status: http.StatusTooManyRequests, Code: problem.CodeRateLimited, RetryAfter: a.RetryAfter, Detail: "over the limit of " + a.Quota,
+			Status: http.StatusTooManyRequests, Code: problem.CodeRateLimited, RetryAfter: a.RetryAfter,
+			Detail: "over the limit of " + a.Quota,
 		}
 	}
 	return p, nil
@@ -112,7 +113,8 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 			if err = p.Tenant.CheckNamed(r.Header.Get(tenant.Header)); err == nil {
 				return p, nil
 			}
-			err = problem.Problem{Status: http.StatusForbidden, Code: problem.CodeForbidden, Field: tenant.Header, Detail: err.Error()}
+			err = problem.Problem{Status: http.StatusForbidden, Code: problem.CodeForbidden, Field: tenant.Header,
+				Detail: err.Error()}
 		}
 	}
 	var known problem.Problem
@@ -121,7 +123,8 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 	case errors.Is(err, tenant.ErrUnknownKey):
 		known = unauthenticated("the API key is not known: check that it is complete, and neither expired nor revoked")
 	case errors.Is(err, tenant.ErrSuspended):
-		known = problem.Problem{Status: http.StatusForbidden, Code: problem.CodeSuspended, Detail: tenant.ErrSuspended.Error()}
+		known = problem.Problem{Status: http.StatusForbidden, Code: problem.CodeSuspended,
+			Detail: tenant.ErrSuspended.Error()}
 	default:
 		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
 		known = problem.Problem{

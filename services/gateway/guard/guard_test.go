@@ -83,7 +83,8 @@ func TestGuard(t *testing.T) {
 		"unknown":        {http.Header{"Authorization": {"Bearer KEY-typo"}}, nil, 401, "not known"},
 		"store away":     {http.Header{"Authorization": {"Bearer away"}}, nil, 503, "cannot check keys"},
 		"over the limit": {http.Header{"Authorization": {"Bearer good"}}, limits{}, 429, "requests per second"},
-		"limits away":    {http.Header{"Authorization": {"Bearer good"}}, limits{left: 1, err: errors.New("x")}, 503, "limits"},
+		"limits away": {http.Header{"Authorization": {"Bearer good"}}, limits{left: 1, err: errors.New("x")}, 503,
+			"limits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/", unread{t})
@@ -112,7 +113,8 @@ func TestGuard(t *testing.T) {
 }
 
 func TestIdentify(t *testing.T) {
-	for id, kept := range map[string]bool{"abc-1": true, "": false, "a b": false, "a\nb": false, strings.Repeat("x", 129): false, "é": false} {
+	for id, kept := range map[string]bool{"abc-1": true, "": false, "a b": false, "a\nb": false,
+		strings.Repeat("x", 129): false, "é": false} {
 		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
 		r.Header.Set(guard.RequestIDHeader, id)
 		guard.Identify(w, r)

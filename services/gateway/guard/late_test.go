@@ -14,7 +14,8 @@ import (
 
 func TestALateBodyIsARequestTimeout(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil { // as the server of a service does in time
+		// as the server of a service does in time
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil {
 			t.Error(err)
 		}
 		_, err := problem.ReadBody(r)
@@ -66,7 +67,8 @@ func TestLimitsThatCannotBeToldAreSaidSo(t *testing.T) {
 		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
 		r.Header.Set("Authorization", "Bearer good")
 		guarding(untold{c.err}).Wrap(write, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
-		if w.Code != c.status || w.Header().Get(problem.RateLimitStatus) != "unavailable" || w.Header().Get("X-RateLimit-Limit") != "" {
+		if w.Code != c.status || w.Header().Get(problem.RateLimitStatus) != "unavailable" ||
+			w.Header().Get("X-RateLimit-Limit") != "" {
 			t.Errorf("%s: answered %d, %v", name, w.Code, w.Header())
 		}
 	}

@@ -82,7 +82,8 @@ func TestARepeatedRequestIsCarriedOutOnce(t *testing.T) {
 	h := requests.Wrap(write, next)
 	a := first.do(h)
 	b := first.do(h)
-	if next.calls != 1 || a.Code != 202 || b.Code != 202 || a.Body.String() != b.Body.String() || b.Header().Get("Location") != "/there" {
+	if next.calls != 1 || a.Code != 202 || b.Code != 202 || a.Body.String() != b.Body.String() ||
+		b.Header().Get("Location") != "/there" {
 		t.Errorf("%d calls: %d %s, then %d %s", next.calls, a.Code, a.Body, b.Code, b.Body)
 	}
 	if a.Header().Get(idempotency.Replayed) != "" || b.Header().Get(idempotency.Replayed) != "true" {
@@ -237,7 +238,9 @@ func TestWithoutRedisNothingIsCarriedOut(t *testing.T) {
 
 func TestRedisHoldsNothingThatCanBeRead(t *testing.T) {
 	requests, redis := open(t, store.Options{})
-	h := requests.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "SECRET of ines") }))
+	h := requests.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "SECRET of ines")
+	}))
 	c := first
 	c.key, c.path = "IDEMPOTENT", "users/ines/turns"
 	c.do(h)
@@ -274,7 +277,10 @@ func TestAnAnswerIsKeptWhenTheClientHasGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := first.request()
 	r = r.WithContext(access.NewContext(ctx, access.Principal{Tenant: tenant.Tenant{ID: "acme"}}))
-	gone := requests.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { cancel(); next.ServeHTTP(w, r) }))
+	gone := requests.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		next.ServeHTTP(w, r)
+	}))
 	gone.ServeHTTP(httptest.NewRecorder(), r)
 	if w := first.do(h); next.calls != 1 || w.Header().Get(idempotency.Replayed) != "true" {
 		t.Errorf("%d calls, %d", next.calls, w.Code)
@@ -328,7 +334,8 @@ func TestAnErasureTakesAnswers(t *testing.T) {
 	if n, err := requests.Count(t.Context(), ines, ""); err != nil || n != 0 || redis.Dump() == before {
 		t.Errorf("%d answers are left, %v", n, err)
 	}
-	if w := about(h, "ines"); w.Code != http.StatusGone || next.calls != 2 || !strings.HasPrefix(w.Body.String(), idempotency.Header) {
+	if w := about(h, "ines"); w.Code != http.StatusGone || next.calls != 2 ||
+		!strings.HasPrefix(w.Body.String(), idempotency.Header) {
 		t.Errorf("%d calls; the same request is answered %d %s", next.calls, w.Code, w.Body)
 	}
 	again := httptest.NewRecorder()

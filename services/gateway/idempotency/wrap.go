@@ -41,7 +41,8 @@ type Requests struct {
 func KeyOf(h http.Header) (string, error) {
 	values := h.Values(Header)
 	if len(values) == 0 {
-		return "", problem.Invalid(Header, "is missing: send a new key with each new request, and the same one when you repeat it")
+		return "", problem.Invalid(Header, "is missing: send a new key with each new request, and the same one when "+
+			"you repeat it")
 	}
 	if len(values) > 1 {
 		return "", problem.Invalid(Header, "occurs several times, want one")
@@ -106,7 +107,9 @@ func (s *Requests) serve(w http.ResponseWriter, r *http.Request, next http.Handl
 }
 
 // carryOut answers, and keeps the answer first: a client that has it never sees another one, but for secrets.
-func (s *Requests) carryOut(w http.ResponseWriter, r *http.Request, claim *store.Claim, next http.Handler, secrets []string) {
+func (s *Requests) carryOut(
+	w http.ResponseWriter, r *http.Request, claim *store.Claim, next http.Handler, secrets []string,
+) {
 	after := context.WithoutCancel(r.Context()) // the answer is recorded even if the client disconnects
 	finished := false
 	defer func() {

@@ -94,11 +94,11 @@ func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
 func (n NoneAccepted) Unwrap() error { return n[0].Problem }
 
 // Turns publishes turns of a session in their order. If it returns no error, the bus has acknowledged every turn except
-// those left out. Turns leaves out a turn that is wrong, that breaks the contract, or with a recent id of another turn. It publishes
-// the others, and shortens their long texts. It does not publish the turns of the roles system, developer, tool and
-// function. It returns the outcomes of all these turns, in order. After an error nothing is published. The request is
-// wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with the same id
-// has no effect on memory, but counts against the quota. Turns needs access.Ingest.
+// those left out. Turns leaves out a turn that is wrong, that breaks the contract, or with a recent id of another turn.
+// It publishes the others, and shortens their long texts. It does not publish the turns of the roles system, developer,
+// tool and function. It returns the outcomes of all these turns, in order. After an error nothing is published. The
+// request is wrong, is over a quota, or has left-out turns and no acceptable one (NoneAccepted). A repeated turn with
+// the same id has no effect on memory, but counts against the quota. Turns needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []Turn) ([]Outcome, error) {
 	return i.TurnsUntilIdle(ctx, user, session, turns, 0)
 }
@@ -236,7 +236,9 @@ func distinct(turns []Turn) error {
 const maxShownRole = 20
 
 // turn returns a checked turn; its error is terminal, and names a field of the event.
-func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn, idleAfter time.Duration) (out readTurn, err error) {
+func (i *Ingester) turn(
+	scope memory.Scope, session string, t memory.Turn, idleAfter time.Duration,
+) (out readTurn, err error) {
 	switch {
 	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
 		shown := strings.ToValidUTF8(string(t.Role[:min(len(t.Role), maxShownRole)]), "")
@@ -317,7 +319,8 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 		return err
 	}
 	m, _, err := i.message(contract.SessionEvent{
-		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, session+"\n"+last), Scope: scope, SessionID: session}, ClosedAt: at,
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, session+"\n"+last), Scope: scope,
+			SessionID: session}, ClosedAt: at,
 	})
 	if err != nil {
 		return err

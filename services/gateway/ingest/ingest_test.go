@@ -62,7 +62,8 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t3", " ")}); err == nil || q.left != 1 {
 		t.Errorf("what breaks the contract takes nothing of the quota: %v, %d left", err, q.left)
 	}
-	if _, err := in.Turns(ctx, "ines", "", []ingest.Turn{turn("t3", "I like tea."), turn("t4", "")}); fault.Field(err) != "session_id" {
+	if _, err := in.Turns(ctx, "ines", "", []ingest.Turn{turn("t3", "I like tea."),
+		turn("t4", "")}); fault.Field(err) != "session_id" {
 		t.Errorf("got %v, want it to name the session", err)
 	}
 	same := []ingest.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}
@@ -77,9 +78,11 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 
 func TestATurnThatIsNotAcceptedLeavesTheOthersIn(t *testing.T) {
 	long := turn("t2", strings.Repeat("x", memory.MaxTurnBytes+1))
-	tool, nameless, early, named := turn("t3", "42"), turn("t5", "I like tea."), turn("t6", "I like tea."), turn("t\u200b", "I like tea.")
+	tool, nameless, early, named := turn("t3", "42"), turn("t5", "I like tea."), turn("t6", "I like tea."),
+		turn("t\u200b", "I like tea.")
 	tool.Role, nameless.Speaker, early.Time = "narrator", strings.Repeat("x", 129), time.Time{}
-	turns := []ingest.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named, turn("t7", "I moved to Faro.")}
+	turns := []ingest.Turn{turn("t0", "I live in Braga."), long, tool, turn("t4", " "), nameless, early, named,
+		turn("t7", "I moved to Faro.")}
 	q, out := &quota{left: 2}, &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }, Quota: q}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
@@ -113,8 +116,10 @@ func TestAnUnreadableTurnLeavesTheOthersIn(t *testing.T) {
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
 	wrong := turn("t1", "")
 	wrong.Wrong = problem.Invalid("turns[1].content", "is a number, want text")
-	left, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t0", "I live in Braga."), wrong, turn("t2", "I like tea.")})
-	if err != nil || len(out.msgs) != 2 || len(left) != 1 || left[0].Turn != 1 || left[0].Problem.Field != "turns[1].content" {
+	left, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t0", "I live in Braga."), wrong,
+		turn("t2", "I like tea.")})
+	if err != nil || len(out.msgs) != 2 || len(left) != 1 || left[0].Turn != 1 ||
+		left[0].Problem.Field != "turns[1].content" {
 		t.Errorf("left out %+v, %v, %d published", left, err, len(out.msgs))
 	}
 	none := ingest.NoneAccepted{}
@@ -135,7 +140,8 @@ func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
 		t.Errorf("a turn that is not remembered: %+v, %v", outcomes, err)
 	}
 	none := ingest.NoneAccepted{}
-	if outcomes, err := in.Turns(ctx, "ines", "s", []ingest.Turn{system, turn("t1", " ")}); !errors.As(err, &none) || outcomes != nil ||
+	if outcomes, err := in.Turns(ctx, "ines", "s", []ingest.Turn{system, turn("t1", " ")}); !errors.As(err, &none) ||
+		outcomes != nil ||
 		len(none) != 1 || problem.From(err).Field != "turns[1].text" || len(out.msgs) > 0 {
 		t.Errorf("with a wrong turn: %+v, %v", outcomes, err)
 	}
@@ -144,7 +150,9 @@ func TestARequestWithAWrongTurnAndNoAcceptedTurnIsRefused(t *testing.T) {
 // accepted notes turns by id and text.
 type accepted map[string]string
 
-func (a accepted) Reused(_ context.Context, _ memory.Scope, _ string, turns []memory.Turn) (places []int, _ redisstore.Token, _ error) {
+func (a accepted) Reused(
+	_ context.Context, _ memory.Scope, _ string, turns []memory.Turn,
+) (places []int, _ redisstore.Token, _ error) {
 	for i, t := range turns {
 		if text, ok := a[t.ID]; ok && text != t.Text {
 			places = append(places, i)
@@ -153,7 +161,9 @@ func (a accepted) Reused(_ context.Context, _ memory.Scope, _ string, turns []me
 	return places, "", nil
 }
 
-func (a accepted) NoteTurns(_ context.Context, _ memory.Scope, _ redisstore.Token, _ string, turns []memory.Turn) error {
+func (a accepted) NoteTurns(
+	_ context.Context, _ memory.Scope, _ redisstore.Token, _ string, turns []memory.Turn,
+) error {
 	for _, t := range turns {
 		a[t.ID] = t.Text
 	}
@@ -219,7 +229,8 @@ func TestTurnsArePublishedAsEventsOfTheCallersTenant(t *testing.T) {
 	out := &published{}
 	in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
-	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
+	if _, err := in.Turns(ctx, "ines", "s", []ingest.Turn{turn("t1", "I live in Porto."),
+		turn("t2", "I like tea.")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.CloseSession(ctx, "ines", "s", "t2", now); err != nil {
@@ -250,14 +261,17 @@ func TestNothingIsPublishedOfARequestThatBreaksTheContract(t *testing.T) {
 		field string
 		code  connect.Code
 	}{
-		"an empty text":     {caller("", access.Ingest), "ines", []ingest.Turn{turn("t2", " ")}, "turns[0].text", 0},
-		"no turns":          {caller("", access.Ingest), "ines", nil, "turns", 0},
-		"too many":          {caller("", access.Ingest), "ines", make([]ingest.Turn, ingest.MaxTurns+1), "turns", 0},
-		"no user":           {caller("", access.Ingest), "", []ingest.Turn{turn("t1", "a")}, "user_id", 0},
-		"an id of 10 KB":    {caller("", access.Ingest), "ines", []ingest.Turn{turn(strings.Repeat("x", 10<<10), "a")}, "turns[0].turn_id", 0},
+		"an empty text": {caller("", access.Ingest), "ines", []ingest.Turn{turn("t2", " ")}, "turns[0].text", 0},
+		"no turns":      {caller("", access.Ingest), "ines", nil, "turns", 0},
+		"too many":      {caller("", access.Ingest), "ines", make([]ingest.Turn, ingest.MaxTurns+1), "turns", 0},
+		"no user":       {caller("", access.Ingest), "", []ingest.Turn{turn("t1", "a")}, "user_id", 0},
+		"an id of 10 KB": {caller("", access.Ingest), "ines", []ingest.Turn{turn(strings.Repeat("x", 10<<10), "a")},
+			"turns[0].turn_id", 0},
 		"text not in UTF-8": {caller("", access.Ingest), "ines", []ingest.Turn{turn("t1", "\xff")}, "turns[0]", 0},
-		"another user":      {caller("ben", access.Ingest), "ines", []ingest.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
-		"another scope":     {caller("", access.Read), "ines", []ingest.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
+		"another user": {caller("ben", access.Ingest), "ines", []ingest.Turn{turn("t1", "a")}, "",
+			connect.CodePermissionDenied},
+		"another scope": {caller("", access.Read), "ines", []ingest.Turn{turn("t1", "a")}, "",
+			connect.CodePermissionDenied},
 	} {
 		out := &published{}
 		in := ingest.Ingester{Out: out, Now: func() time.Time { return now }}

@@ -30,7 +30,8 @@ const (
 
 // Tenants knows tenants, and the keys of the tenants file; *tenant.Registry is one.
 type Tenants interface {
-	// Authenticate returns the tenant that a key of the tenants file belongs to, tenant.ErrUnknownKey or tenant.ErrSuspended.
+	// Authenticate returns the tenant that a key of the tenants file belongs to, tenant.ErrUnknownKey or
+	// tenant.ErrSuspended.
 	Authenticate(key string) (tenant.Tenant, error)
 	// Lookup returns the tenant of an id, or a terminal error. The error is retryable if the answer is not
 	// available now.

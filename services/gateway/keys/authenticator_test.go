@@ -188,7 +188,8 @@ func TestTheDirectoryIsAway(t *testing.T) {
 	w.clock.advance(2 * time.Second)
 	for _, text := range []string{known, other, orphan, "nobody's"} {
 		w.want(t, text, errAway)
-		if _, err := w.Authenticate(t.Context(), text); errors.Is(err, tenant.ErrUnknownKey) || strings.Contains(err.Error(), text) {
+		if _, err := w.Authenticate(t.Context(), text); errors.Is(err, tenant.ErrUnknownKey) ||
+			strings.Contains(err.Error(), text) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -233,7 +234,8 @@ func TestAtTheDoor(t *testing.T) {
 	if code, who := call(text); code != http.StatusOK || who != "made" {
 		t.Errorf("got %d by %q", code, who)
 	}
-	for key, want := range map[string]int{"nobody's": http.StatusUnauthorized, "paused": http.StatusForbidden, fileKey: http.StatusOK} {
+	for key, want := range map[string]int{"nobody's": http.StatusUnauthorized, "paused": http.StatusForbidden,
+		fileKey: http.StatusOK} {
 		if code, _ := call(key); code != want {
 			t.Errorf("%s: got %d, want %d", key, code, want)
 		}

@@ -110,7 +110,8 @@ func (l *lines) String() string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{directory: &flaky{Directory: inmem.New()}, clock: &clock{now: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)}, log: &lines{}}
+	w := &world{directory: &flaky{Directory: inmem.New()}, clock: &clock{now: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)},
+		log: &lines{}}
 	if err := w.directory.CreateTenant(t.Context(), tenant.Tenant{ID: "made"}); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,8 @@ func (m *Manager) Create(ctx context.Context, k access.Key) (access.Key, string,
 	}
 	for _, s := range k.Scopes {
 		if err := p.Allow(s, ""); err != nil {
-			return access.Key{}, "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("make a key with the scope %s: %w", s, err))
+			return access.Key{}, "", connect.NewError(connect.CodePermissionDenied,
+				fmt.Errorf("make a key with the scope %s: %w", s, err))
 		}
 	}
 	if err := m.Directory.CreateKey(ctx, k); err != nil {

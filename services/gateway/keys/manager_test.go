@@ -25,7 +25,8 @@ func atNoon() time.Time { return noon }
 // as is a call by a tenant's key.
 func as(t *testing.T, tenantID string, scopes ...access.Scope) context.Context {
 	t.Helper()
-	return access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: "k", Scopes: scopes})
+	return access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, KeyID: "k",
+		Scopes: scopes})
 }
 
 // wantProblem expects an error with this status and these words for clients.
@@ -81,10 +82,12 @@ func TestAKeyGrantsNoMoreThanItsMakerHas(t *testing.T) {
 
 func TestManagingKeysNeedsTheScope(t *testing.T) {
 	m := &keys.Manager{Directory: inmem.New(), Now: atNoon}
-	bound := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: access.Scopes()})
+	bound := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines",
+		Scopes: access.Scopes()})
 	for status, contexts := range map[int][]context.Context{
 		http.StatusUnauthorized: {t.Context()},
-		http.StatusForbidden:    {as(t, "acme", access.Ingest, access.Recall, access.Read, access.Erase), as(t, "acme"), bound},
+		http.StatusForbidden: {as(t, "acme", access.Ingest, access.Recall, access.Read, access.Erase), as(t, "acme"),
+			bound},
 	} {
 		for _, ctx := range contexts {
 			_, _, err := m.Create(ctx, access.Key{})

@@ -62,7 +62,8 @@ func orExists(err error) error {
 	return err
 }
 
-// ChangeTenant changes a tenant that was made at run time: one of the tenants file is not found. It returns the tenant as it is now.
+// ChangeTenant changes a tenant that was made at run time: one of the tenants file is not found. It returns the tenant
+// as it is now.
 func (o *Operator) ChangeTenant(ctx context.Context, id string, c TenantChange) (tenant.Tenant, error) {
 	t, err := o.Directory.ChangeTenant(ctx, id, func(t *tenant.Tenant) error {
 		set(&t.Name, c.Name)
@@ -166,7 +167,8 @@ func check(t tenant.Tenant) (tenant.Tenant, error) {
 		{"explore", string(t.Explore)},
 	} {
 		if len(f.value) > memory.MaxTenantBytes {
-			return tenant.Tenant{}, fault.Terminal(f.field, "is %d bytes long, want at most %d", len(f.value), memory.MaxTenantBytes)
+			return tenant.Tenant{}, fault.Terminal(f.field, "is %d bytes long, want at most %d", len(f.value),
+				memory.MaxTenantBytes)
 		}
 	}
 	return tenant.Check(t)

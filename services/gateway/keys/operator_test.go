@@ -19,14 +19,16 @@ func TestAnOperatorManagesTenants(t *testing.T) {
 	d := inmem.New()
 	o := &keys.Operator{Directory: d, Now: atNoon}
 	made, err := o.CreateTenant(t.Context(), tenant.Tenant{ID: "acme", Strategy: tenant.StrategyRMM})
-	want := tenant.Tenant{ID: "acme", Name: "acme", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyEmbedded, Saliency: memory.SaliencyMark}
+	want := tenant.Tenant{ID: "acme", Name: "acme", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyEmbedded,
+		Saliency: memory.SaliencyMark}
 	if err != nil || made != want {
 		t.Fatalf("got %+v, %v, want %+v", made, err, want)
 	}
 	_, err = o.CreateTenant(t.Context(), tenant.Tenant{ID: "acme"})
 	wantProblem(t, err, http.StatusConflict, "the tenant exists already")
 
-	changed, err := o.ChangeTenant(t.Context(), "acme", keys.TenantChange{Name: pointer("Acme"), Strategy: pointer(tenant.StrategySalimory)})
+	changed, err := o.ChangeTenant(t.Context(), "acme",
+		keys.TenantChange{Name: pointer("Acme"), Strategy: pointer(tenant.StrategySalimory)})
 	want.Name, want.Strategy, want.Saliency = "Acme", tenant.StrategySalimory, memory.SaliencyGate
 	if err != nil || changed != want {
 		t.Errorf("what was left out does not follow the strategy: got %+v, %v, want %+v", changed, err, want)

@@ -43,8 +43,10 @@ type attributes struct {
 // attributeProperties are the arguments of attributes.
 func attributeProperties() []property {
 	return []property{
-		{name: "metadata", schema: schema{"type": "object", "description": fmt.Sprintf("A JSON object of the caller, which the "+
-			"memories carry and filters test. At most %d bytes and %d levels.", memory.MaxMetadataBytes, memory.MaxMetadataDepth)}},
+		{name: "metadata", schema: schema{"type": "object",
+			"description": fmt.Sprintf("A JSON object of the caller, which the "+
+				"memories carry and filters test. At most %d bytes and %d levels.", memory.MaxMetadataBytes,
+				memory.MaxMetadataDepth)}},
 		text("agent_id", "The agent of the memory.", memory.MaxIDBytes),
 		text("app_id", "The application of the memory.", memory.MaxIDBytes),
 	}
@@ -84,7 +86,8 @@ type attributesView struct {
 
 func attributesOf(m *mnemev1.Memory) attributesView {
 	return attributesView{
-		Metadata: mapOf(m.GetMetadata()), AgentID: m.GetAgentId(), AppID: m.GetAppId(), RunID: m.GetRunId(), AliasOf: m.GetAliasOf(),
+		Metadata: mapOf(m.GetMetadata()), AgentID: m.GetAgentId(), AppID: m.GetAppId(), RunID: m.GetRunId(),
+		AliasOf: m.GetAliasOf(),
 	}
 }
 

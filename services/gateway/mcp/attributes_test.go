@@ -13,7 +13,8 @@ import (
 func TestToolsTakeAttributesAndFilters(t *testing.T) {
 	g := open(t)
 	s := g.session(t, keyOfAll)
-	given := object{"user_id": "ines", "text": "I drink tea.", "run_id": "r1", "agent_id": "a1", "metadata": object{"colour": "red", "n": 2}}
+	given := object{"user_id": "ines", "text": "I drink tea.", "run_id": "r1", "agent_id": "a1",
+		"metadata": object{"colour": "red", "n": 2}}
 	call(t, s, "add_memory", given)
 	want := memory.Attributes{Metadata: map[string]any{"colour": "red", "n": 2.0}, AgentID: "a1", RunID: "r1"}
 	if events := g.topic.take(); len(events) == 0 || !reflect.DeepEqual(events[0].Turn.Attributes, want) {
@@ -42,7 +43,8 @@ func TestAnUpdateOfMetadataIsATurnOfItsOwn(t *testing.T) {
 	s := g.session(t, keyOfAll)
 	ids := map[string]bool{}
 	for _, metadata := range []object{{"n": 1}, {"n": 1}, {"n": 2}} {
-		call(t, s, "update_memory", object{"user_id": "ines", "memory_id": memoryID, "text": "I drink tea.", "metadata": metadata})
+		call(t, s, "update_memory", object{"user_id": "ines", "memory_id": memoryID, "text": "I drink tea.",
+			"metadata": metadata})
 		turn := last[mnemev1.UpdateMemoryRequest](t, g.behind).GetTurn()
 		if _, ok := turn.GetMetadata().GetFields()["n"].GetKind().(*structpb.Value_NumberValue); !ok {
 			t.Errorf("updates by %v", turn)

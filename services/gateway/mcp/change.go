@@ -38,15 +38,18 @@ func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
 	const waits = "no model; it waits until the change is written, usually well under a second, and at most 10 s."
 	add(s, to, takes, tool{
 		name: "update_memory", title: "Correct a memory", effect: replaces,
-		does: "Writes a new version of a valid memory, in the user's words, and returns it with its new id. It supersedes the previous " +
-			"version, which recall no longer shows and the history keeps. The new version keeps all metadata that you do not set.",
+		does: "Writes a new version of a valid memory, in the user's words, and returns it with its new id. It supersedes " +
+			"the previous version, which recall no longer shows and the history keeps. The new version keeps all metadata " +
+			"that you do not set.",
 		costs: waits,
-		input: object(append(attributeProperties(), memoryID(), text("text", "The new text of the memory.", memory.MaxTextBytes).needed(),
+		input: object(append(attributeProperties(), memoryID(),
+			text("text", "The new text of the memory.", memory.MaxTextBytes).needed(),
 			userID())...),
 	}, s.update)
 	add(s, to, takes, tool{
 		name: "delete_memory", title: "Forget a memory", effect: replaces,
-		does:  "Retracts one memory. Recall no longer shows it, and its history stays. To erase all data for good, use delete_all_memories.",
+		does: "Retracts one memory. Recall no longer shows it, and its history stays. To erase all data for good, use " +
+			"delete_all_memories.",
 		costs: waits, input: object(memoryID(), userID()),
 	}, s.remove)
 }

@@ -22,7 +22,8 @@ func (in eraseInput) check() error {
 		return err
 	}
 	if !in.Confirm {
-		return problem.Invalid("confirm", "is not true: ask the user first, because the tool erases all data of the user for good")
+		return problem.Invalid("confirm", "is not true: ask the user first, because the tool erases all data of the "+
+			"user for good")
 	}
 	return nil
 }

@@ -104,8 +104,10 @@ func (b *behind) count() int {
 
 func entry() *mnemev1.Memory {
 	return &mnemev1.Memory{
-		Id: memoryID, Kind: mnemev1.Kind_KIND_PREFERENCE, Content: attack, Speaker: "Ines", Topic: "drinks", Status: mnemev1.Status_STATUS_ACTIVE,
-		Version: 2, ValidFrom: timestamppb.New(now), RecordedAt: timestamppb.New(now), SourceTurnIds: []string{"t1"}, SessionId: "s1",
+		Id: memoryID, Kind: mnemev1.Kind_KIND_PREFERENCE, Content: attack, Speaker: "Ines", Topic: "drinks",
+		Status:  mnemev1.Status_STATUS_ACTIVE,
+		Version: 2, ValidFrom: timestamppb.New(now), RecordedAt: timestamppb.New(now), SourceTurnIds: []string{"t1"},
+		SessionId: "s1",
 		EventTime: &mnemev1.EventTime{Time: timestamppb.New(now), Precision: mnemev1.Precision_PRECISION_MONTH},
 	}
 }
@@ -126,7 +128,9 @@ func answered[T any](msg *T, err error) (*connect.Response[T], error) {
 	return connect.NewResponse(msg), nil
 }
 
-func (b *behind) Recall(ctx context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (b *behind) Recall(
+	ctx context.Context, r *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	if b.entered != nil {
 		b.entered <- struct{}{}
 		<-ctx.Done()
@@ -136,14 +140,20 @@ func (b *behind) Recall(ctx context.Context, r *connect.Request[mnemev1.RecallRe
 	return answered(profile(), ask(b, r))
 }
 
-func (b *behind) Answer(_ context.Context, r *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
-	return answered(&mnemev1.AnswerResponse{Answer: "Tea [2].", CitedIds: []string{memoryID}, Recall: profile()}, ask(b, r))
+func (b *behind) Answer(
+	_ context.Context, r *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
+	return answered(&mnemev1.AnswerResponse{Answer: "Tea [2].", CitedIds: []string{memoryID}, Recall: profile()},
+		ask(b, r))
 }
 
-func (b *behind) Why(_ context.Context, r *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+func (b *behind) Why(
+	_ context.Context, r *connect.Request[mnemev1.WhyRequest],
+) (*connect.Response[mnemev1.WhyResponse], error) {
 	return answered(&mnemev1.WhyResponse{
 		Stage: mnemev1.Stage_STAGE_CUT_BY_RERANKER, Answer: &mnemev1.AnswerResponse{Abstained: true},
-		Findings:   []*mnemev1.Finding{{TurnId: "t1", Stage: mnemev1.Stage_STAGE_CUT_BY_RERANKER, Reason: "place 7 of 5", Ranked: 7}},
+		Findings: []*mnemev1.Finding{{TurnId: "t1", Stage: mnemev1.Stage_STAGE_CUT_BY_RERANKER, Reason: "place 7 of 5",
+			Ranked: 7}},
 		Candidates: []*mnemev1.CandidateView{{MemoryId: memoryID, Retrieved: 1, Ranked: 7}},
 	}, ask(b, r))
 }
@@ -165,7 +175,8 @@ func (b *behind) GetMemory(
 func (b *behind) GetMemoryHistory(
 	_ context.Context, r *connect.Request[mnemev1.GetMemoryHistoryRequest],
 ) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
-	return answered(&mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{entry()}, UserId: r.Msg.GetUserId()}, ask(b, r))
+	return answered(&mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{entry()}, UserId: r.Msg.GetUserId()},
+		ask(b, r))
 }
 
 func (b *behind) UpdateMemory(
@@ -183,7 +194,8 @@ func (b *behind) DeleteMemory(
 func (b *behind) GetCore(
 	_ context.Context, r *connect.Request[mnemev1.GetCoreRequest],
 ) (*connect.Response[mnemev1.GetCoreResponse], error) {
-	return answered(&mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: "No nuts. " + attack, Version: 1}}, ask(b, r))
+	return answered(&mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: "No nuts. " + attack, Version: 1}},
+		ask(b, r))
 }
 
 func (b *behind) EraseUser(
@@ -336,5 +348,7 @@ type object = map[string]any
 
 // parts have neither services nor a bus, and are for ben.
 func parts(l *logs) mcp.Parts {
-	return mcp.Parts{Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(l, nil)), Version: "v1", User: "ben"}
+	return mcp.Parts{Now: func() time.Time {
+		return now
+	}, Log: slog.New(slog.NewTextHandler(l, nil)), Version: "v1", User: "ben"}
 }

@@ -82,7 +82,8 @@ func (w *plainless) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // notHandled is the start of the SDK's message for an unknown method. The SDK exports no error for it.
 const notHandled = "JSON RPC not handled"
 
-// finish answers a message that the SDK has refused. A call of an unknown method is a good request of HTTP, and is answered as a call.
+// finish answers a message that the SDK has refused. A call of an unknown method is a good request of HTTP, and is
+// answered as a call.
 func (w *plainless) finish(msg jsonrpc.Message) {
 	if w.refused == 0 {
 		return
@@ -102,7 +103,8 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 			Detail: fmt.Sprintf("the server has no method %q", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
-		writeError(w.ResponseWriter, w.refused, id, protocolError(problem.Problem{Status: w.refused, Code: problem.CodeInternal, Detail: text}))
+		writeError(w.ResponseWriter, w.refused, id,
+			protocolError(problem.Problem{Status: w.refused, Code: problem.CodeInternal, Detail: text}))
 	default:
 		writeError(w.ResponseWriter, w.refused, id, invalid(jsonrpc.CodeInvalidRequest, text))
 	}

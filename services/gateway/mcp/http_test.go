@@ -44,7 +44,8 @@ const listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
 func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 	g := open(t)
-	for key, want := range map[string]string{"": `Bearer realm="mneme"`, "typo": `Bearer realm="mneme", error="invalid_token"`} {
+	for key, want := range map[string]string{"": `Bearer realm="mneme"`,
+		"typo": `Bearer realm="mneme", error="invalid_token"`} {
 		res, body := g.post(t, key, listTools)
 		var answer struct {
 			JSONRPC string
@@ -57,7 +58,8 @@ func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") != want || answer.JSONRPC != "2.0" ||
+		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") != want ||
+			answer.JSONRPC != "2.0" ||
 			answer.Error.Message == "" || answer.Error.Data.Code != problem.CodeUnauthenticated ||
 			res.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%q: %d %v %s", key, res.StatusCode, res.Header, body)
@@ -66,7 +68,8 @@ func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 	if _, err := g.dial(t.Context(), "typo"); err == nil {
 		t.Error("a client with a wrong key is connected")
 	}
-	if res, body := g.post(t, keyOfAll, listTools); res.StatusCode != http.StatusOK || !strings.Contains(body, "add_memory") {
+	if res, body := g.post(t, keyOfAll, listTools); res.StatusCode != http.StatusOK ||
+		!strings.Contains(body, "add_memory") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -74,7 +77,8 @@ func TestCallersWithoutAKeyAreToldHowToBringOne(t *testing.T) {
 func TestProblemsSayWhenToTryAgain(t *testing.T) {
 	w := httptest.NewRecorder()
 	mcp.WriteProblem(w, httptest.NewRequest(http.MethodPost, "/mcp", nil), problem.Problem{
-		Status: http.StatusTooManyRequests, Code: problem.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500 * time.Millisecond,
+		Status: http.StatusTooManyRequests, Code: problem.CodeRateLimited, Detail: "over the limit",
+		RetryAfter: 1500 * time.Millisecond,
 	})
 	if w.Code != 429 || w.Header().Get("Retry-After") != "2" || w.Header().Get("WWW-Authenticate") != "" ||
 		!strings.Contains(w.Body.String(), `"retry_after_seconds":"2"`) {
@@ -90,23 +94,26 @@ func TestBodiesThatAreNoMessageAreRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		"nothing":         {"", 400, `"code":-32700`},
-		"no JSON":         {"{", 400, `"code":-32700,"message":"the body is not valid JSON"`},
-		"a batch":         {"[" + listTools + "," + listTools + "]", 400, `"code":-32600,"message":"the body is not one JSON-RPC message`},
-		"a string":        {`"x"`, 400, `"code":-32600`},
-		"no version":      {`{"id":1,"method":"tools/list"}`, 400, `"code":-32600`},
-		"no method":       {`{"jsonrpc":"2.0"}`, 400, `"code":-32600`},
-		"a number":        {`{"jsonrpc":"2.0","id":1,"method":7}`, 400, `"code":-32600`},
-		"no parameters":   {`{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, 400, `"code":-32600`},
-		"no id":           {`{"jsonrpc":"2.0","method":"tools/list"}`, 400, `"code":-32600`},
-		"no UTF-8":        {`{"jsonrpc":"2.0","id":1,"method":"` + "\xff" + `"}`, 400, "not valid UTF-8"},
-		"deep":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + deep, 400, "nested too deep"},
-		"another method":  {`{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, 200, `"code":-32601,"message":"method: the server has no method`},
+		"nothing": {"", 400, `"code":-32700`},
+		"no JSON": {"{", 400, `"code":-32700,"message":"the body is not valid JSON"`},
+		"a batch": {"[" + listTools + "," + listTools + "]", 400,
+			`"code":-32600,"message":"the body is not one JSON-RPC message`},
+		"a string":      {`"x"`, 400, `"code":-32600`},
+		"no version":    {`{"id":1,"method":"tools/list"}`, 400, `"code":-32600`},
+		"no method":     {`{"jsonrpc":"2.0"}`, 400, `"code":-32600`},
+		"a number":      {`{"jsonrpc":"2.0","id":1,"method":7}`, 400, `"code":-32600`},
+		"no parameters": {`{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, 400, `"code":-32600`},
+		"no id":         {`{"jsonrpc":"2.0","method":"tools/list"}`, 400, `"code":-32600`},
+		"no UTF-8":      {`{"jsonrpc":"2.0","id":1,"method":"` + "\xff" + `"}`, 400, "not valid UTF-8"},
+		"deep":          {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + deep, 400, "nested too deep"},
+		"another method": {`{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, 200,
+			`"code":-32601,"message":"method: the server has no method`},
 		"a long method":   {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 5000) + `"}`, 200, `"code":-32601`},
 		"other news":      {`{"jsonrpc":"2.0","method":"notifications/burnt"}`, 400, `"code":-32601`},
 		"larger than may": {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxBody) + `"}`, 413, "too large"},
 		"ids that are no UTF-8": {
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"user_id":"` + "\xc3\x28" + `","query":"q"}}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"user_id":"` + "\xc3\x28" +
+				`","query":"q"}}}`,
 			400, "not valid UTF-8",
 		},
 		"half a character": {
@@ -212,7 +219,8 @@ func TestOlderVersionsOfTheProtocolAreSpoken(t *testing.T) {
 
 func TestResultsOfTheNewestProtocolAreComplete(t *testing.T) {
 	g := open(t)
-	for name, args := range map[string]string{"recall": `{"user_id":"ines","query":"q"}`, "get_memory": `{"memory_id":""}`} {
+	for name, args := range map[string]string{"recall": `{"user_id":"ines","query":"q"}`,
+		"get_memory": `{"memory_id":""}`} {
 		const about = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 			`"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url, strings.NewReader(
@@ -221,7 +229,8 @@ func TestResultsOfTheNewestProtocolAreComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		for header, value := range map[string]string{
-			"Authorization": "Bearer " + keyOfAll, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Authorization": "Bearer " + keyOfAll, "Content-Type": "application/json",
+			"Accept":               "application/json, text/event-stream",
 			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
 		} {
 			req.Header.Set(header, value)
@@ -252,7 +261,8 @@ func TestAPanicEndsOneCallOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the parts have no services
-		if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "recall", Arguments: object{"query": "q"}}); err == nil ||
+		if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "recall",
+			Arguments: object{"query": "q"}}); err == nil ||
 			!strings.Contains(err.Error(), "an internal error") {
 			t.Errorf("got %v", err)
 		}
@@ -277,7 +287,8 @@ func TestPagesOfForeignSitesAreRefused(t *testing.T) {
 		status       int
 	}{
 		{"", "", 200}, {"", itself, 200}, {"", appOrigin, 200},
-		{"", "https://evil.example", 403}, {"", "null", 403}, {"", "http://localhost:1", 403}, {"", appOrigin + ".evil.example", 403},
+		{"", "https://evil.example", 403}, {"", "null", 403}, {"", "http://localhost:1", 403},
+		{"", appOrigin + ".evil.example", 403},
 		{"rebound.example:80", "http://rebound.example:80", 403}, // the name that the attacker has led here is the page's own
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url, strings.NewReader(listTools))
@@ -286,7 +297,8 @@ func TestPagesOfForeignSitesAreRefused(t *testing.T) {
 		}
 		req.Host = c.host
 		req.Header = http.Header{
-			"Authorization": {"Bearer " + keyOfAll}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+			"Authorization": {"Bearer " + keyOfAll}, "Content-Type": {"application/json"},
+			"Accept": {"application/json, text/event-stream"},
 		}
 		if c.origin != "" {
 			req.Header.Set("Origin", c.origin)
@@ -297,7 +309,8 @@ func TestPagesOfForeignSitesAreRefused(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		_ = res.Body.Close() // all is read
-		if refused := strings.Contains(string(body), "Origin: "); err != nil || res.StatusCode != c.status || refused != (c.status == 403) {
+		if refused := strings.Contains(string(body), "Origin: "); err != nil || res.StatusCode != c.status ||
+			refused != (c.status == 403) {
 			t.Errorf("%+v: %d %.300s, %v", c, res.StatusCode, body, err)
 		}
 	}

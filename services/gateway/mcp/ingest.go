@@ -38,7 +38,8 @@ type said struct {
 // turn returns the message at a place as a turn, without id and time.
 func (m said) turn(at int) ingest.Turn {
 	read, err := chat.Read(chat.Message{
-		Role: memory.Role(m.Role), Content: m.Content, Refusal: m.Refusal, ToolCalls: m.ToolCalls, FunctionCall: m.FunctionCall,
+		Role: memory.Role(m.Role), Content: m.Content, Refusal: m.Refusal, ToolCalls: m.ToolCalls,
+		FunctionCall: m.FunctionCall,
 	}, fmt.Sprintf("turns[%d]", at))
 	turn := memory.Turn{Speaker: cmp.Or(m.Name, m.Role), Role: read.Role, Text: read.Text, Caption: read.Caption}
 	return ingest.Turn{Turn: turn, Wrong: err}
@@ -153,12 +154,14 @@ const (
 
 // longText adds to the description of a text that Mneme shortens a long one.
 func longText(description string) string {
-	return fmt.Sprintf("%s Mneme keeps the first and the last part of a text of more than %d bytes.", description, memory.MaxTextBytes)
+	return fmt.Sprintf("%s Mneme keeps the first and the last part of a text of more than %d bytes.", description,
+		memory.MaxTextBytes)
 }
 
 func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 	message := object(
-		word("role", "The role of the speaker. Mneme remembers only messages of users and assistants.", string(memory.RoleUser),
+		word("role", "The role of the speaker. Mneme remembers only messages of users and assistants.",
+			string(memory.RoleUser),
 			string(memory.RoleAssistant), "system", "developer", string(memory.RoleTool), "function").needed(),
 		content("content", longText("The text of the message, or its parts as chat completions have them.")),
 		anything("refusal", "The refusal of the assistant, which is the text of a message without another text."),
@@ -169,17 +172,18 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 		text("name", "The speaker's name; without it the role.", memory.MaxIDBytes))
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
-		does: "Adds statements of the user, so that Mneme remembers the lasting ones. Pass text, a statement of the user, or " +
-			"messages, a part of a conversation. A contradiction replaces the earlier memory. A repetition makes no second memory. " +
-			"Mneme leaves out an invalid message, and the result has the reason.",
-		costs: "the answer comes in milliseconds, without a model. Mneme forms memories later: by rules and small built-in models, " +
-			"or by several calls of a language model, if the tenant has that policy.",
+		does: "Adds statements of the user, so that Mneme remembers the lasting ones. Pass text, a statement of the user, " +
+			"or messages, a part of a conversation. A contradiction replaces the earlier memory. A repetition makes no " +
+			"second memory. Mneme leaves out an invalid message, and the result has the reason.",
+		costs: "the answer comes in milliseconds, without a model. Mneme forms memories later: by rules and small " +
+			"built-in models, or by several calls of a language model, if the tenant has that policy.",
 		input: object(append(attributeProperties(),
-			text("text", longText("The user's statement, in the user's own words. Omit it if you pass messages."), memory.MaxTurnBytes),
+			text("text", longText("The user's statement, in the user's own words. Omit it if you pass messages."),
+				memory.MaxTurnBytes),
 			list("messages", "The messages, oldest first. Omit them if you pass text.", ingest.MaxTurns, message),
 			userID(),
-			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
-				"ends at once, so that memories are formed now.", memory.MaxIDBytes))...),
+			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session "+
+				"of its own, which ends at once, so that memories are formed now.", memory.MaxIDBytes))...),
 	}, s.addMemory)
 }
 

@@ -21,7 +21,8 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	s := g.session(t, keyOfAll)
 	long := strings.Repeat("x", memory.MaxTurnBytes+1)
 	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
-		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "narrator", "content": "x"},
+		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long},
+		{"role": "narrator", "content": "x"},
 		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
 		{"role": "user", "content": "x", "name": "Ana\r\nBen"}, {"role": "user", "content": []any{7}},
 		{"role": "assistant", "content": nil, "refusal": 7},
@@ -29,7 +30,8 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 	}})
 	out := structure[leftOut](t, res)
 	want := []string{
-		"messages[1].content is 524289 bytes long, want at most 524288", `messages[2].role is "narrator", want user or assistant`,
+		"messages[1].content is 524289 bytes long, want at most 524288",
+		`messages[2].role is "narrator", want user or assistant`,
 		"messages[3].content is empty, want 1 to 524288 bytes", "messages[4].name is 129 bytes long, want at most 128",
 		"messages[5].name contains a control or invisible character", "messages[6].content[0] is a number, want an object",
 		"messages[7].refusal is a number, want text",
@@ -59,8 +61,9 @@ func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
 			"messages[0].role: is"},
 		"a text":           {object{"text": long}, "text: is 524289 bytes long"},
 		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
-		"a hidden agent":   {object{"text": "x", "agent_id": "a\u200b"}, "agent_id: contains a control or invisible character"},
-		"a user of dots":   {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},
+		"a hidden agent": {object{"text": "x", "agent_id": "a\u200b"},
+			"agent_id: contains a control or invisible character"},
+		"a user of dots": {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},
 	} {
 		if c.args["user_id"] == nil {
 			c.args["user_id"] = "ines"
@@ -105,7 +108,8 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 		{"role": "system", "content": "Be brief."}, call1, {"role": "tool", "content": "42", "tool_call_id": "c"},
 		{"role": "user", "content": []object{{"type": "text", "text": "I swim."}, {"type": "image_url", "text": "a pool"}}},
 	}}))
-	if len(out.TurnIDs) != 1 || len(out.NotRemembered) != 3 || out.NotRemembered[2].Message != 2 || out.NotRemembered[2].Reason == "" {
+	if len(out.TurnIDs) != 1 || len(out.NotRemembered) != 3 || out.NotRemembered[2].Message != 2 ||
+		out.NotRemembered[2].Reason == "" {
 		t.Errorf("got %+v", out)
 	}
 	if e := g.topic.take(); len(e) != 2 || e[0].Turn.Text != "I swim." || e[0].Turn.Caption != "a pool" {
@@ -115,7 +119,8 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 	if out := structure[silent](t, alone); alone.IsError || len(out.NotRemembered) != 1 || len(g.topic.take()) > 0 {
 		t.Errorf("a call alone: %s", textOf(alone))
 	}
-	wrong := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{{"role": "user", "content": []any{7}}}})
+	wrong := call(t, s, "add_memory", object{"user_id": "ines",
+		"messages": []object{{"role": "user", "content": []any{7}}}})
 	if !wrong.IsError || !strings.HasPrefix(textOf(wrong), "messages[0].content[0]: is a number") {
 		t.Errorf("a part that is none: %s", textOf(wrong))
 	}
@@ -134,16 +139,19 @@ func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
 		{"role": "assistant", "content": nil, "audio": object{"id": "a"}}, {"role": "tool", "content": object{"temp": 21}},
 		{"role": "system", "content": []object{{"text": "Be brief."}}},
 		{"role": "assistant", "content": nil, "function_call": object{"name": "f"}},
-		{"role": "user", "content": []object{{"type": "text", "text": "See."}, {"type": "image_url", "text": strings.Repeat("é", 2450)}}},
+		{"role": "user", "content": []object{{"type": "text", "text": "See."},
+			{"type": "image_url", "text": strings.Repeat("é", 2450)}}},
 	}})
 	if res.IsError {
 		t.Fatal(textOf(res))
 	}
 	out := structure[answer](t, res)
-	if len(out.TurnIDs) != 2 || len(out.LeftOut) != 1 || out.LeftOut[0].Field != "messages[1].content" || len(out.NotRemembered) != 3 {
+	if len(out.TurnIDs) != 2 || len(out.LeftOut) != 1 || out.LeftOut[0].Field != "messages[1].content" ||
+		len(out.NotRemembered) != 3 {
 		t.Errorf("got %+v", out)
 	}
-	if e := g.topic.take(); len(e) != 3 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Caption != strings.Repeat("é", 2048) {
+	if e := g.topic.take(); len(e) != 3 || e[0].Turn.Text != "I cannot help." ||
+		e[1].Turn.Caption != strings.Repeat("é", 2048) {
 		t.Errorf("%d events", len(e))
 	}
 	none := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{

@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/problem"
 )
 
-// parse reads one message. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that count as one.
+// parse reads one message. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that count
+// as one.
 func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 	if err := problem.CheckJSON(body); err != nil {
 		return nil, coded(jsonrpc.CodeParseError, problem.From(err))
@@ -19,7 +20,8 @@ func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 		return nil, invalid(jsonrpc.CodeParseError, "the body is empty, want one JSON-RPC message")
 	}
 	if body[0] != '{' {
-		return nil, invalid(jsonrpc.CodeInvalidRequest, "the body is not one JSON-RPC message, want a JSON object and no batch")
+		return nil, invalid(jsonrpc.CodeInvalidRequest,
+			"the body is not one JSON-RPC message, want a JSON object and no batch")
 	}
 	msg, err := jsonrpc.DecodeMessage(body)
 	if err != nil { // the answer omits err, which may quote the request

@@ -78,7 +78,8 @@ func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if r := recover(); r != nil {
-				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack",
+					string(debug.Stack()))
 				res, err = nil, protocolError(problem.From(errors.New("MCP: panic")))
 			}
 		}()

@@ -30,5 +30,6 @@ func checkOrigin(r *http.Request, allowed []string) error {
 // isOwnOrigin reports whether an origin is the host that was called, by an address that no foreign site can have.
 func isOwnOrigin(host, origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, host) && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
+	return err == nil && strings.EqualFold(u.Host, host) &&
+		(u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
 }

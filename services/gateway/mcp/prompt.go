@@ -54,7 +54,8 @@ func (s *server) withMemory(ctx context.Context, given map[string]string) (*sdk.
 		return nil, err
 	}
 	return &sdk.GetPromptResult{Description: "The user's memories, and the user's message", Messages: []*sdk.PromptMessage{
-		{Role: "user", Content: &sdk.TextContent{Text: "What is remembered of me from earlier conversations follows. " + profile}},
+		{Role: "user", Content: &sdk.TextContent{Text: "What is remembered of me from earlier conversations follows. " +
+			profile}},
 		{Role: "user", Content: &sdk.TextContent{Text: message}},
 	}}, nil
 }

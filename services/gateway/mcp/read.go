@@ -109,15 +109,18 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 	const quick = "no model; some milliseconds."
 	add(s, to, takes, tool{
 		name: "get_memories", title: "List memories", effect: reads,
-		does:  "Lists a user's memories in pages, oldest first. To answer a question, use recall, which selects the memories.",
+		does: "Lists a user's memories in pages, oldest first. To answer a question, use recall, which selects " +
+			"the memories.",
 		costs: quick + " A page of 100 memories is some thousand tokens.",
 		input: object(userID(),
 			list("statuses", "Memories of these states only; without it the valid ones (active).", len(statuses()),
 				schema{"type": "string", "enum": statusNames()}),
-			word("tier", "memory: what a reader would write down; talk: parts of turns that are only searchable; all: both. Default: memory.",
+			word("tier", "memory: what a reader would write down; talk: parts of turns that are only searchable; all: both. "+
+				"Default: memory.",
 				contract.TierChoices()...),
 			number("page_size", "Number of memories in a page.", 1, maxPage, defaultPage),
-			text("page_token", "The next_page_token of the previous page. Omit it for the first page.", maxTokenBytes), filterProperty()),
+			text("page_token", "The next_page_token of the previous page. Omit it for the first page.", maxTokenBytes),
+			filterProperty()),
 	}, s.list)
 	add(s, to, takes, tool{
 		name: "get_memory", title: "Get a memory", effect: reads, does: "Returns one memory with its source turns.",
@@ -130,7 +133,8 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 	}, s.history)
 	add(s, to, takes, tool{
 		name: "list_entities", title: "List users", effect: reads,
-		does:  "Returns the user of this connection. If the connection is for all users of a tenant, it returns no list but the reason.",
+		does: "Returns the user of this connection. If the connection is for all users of a tenant, it returns no list " +
+			"but the reason.",
 		costs: "nothing.", input: object(),
 	}, s.entities)
 }
@@ -165,7 +169,8 @@ func (s *server) get(ctx context.Context, in entryInput) (out entryOutput, _ str
 	if err != nil {
 		return out, "", err
 	}
-	res, err := s.Services.Memories.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
+	res, err := s.Services.Memories.GetMemory(ctx,
+		connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
 	if err != nil {
 		return out, "", err
 	}
@@ -188,8 +193,9 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
 	user := s.bound(ctx)
 	if user == "" {
-		return out, "", problem.Unsupported("Mneme keeps no list of users, because the tenant chooses their names. Pass one as the " +
-			"user_id of the other tools. GET /v1/entities/ of mem0's API lists only the entities that got data over that API")
+		return out, "", problem.Unsupported("Mneme keeps no list of users, because the tenant chooses their names. Pass " +
+			"one as the user_id of the other tools. GET /v1/entities/ of mem0's API lists only the entities that got data " +
+			"over that API")
 	}
 	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil
 }

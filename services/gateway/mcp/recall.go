@@ -141,18 +141,21 @@ type answerOutput struct {
 }
 
 func whenAsked() property {
-	return text("as_of", "A day such as 2026-03-01, or a time in RFC 3339: the recall uses the memories of that time.", len(time.RFC3339Nano))
+	return text("as_of", "A day such as 2026-03-01, or a time in RFC 3339: the recall uses the memories of that time.",
+		len(time.RFC3339Nano))
 }
 
 func howMany() property {
 	return number("memories",
-		"Maximum number of memories. The word budget may show fewer, and the core block up to two newer memories for each line.",
+		"Maximum number of memories. The word budget may show fewer, and the core block up to two newer memories "+
+			"for each line.",
 		1, maxMemories, defaultMemories)
 }
 
 func runningConversation() property {
 	message := object(
-		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant), string(memory.RoleTool)).needed(),
+		word("role", "The role of the speaker.", string(memory.RoleUser), string(memory.RoleAssistant),
+			string(memory.RoleTool)).needed(),
 		text("content", "The text of the message.", memory.MaxMessageBytes).needed())
 	return list("messages", "The last turns of the running conversation, oldest first, so that a query such as \"and for her?\" is "+
 		"understood. They are not kept.", memory.MaxMessages, message)
@@ -164,13 +167,14 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 		name: "search_memories", title: "Search memories", effect: reads,
 		does:  "Finds the memories of a user that matter for a query, best first, with their scores.",
 		costs: quick,
-		input: object(query(), userID(), number("limit", "Maximum number of memories.", 1, maxMemories, defaultFound), whenAsked(),
+		input: object(query(), userID(), number("limit", "Maximum number of memories.", 1, maxMemories, defaultFound),
+			whenAsked(),
 			filterProperty()),
 	}, s.search)
 	add(s, to, takes, tool{
 		name: "recall", title: "Recall", effect: reads,
-		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, facts, recent turns, " +
-			"a timeline, talk) that cites its memories. Prefer it to search_memories before answering the user.",
+		does: "Returns a short profile of the memories that matter for a query (constraints, preferences, facts, recent " +
+			"turns, a timeline, talk) that cites its memories. Prefer it to search_memories before answering the user.",
 		costs: quick,
 		input: object(query(), userID(), howMany(),
 			number("word_budget", "Maximum number of words in the profile.", minWords, maxWords, defaultWords), whenAsked(),
@@ -178,9 +182,8 @@ func (s *server) addRecallTools(to *sdk.Server, takes schemas) {
 	}, s.recall)
 	add(s, to, takes, tool{
 		name: "answer", title: "Answer from memory", effect: adds,
-		does: "Answers a question from a user's memories, with citations, or says that no memory answers it, or quotes a recent turn. " +
-			"Mneme learns from the citations " +
-			"which memories to show. The call changes no memory.",
+		does: "Answers a question from a user's memories, with citations, or says that no memory answers it, or quotes a " +
+			"recent turn. Mneme learns from the citations which memories to show. The call changes no memory.",
 		costs: "a recall, and one call of a language model if the tenant has that policy, which may take seconds.",
 		input: object(query(), userID(), howMany(), whenAsked(), runningConversation(), filterProperty()),
 	}, s.answer)

@@ -38,11 +38,15 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"add_memory", object{"text": nil, "messages": []object{}}, "messages: are 0, want 1 to 200"},
 		{"add_memory", object{"text": nil, "messages": many}, "messages: are 201"},
 		{"add_memory", object{"text": nil, "messages": "x"}, "messages: is a JSON string, want a list"},
-		{"add_memory", object{"text": nil, "messages": []object{{"role": "narrator", "content": "x"}}}, `messages[0].role: is "narrator"`},
+		{"add_memory", object{"text": nil, "messages": []object{{"role": "narrator", "content": "x"}}},
+			`messages[0].role: is "narrator"`},
 		{"add_memory", object{"text": nil, "messages": []object{{"role": long, "content": "x"}}}, "messages[0].role"},
-		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": ""}}}, "messages[0].content: is empty"},
-		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": 1}}}, "messages[0].content: is a number"},
-		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": "x", "name": long}}}, "messages[0].name: is 10240"},
+		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": ""}}},
+			"messages[0].content: is empty"},
+		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": 1}}},
+			"messages[0].content: is a number"},
+		{"add_memory", object{"text": nil, "messages": []object{{"role": "user", "content": "x", "name": long}}},
+			"messages[0].name: is 10240"},
 		{"add_memory", object{"run_id": long}, "run_id: is 10240 bytes long"},
 		{"add_memory", object{"user_id": long}, "user_id: is 10240 bytes long"},
 		{"add_memory", object{"user_id": nil}, "user_id: is missing"},
@@ -50,7 +54,8 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"add_memory", object{"agent_id": long}, "agent_id: is 10240 bytes long"},
 		{"add_memory", object{"metadata": []int{1}}, "metadata: is a list, want an object"},
 		{"add_memory", object{"metadata": object{"a": long}}, "metadata: has 10248 bytes as JSON, want at most 2048"},
-		{"update_memory", object{"metadata": object{"a": json.Number("9007199254740993")}}, "metadata.a: is a number that a double"},
+		{"update_memory", object{"metadata": object{"a": json.Number("9007199254740993")}},
+			"metadata.a: is a number that a double"},
 		{"recall", object{"filter": object{"like": 1}}, "filter.like: is not an operator"},
 		{"search_memories", object{"filter": object{"field": "content", "equals": "x"}}, "filter.field: is not a field"},
 		{"get_memories", object{"filter": []int{}}, "filter: is a list, want an object"},
@@ -120,11 +125,13 @@ func TestScopesAreCheckedBeforeArguments(t *testing.T) {
 			continue
 		}
 		res := call(t, s, tool, object{"wrong": 1})
-		if text := textOf(res); !res.IsError || !strings.Contains(text, "lacks the scope "+string(scopes[0])) || strings.Contains(text, "wrong") {
+		if text := textOf(res); !res.IsError || !strings.Contains(text, "lacks the scope "+string(scopes[0])) ||
+			strings.Contains(text, "wrong") {
 			t.Errorf("%s: %t %q", tool, res.IsError, text)
 		}
 	}
-	_, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "with_memory", Arguments: map[string]string{"wrong": "1"}})
+	_, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "with_memory",
+		Arguments: map[string]string{"wrong": "1"}})
 	if err == nil || !strings.Contains(err.Error(), "lacks the scope recall") {
 		t.Errorf("the prompt: %v", err)
 	}
@@ -137,7 +144,8 @@ func TestIDsOfAnyKindReachTheServiceAsTheyAre(t *testing.T) {
 	g := open(t)
 	s := g.session(t, keyOfAll)
 	for _, user := range []string{
-		"a/b", "..", "../ben", "a%2Fb", "%", "ünï ✓", "<script>", "a?b#c", "mneme://users/ben/core", "ines@example.com", "a+b c&d=e",
+		"a/b", "..", "../ben", "a%2Fb", "%", "ünï ✓", "<script>", "a?b#c", "mneme://users/ben/core", "ines@example.com",
+		"a+b c&d=e",
 		strings.Repeat("x", 256),
 	} {
 		call(t, s, "recall", object{"user_id": user, "query": "q"})
@@ -146,7 +154,8 @@ func TestIDsOfAnyKindReachTheServiceAsTheyAre(t *testing.T) {
 			t.Errorf("%q is asked for as %q", user, req)
 		}
 		for _, suffix := range []string{"/profile", "/core"} {
-			if _, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "mneme://users/" + url.PathEscape(user) + suffix}); err != nil {
+			if _, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "mneme://users/" + url.PathEscape(user) +
+				suffix}); err != nil {
 				t.Errorf("%q: %v", user, err)
 			}
 			if req, ok = lastUser(g); !ok || req != user {
@@ -181,7 +190,8 @@ func userOf(msg any) (string, bool) {
 // others are ways to name another user than ben with ben's key.
 func others(r *rand.Rand) string {
 	names := []string{
-		"ines", "Ben", "ben ", " ben", "ben/", "ben/../ines", "../ines", "%62en", "ben%00", "*", "acme/ben", "ben\u200b", "b\u0065\u0301n",
+		"ines", "Ben", "ben ", " ben", "ben/", "ben/../ines", "../ines", "%62en", "ben%00", "*", "acme/ben", "ben\u200b",
+		"b\u0065\u0301n",
 		"beta/ines",
 	}
 	name := names[r.IntN(len(names))]

@@ -49,7 +49,8 @@ func (s *server) addResources(to *sdk.Server) {
 			if err != nil {
 				return nil, protocolError(s.problem(ctx, "resource "+k.name, err))
 			}
-			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: mimeType, Text: text}}}, nil
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: mimeType,
+				Text: text}}}, nil
 		})
 	}
 }

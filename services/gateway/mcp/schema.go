@@ -42,7 +42,8 @@ func (p property) needed() property {
 // text is a text of 1 to limit bytes.
 func text(name, description string, limit int) property {
 	return property{name: name, schema: schema{
-		"type": "string", "description": fmt.Sprintf("%s At most %d bytes.", description, limit), "minLength": 1, "maxLength": limit,
+		"type": "string", "description": fmt.Sprintf("%s At most %d bytes.", description, limit), "minLength": 1,
+		"maxLength": limit,
 	}}
 }
 
@@ -68,13 +69,15 @@ func word(name, description string, of ...string) property {
 // number is a whole number.
 func number(name, description string, low, high, otherwise int) property {
 	return property{name: name, schema: schema{
-		"type": "integer", "minimum": low, "maximum": high, "description": fmt.Sprintf("%s Default: %d.", description, otherwise),
+		"type": "integer", "minimum": low, "maximum": high,
+		"description": fmt.Sprintf("%s Default: %d.", description, otherwise),
 	}}
 }
 
 // list is a list of at most so many items.
 func list(name, description string, most int, items schema) property {
-	return property{name: name, schema: schema{"type": "array", "description": description, "maxItems": most, "items": items}}
+	return property{name: name, schema: schema{"type": "array", "description": description, "maxItems": most,
+		"items": items}}
 }
 
 func userID() property {

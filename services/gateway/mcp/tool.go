@@ -28,7 +28,8 @@ const (
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	destructive, open := e == replaces, false
 	return &sdk.ToolAnnotations{
-		Title: title, ReadOnlyHint: e == reads, DestructiveHint: &destructive, IdempotentHint: e != adds, OpenWorldHint: &open,
+		Title: title, ReadOnlyHint: e == reads, DestructiveHint: &destructive, IdempotentHint: e != adds,
+		OpenWorldHint: &open,
 	}
 }
 
@@ -48,7 +49,9 @@ type arguments interface {
 }
 
 // add adds a tool. call returns the answer for programs, and the text for models if it differs from the JSON.
-func add[In arguments, Out any](s *server, to *sdk.Server, takes schemas, t tool, call func(context.Context, In) (Out, string, error)) {
+func add[In arguments, Out any](
+	s *server, to *sdk.Server, takes schemas, t tool, call func(context.Context, In) (Out, string, error),
+) {
 	takes[t.name] = t.input
 	sdk.AddTool(to, &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.does + " Cost: " + t.costs, Annotations: t.effect.annotations(t.title),

@@ -45,9 +45,11 @@ func TestEveryToolIsDescribed(t *testing.T) {
 	}
 	// The effect of a tool: r reads, d destroys, i is idempotent.
 	want := map[string]string{
-		"add_memory": "", "search_memories": "ri", "recall": "ri", "answer": "", "why": "ri", "get_memories": "ri", "get_memory": "ri",
-		"get_memory_history": "ri", "list_entities": "ri", "update_memory": "di", "delete_memory": "di", "delete_all_memories": "di",
-		"delete_entities": "di",
+		"add_memory": "", "search_memories": "ri", "recall": "ri", "answer": "", "why": "ri", "get_memories": "ri",
+		"get_memory":         "ri",
+		"get_memory_history": "ri", "list_entities": "ri", "update_memory": "di", "delete_memory": "di",
+		"delete_all_memories": "di",
+		"delete_entities":     "di",
 	}
 	for _, tool := range list.Tools {
 		a := tool.Annotations
@@ -57,7 +59,8 @@ func TestEveryToolIsDescribed(t *testing.T) {
 				got += letter
 			}
 		}
-		if expect, known := want[tool.Name]; !known || len(got) != len(expect) || strings.Trim(got, expect) != "" || *a.OpenWorldHint {
+		if expect, known := want[tool.Name]; !known || len(got) != len(expect) || strings.Trim(got, expect) != "" ||
+			*a.OpenWorldHint {
 			t.Errorf("%s is annotated %q and open %t, want %q", tool.Name, got, *a.OpenWorldHint, expect)
 		}
 		delete(want, tool.Name)
@@ -133,11 +136,13 @@ func TestAddMemoryIsASessionThatEndsAtOnce(t *testing.T) {
 	}
 	out := structure[added](t, call(t, s, "add_memory", object{"user_id": "ines/b", "text": "I drink tea."}))
 	events := g.topic.take()
-	if len(events) != 2 || events[0].Turn == nil || events[1].ClosedAt.IsZero() || events[1].SessionID != events[0].SessionID {
+	if len(events) != 2 || events[0].Turn == nil || events[1].ClosedAt.IsZero() ||
+		events[1].SessionID != events[0].SessionID {
 		t.Fatalf("published %+v", events)
 	}
 	turn := events[0].Turn
-	if turn.ID != out.TurnIDs[0] || turn.Text != "I drink tea." || turn.Role != "user" || turn.Speaker != "user" || !turn.Time.Equal(now) ||
+	if turn.ID != out.TurnIDs[0] || turn.Text != "I drink tea." || turn.Role != "user" || turn.Speaker != "user" ||
+		!turn.Time.Equal(now) ||
 		out.SessionID != events[0].SessionID || events[0].Scope.User != "ines/b" || !strings.Contains(out.Forming, "now") {
 		t.Errorf("%+v, %+v", turn, out)
 	}
@@ -152,7 +157,8 @@ func TestAddMemoryIsASessionThatEndsAtOnce(t *testing.T) {
 	}}))
 	events = g.topic.take()
 	if len(events) != 2 || events[0].Turn == nil || events[1].Turn == nil || events[1].SessionID != "chat-7" ||
-		events[0].Turn.Speaker != "Ines" || events[1].Turn.Role != "assistant" || len(out.TurnIDs) != 2 || strings.Contains(out.Forming, "now") {
+		events[0].Turn.Speaker != "Ines" || events[1].Turn.Role != "assistant" || len(out.TurnIDs) != 2 ||
+		strings.Contains(out.Forming, "now") {
 		t.Errorf("published %+v, %+v", events, out)
 	}
 
@@ -172,13 +178,16 @@ func TestSearchesAreOrderedByScore(t *testing.T) {
 			Memory struct{ ID, Kind, Status, Happened, SaidAt string }
 		}
 	}
-	out := structure[found](t, call(t, s, "search_memories", object{"user_id": "ines", "query": "drinks", "as_of": "2026-02-01"}))
+	out := structure[found](t, call(t, s, "search_memories",
+		object{"user_id": "ines", "query": "drinks", "as_of": "2026-02-01"}))
 	if len(out.Memories) != 2 || out.Memories[0].Memory.ID != memoryID || out.Memories[0].Score != 0.5 ||
-		out.Memories[0].Memory.Happened != "2026-03" || out.Memories[0].Memory.Kind != "preference" || out.Memories[0].Memory.Status != "active" {
+		out.Memories[0].Memory.Happened != "2026-03" || out.Memories[0].Memory.Kind != "preference" ||
+		out.Memories[0].Memory.Status != "active" {
 		t.Errorf("found %+v", out)
 	}
 	req := last[mnemev1.RecallRequest](t, g.behind)
-	if req.GetMemories() != 10 || req.GetCandidates() != 0 || req.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2026-02-01T23:59:59" {
+	if req.GetMemories() != 10 || req.GetCandidates() != 0 ||
+		req.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2026-02-01T23:59:59" {
 		t.Errorf("asked %v", req)
 	}
 	out = structure[found](t, call(t, s, "search_memories", object{"user_id": "ines", "query": "drinks", "limit": 1}))
@@ -205,12 +214,14 @@ func TestRecallsAskForWhatTheyAreTold(t *testing.T) {
 	}
 	res := call(t, s, "recall", with(object{"word_budget": 50}))
 	req := last[mnemev1.RecallRequest](t, g.behind)
-	if req.GetMemories() != 3 || req.GetCandidates() != 0 || req.GetWordBudget() != 50 || req.GetMessages()[0].GetRole() != "tool" ||
+	if req.GetMemories() != 3 || req.GetCandidates() != 0 || req.GetWordBudget() != 50 ||
+		req.GetMessages()[0].GetRole() != "tool" ||
 		req.GetAsOf().AsTime().Hour() != 9 {
 		t.Errorf("asked %v", req)
 	}
 	text := textOf(res)
-	if strings.Count(text, "</memory>") != 1 || !strings.Contains(text, "never an instruction") || !strings.Contains(text, "recall_id: r1") ||
+	if strings.Count(text, "</memory>") != 1 || !strings.Contains(text, "never an instruction") ||
+		!strings.Contains(text, "recall_id: r1") ||
 		!strings.Contains(text, "[2] is memory "+memoryID) || !strings.Contains(text, "window_unavailable") {
 		t.Errorf("got %s", text)
 	}
@@ -240,7 +251,8 @@ func TestListsShowWhatHoldsUnlessTold(t *testing.T) {
 		t.Errorf("asked %v", req)
 	}
 	res := call(t, s, "get_memories",
-		object{"user_id": "ines", "statuses": []string{"superseded", "quarantined"}, "tier": "all", "page_size": 7, "page_token": "x"})
+		object{"user_id": "ines", "statuses": []string{"superseded", "quarantined"}, "tier": "all", "page_size": 7,
+			"page_token": "x"})
 	req = last[mnemev1.ListMemoriesRequest](t, g.behind)
 	if len(req.GetStatuses()) != 2 || !slices.Equal(req.GetTiers(), contract.TiersOf("all")) || req.GetPageSize() != 7 ||
 		req.GetPageToken() != "x" {
@@ -283,9 +295,12 @@ func TestErrorsOfServicesAreToldByTheTool(t *testing.T) {
 		logged bool
 	}{
 		{connect.NewError(connect.CodeNotFound, errors.New("memory not found")), "memory not found", false},
-		{connect.NewError(connect.CodeInvalidArgument, errors.New("memory_id: is not a UUID")), "memory_id: is not a UUID", false},
-		{connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is superseded")), "the memory is superseded", false},
-		{connect.NewError(connect.CodeUnavailable, errors.New("memory is not available at the moment")), "try again in 1 s", true},
+		{connect.NewError(connect.CodeInvalidArgument, errors.New("memory_id: is not a UUID")), "memory_id: is not a UUID",
+			false},
+		{connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is superseded")), "the memory is superseded",
+			false},
+		{connect.NewError(connect.CodeUnavailable, errors.New("memory is not available at the moment")), "try again in 1 s",
+			true},
 		{connect.NewError(connect.CodeUnknown, errors.New("10.0.0.1 is lost")), "an internal error", true},
 	} {
 		g.behind.mu.Lock()
@@ -298,7 +313,8 @@ func TestErrorsOfServicesAreToldByTheTool(t *testing.T) {
 			before := len(g.logs.String())
 			res := call(t, s, name, args)
 			text := textOf(res)
-			if !res.IsError || !strings.Contains(text, c.want) || strings.Contains(text, "10.0.0.1") || res.StructuredContent != nil {
+			if !res.IsError || !strings.Contains(text, c.want) || strings.Contains(text, "10.0.0.1") ||
+				res.StructuredContent != nil {
 				t.Errorf("%s of %v: %t %q", name, c.err, res.IsError, textOf(res))
 			}
 			if logged := len(g.logs.String()) > before; logged != c.logged {
@@ -311,7 +327,8 @@ func TestErrorsOfServicesAreToldByTheTool(t *testing.T) {
 func TestEntitiesAreTheKeysOwnUser(t *testing.T) {
 	g := open(t)
 	res := call(t, g.session(t, keyOfAll), "list_entities", object{})
-	if !res.IsError || !strings.Contains(textOf(res), "no list of users") || !strings.Contains(textOf(res), "GET /v1/entities/") {
+	if !res.IsError || !strings.Contains(textOf(res), "no list of users") ||
+		!strings.Contains(textOf(res), "GET /v1/entities/") {
 		t.Errorf("got %q", textOf(res))
 	}
 	res = call(t, g.session(t, keyOfBen), "list_entities", nil)

@@ -66,7 +66,8 @@ func turnsOf(ts []*mnemev1.Turn) []turnView {
 	out := make([]turnView, len(ts))
 	for i, t := range ts {
 		out[i] = turnView{
-			ID: t.GetTurnId(), Speaker: t.GetSpeaker(), Role: nameOf(t.GetRole(), "ROLE_"), Text: t.GetText(), Time: stamp(t.GetTime()),
+			ID: t.GetTurnId(), Speaker: t.GetSpeaker(), Role: nameOf(t.GetRole(), "ROLE_"), Text: t.GetText(),
+			Time: stamp(t.GetTime()),
 		}
 	}
 	return out

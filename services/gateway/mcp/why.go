@@ -78,9 +78,11 @@ func (s *server) addWhy(to *sdk.Server, takes schemas) {
 	add(s, to, takes, tool{
 		name: "why", title: "Why was it not remembered", effect: reads,
 		does: "Returns the earliest stage that lost an expected statement of a recall, from not_ingested through " +
-			"dropped_by_filter, not_extracted, lost_in_update, not_retrieved, cut_by_reranker and left_out_of_profile to generator; or " +
-			"answered. Mneme learns nothing from the call. It is for people who inspect their assistant's memory, not for answers to users.",
-		costs: "a recall and an answer, with one call of a language model if the tenant has that policy, which may take seconds.",
+			"dropped_by_filter, not_extracted, lost_in_update, not_retrieved, cut_by_reranker and left_out_of_profile to " +
+			"generator; or answered. Mneme learns nothing from the call. It is for people who inspect their assistant's " +
+			"memory, not for answers to users.",
+		costs: "a recall and an answer, with one call of a language model if the tenant has that policy, which may " +
+			"take seconds.",
 		input: object(query(), userID(),
 			text("expect_text", "The expected statement, as text, if its turns are unknown.", memory.MaxQueryBytes),
 			list("expect_turn_ids", "The turns with the expected statement.", maxExpected, schema{"type": "string"}),
@@ -106,17 +108,20 @@ func (s *server) why(ctx context.Context, in whyInput) (out whyOutput, _ string,
 func whyOf(msg *mnemev1.WhyResponse) whyOutput {
 	out := whyOutput{
 		Stage: nameOf(msg.GetStage(), "STAGE_"), Findings: []findingView{}, Candidates: []candidateView{},
-		Answer: msg.GetAnswer().GetAnswer(), Abstained: msg.GetAnswer().GetAbstained(), CitedIDs: orEmpty(msg.GetAnswer().GetCitedIds()),
+		Answer: msg.GetAnswer().GetAnswer(), Abstained: msg.GetAnswer().GetAbstained(),
+		CitedIDs: orEmpty(msg.GetAnswer().GetCitedIds()),
 	}
 	for _, f := range msg.GetFindings() {
 		out.Findings = append(out.Findings, findingView{
-			TurnID: f.GetTurnId(), Stage: nameOf(f.GetStage(), "STAGE_"), Reason: f.GetReason(), MemoryIDs: orEmpty(f.GetMemoryIds()),
+			TurnID: f.GetTurnId(), Stage: nameOf(f.GetStage(), "STAGE_"), Reason: f.GetReason(),
+			MemoryIDs: orEmpty(f.GetMemoryIds()),
 			Retrieved: f.GetRetrieved(), Ranked: f.GetRanked(),
 		})
 	}
 	for _, c := range msg.GetCandidates() {
 		out.Candidates = append(out.Candidates, candidateView{
-			MemoryID: c.GetMemoryId(), Retrieved: c.GetRetrieved(), Ranked: c.GetRanked(), Score: c.GetScore(), Shown: c.GetShown(),
+			MemoryID: c.GetMemoryId(), Retrieved: c.GetRetrieved(), Ranked: c.GetRanked(), Score: c.GetScore(),
+			Shown: c.GetShown(),
 		})
 	}
 	return out

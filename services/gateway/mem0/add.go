@@ -36,7 +36,8 @@ const dropWait = 5 * time.Second
 
 // hints are mem0's fields that control the formation of memories. They have no effect here, and the answer says so.
 var hints = []string{
-	"custom_instructions", "agent_custom_instructions", "custom_categories", "structured_data_schema", "includes", "excludes", "immutable",
+	"custom_instructions", "agent_custom_instructions", "custom_categories", "structured_data_schema", "includes",
+	"excludes", "immutable",
 }
 
 // noExpiry is the reason for a refused date. A caller that sends a date relies on it.
@@ -101,7 +102,8 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 		}
 	}
 	if in.has("expiration_date") {
-		return what, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
+		return what, problem.Problem{Status: http.StatusNotImplemented, Code: problem.CodeUnsupported,
+			Field: "expiration_date", Detail: noExpiry}
 	}
 	if what.attributes, err = attributesOf(who, in); err != nil {
 		return what, err
@@ -194,7 +196,8 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 		return nil, what.named(err)
 	}
 	what.note(outcomes)
-	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: poll the event."), nil
+	return what.answer(statusPending, "Mneme has accepted the messages, and forms memories in the background: "+
+		"poll the event."), nil
 }
 
 // readable returns the turns for the ingester. The unreadable ones are left out already.
@@ -334,7 +337,8 @@ func (what *addition) onlyUsers() error {
 	case n == 0:
 		return problem.Invalid("messages", "has no message of a user, and infer=false stores no other messages")
 	case n > maxVerbatim:
-		return problem.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n, maxVerbatim))
+		return problem.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d with infer=false", n,
+			maxVerbatim))
 	case users < len(turns):
 		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of other roles are left out.", len(turns)-users))
 	}

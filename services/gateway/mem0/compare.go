@@ -40,8 +40,8 @@ func fieldTest(name string, value any, at string) (test, error) {
 	case "keywords":
 		return operatorsTest(value, at, keywordsReader)
 	}
-	return nil, problem.Invalid(at, "is not a field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, run_id, "+
-		"created_at, updated_at, timestamp, categories, metadata, keywords and memory_ids")
+	return nil, problem.Invalid(at, "is not a field of filters, want some of AND, OR, NOT, user_id, agent_id, app_id, "+
+		"run_id, created_at, updated_at, timestamp, categories, metadata, keywords and memory_ids")
 }
 
 // operatorsTest reads the operators of a condition.

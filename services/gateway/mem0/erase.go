@@ -19,7 +19,8 @@ import (
 const objectText = "[object Object]"
 
 // noRuns says why the memories of a run are not erased alone.
-const noRuns = "a run is a session of a user here, and users are erased as a whole: delete its memories one by one, or erase the user"
+const noRuns = "a run is a session of a user here, and users are erased as a whole: delete its memories one by one, " +
+	"or erase the user"
 
 // eraseAll erases one entity and all its stored data. It never reads more into a request than the request says. It
 // refuses unknown fields, and the text that clients make of unknown values.

@@ -99,7 +99,8 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 		out.Results = []result{}
 		return out, nil
 	}
-	res, err := a.Services.Memories.GetTurns(r.Context(), connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
+	res, err := a.Services.Memories.GetTurns(r.Context(),
+		connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: e.User, TurnIds: turnIDs(e)}))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,9 @@ func (a *api) event(r *http.Request, _ fields) (any, error) {
 }
 
 func pending(turns []*mnemev1.TurnStatus) bool {
-	return slices.ContainsFunc(turns, func(t *mnemev1.TurnStatus) bool { return t.GetState() == mnemev1.TurnState_TURN_STATE_PENDING })
+	return slices.ContainsFunc(turns, func(t *mnemev1.TurnStatus) bool {
+		return t.GetState() == mnemev1.TurnState_TURN_STATE_PENDING
+	})
 }
 
 // noteDone notes that an event is done, so that it is not looked up any more where events are listed.
@@ -141,7 +144,8 @@ func (a *api) results(ctx context.Context, user string, turns []*mnemev1.TurnSta
 	g.SetLimit(parallel)
 	for i, id := range ids {
 		g.Go(func() error {
-			res, err := a.Services.Memories.GetMemory(gctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: id}))
+			res, err := a.Services.Memories.GetMemory(gctx,
+				connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: id}))
 			switch {
 			case connect.CodeOf(err) == connect.CodeNotFound: // erased in the meantime
 				return nil
@@ -166,7 +170,8 @@ func (a *api) results(ctx context.Context, user string, turns []*mnemev1.TurnSta
 
 // erasure returns how far an erasure is.
 func (a *api) erasure(ctx context.Context, event, user, id string) (any, error) {
-	res, err := a.Services.UserData.GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
+	res, err := a.Services.UserData.GetErasure(ctx,
+		connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +236,8 @@ func (a *api) doneOf(ctx context.Context, list []mem0state.Event) (map[string]bo
 				ids = append(ids, turnIDs(events[n])...)
 				n++
 			}
-			res, err := a.Services.Memories.GetTurns(ctx, connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: ids}))
+			res, err := a.Services.Memories.GetTurns(ctx,
+				connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: ids}))
 			if err != nil {
 				return nil, err
 			}

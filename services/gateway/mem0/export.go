@@ -18,7 +18,8 @@ import (
 const maxExported = 10_000
 
 // exportRemark is the remark in every answer about exports.
-const exportRemark = "The export is ready. It has the memories as they are when it is fetched; no model shapes them by the schema."
+const exportRemark = "The export is ready. It has the memories as they are when it is fetched; no model shapes them " +
+	"by the schema."
 
 // export stores the request of an export. It copies no memories: the export has the memories of the time when the
 // client fetches it.
@@ -87,7 +88,8 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": optional(id), "status": statusSucceeded, "message": exportRemark, "memories": memories}, nil
+	return map[string]any{"id": optional(id), "status": statusSucceeded, "message": exportRemark, "memories": memories},
+		nil
 }
 
 // all are the memories that a filter means, user by user, oldest first.

@@ -132,7 +132,8 @@ func (m *mneme) form(scope memory.Scope, session string) {
 func (m *mneme) write(scope memory.Scope, session string, t *mnemev1.Turn, before *mnemev1.Memory) *mnemev1.Memory {
 	b := m.bank(scope)
 	out := &mnemev1.Memory{
-		Id: memory.DeriveID(scope, []string{t.GetTurnId()}, 0), Kind: mnemev1.Kind_KIND_FACT, Content: t.GetText(), Topic: "life",
+		Id: memory.DeriveID(scope, []string{t.GetTurnId()}, 0), Kind: mnemev1.Kind_KIND_FACT, Content: t.GetText(),
+		Topic:    "life",
 		Keywords: strings.Fields(strings.ToLower(t.GetText())), RecordedAt: timestamppb.New(m.now()), ValidFrom: t.GetTime(),
 		Status: mnemev1.Status_STATUS_ACTIVE, Version: 1, SourceTurnIds: []string{t.GetTurnId()}, SessionId: session,
 	}
@@ -176,11 +177,13 @@ func matcher(p *mnemev1.Filter) (func(*mnemev1.Memory) bool, error) {
 // entryOf is a memory as filters see it.
 func entryOf(k *mnemev1.Memory) memory.Memory {
 	return memory.Memory{
-		ID: k.GetId(), Kind: memory.Kind(strings.ToLower(strings.TrimPrefix(k.GetKind().String(), "KIND_"))), Topic: k.GetTopic(),
+		ID: k.GetId(), Kind: memory.Kind(strings.ToLower(strings.TrimPrefix(k.GetKind().String(), "KIND_"))),
+		Topic:    k.GetTopic(),
 		Keywords: k.GetKeywords(), Speaker: k.GetSpeaker(), SessionID: k.GetSessionId(),
 		RecordedAt: k.GetRecordedAt().AsTime(), ValidFrom: k.GetValidFrom().AsTime(),
 		Attributes: memory.Attributes{
-			Metadata: k.GetMetadata().AsMap(), AgentID: k.GetAgentId(), AppID: k.GetAppId(), RunID: k.GetRunId(), AliasOf: k.GetAliasOf(),
+			Metadata: k.GetMetadata().AsMap(), AgentID: k.GetAgentId(), AppID: k.GetAppId(), RunID: k.GetRunId(),
+			AliasOf: k.GetAliasOf(),
 		},
 	}
 }
@@ -229,7 +232,8 @@ func (m *mneme) UpdateMemory(
 	if before.GetStatus() != mnemev1.Status_STATUS_ACTIVE {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("the update is refused: it does not hold"))
 	}
-	return connect.NewResponse(&mnemev1.UpdateMemoryResponse{Memory: m.write(s, before.GetSessionId(), r.Msg.GetTurn(), before)}), nil
+	return connect.NewResponse(&mnemev1.UpdateMemoryResponse{Memory: m.write(s, before.GetSessionId(), r.Msg.GetTurn(),
+		before)}), nil
 }
 
 func (m *mneme) DeleteMemory(
@@ -275,7 +279,8 @@ func (m *mneme) GetMemoryHistory(
 		if _, err := m.of(s, r.Msg.GetMemoryId()); err != nil || !own || s.Tenant != r.Header().Get("Mneme-Tenant") {
 			continue
 		}
-		return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{UserId: s.User, Versions: b.connected(r.Msg.GetMemoryId())}), nil
+		return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{UserId: s.User,
+			Versions: b.connected(r.Msg.GetMemoryId())}), nil
 	}
 	return nil, errNoMemory
 }
@@ -357,7 +362,9 @@ func (m *mneme) ListMemories(
 	return connect.NewResponse(out), nil
 }
 
-func (m *mneme) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (m *mneme) Recall(
+	_ context.Context, r *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recalls++
@@ -402,7 +409,9 @@ func (*mneme) ReportCitations(
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
 }
 
-func (m *mneme) GetCore(_ context.Context, r *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+func (m *mneme) GetCore(
+	_ context.Context, r *connect.Request[mnemev1.GetCoreRequest],
+) (*connect.Response[mnemev1.GetCoreResponse], error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := &mnemev1.CoreBlock{}

@@ -72,10 +72,11 @@ func (a *api) judge(ctx context.Context, f found, verdict string) (string, error
 		return f.version(func(m *mnemev1.Memory) bool { return m.GetId() == id }) != nil
 	})
 	if seen < 0 {
-		return "Accepted. Nothing is learned: the last search for this user, of the last day, did not show the memory, or has taught " +
-			"already.", nil
+		return "Accepted. Nothing is learned: the last search for this user, of the last day, did not show the memory, or " +
+			"has taught already.", nil
 	}
-	report := &mnemev1.ReportCitationsRequest{UserId: f.user, RecallId: last.ID, ShownIds: last.IDs, CitedIds: []string{last.IDs[seen]}}
+	report := &mnemev1.ReportCitationsRequest{UserId: f.user, RecallId: last.ID, ShownIds: last.IDs,
+		CitedIds: []string{last.IDs[seen]}}
 	if verdict != positive {
 		report.ShownIds, report.CitedIds = report.CitedIds, nil
 	}

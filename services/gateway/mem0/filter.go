@@ -139,8 +139,8 @@ func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
 		users, firm = []string{key}, byUser
 	}
 	if firm == byNobody {
-		return filter{}, problem.Invalid("filters", "name no user, want a user_id, or an agent_id, app_id or run_id, in the filters or in each "+
-			"part of their OR; `*` names none")
+		return filter{}, problem.Invalid("filters", "name no user, want a user_id, or an agent_id, app_id or run_id, in "+
+			"the filters or in each part of their OR; `*` names none")
 	}
 	if len(users) > maxUsers {
 		return filter{}, problem.Invalid("filters", fmt.Sprintf("name %d users, want at most %d", len(users), maxUsers))

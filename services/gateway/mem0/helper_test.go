@@ -150,7 +150,8 @@ func (c *clock) set(t time.Time) {
 // open starts everything.
 func open(t *testing.T) *gateway {
 	t.Helper()
-	g := &gateway{t: t, client: &http.Client{Transport: &http.Transport{}}, redis: miniredis.RunT(t), log: &lines{}, hooks: &hooks{}}
+	g := &gateway{t: t, client: &http.Client{Transport: &http.Transport{}}, redis: miniredis.RunT(t), log: &lines{},
+		hooks: &hooks{}}
 	g.clock = &clock{now: start}
 	g.redis.SetTime(start)
 	g.mneme = newMneme(g.clock.Now)

@@ -89,7 +89,8 @@ func pastOf(memory string, m *item, input []message) past {
 // deleted is the end of a memory.
 func deleted(memory string, m *item, last *mnemev1.Memory) past {
 	out := pastOf(memory, m, []message{})
-	out.ID, out.Event, out.Old = uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.VersionID+"\n"+eventDelete)).String(), eventDelete, &m.Memory
+	out.ID, out.Event, out.Old = uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.VersionID+"\n"+eventDelete)).String(),
+		eventDelete, &m.Memory
 	if until := timeOf(last.GetValidTo()); !until.IsZero() {
 		out.UpdatedAt = stamp(until)
 	}
@@ -122,7 +123,8 @@ func (a *api) inputs(ctx context.Context, f found) ([][]message, error) {
 	g.SetLimit(parallel)
 	for i, m := range f.versions {
 		g.Go(func() error {
-			res, err := a.Services.Memories.GetMemory(gctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: f.user, MemoryId: m.GetId()}))
+			res, err := a.Services.Memories.GetMemory(gctx,
+				connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: f.user, MemoryId: m.GetId()}))
 			out[i] = messagesOf(res, err)
 			return err
 		})
@@ -136,7 +138,8 @@ func messagesOf(res *connect.Response[mnemev1.GetMemoryResponse], err error) []m
 		return out
 	}
 	for _, t := range res.Msg.GetSources() {
-		out = append(out, message{Role: strings.ToLower(strings.TrimPrefix(t.GetRole().String(), "ROLE_")), Content: t.GetText()})
+		out = append(out, message{Role: strings.ToLower(strings.TrimPrefix(t.GetRole().String(), "ROLE_")),
+			Content: t.GetText()})
 	}
 	return out
 }

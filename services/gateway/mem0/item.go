@@ -71,7 +71,8 @@ func itemOf(user string, m *mnemev1.Memory) *item {
 		out.ID = known
 	}
 	kind, id := entityOf(user)
-	*map[string]**string{userType: &out.UserID, agentType: &out.AgentID, appType: &out.AppID, runType: &out.RunID}[kind] = &id
+	*map[string]**string{userType: &out.UserID, agentType: &out.AgentID, appType: &out.AppID,
+		runType: &out.RunID}[kind] = &id
 	return out
 }
 
@@ -108,7 +109,9 @@ func (m *item) only(names []string) (any, error) {
 	if err := json.Unmarshal(body, &all); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return name != "id" && !slices.Contains(names, name) })
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
+		return name != "id" && !slices.Contains(names, name)
+	})
 	return all, nil
 }
 

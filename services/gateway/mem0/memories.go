@@ -170,7 +170,8 @@ func (a *api) find(ctx context.Context, id string) (found, error) {
 		UserId: bound(ctx), MemoryId: id,
 	}))
 	if err != nil {
-		if p := problem.From(err); p.Status == http.StatusNotFound || p.Field == "memory_id" { // a malformed id names no memory
+		// a malformed id names no memory
+		if p := problem.From(err); p.Status == http.StatusNotFound || p.Field == "memory_id" {
 			err = noMemory()
 		}
 		return found{}, err

@@ -12,20 +12,24 @@ import (
 
 func TestUpdateKeepsTheOldID(t *testing.T) {
 	g := open(t)
-	g.add(object{"messages": says("I live in Porto."), "user_id": "ines", "run_id": "r1", "metadata": object{"source": "form", "n": 7}})
+	g.add(object{"messages": says("I live in Porto."), "user_id": "ines", "run_id": "r1",
+		"metadata": object{"source": "form", "n": 7}})
 	g.formAll()
 	id, _ := g.do("POST", "/v3/memories/", object{"user_id": "ines"}).results()[0]["id"].(string)
 	path := "/v1/memories/" + id + "/"
 	first := g.do("PUT", path, object{"text": "I live in Lisbon."})
 	second := g.do("PUT", path, object{"text": "I live in Faro.", "timestamp": 1_767_225_600}).object()
-	if o := first.object(); o["id"] != id || o["version"] != 2.0 || o["memory"] != "I live in Lisbon." || !strings.Contains(first.body, `"n":7`) {
+	if o := first.object(); o["id"] != id || o["version"] != 2.0 || o["memory"] != "I live in Lisbon." ||
+		!strings.Contains(first.body, `"n":7`) {
 		t.Errorf("the first update is %s", first.body)
 	}
-	if second["id"] != id || second["version"] != 3.0 || second["created_at"] != "2026-01-01T00:00:00Z" || second["run_id"] != "r1" {
+	if second["id"] != id || second["version"] != 3.0 || second["created_at"] != "2026-01-01T00:00:00Z" ||
+		second["run_id"] != "r1" {
 		t.Errorf("the second update is %v", second)
 	}
 	got := g.do("GET", path, nil).object()
-	if got["id"] != id || got["memory"] != "I live in Faro." || got["version_id"] == id || got["metadata"].(object)["source"] != "form" {
+	if got["id"] != id || got["memory"] != "I live in Faro." || got["version_id"] == id ||
+		got["metadata"].(object)["source"] != "form" {
 		t.Errorf("got %v", got)
 	}
 	listed := g.do("POST", "/v3/memories/", object{"user_id": "ines"}).results()
@@ -33,7 +37,8 @@ func TestUpdateKeepsTheOldID(t *testing.T) {
 		t.Errorf("listed %v", listed)
 	}
 	asked := last[*mnemev1.UpdateMemoryRequest](g)
-	if asked.GetMemoryId() != first.object()["version_id"] || asked.GetTurn().GetRole() != mnemev1.Role_ROLE_USER || asked.GetTurn().GetSpeaker() != "user" {
+	if asked.GetMemoryId() != first.object()["version_id"] || asked.GetTurn().GetRole() != mnemev1.Role_ROLE_USER ||
+		asked.GetTurn().GetSpeaker() != "user" {
 		t.Errorf("asked for %v", asked)
 	}
 	g.do("DELETE", path, nil)
@@ -53,7 +58,8 @@ func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
 	ines := object{"user_id": "ines"}
 	check := func(what string, m object, text string, updated time.Time) {
 		t.Helper()
-		if m["id"] != id || m["created_at"] != before["created_at"] || m["memory"] != text || m["updated_at"] != updated.Format(time.RFC3339) {
+		if m["id"] != id || m["created_at"] != before["created_at"] || m["memory"] != text ||
+			m["updated_at"] != updated.Format(time.RFC3339) {
 			t.Errorf("%s: %v, want %s of %v", what, m, id, before["created_at"])
 		}
 	}
@@ -73,9 +79,10 @@ func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
 		}
 	}
 	for what, found := range map[string][]object{
-		"list":       g.do("POST", "/v3/memories/", ines).results(),
-		"list by id": g.do("POST", "/v3/memories/", object{"filters": object{"user_id": "ines", "memory_ids": []string{id}}}).results(),
-		"search":     g.do("POST", "/v3/memories/search/", object{"query": "Faro", "filters": ines}).results(),
+		"list": g.do("POST", "/v3/memories/", ines).results(),
+		"list by id": g.do("POST", "/v3/memories/",
+			object{"filters": object{"user_id": "ines", "memory_ids": []string{id}}}).results(),
+		"search": g.do("POST", "/v3/memories/search/", object{"query": "Faro", "filters": ines}).results(),
 	} {
 		if len(found) != 1 {
 			t.Fatalf("%s: %v", what, found)
@@ -84,8 +91,10 @@ func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	g.clock.set(now)
-	check("metadata", g.do("PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": "b"}}).object(), "I live in Faro.", now)
-	if learned := g.do("POST", "/v1/feedback/", object{"memory_id": id, "feedback": "POSITIVE"}).body; !strings.Contains(learned, "learns from it") {
+	check("metadata", g.do("PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": "b"}}).object(),
+		"I live in Faro.", now)
+	if learned := g.do("POST", "/v1/feedback/",
+		object{"memory_id": id, "feedback": "POSITIVE"}).body; !strings.Contains(learned, "learns from it") {
 		t.Errorf("feedback: %s", learned)
 	}
 	g.do("DELETE", "/v1/memories/"+id+"/", nil)
@@ -117,7 +126,8 @@ func TestUpdateOfMetadata(t *testing.T) {
 	} {
 		got := g.do("PUT", path, tt.body).object()
 		if got["version"] != tt.version || fmt.Sprint(got["metadata"]) != tt.metadata {
-			t.Errorf("%v writes version %v with %v, want %v with %s", tt.body, got["version"], got["metadata"], tt.version, tt.metadata)
+			t.Errorf("%v writes version %v with %v, want %v with %s", tt.body, got["version"], got["metadata"], tt.version,
+				tt.metadata)
 		}
 		if got["id"] != id || got["created_at"] != "2026-03-01T12:00:00Z" {
 			t.Errorf("%v: it is %v, created at %v", tt.body, got["id"], got["created_at"])
@@ -154,22 +164,31 @@ func TestUpdateRefuses(t *testing.T) {
 	id := g.remember("ines", "I live in Porto.")
 	g.clock.set(start.Add(time.Hour))
 	for detail, body := range map[string]object{
-		"text: is missing":                                                          {},
-		"text: is a number, want text":                                              {"text": 5},
-		"text: is empty":                                                            {"text": " "},
-		"metadata: is text, want an object":                                         {"metadata": "x"},
-		"metadata: has 2049 bytes as JSON, want at most 2048":                       {"metadata": object{"a": strings.Repeat("x", 2041)}},
-		"metadata.n: is a number that a double does not hold":                       {"metadata": object{"n": 12345678901234567}},
-		"metadata.mem0_created_at: is reserved":                                     {"metadata": object{"mem0_created_at": "x"}},
-		"null for each key that goes, and the time at which the memory was created": {"text": "y", "metadata": object{"a": strings.Repeat("x", 2040)}},
-		"timestamp: is not a time":                                                  {"text": "x", "timestamp": "soon"},
-		"timestamp: is in the year 2999":                                            {"text": "x", "timestamp": "2999-01-01"},
-		"text: is 32769 bytes long, want at":                                        {"text": strings.Repeat("x", 32769)},
+		"text: is missing":                  {},
+		"text: is a number, want text":      {"text": 5},
+		"text: is empty":                    {"text": " "},
+		"metadata: is text, want an object": {"metadata": "x"},
+		"metadata: has 2049 bytes as JSON, want at most 2048": {
+			"metadata": object{"a": strings.Repeat("x", 2041)},
+		},
+		"metadata.n: is a number that a double does not hold": {
+			"metadata": object{"n": 12345678901234567},
+		},
+		"metadata.mem0_created_at: is reserved": {
+			"metadata": object{"mem0_created_at": "x"},
+		},
+		"null for each key that goes, and the time at which the memory was created": {"text": "y",
+			"metadata": object{"a": strings.Repeat("x", 2040)}},
+		"timestamp: is not a time":           {"text": "x", "timestamp": "soon"},
+		"timestamp: is in the year 2999":     {"text": "x", "timestamp": "2999-01-01"},
+		"text: is 32769 bytes long, want at": {"text": strings.Repeat("x", 32769)},
 	} {
 		g.call("ALL", "PUT", "/v1/memories/"+id+"/", body).refused(http.StatusBadRequest, detail)
 	}
-	g.call("ALL", "PUT", "/v1/memories/"+id+"/", object{"text": "x", "expiration_date": "2027-01-01"}).refused(http.StatusNotImplemented, "do not expire")
-	g.call("ALL", "PUT", "/v1/memories/00000000-0000-5000-8000-000000000001/", object{"text": "x"}).refused(http.StatusNotFound, "no such memory")
+	g.call("ALL", "PUT", "/v1/memories/"+id+"/",
+		object{"text": "x", "expiration_date": "2027-01-01"}).refused(http.StatusNotImplemented, "do not expire")
+	g.call("ALL", "PUT", "/v1/memories/00000000-0000-5000-8000-000000000001/",
+		object{"text": "x"}).refused(http.StatusNotFound, "no such memory")
 }
 
 func TestUpdateInTheThirdPerson(t *testing.T) {
@@ -180,7 +199,8 @@ func TestUpdateInTheThirdPerson(t *testing.T) {
 		b.memories[0].Speaker = ""
 	}
 	g.mu.Unlock()
-	if got := g.do("PUT", "/v1/memories/"+id+"/", object{"text": "Lives in Faro."}).object(); got["metadata"].(object)["speaker"] != nil {
+	if got := g.do("PUT", "/v1/memories/"+id+"/",
+		object{"text": "Lives in Faro."}).object(); got["metadata"].(object)["speaker"] != nil {
 		t.Errorf("the new version is %v", got)
 	}
 	if role := last[*mnemev1.UpdateMemoryRequest](g).GetTurn().GetRole(); role != mnemev1.Role_ROLE_ASSISTANT {
@@ -200,7 +220,8 @@ func TestHistory(t *testing.T) {
 		a := answer{t: t, call: got.call, body: `{"id":` + strings.TrimRight(part, ",]")}
 		list = append(list, a.object())
 	}
-	want := []string{"ADD <nil> I live in Porto.", "UPDATE I live in Porto. I live in Faro.", "DELETE I live in Faro. <nil>"}
+	want := []string{"ADD <nil> I live in Porto.", "UPDATE I live in Porto. I live in Faro.",
+		"DELETE I live in Faro. <nil>"}
 	if len(list) != len(want) || !strings.HasPrefix(got.body, "[") {
 		t.Fatalf("history is %s", got.body)
 	}
@@ -234,16 +255,20 @@ func TestBatch(t *testing.T) {
 		batch(method, make([]object, 201)...).refused(400, "memories: has 201 memories")
 		batch(method, object{"text": "x"}).refused(400, "memories[0].memory_id: is missing")
 		batch(method, object{"memory_id": 5}).refused(400, "memories[0].memory_id: is a number, want text")
-		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": unknown, "text": "x"}).refused(404, "memories[1]: there is no such memory")
-		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": first, "text": "y"}).refused(400, "memories[1].memory_id: has the same memory as memories[0]")
-		g.call("ALL", method, "/v1/batch/", object{"memories": []any{"x"}}).refused(400, "memories[0]: is text, want an object")
+		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": unknown, "text": "x"}).refused(404,
+			"memories[1]: there is no such memory")
+		batch(method, object{"memory_id": first, "text": "x"}, object{"memory_id": first, "text": "y"}).refused(400,
+			"memories[1].memory_id: has the same memory as memories[0]")
+		g.call("ALL", method, "/v1/batch/", object{"memories": []any{"x"}}).refused(400,
+			"memories[0]: is text, want an object")
 		g.call("ALL", method, "/v1/batch/", object{"memories": "x"}).refused(400, "memories: is text, want a list")
 	}
 	batch("PUT", object{"memory_id": first, "text": 5}).refused(400, "memories[0].text: is a number, want text")
 	if m := g.do("GET", "/v1/memories/"+first+"/", nil).object()["memory"]; m != "I live in Porto." {
 		t.Errorf("a batch that was refused wrote %v", m)
 	}
-	g.do("PUT", "/v1/batch/", object{"memories": []object{{"memory_id": first, "text": "I live in Faro."}, {"memory_id": second, "metadata": object{"a": "b"}}}})
+	g.do("PUT", "/v1/batch/", object{"memories": []object{{"memory_id": first, "text": "I live in Faro."},
+		{"memory_id": second, "metadata": object{"a": "b"}}}})
 	if m := g.do("GET", "/v1/memories/"+first+"/", nil).object()["memory"]; m != "I live in Faro." {
 		t.Errorf("the batch wrote %v", m)
 	}
@@ -259,7 +284,8 @@ func TestBatch(t *testing.T) {
 // Ids are UUIDs. Their digits mean the same in upper case.
 func TestIDsMayBeInUpperCase(t *testing.T) {
 	g := open(t)
-	event, _ := g.do("POST", "/v3/memories/add/", object{"user_id": "ines", "messages": []object{{"role": "user", "content": "I like tea."}}}).
+	event, _ := g.do("POST", "/v3/memories/add/",
+		object{"user_id": "ines", "messages": []object{{"role": "user", "content": "I like tea."}}}).
 		object()["event_id"].(string)
 	g.remember("ines", "I live in Porto.")
 	export, _ := g.do("POST", "/v1/exports/", object{"schema": "{}", "user_id": "ines"}).object()["id"].(string)
@@ -300,7 +326,8 @@ func TestFeedback(t *testing.T) {
 	if got := judge(best, "POSITIVE"); !strings.Contains(got, "learns from it") {
 		t.Errorf("positive: %q", got)
 	}
-	if r := last[*mnemev1.ReportCitationsRequest](g); r.GetUserId() != "ines" || r.GetRecallId() != "recall-1" || fmt.Sprint(r.GetShownIds(), r.GetCitedIds()) != fmt.Sprint([]string{best, other}, []string{best}) {
+	if r := last[*mnemev1.ReportCitationsRequest](g); r.GetUserId() != "ines" || r.GetRecallId() != "recall-1" ||
+		fmt.Sprint(r.GetShownIds(), r.GetCitedIds()) != fmt.Sprint([]string{best, other}, []string{best}) {
 		t.Errorf("reported %v", r)
 	}
 	if got := judge(best, "POSITIVE"); !strings.Contains(got, "Nothing is learned") {
@@ -310,7 +337,8 @@ func TestFeedback(t *testing.T) {
 	if got := judge(other, "VERY_NEGATIVE"); !strings.Contains(got, "learns from it") {
 		t.Errorf("negative: %q", got)
 	}
-	if r := last[*mnemev1.ReportCitationsRequest](g); len(r.GetCitedIds()) != 0 || fmt.Sprint(r.GetShownIds()) != fmt.Sprint([]string{other}) {
+	if r := last[*mnemev1.ReportCitationsRequest](g); len(r.GetCitedIds()) != 0 ||
+		fmt.Sprint(r.GetShownIds()) != fmt.Sprint([]string{other}) {
 		t.Errorf("reported %v", r)
 	}
 	search()
@@ -319,7 +347,8 @@ func TestFeedback(t *testing.T) {
 		t.Errorf("after a day: %q", got)
 	}
 	for detail, body := range map[string]object{
-		"memory_id: is missing": {}, "memory_id: is a number": {"memory_id": 1}, "feedback: is invalid": {"memory_id": best, "feedback": "GOOD"},
+		"memory_id: is missing": {}, "memory_id: is a number": {"memory_id": 1},
+		"feedback: is invalid":         {"memory_id": best, "feedback": "GOOD"},
 		"feedback_reason: is a number": {"memory_id": best, "feedback_reason": 1},
 	} {
 		g.call("ALL", "POST", "/v1/feedback/", body).refused(400, detail)
@@ -330,7 +359,8 @@ func TestFeedback(t *testing.T) {
 func TestExports(t *testing.T) {
 	g := open(t)
 	g.remember("ines", "I live in Porto.", "I like tea.")
-	id, _ := g.do("POST", "/v1/exports/", object{"schema": `{"type":"object"}`, "filters": object{"user_id": "ines", "keywords": object{"contains": "tea."}}}).object()["id"].(string)
+	id, _ := g.do("POST", "/v1/exports/", object{"schema": `{"type":"object"}`,
+		"filters": object{"user_id": "ines", "keywords": object{"contains": "tea."}}}).object()["id"].(string)
 	memories := func(a answer) string {
 		list, _ := a.object()["memories"].([]any)
 		var out []string
@@ -342,7 +372,8 @@ func TestExports(t *testing.T) {
 	if got := memories(g.do("POST", "/v1/exports/get/", object{"memory_export_id": id})); got != "I like tea." {
 		t.Errorf("exported %q", got)
 	}
-	if got := memories(g.do("POST", "/v1/exports/get/", object{"filters": object{"user_id": "ines"}})); got != "I live in Porto. | I like tea." {
+	if got := memories(g.do("POST", "/v1/exports/get/",
+		object{"filters": object{"user_id": "ines"}})); got != "I live in Porto. | I like tea." {
 		t.Errorf("exported %q", got)
 	}
 	g.call("BEN", "POST", "/v1/exports/get/", object{"memory_export_id": id}).refused(403, "another user")
@@ -355,15 +386,19 @@ func TestExports(t *testing.T) {
 
 func TestSummaryAndProfile(t *testing.T) {
 	g := open(t)
-	if got := g.do("GET", "/v2/entities/user/ines/profile/", nil).object(); got["status"] != "insufficient_data" || got["updated_at"] != nil {
+	if got := g.do("GET", "/v2/entities/user/ines/profile/", nil).object(); got["status"] != "insufficient_data" ||
+		got["updated_at"] != nil {
 		t.Errorf("the profile of nobody is %v", got)
 	}
 	g.remember("ines", "I live in Porto.")
 	got := g.do("GET", "/v2/entities/user/ines/profile/", nil).object()
-	if got["status"] != "succeeded" || got["generation_count"] != 3.0 || got["entity_type"] != "user" || got["updated_at"] != "2026-03-01T12:00:00Z" {
+	if got["status"] != "succeeded" || got["generation_count"] != 3.0 || got["entity_type"] != "user" ||
+		got["updated_at"] != "2026-03-01T12:00:00Z" {
 		t.Errorf("the profile is %v", got)
 	}
 	g.call("ALL", "GET", "/v2/entities/team/ines/profile/", nil).refused(400, "entity_type: is invalid")
-	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"OR": []object{{"user_id": "a"}, {"user_id": "b"}}}}).refused(501, "all memories of one entity")
-	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"user_id": "a", "run_id": "r"}}).refused(501, "all memories of one entity")
+	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"OR": []object{{"user_id": "a"},
+		{"user_id": "b"}}}}).refused(501, "all memories of one entity")
+	g.call("ALL", "POST", "/v1/summary/", object{"filters": object{"user_id": "a", "run_id": "r"}}).refused(501,
+		"all memories of one entity")
 }

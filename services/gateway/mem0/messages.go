@@ -72,7 +72,8 @@ func turnOf(value any, at string) (t memory.Turn, err error) {
 		content = []any{part}
 	}
 	read, err := chat.Read(chat.Message{
-		Role: memory.Role(role), Content: content, Refusal: in["refusal"], ToolCalls: in["tool_calls"], FunctionCall: in["function_call"],
+		Role: memory.Role(role), Content: content, Refusal: in["refusal"], ToolCalls: in["tool_calls"],
+		FunctionCall: in["function_call"],
 	}, at)
 	if err != nil {
 		return t, err

@@ -137,5 +137,6 @@ func boundOf(at, operator string, operand any) (*structpb.Value, error) {
 		}
 		return text(stamp(from)), nil
 	}
-	return nil, problem.Invalid(at, "is "+memory.JSONType(operand)+", want a number or a date: other values have no order here")
+	return nil, problem.Invalid(at, "is "+memory.JSONType(operand)+
+		", want a number or a date: other values have no order here")
 }

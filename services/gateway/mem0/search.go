@@ -146,9 +146,11 @@ func (a *api) recall(ctx context.Context, s search, user string) (out answer, er
 	return out, nil
 }
 
-// recordRecall stores the results of a search for later feedback. If it cannot store them, feedback answers that nothing is
-// learned.
-func (a *api) recordRecall(ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall) {
+// recordRecall stores the results of a search for later feedback. If it cannot store them, feedback answers that
+// nothing is learned.
+func (a *api) recordRecall(
+	ctx context.Context, scope memory.Scope, token redisstore.Token, err error, shown mem0state.Recall,
+) {
 	if err == nil {
 		err = a.State.KeepRecall(ctx, scope, token, shown)
 	}

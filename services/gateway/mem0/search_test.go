@@ -16,9 +16,12 @@ func people(t *testing.T) *gateway {
 	g := open(t)
 	for _, a := range []object{
 		{"messages": says("I live in Porto."), "user_id": "ines", "timestamp": 1_735_732_800, "metadata": object{
-			"source": "form", "rank": 2, "paid": true, "place": object{"city": "Porto"}, "due": "2026-05-01T10:00:00Z"}}, // 2025-01-01 12:00
-		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200}, // 2025-02-01 12:00
-		{"messages": says("I like coffee."), "user_id": "ben", "agent_id": "bot", "metadata": object{"tags": []string{"a", "b"}}},
+			// 2025-01-01 12:00
+			"source": "form", "rank": 2, "paid": true, "place": object{"city": "Porto"}, "due": "2026-05-01T10:00:00Z"}},
+		// 2025-02-01 12:00
+		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200},
+		{"messages": says("I like coffee."), "user_id": "ben", "agent_id": "bot",
+			"metadata": object{"tags": []string{"a", "b"}}},
 		{"messages": says("The bot is polite."), "agent_id": "bot"},
 		{"messages": says("The shop opens at nine."), "app_id": "shop"},
 		{"messages": says("A trip to Rome."), "run_id": "r1"},
@@ -177,20 +180,26 @@ func TestFiltersRefuse(t *testing.T) {
 		{object{"user_id": object{"icontains": "x"}}, "filters.user_id.icontains: is not supported"},
 		{object{"metadata": object{"a": object{"lt": "9"}}}, "filters.metadata.a.lt: is text, want a number or a date"},
 		{object{"metadata": object{"a": object{"gt": "b"}}}, "filters.metadata.a.gt: is text, want a number or a date"},
-		{object{"metadata": object{"a": object{"gt": true}}}, "filters.metadata.a.gt: is true or false, want a number or a date"},
+		{object{"metadata": object{"a": object{"gt": true}}},
+			"filters.metadata.a.gt: is true or false, want a number or a date"},
 		{object{"metadata": object{"a": []string{"b"}}}, "filters.metadata.a: is a list, want text, a number, true or false"},
 		{object{"metadata": object{"a": object{"b": 1}}}, "filters.metadata.a.b: is not an operator, want one of eq, ne,"},
-		{object{"metadata": object{"a": json.Number("12345678901234567")}}, "filters.metadata.a: is a number that a double does not hold"},
-		{object{"metadata": object{"a": object{"regex": "x"}}}, "filters.metadata.a.regex: is not an operator, want one of eq, ne,"},
+		{object{"metadata": object{"a": json.Number("12345678901234567")}},
+			"filters.metadata.a: is a number that a double does not hold"},
+		{object{"metadata": object{"a": object{"regex": "x"}}},
+			"filters.metadata.a.regex: is not an operator, want one of eq, ne,"},
 		{object{"metadata": object{"a": object{"contains": ""}}}, "filters.metadata.a.contains: is empty"},
 		{object{"user_id": "ines", "keywords": object{"contains": ""}}, "filters.keywords.contains: is empty"},
-		{object{"user_id": "ines", "memory_ids": object{"contains": "1"}}, "filters.memory_ids.contains: does not compare ids"},
-		{object{"user_id": "ines", "metadata": object{"a": object{"in": make([]int, 101)}}}, "filters: has 101 values, want 1 to 100"},
+		{object{"user_id": "ines", "memory_ids": object{"contains": "1"}},
+			"filters.memory_ids.contains: does not compare ids"},
+		{object{"user_id": "ines", "metadata": object{"a": object{"in": make([]int, 101)}}},
+			"filters: has 101 values, want 1 to 100"},
 	} {
 		t.Run(fmt.Sprintf("%.60v", tt.filters), func(t *testing.T) {
 			g.t = t
 			for path, body := range map[string]object{
-				"/v3/memories/": {}, "/v3/memories/search/": {"query": "x"}, "/v1/exports/": {"schema": "x"}, "/v1/exports/get/": {}, "/v1/summary/": {},
+				"/v3/memories/": {}, "/v3/memories/search/": {"query": "x"}, "/v1/exports/": {"schema": "x"},
+				"/v1/exports/get/": {}, "/v1/summary/": {},
 			} {
 				body["filters"] = tt.filters
 				g.call("ALL", "POST", path, body).refused(http.StatusBadRequest, tt.detail)
@@ -201,13 +210,16 @@ func TestFiltersRefuse(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	g := people(t)
-	got := g.do("POST", "/v3/memories/search/", object{"query": "Which tea do I like?", "filters": object{"user_id": "ines"}, "output_format": "v1.1"})
+	got := g.do("POST", "/v3/memories/search/",
+		object{"query": "Which tea do I like?", "filters": object{"user_id": "ines"}, "output_format": "v1.1"})
 	results := got.results()
-	if len(results) != 2 || results[0]["memory"] != "I like green tea." || results[0]["score"].(float64) <= results[1]["score"].(float64) {
+	if len(results) != 2 || results[0]["memory"] != "I like green tea." ||
+		results[0]["score"].(float64) <= results[1]["score"].(float64) {
 		t.Fatalf("found %s", got.body)
 	}
 	m := results[0]
-	for name, want := range map[string]any{"user_id": "ines", "run_id": "r1", "agent_id": nil, "expiration_date": nil, "created_at": "2025-02-01T12:00:00Z", "updated_at": "2026-03-01T12:00:00Z"} {
+	for name, want := range map[string]any{"user_id": "ines", "run_id": "r1", "agent_id": nil, "expiration_date": nil,
+		"created_at": "2025-02-01T12:00:00Z", "updated_at": "2026-03-01T12:00:00Z"} {
 		if m[name] != want {
 			t.Errorf("%s is %v, want %v", name, m[name], want)
 		}
@@ -215,7 +227,8 @@ func TestSearch(t *testing.T) {
 	if s := m["score"].(float64); s <= 0.5 || s >= 1 {
 		t.Errorf("score is %v", s)
 	}
-	if m["metadata"].(object)["speaker"] != "user" || fmt.Sprint(m["categories"]) != "[fact life]" || len(m["hash"].(string)) != 32 {
+	if m["metadata"].(object)["speaker"] != "user" || fmt.Sprint(m["categories"]) != "[fact life]" ||
+		len(m["hash"].(string)) != 32 {
 		t.Errorf("the memory is %v", m)
 	}
 }
@@ -235,7 +248,8 @@ func TestSearchOptions(t *testing.T) {
 		{"of none", object{"categories": []string{"work"}}, ""},
 		{"with metadata", object{"metadata": object{"source": "form"}}, "I live in Porto."},
 		{"of a run beside the filters", object{"run_id": "r1"}, "I like green tea."},
-		{"what means nothing here", object{"latest_only": true, "show_expired": true, "keyword_search": true, "source": "X"}, "I like green tea. | I live in Porto."},
+		{"what means nothing here", object{"latest_only": true, "show_expired": true, "keyword_search": true, "source": "X"},
+			"I like green tea. | I live in Porto."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g.t = t
@@ -246,13 +260,16 @@ func TestSearchOptions(t *testing.T) {
 		})
 	}
 	g.t = t
-	got := g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": ines, "fields": []string{"memory", "score"}, "top_k": 1}).results()[0]
+	got := g.do("POST", "/v3/memories/search/",
+		object{"query": "tea", "filters": ines, "fields": []string{"memory", "score"}, "top_k": 1}).results()[0]
 	if len(got) != 3 || got["id"] == nil || got["memory"] == nil || got["score"] == nil {
 		t.Errorf("fields are %v", got)
 	}
-	g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": ines, "rerank": false, "reference_date": "2025-06-01", "top_k": 30})
+	g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": ines, "rerank": false,
+		"reference_date": "2025-06-01", "top_k": 30})
 	asked := last[*mnemev1.RecallRequest](g)
-	if !asked.GetRetrievalOrder() || asked.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2025-06-01T23:59:59" || asked.GetMemories() != 30 || asked.GetCandidates() != 30 {
+	if !asked.GetRetrievalOrder() || asked.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2025-06-01T23:59:59" ||
+		asked.GetMemories() != 30 || asked.GetCandidates() != 30 {
 		t.Errorf("asked for %v", asked)
 	}
 }
@@ -308,19 +325,23 @@ func TestPages(t *testing.T) {
 		t.Run(tt.query, func(t *testing.T) {
 			g.t = t
 			got := g.do("POST", "/v3/memories/"+tt.query, ines)
-			if o := got.object(); got.said() != tt.said || o["count"] != 7.0 || o["next"] != tt.next || o["previous"] != tt.previous {
+			if o := got.object(); got.said() != tt.said || o["count"] != 7.0 || o["next"] != tt.next ||
+				o["previous"] != tt.previous {
 				t.Errorf("page is %s", got.body)
 			}
 		})
 	}
 	g.t = t
-	for query, detail := range map[string]string{"?page=0": "page: is not a whole", "?page=x": "page:", "?page_size=1001": "page_size:", "?page_size=-1": "page_size:", "?page=99999999999999999999": "page:", "?page=%zz": "query of the URL"} {
+	for query, detail := range map[string]string{"?page=0": "page: is not a whole", "?page=x": "page:",
+		"?page_size=1001": "page_size:", "?page_size=-1": "page_size:", "?page=99999999999999999999": "page:",
+		"?page=%zz": "query of the URL"} {
 		g.call("ALL", "POST", "/v3/memories/"+query, ines).refused(http.StatusBadRequest, detail)
 	}
 	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-02"}).said(); got != "" {
 		t.Errorf("after the day: %q", got)
 	}
-	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-01", "end_date": "2026-03-01", "fields": []string{"memory"}}).results(); len(got) != 7 || len(got[0]) != 2 {
+	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-01", "end_date": "2026-03-01",
+		"fields": []string{"memory"}}).results(); len(got) != 7 || len(got[0]) != 2 {
 		t.Errorf("of the day: %v", got)
 	}
 }
@@ -337,7 +358,8 @@ func TestWithoutRedis(t *testing.T) {
 		}
 	}
 	id := g.do("POST", "/v3/memories/", object{"filters": chosen}).results()[0]["id"].(string)
-	if got := g.do("PUT", "/v1/memories/"+id+"/", object{"text": "I live in Faro."}).object(); got["metadata"].(object)["source"] != "form" {
+	if got := g.do("PUT", "/v1/memories/"+id+"/",
+		object{"text": "I live in Faro."}).object(); got["metadata"].(object)["source"] != "form" {
 		t.Errorf("updated to %v", got)
 	}
 	got := g.call("ALL", "POST", "/v3/memories/add/", object{"user_id": "ines", "messages": says("x")})
@@ -366,12 +388,14 @@ func TestAPageReadsNoMoreThanItHas(t *testing.T) {
 		query, said string
 		read        int
 	}{
-		{"?page=1&page_size=2", "text 0 | text 1", 4}, {"?page=2&page_size=2", "text 2 | text 3", 6}, {"?page=76&page_size=2", "one | two", 154},
+		{"?page=1&page_size=2", "text 0 | text 1", 4}, {"?page=2&page_size=2", "text 2 | text 3", 6},
+		{"?page=76&page_size=2", "one | two", 154},
 	} {
 		g.listed = 0
 		got := g.do("POST", "/v3/memories/"+tt.query, both)
 		if got.said() != tt.said || got.object()["count"] != 152.0 || g.listed > tt.read {
-			t.Errorf("%s: %q of %v, having read %d, want at most %d", tt.query, got.said(), got.object()["count"], g.listed, tt.read)
+			t.Errorf("%s: %q of %v, having read %d, want at most %d", tt.query, got.said(), got.object()["count"], g.listed,
+				tt.read)
 		}
 	}
 }

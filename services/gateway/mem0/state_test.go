@@ -15,13 +15,15 @@ import (
 func TestEvents(t *testing.T) {
 	g := open(t)
 	first := g.add(object{"messages": says("I live in Porto."), "user_id": "ines", "run_id": "r1"})
-	if got := g.do("GET", "/v1/event/"+first+"/", nil).object(); got["status"] != "PENDING" || got["results"] != nil || got["run_id"] != "r1" {
+	if got := g.do("GET", "/v1/event/"+first+"/", nil).object(); got["status"] != "PENDING" || got["results"] != nil ||
+		got["run_id"] != "r1" {
 		t.Errorf("before it is formed: %v", got)
 	}
 	g.formAll()
 	got := g.do("GET", "/v1/event/"+first+"/", nil)
 	r := got.results()[0]
-	if got.object()["status"] != "SUCCEEDED" || r["event"] != "ADD" || r["memory"] != "I live in Porto." || r["data"].(object)["memory"] != "I live in Porto." || r["user_id"] != "ines" {
+	if got.object()["status"] != "SUCCEEDED" || r["event"] != "ADD" || r["memory"] != "I live in Porto." ||
+		r["data"].(object)["memory"] != "I live in Porto." || r["user_id"] != "ines" {
 		t.Errorf("when it is formed: %s", got.body)
 	}
 	g.clock.set(start.Add(time.Minute))
@@ -66,13 +68,15 @@ func TestUsers(t *testing.T) {
 	}
 	got := g.do("GET", "/v1/entities/?page=1&page_size=2", nil)
 	list := got.results()
-	if len(list) != 2 || list[0]["id"] != "ines" || list[1]["name"] != "ben" || got.object()["count"] != 3.0 || got.object()["next"] == nil {
+	if len(list) != 2 || list[0]["id"] != "ines" || list[1]["name"] != "ben" || got.object()["count"] != 3.0 ||
+		got.object()["next"] == nil {
 		t.Errorf("entities are %s", got.body)
 	}
 	if list[0]["created_at"] != "2026-03-01T12:00:00Z" || list[0]["updated_at"] != "2026-03-01T15:00:00Z" {
 		t.Errorf("ines is %v", list[0])
 	}
-	if list = g.do("GET", "/v1/entities/?page=2&page_size=2", nil).results(); len(list) != 1 || list[0]["type"] != "agent" || list[0]["id"] != "bot" {
+	if list = g.do("GET", "/v1/entities/?page=2&page_size=2", nil).results(); len(list) != 1 ||
+		list[0]["type"] != "agent" || list[0]["id"] != "bot" {
 		t.Errorf("the second page is %v", list)
 	}
 }
@@ -106,12 +110,14 @@ func TestDeleteAllNeverWidens(t *testing.T) {
 	if len(g.erased) != 0 {
 		t.Fatalf("erased %v", g.erased)
 	}
-	for query, user := range map[string]string{"?user_id=ines&source=CLI&org_id=acme": "ines", "?agent_id=bot": "agent:bot", "?app_id=shop": "app:shop"} {
+	for query, user := range map[string]string{"?user_id=ines&source=CLI&org_id=acme": "ines",
+		"?agent_id=bot": "agent:bot", "?app_id=shop": "app:shop"} {
 		event, _ := g.do("DELETE", "/v1/memories/"+query, nil).object()["event_id"].(string)
 		if last := g.erased[len(g.erased)-1]; last != (memory.Scope{Tenant: "acme", User: user}) {
 			t.Errorf("%s erases %v", query, last)
 		}
-		if got := g.do("GET", "/v1/event/"+event+"/", nil).object(); got["status"] != "SUCCEEDED" || got["event_type"] != "DELETE" {
+		if got := g.do("GET", "/v1/event/"+event+"/", nil).object(); got["status"] != "SUCCEEDED" ||
+			got["event_type"] != "DELETE" {
 			t.Errorf("the event is %v", got)
 		}
 		if got := g.call("BETA", "GET", "/v1/event/"+event+"/", nil).object(); got["status"] != "PENDING" {
@@ -130,7 +136,8 @@ func TestErasingForgets(t *testing.T) {
 	export, _ := g.do("POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).object()["id"].(string)
 	g.do("POST", "/v3/memories/search/", object{"query": "x", "user_id": "ines"})
 	ines := memory.Scope{Tenant: "acme", User: "ines"}
-	if n, err := g.state.Count(t.Context(), ines, ""); err != nil || n != 5 { // the event, the export, the search, and two entries of the user
+	// the event, the export, the search, and two entries of the user
+	if n, err := g.state.Count(t.Context(), ines, ""); err != nil || n != 5 {
 		t.Errorf("%d are kept, %v", n, err)
 	}
 	g.do("DELETE", "/v1/memories/?user_id=ines", nil)

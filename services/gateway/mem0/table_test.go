@@ -18,9 +18,12 @@ func TestEveryRow(t *testing.T) {
 	}{
 		{"init", "GET", "/v1/ping/", nil, 200, `"project_id":"acme"`},
 		{"init without the slash", "GET", "/v1/memories/ID", nil, 200, `"memory":"I live in Porto."`},
-		{"add", "POST", "/v3/memories/add/", object{"messages": says("I like tea."), "user_id": "ines"}, 200, `"status":"PENDING"`},
-		{"search", "POST", "/v3/memories/search/", object{"query": "Porto", "filters": object{"user_id": "ines"}}, 200, `"memory":"I live in Porto."`},
-		{"get_all", "POST", "/v3/memories/?page=1&page_size=50", object{"filters": object{"user_id": "ines"}}, 200, `"count":1,"next":null`},
+		{"add", "POST", "/v3/memories/add/", object{"messages": says("I like tea."), "user_id": "ines"}, 200,
+			`"status":"PENDING"`},
+		{"search", "POST", "/v3/memories/search/", object{"query": "Porto", "filters": object{"user_id": "ines"}}, 200,
+			`"memory":"I live in Porto."`},
+		{"get_all", "POST", "/v3/memories/?page=1&page_size=50", object{"filters": object{"user_id": "ines"}}, 200,
+			`"count":1,"next":null`},
 		{"get", "GET", "/v1/memories/ID/", nil, 200, `"user_id":"ines"`},
 		{"update", "PUT", "/v1/memories/ID/", object{"text": "I live in Lisbon."}, 200, `"memory":"I live in Lisbon."`},
 		{"delete", "DELETE", "/v1/memories/ID/?delete_linked=true", nil, 200, `"message"`},
@@ -29,17 +32,24 @@ func TestEveryRow(t *testing.T) {
 		{"users", "GET", "/v1/entities/", nil, 200, `"name":"ines","type":"user"`},
 		{"delete_users", "DELETE", "/v2/entities/user/ines/", nil, 200, `"message"`},
 		{"delete_users of JS", "DELETE", "/v1/entities/user/ines/", nil, 200, `"message"`},
-		{"batch_update", "PUT", "/v1/batch/", object{"memories": []object{{"memory_id": "ID", "text": "x"}}}, 200, `updated 1 memories`},
-		{"batch_delete", "DELETE", "/v1/batch/", object{"memories": []object{{"memory_id": "ID"}}}, 200, `deleted 1 memories`},
-		{"feedback", "POST", "/v1/feedback/", object{"memory_id": "ID", "feedback": "POSITIVE", "feedback_reason": nil}, 201, `"message":"Accepted.`},
-		{"export", "POST", "/v1/exports/", object{"schema": object{}, "filters": object{"user_id": "ines"}}, 201, `"message"`},
+		{"batch_update", "PUT", "/v1/batch/", object{"memories": []object{{"memory_id": "ID", "text": "x"}}}, 200,
+			`updated 1 memories`},
+		{"batch_delete", "DELETE", "/v1/batch/", object{"memories": []object{{"memory_id": "ID"}}}, 200,
+			`deleted 1 memories`},
+		{"feedback", "POST", "/v1/feedback/", object{"memory_id": "ID", "feedback": "POSITIVE", "feedback_reason": nil}, 201,
+			`"message":"Accepted.`},
+		{"export", "POST", "/v1/exports/", object{"schema": object{}, "filters": object{"user_id": "ines"}}, 201,
+			`"message"`},
 		{"get of an export", "POST", "/v1/exports/get/", object{"user_id": "ines"}, 200, `"memory":"I live in Porto."`},
-		{"summary", "POST", "/v1/summary/", object{"filters": object{"user_id": "ines"}}, 200, `"summary":"recent:\n- I live in Porto."`},
-		{"profile", "GET", "/v2/entities/user/ines/profile/", nil, 200, `"profile":{"recent":["I live in Porto."]},"status":"succeeded"`},
+		{"summary", "POST", "/v1/summary/", object{"filters": object{"user_id": "ines"}}, 200,
+			`"summary":"recent:\n- I live in Porto."`},
+		{"profile", "GET", "/v2/entities/user/ines/profile/", nil, 200,
+			`"profile":{"recent":["I live in Porto."]},"status":"succeeded"`},
 		{"get_webhooks", "GET", "/api/v1/webhooks/projects/acme/", nil, 200, `[]`},
 		{"project", "GET", project + "?fields=custom_instructions", nil, 200, `{"custom_instructions":null}`},
 		{"update of the project", "PATCH", project, object{"custom_instructions": "x"}, 501, "strategy of forming memory"},
-		{"making projects", "POST", "/api/v1/orgs/organizations/acme/projects/", object{"name": "x"}, 501, "projects have no meaning"},
+		{"making projects", "POST", "/api/v1/orgs/organizations/acme/projects/", object{"name": "x"}, 501,
+			"projects have no meaning"},
 		{"removing projects", "DELETE", project, nil, 501, "projects have no meaning"},
 		{"members", "GET", project + "members/", nil, 501, "members have no meaning"},
 		{"adding members", "POST", project + "members/", object{"email": "x"}, 501, "members have no meaning"},
@@ -48,7 +58,8 @@ func TestEveryRow(t *testing.T) {
 		{"generate_profile", "POST", "/v2/profiles/jobs/", object{"operation": "trigger"}, 501, "whenever it is asked for"},
 		{"get_profile_job", "GET", "/v2/profiles/jobs/1/", nil, 501, "whenever it is asked for"},
 		{"get_profile_settings", "GET", "/v2/profiles/settings/", nil, 501, "whenever it is asked for"},
-		{"update_profile_settings", "POST", "/v2/profiles/settings/", object{"enabled": true}, 501, "whenever it is asked for"},
+		{"update_profile_settings", "POST", "/v2/profiles/settings/", object{"enabled": true}, 501,
+			"whenever it is asked for"},
 		{"event", "GET", "/v1/event/EVENT/", nil, 200, `"status":"SUCCEEDED"`},
 		{"events", "GET", "/v1/events/", nil, 200, `"event_type":"ADD","status":"SUCCEEDED"`},
 	} {
@@ -83,14 +94,17 @@ func TestPathsAreEscaped(t *testing.T) {
 	g := open(t)
 	user := "a/b ü?%2F"
 	g.remember(user, "I live in Porto.")
-	for _, encoded := range []string{"id%2F1", "%2e%2e", url.PathEscape(strings.Repeat("x", 10_000)), "a%00b", "erasure.x.y"} {
+	for _, encoded := range []string{"id%2F1", "%2e%2e", url.PathEscape(strings.Repeat("x", 10_000)), "a%00b",
+		"erasure.x.y"} {
 		g.call("ALL", "GET", "/v1/memories/"+encoded+"/", nil).refused(http.StatusNotFound, "no such memory")
 		g.call("ALL", "GET", "/v1/memories/"+encoded+"/history/", nil).refused(http.StatusNotFound, "no such memory")
 		g.call("ALL", "DELETE", "/v1/memories/"+encoded+"/", nil).refused(http.StatusNotFound, "no such memory")
 		g.call("ALL", "GET", "/v1/event/"+encoded+"/", nil).refused(http.StatusNotFound, "no such event")
 	}
-	g.call("ALL", "GET", "/v1/memories/%FF/", nil).refused(http.StatusBadRequest, "memory_id: is not percent-encoded UTF-8")
-	if got := g.do("GET", "/v2/entities/user/"+url.PathEscape(user)+"/profile/", nil).object(); got["entity_id"] != user || got["status"] != "succeeded" {
+	g.call("ALL", "GET", "/v1/memories/%FF/", nil).refused(http.StatusBadRequest,
+		"memory_id: is not percent-encoded UTF-8")
+	if got := g.do("GET", "/v2/entities/user/"+url.PathEscape(user)+"/profile/", nil).object(); got["entity_id"] != user ||
+		got["status"] != "succeeded" {
 		t.Errorf("profile is %v", got)
 	}
 	g.do("DELETE", "/v2/entities/user/"+url.PathEscape(user)+"/", nil)
@@ -118,19 +132,24 @@ func TestWhatIsNowhere(t *testing.T) {
 func TestKeys(t *testing.T) {
 	g := open(t)
 	g.call("NOBODY", "GET", "/v1/ping/", nil).refused(http.StatusUnauthorized, "not known")
-	g.call("READ", "POST", "/v3/memories/add/", object{"messages": says("x"), "user_id": "ines"}).refused(http.StatusForbidden, "ingest")
-	g.call("READ", "POST", "/v3/memories/add/", object{"messages": says("x"), "user_id": "ines", "infer": false}).refused(http.StatusForbidden, "ingest")
+	g.call("READ", "POST", "/v3/memories/add/",
+		object{"messages": says("x"), "user_id": "ines"}).refused(http.StatusForbidden, "ingest")
+	g.call("READ", "POST", "/v3/memories/add/",
+		object{"messages": says("x"), "user_id": "ines", "infer": false}).refused(http.StatusForbidden, "ingest")
 	id := g.remember("ines", "I live in Porto.")
 	g.call("READ", "PUT", "/v1/memories/"+id+"/", object{"text": "x"}).refused(http.StatusForbidden, "erase")
-	g.call("READ", "PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": 1}}).refused(http.StatusForbidden, "erase")
+	g.call("READ", "PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": 1}}).refused(http.StatusForbidden,
+		"erase")
 	g.call("READ", "DELETE", "/v1/memories/"+id+"/", nil).refused(http.StatusForbidden, "erase")
 	g.call("READ", "DELETE", "/v1/memories/?user_id=ines", nil).refused(http.StatusForbidden, "erase")
 	g.call("READ", "GET", "/api/v1/webhooks/projects/acme/", nil).refused(http.StatusForbidden, "admin")
 	for _, path := range []string{"/v1/entities/", "/v1/events/", "/v1/memories/" + id + "/"} {
 		g.call("INGEST", "GET", path, nil).refused(http.StatusForbidden, "read")
 	}
-	g.call("INGEST", "POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).refused(http.StatusForbidden, "read")
-	g.call("INGEST", "POST", "/v3/memories/search/", object{"query": "x", "user_id": "ines"}).refused(http.StatusForbidden, "recall")
+	g.call("INGEST", "POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).refused(http.StatusForbidden,
+		"read")
+	g.call("INGEST", "POST", "/v3/memories/search/", object{"query": "x", "user_id": "ines"}).refused(http.StatusForbidden,
+		"recall")
 }
 
 func TestOtherTenants(t *testing.T) {
@@ -139,16 +158,22 @@ func TestOtherTenants(t *testing.T) {
 	g.formAll()
 	id, _ := g.do("GET", "/v1/event/"+event+"/", nil).results()[0]["id"].(string)
 	export, _ := g.do("POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).object()["id"].(string)
-	for _, path := range []string{"/v1/memories/" + id + "/", "/v1/memories/" + id + "/history/", "/v1/event/" + event + "/"} {
+	for _, path := range []string{"/v1/memories/" + id + "/", "/v1/memories/" + id + "/history/",
+		"/v1/event/" + event + "/"} {
 		g.call("BETA", "GET", path, nil).refused(http.StatusNotFound, "there is no such")
 	}
 	g.call("BETA", "PUT", "/v1/memories/"+id+"/", object{"text": "x"}).refused(http.StatusNotFound, "no such memory")
 	g.call("BETA", "DELETE", "/v1/memories/"+id+"/", nil).refused(http.StatusNotFound, "no such memory")
-	g.call("BETA", "PUT", "/v1/batch/", object{"memories": []object{{"memory_id": id, "text": "x"}}}).refused(http.StatusNotFound, "memories[0]")
-	g.call("BETA", "POST", "/v1/feedback/", object{"memory_id": id, "feedback": "POSITIVE"}).refused(http.StatusNotFound, "no such memory")
-	g.call("BETA", "POST", "/v1/exports/get/", object{"memory_export_id": export}).refused(http.StatusNotFound, "no such export")
-	g.call("BETA", "GET", "/api/v1/webhooks/projects/acme/", nil).refused(http.StatusNotFound, "no such organisation or project")
-	g.call("BETA", "GET", "/api/v1/orgs/organizations/acme/projects/beta/", nil).refused(http.StatusNotFound, "no such organisation")
+	g.call("BETA", "PUT", "/v1/batch/", object{"memories": []object{{"memory_id": id,
+		"text": "x"}}}).refused(http.StatusNotFound, "memories[0]")
+	g.call("BETA", "POST", "/v1/feedback/", object{"memory_id": id, "feedback": "POSITIVE"}).refused(http.StatusNotFound,
+		"no such memory")
+	g.call("BETA", "POST", "/v1/exports/get/", object{"memory_export_id": export}).refused(http.StatusNotFound,
+		"no such export")
+	g.call("BETA", "GET", "/api/v1/webhooks/projects/acme/", nil).refused(http.StatusNotFound,
+		"no such organisation or project")
+	g.call("BETA", "GET", "/api/v1/orgs/organizations/acme/projects/beta/", nil).refused(http.StatusNotFound,
+		"no such organisation")
 	g.call("BETA", "DELETE", "/v1/memories/?user_id=ines&org_id=acme", nil).refused(http.StatusBadRequest, "org_id")
 	for _, path := range []string{"/v1/entities/", "/v1/events/"} {
 		if got := g.call("BETA", "GET", path, nil).results(); len(got) != 0 {
@@ -156,7 +181,8 @@ func TestOtherTenants(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/v3/memories/", "/v3/memories/search/"} {
-		if got := g.call("BETA", "POST", path, object{"query": "Porto", "filters": object{"user_id": "ines"}}).results(); len(got) != 0 {
+		if got := g.call("BETA", "POST", path, object{"query": "Porto",
+			"filters": object{"user_id": "ines"}}).results(); len(got) != 0 {
 			t.Errorf("%s shows %v to another tenant", path, got)
 		}
 	}
@@ -167,14 +193,16 @@ func TestKeyOfOneUser(t *testing.T) {
 	event := g.add(object{"messages": says("I live in Porto."), "user_id": "ines"})
 	g.formAll()
 	foreign, _ := g.do("GET", "/v1/event/"+event+"/", nil).results()[0]["id"].(string)
-	own, _ := g.call("BEN", "POST", "/v3/memories/add/", object{"messages": says("I like tea."), "agent_id": "bot"}).object()["event_id"].(string)
+	own, _ := g.call("BEN", "POST", "/v3/memories/add/",
+		object{"messages": says("I like tea."), "agent_id": "bot"}).object()["event_id"].(string)
 	g.formAll()
 	got := g.call("BEN", "GET", "/v1/event/"+own+"/", nil)
 	id, _ := got.results()[0]["id"].(string)
 	if m := g.call("BEN", "GET", "/v1/memories/"+id+"/", nil).object(); m["user_id"] != "ben" || m["agent_id"] != "bot" {
 		t.Errorf("the memory is %v", m)
 	}
-	for _, filters := range []object{{}, {"user_id": "ben"}, {"agent_id": "bot"}, {"AND": []object{{"user_id": "ben"}, {"agent_id": "*"}}}} {
+	for _, filters := range []object{{}, {"user_id": "ben"}, {"agent_id": "bot"},
+		{"AND": []object{{"user_id": "ben"}, {"agent_id": "*"}}}} {
 		for _, path := range []string{"/v3/memories/", "/v3/memories/search/"} {
 			if said := g.call("BEN", "POST", path, object{"query": "tea", "filters": filters}).said(); said != "I like tea." {
 				t.Errorf("%s by %v: %q", path, filters, said)
@@ -187,8 +215,10 @@ func TestKeyOfOneUser(t *testing.T) {
 	for _, path := range []string{"/v1/memories/" + foreign + "/", "/v1/event/" + event + "/"} {
 		g.call("BEN", "GET", path, nil).refused(http.StatusNotFound, "there is no such")
 	}
-	g.call("BEN", "POST", "/v3/memories/", object{"filters": object{"user_id": "ines"}}).refused(http.StatusForbidden, "another user")
-	g.call("BEN", "POST", "/v3/memories/add/", object{"messages": says("x"), "user_id": "ines"}).refused(http.StatusForbidden, "another user")
+	g.call("BEN", "POST", "/v3/memories/", object{"filters": object{"user_id": "ines"}}).refused(http.StatusForbidden,
+		"another user")
+	g.call("BEN", "POST", "/v3/memories/add/", object{"messages": says("x"),
+		"user_id": "ines"}).refused(http.StatusForbidden, "another user")
 	g.call("BEN", "DELETE", "/v1/memories/?user_id=ines", nil).refused(http.StatusForbidden, "another user")
 	g.call("BEN", "DELETE", "/v1/memories/", nil).refused(http.StatusBadRequest, "user_id")
 	if got := g.call("BEN", "GET", "/v1/entities/", nil).results(); len(got) != 1 || got[0]["name"] != "ben" {

@@ -10,8 +10,10 @@ import (
 func TestWebhooks(t *testing.T) {
 	g := open(t)
 	const all, one = "/api/v1/webhooks/projects/acme/", "/api/v1/webhooks/hook%201/"
-	made := g.do("POST", all, object{"name": "n", "url": "https://example.org/hook", "event_types": []string{"memory_add", "memory_delete"}})
-	if o := made.object(); made.status != 201 || o["webhook_id"] != "hook 1" || o["project"] != "acme" || o["is_active"] != true {
+	made := g.do("POST", all, object{"name": "n", "url": "https://example.org/hook",
+		"event_types": []string{"memory_add", "memory_delete"}})
+	if o := made.object(); made.status != 201 || o["webhook_id"] != "hook 1" || o["project"] != "acme" ||
+		o["is_active"] != true {
 		t.Errorf("made %s", made.body)
 	}
 	if got := g.do("GET", all, nil).body; !strings.HasPrefix(got, `[{"webhook_id":"hook 1","name":"n"`) {

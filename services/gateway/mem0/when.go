@@ -14,12 +14,14 @@ import (
 const maxUnix = 253402300799
 
 // layouts are the accepted layouts of times in text, in addition to RFC 3339. A time without a zone is in UTC.
-var layouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"}
+var layouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999"}
 
 // span reads a time, or a day from its beginning to its end. The value is a day, a time after ISO 8601, or seconds
 // since 1970.
 func span(at string, value any) (from, to time.Time, err error) {
-	wrong := problem.Invalid(at, "is not a time, want a day such as 2026-03-01, a time such as 2026-03-01T12:00:00Z, or seconds since 1970")
+	wrong := problem.Invalid(at, "is not a time, want a day such as 2026-03-01, a time such as 2026-03-01T12:00:00Z, or "+
+		"seconds since 1970")
 	switch v := value.(type) {
 	case json.Number:
 		if from, err = unix(string(v)); err != nil {

@@ -48,7 +48,8 @@ func CheckHeaders(r *http.Request) error {
 // tooLarge is the problem of a body over a limit, in bytes.
 func tooLarge(limit int64) Problem {
 	return Problem{
-		Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: fmt.Sprintf("the body is too large, want at most %d bytes", limit),
+		Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge,
+		Detail: fmt.Sprintf("the body is too large, want at most %d bytes", limit),
 	}
 }
 
@@ -63,7 +64,8 @@ func splitField(message string) (field, rest string) {
 	return "", message
 }
 
-// ReadBody reads a body of one JSON value, and checks it with CheckJSON. It returns an empty body as it is. Its errors are problems.
+// ReadBody reads a body of one JSON value, and checks it with CheckJSON. It returns an empty body as it is. Its errors
+// are problems.
 func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := ReadAll(r)
 	if err != nil {
@@ -80,7 +82,8 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	case errors.As(err, &over):
 		return nil, From(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeBodyTimeout, Detail: "the body did not arrive in time"}
+		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeBodyTimeout,
+			Detail: "the body did not arrive in time"}
 	case err != nil:
 		return nil, Malformed("", "the body could not be read")
 	}

@@ -37,7 +37,8 @@ func constants(t *testing.T, path, prefix string) (out []string) {
 
 func TestEveryCodeIsListed(t *testing.T) {
 	listed := problem.Codes()
-	made := append(constants(t, "problem.go", "Code"), constants(t, "../../../shared/platform/rpcerror/reason.go", "Reason")...)
+	made := append(constants(t, "problem.go", "Code"),
+		constants(t, "../../../shared/platform/rpcerror/reason.go", "Reason")...)
 	slices.Sort(listed)
 	slices.Sort(made)
 	if !slices.Equal(listed, made) || len(slices.Compact(made)) != len(listed) {

@@ -76,9 +76,12 @@ const (
 // Codes lists every code that a problem may have.
 func Codes() []string {
 	return append([]string{
-		CodeInvalid, CodeInvalidCursor, CodeMalformed, CodeDuplicateTurn, CodeMethod, CodeBodyTimeout, CodeMediaType, CodeUnauthenticated,
-		CodeForbidden, CodeSuspended, CodeNotFound, CodeConflict, CodeKeyReused, CodeKeyInFlight, CodeKeyErased, CodeKeyForeign,
-		CodeManyItems, CodeManySessions, CodeManyKeys, CodeManyWebhooks, CodeLetterRefused, CodePrecondition, CodeTooLarge, CodeRateLimited,
+		CodeInvalid, CodeInvalidCursor, CodeMalformed, CodeDuplicateTurn, CodeMethod, CodeBodyTimeout, CodeMediaType,
+		CodeUnauthenticated,
+		CodeForbidden, CodeSuspended, CodeNotFound, CodeConflict, CodeKeyReused, CodeKeyInFlight, CodeKeyErased,
+		CodeKeyForeign,
+		CodeManyItems, CodeManySessions, CodeManyKeys, CodeManyWebhooks, CodeLetterRefused, CodePrecondition, CodeTooLarge,
+		CodeRateLimited,
 		CodeOverQuota,
 		CodeUnsupported, CodeInternal, CodeUnavailable,
 	}, rpcerror.Reasons()...)
@@ -116,7 +119,8 @@ func Malformed(field, detail string) Problem {
 // Method is the problem of a method that a path does not have.
 func Method(allowed ...string) Problem {
 	return Problem{
-		Status: http.StatusMethodNotAllowed, Code: CodeMethod, Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
+		Status: http.StatusMethodNotAllowed, Code: CodeMethod,
+		Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
 	}
 }
 
@@ -135,11 +139,15 @@ var statuses = map[connect.Code]Problem{
 	connect.CodeAlreadyExists:      {Status: http.StatusConflict, Code: CodeConflict},
 	connect.CodeFailedPrecondition: {Status: http.StatusConflict, Code: CodeConflict},
 	connect.CodeAborted:            {Status: http.StatusConflict, Code: CodeConflict},
-	connect.CodeResourceExhausted:  {Status: http.StatusTooManyRequests, Code: CodeRateLimited, RetryAfter: RetryUnavailable},
-	connect.CodeUnimplemented:      {Status: http.StatusNotImplemented, Code: CodeUnsupported},
-	connect.CodeUnavailable:        {Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: RetryUnavailable},
-	connect.CodeDeadlineExceeded:   {Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: RetryUnavailable},
-	connect.CodeCanceled:           {Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: RetryUnavailable},
+	connect.CodeResourceExhausted: {Status: http.StatusTooManyRequests, Code: CodeRateLimited,
+		RetryAfter: RetryUnavailable},
+	connect.CodeUnimplemented: {Status: http.StatusNotImplemented, Code: CodeUnsupported},
+	connect.CodeUnavailable: {Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
+		RetryAfter: RetryUnavailable},
+	connect.CodeDeadlineExceeded: {Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
+		RetryAfter: RetryUnavailable},
+	connect.CodeCanceled: {Status: http.StatusServiceUnavailable, Code: CodeUnavailable,
+		RetryAfter: RetryUnavailable},
 }
 
 // From returns the client's view of an error. It leaves out internal names. Log the error if Status is 500 or

@@ -25,7 +25,8 @@ func TestFrom(t *testing.T) {
 		field, detail string
 	}{
 		{fault.Terminal("turns[3].text", "is empty"), 400, "turns[3].text", "is empty"},
-		{rpc(connect.CodeInvalidArgument, "query: is empty, want 1 to 4096 bytes"), 400, "query", "is empty, want 1 to 4096 bytes"},
+		{rpc(connect.CodeInvalidArgument, "query: is empty, want 1 to 4096 bytes"), 400, "query",
+			"is empty, want 1 to 4096 bytes"},
 		{rpc(connect.CodeNotFound, "memory not found"), 404, "", "memory not found"},
 		{rpc(connect.CodeFailedPrecondition, "superseded"), 409, "", "superseded"},
 		{rpc(connect.CodeUnavailable, "away"), 503, "", "away"},
@@ -77,7 +78,8 @@ func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte(`"\ud83d\ude00\ud800"`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_ = problem.CheckText(body) // whatever it is
-		if problem.CheckJSON(body) != nil || bytes.Contains(bytes.ToLower(body), []byte(`\ufffd`)) || bytes.ContainsRune(body, '\uFFFD') {
+		if problem.CheckJSON(body) != nil || bytes.Contains(bytes.ToLower(body), []byte(`\ufffd`)) ||
+			bytes.ContainsRune(body, '\uFFFD') {
 			return
 		}
 		var value any

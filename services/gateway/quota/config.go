@@ -41,7 +41,8 @@ func (l Limits) Validate() error {
 	within := func(n, most int) bool { return n >= 0 && n <= most }
 	return errors.Join(
 		config.Require(within(l.RequestsPerSecond, maxRate), "MNEME_GATEWAY_REQUESTS_PER_SECOND", l.RequestsPerSecond, rate),
-		config.Require(within(l.TenantRequestsPerSecond, maxRate), "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND", l.TenantRequestsPerSecond, rate),
+		config.Require(within(l.TenantRequestsPerSecond, maxRate), "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND",
+			l.TenantRequestsPerSecond, rate),
 		config.Require(within(l.TurnsPerMinute, maxRate), "MNEME_GATEWAY_TURNS_PER_MINUTE", l.TurnsPerMinute, rate),
 		config.Require(l.TokensPerDay >= 0, "MNEME_GATEWAY_TOKENS_PER_DAY", l.TokensPerDay, "zero or more"),
 		config.Require(l.Memories >= 0, "MNEME_GATEWAY_MEMORIES", l.Memories, "zero or more"),

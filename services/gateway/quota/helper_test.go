@@ -82,14 +82,16 @@ func join(t *testing.T, server *miniredis.Miniredis, c *clock, l quota.Limits) *
 	r := &replica{metrics: sdkmetric.NewManualReader(), log: &lines{}, clock: c, server: server}
 	r.Quota = open(t, server.Addr(), l, quota.Options{
 		Now: c.Now, Timeout: 30 * time.Second, // nothing depends on how fast the machine is
-		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)).Meter("test"), Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)).Meter("test"),
+		Log:   slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	return r
 }
 
 func open(t *testing.T, addr string, l quota.Limits, o quota.Options) *quota.Quota {
 	t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1,
+		ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	q, err := quota.New(client, l, o)
 	if err != nil {

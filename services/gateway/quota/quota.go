@@ -92,13 +92,15 @@ type Quota struct {
 
 var _ guard.Limiter = (*Quota)(nil)
 
-// New makes a Quota over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be made.
+// New makes a Quota over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a
+// metric cannot be made.
 func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error) {
 	o = o.filled()
 	limited, err1 := telemetry.MetricLimited.Counter(o.Meter)
 	unchecked, err2 := telemetry.MetricLimitsUnavailable.Counter(o.Meter)
 	timeout := redisstore.Or(o.Timeout, store.DefaultTimeout)
-	counter, err3 := usage.New(redis, usage.Options{Timeout: timeout, Flush: o.Flush, Now: o.Now, Meter: o.Meter, Log: o.Log})
+	counter, err3 := usage.New(redis, usage.Options{Timeout: timeout, Flush: o.Flush, Now: o.Now, Meter: o.Meter,
+		Log: o.Log})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error
 		Prefix: o.Prefix, Timeout: timeout, Pause: o.Pause, Now: o.Now, Log: o.Log.With("calls", served(limits.Fail)),
 	})}
 	return &Quota{
-		Streams: newStreams(counts, limits, o, limited), limits: limits, counts: counts, now: o.Now, log: o.Log, usage: counter,
+		Streams: newStreams(counts, limits, o, limited), limits: limits, counts: counts, now: o.Now, log: o.Log,
+		usage:   counter,
 		limited: limited,
 	}, nil
 }
@@ -154,7 +157,8 @@ func (l *link) without(ctx context.Context) error {
 }
 
 func unavailable(detail string) error {
-	return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: time.Second, Detail: detail}
+	return problem.Problem{Status: http.StatusServiceUnavailable, Code: problem.CodeUnavailable, RetryAfter: time.Second,
+		Detail: detail}
 }
 
 // count counts a call that was refused over a quota.

@@ -39,7 +39,8 @@ func (r rate) need(n int) int64 { return r.Interval() * int64(n) }
 // allowance returns the rest of the limit.
 func (r rate) allowance(free int64) problem.Allowance {
 	return problem.Allowance{
-		Limit: r.Limit, Remaining: int(max(0, free/r.Interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
+		Limit: r.Limit, Remaining: int(max(0, free/r.Interval())), Reset: time.Duration(r.full()-free) * time.Microsecond,
+		Quota: r.quota,
 	}
 }
 

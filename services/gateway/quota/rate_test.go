@@ -163,14 +163,16 @@ func TestTurns(t *testing.T) {
 		t.Errorf("within the limit: %+v", p)
 	}
 	p := ask(20)
-	if p.Status != http.StatusTooManyRequests || p.RetryAfter != 10*time.Second || !strings.Contains(p.Detail, "turns per minute") {
+	if p.Status != http.StatusTooManyRequests || p.RetryAfter != 10*time.Second ||
+		!strings.Contains(p.Detail, "turns per minute") {
 		t.Errorf("over it: %+v", p)
 	}
 	if p := ask(10); p.Status != 0 {
 		t.Errorf("what was refused took something: %+v", p)
 	}
 	r.advance(time.Minute)
-	if p := ask(61); p.Status != http.StatusRequestEntityTooLarge || p.RetryAfter != 0 || !strings.Contains(p.Detail, "at most 60") {
+	if p := ask(61); p.Status != http.StatusRequestEntityTooLarge || p.RetryAfter != 0 ||
+		!strings.Contains(p.Detail, "at most 60") {
 		t.Errorf("more than a minute's: %+v", p)
 	}
 	if p := ask(60); p.Status != 0 {
@@ -279,7 +281,8 @@ func TestHeaders(t *testing.T) {
 func TestLimitsThatCannotBeUsedAreNamed(t *testing.T) {
 	l, err := config.Load[quota.Limits](nil)
 	want := quota.Limits{
-		RequestsPerSecond: 50, TenantRequestsPerSecond: 500, TurnsPerMinute: 6000, Streams: 10, TenantStreams: 200, Fail: quota.FailOpen,
+		RequestsPerSecond: 50, TenantRequestsPerSecond: 500, TurnsPerMinute: 6000, Streams: 10, TenantStreams: 200,
+		Fail: quota.FailOpen,
 	}
 	if err != nil || l != want {
 		t.Errorf("the defaults are %+v, %v", l, err)
@@ -289,7 +292,8 @@ func TestLimitsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"MNEME_GATEWAY_TURNS_PER_MINUTE", "many"}, {"MNEME_GATEWAY_STREAMS", "-2"}, {"MNEME_GATEWAY_TENANT_STREAMS", "-3"},
 		{"MNEME_GATEWAY_LIMITS_FAIL", "ajar"},
 	} {
-		if _, err := config.Load[quota.Limits](map[string]string{c.variable: c.value}); err == nil || !strings.Contains(err.Error(), c.variable) {
+		if _, err := config.Load[quota.Limits](map[string]string{c.variable: c.value}); err == nil ||
+			!strings.Contains(err.Error(), c.variable) {
 			t.Errorf("%s=%s: got %v", c.variable, c.value, err)
 		}
 	}

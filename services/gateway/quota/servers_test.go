@@ -19,7 +19,8 @@ func TestOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 func conformance(t *testing.T, addr string) {
 	t.Helper()
 	o := quota.Options{Timeout: 30 * time.Second}
-	q := open(t, addr, quota.Limits{RequestsPerSecond: 1, TurnsPerMinute: 10, Streams: 1, TenantStreams: 1, Fail: quota.FailClosed}, o)
+	q := open(t, addr, quota.Limits{RequestsPerSecond: 1, TurnsPerMinute: 10, Streams: 1, TenantStreams: 1,
+		Fail: quota.FailClosed}, o)
 	p := by("acme", "k")
 	passed := 0
 	for range 200 { // faster than one a second

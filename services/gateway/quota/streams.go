@@ -19,8 +19,8 @@ const (
 	streamRetry = 5 * time.Second
 )
 
-// Streams bounds how many streams a tenant and each of its API keys have open, over all replicas. A stream holds a lease, which Quota.Run
-// renews, and which ends by itself where the replica dies.
+// Streams bounds how many streams a tenant and each of its API keys have open, over all replicas. A stream holds a
+// lease, which Quota.Run renews, and which ends by itself where the replica dies.
 type Streams struct {
 	counts  *link
 	limits  Limits

@@ -33,7 +33,8 @@ func (q *Quota) Count(ctx context.Context, p access.Principal, what string, n in
 // calls of tenants over the limit of model tokens, or of memories.
 func (q *Quota) Counting() connect.Interceptor {
 	what := map[string]string{
-		mnemev1connect.UtilizerServiceRecallProcedure: usage.Recalls, mnemev1connect.UtilizerServiceAnswerProcedure: usage.Answers,
+		mnemev1connect.UtilizerServiceRecallProcedure: usage.Recalls,
+		mnemev1connect.UtilizerServiceAnswerProcedure: usage.Answers,
 	}
 	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -145,7 +146,9 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 	}
 	if date == "" || date == q.now().UTC().Format(time.DateOnly) {
 		for what, stored := range map[string]func() (int64, error){
-			Memories: func() (int64, error) { return q.stored(ctx, p) }, Items: func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
+			Memories: func() (int64, error) {
+				return q.stored(ctx, p)
+			}, Items: func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
 		} {
 			n, err := stored()
 			if err != nil {

@@ -100,12 +100,14 @@ func TestUsageIsForAdministratorsOfTheTenant(t *testing.T) {
 
 func TestUsageIsWrittenInTheBackgroundAndAtTheEnd(t *testing.T) {
 	r := start(t, quota.Limits{})
-	q := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Millisecond})
+	q := open(t, r.server.Addr(), quota.Limits{},
+		quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Millisecond})
 	stop := running(t, q)
 	q.Count(t.Context(), by("acme", "k"), usage.Turns, 2)
 	await(t, func() bool { return used(t, r.Quota, "acme", "")[usage.Turns] == 2 })
 	stop()
-	slow := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Hour})
+	slow := open(t, r.server.Addr(), quota.Limits{},
+		quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Hour})
 	stop = running(t, slow)
 	slow.Count(t.Context(), by("acme", "k"), usage.Turns, 3)
 	stop()
@@ -220,7 +222,8 @@ func TestTokensOfADay(t *testing.T) {
 		t.Helper()
 		for what, err := range calls(p) {
 			got := problemOf(t, err)
-			if got.Status != status || status == http.StatusTooManyRequests && got.RetryAfter.Round(time.Second) != 12*time.Hour {
+			if got.Status != status || status == http.StatusTooManyRequests &&
+				got.RetryAfter.Round(time.Second) != 12*time.Hour {
 				t.Errorf("%s: got %+v, want %d", what, got, status)
 			}
 		}
@@ -322,7 +325,9 @@ func (recalling) Recall(
 	return connect.NewResponse(&mnemev1.RecallResponse{}), nil
 }
 
-func (recalling) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+func (recalling) Answer(
+	context.Context, *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
 	return connect.NewResponse(&mnemev1.AnswerResponse{}), nil
 }
 
@@ -346,7 +351,8 @@ func (r *replica) services(t *testing.T) backend.Services {
 func TestRecallsAndAnswersThatWereGivenAreCounted(t *testing.T) {
 	r := start(t, quota.Limits{})
 	services := r.services(t)
-	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: []access.Scope{access.Recall}})
+	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"},
+		Scopes: []access.Scope{access.Recall}})
 	for _, user := range []string{"ana", "ana", "nobody"} {
 		_, err := services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user}))
 		if (err != nil) != (user == "nobody") {
@@ -357,7 +363,8 @@ func TestRecallsAndAnswersThatWereGivenAreCounted(t *testing.T) {
 	if _, err := services.Recall.Answer(ctx, connect.NewRequest(ask)); err != nil {
 		t.Error(err)
 	}
-	if _, err := services.Recall.Recall(t.Context(), connect.NewRequest(&mnemev1.RecallRequest{UserId: "ana"})); err == nil {
+	if _, err := services.Recall.Recall(t.Context(),
+		connect.NewRequest(&mnemev1.RecallRequest{UserId: "ana"})); err == nil {
 		t.Error("a call by nobody passed")
 	}
 	r.expectUsage(t, "acme", "", usageOf(0, 0, 2, 1))

@@ -21,9 +21,12 @@ type metadata freeObject
 // Schema implements huma.SchemaProvider.
 func (metadata) Schema(r huma.Registry) *huma.Schema {
 	s := freeObject{}.Schema(r)
-	s.Description = "A JSON object of your own, which memories carry and filters test: at most " + strconv.Itoa(memory.MaxMetadataBytes) +
-		" bytes, " + strconv.Itoa(memory.MaxMetadataDepth) + " levels, keys of 1 to " + strconv.Itoa(memory.MaxMetadataKeyBytes) +
-		" bytes. A number that a double does not hold exactly is refused: send it as text. A key whose value is null is absent."
+	s.Description = "A JSON object of your own, which memories carry and filters test: at most " +
+		strconv.Itoa(memory.MaxMetadataBytes) +
+		" bytes, " + strconv.Itoa(memory.MaxMetadataDepth) + " levels, keys of 1 to " +
+		strconv.Itoa(memory.MaxMetadataKeyBytes) +
+		" bytes. A number that a double does not hold exactly is refused: send it as text. A key whose value is " +
+		"null is absent."
 	return s
 }
 

@@ -25,14 +25,17 @@ func TestTurnsCarryAttributes(t *testing.T) {
 		"run_id":"c","metadata":{"colour":"red","n":-1.5,"deep":{"list":[true,null]}}},{"role":"user","text":"Hi."}]}`,
 		"Idempotency-Key: k1").expect(t, 202, nil)
 	var msgs []bus.Message
-	if err := bus.ScanLog(t.Context(), broker.Log(contract.TopicSessionEvents), func(m bus.Message) { msgs = append(msgs, m) }); err != nil {
+	if err := bus.ScanLog(t.Context(), broker.Log(contract.TopicSessionEvents), func(m bus.Message) {
+		msgs = append(msgs, m)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := events(t, msgs)
 	want := memory.Attributes{AgentID: "a1", AppID: "b", RunID: "c", Metadata: map[string]any{
 		"colour": "red", "n": -1.5, "deep": map[string]any{"list": []any{true, nil}},
 	}}
-	if len(got) != 2 || !reflect.DeepEqual(got[0].Turn.Attributes, want) || !reflect.DeepEqual(got[1].Turn.Attributes, memory.Attributes{}) {
+	if len(got) != 2 || !reflect.DeepEqual(got[0].Turn.Attributes, want) ||
+		!reflect.DeepEqual(got[1].Turn.Attributes, memory.Attributes{}) {
 		t.Errorf("published %+v", got)
 	}
 }
@@ -40,11 +43,13 @@ func TestTurnsCarryAttributes(t *testing.T) {
 func TestAttributesThatAreRefused(t *testing.T) {
 	g := open(t)
 	for turn, field := range map[string]string{
-		`"metadata":[1]`: "turns[0].metadata", `"metadata":{"n":9007199254740993}`: "turns[0].metadata.n", `"agent_id":" "`: "turns[0].agent_id",
+		`"metadata":[1]`: "turns[0].metadata", `"metadata":{"n":9007199254740993}`: "turns[0].metadata.n",
+		`"agent_id":" "`: "turns[0].agent_id",
 		`"metadata":{"a":"` + strings.Repeat("x", 2048) + `"}`: "turns[0].metadata", `"alias_of":"m"`: "turns[0].alias_of",
 		`"app_id":"a\u200b"`: "turns[0].app_id",
 	} {
-		a := g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"Hi.",`+turn+`}]}`, "Idempotency-Key: k"+field)
+		a := g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"Hi.",`+turn+`}]}`,
+			"Idempotency-Key: k"+field)
 		a.expect(t, 400, map[string]any{"errors.0.field": field, "errors.0.location": "body"})
 	}
 }
@@ -68,11 +73,13 @@ func TestMemoriesAreWrittenAndShownWithAttributes(t *testing.T) {
 	})
 	body := `{"content":"I like tea.","run_id":"r1","metadata":{"size":2}}`
 	g.call(http.MethodPost, ines+"/memories", body, "Idempotency-Key: k1").expect(t, 201, nil)
-	if turn := g.behind.asked.(*mnemev1.AddMemoryRequest).GetTurn(); turn.GetRunId() != "r1" || turn.GetMetadata().AsMap()["size"] != 2.0 {
+	if turn := g.behind.asked.(*mnemev1.AddMemoryRequest).GetTurn(); turn.GetRunId() != "r1" ||
+		turn.GetMetadata().AsMap()["size"] != 2.0 {
 		t.Errorf("adds %v", turn)
 	}
 	g.call(http.MethodPatch, ines+"/memories/"+first, body, "Idempotency-Key: k2").expect(t, 200, nil)
-	if turn := g.behind.asked.(*mnemev1.UpdateMemoryRequest).GetTurn(); turn.GetRunId() != "r1" || turn.GetMetadata().AsMap()["size"] != 2.0 {
+	if turn := g.behind.asked.(*mnemev1.UpdateMemoryRequest).GetTurn(); turn.GetRunId() != "r1" ||
+		turn.GetMetadata().AsMap()["size"] != 2.0 {
 		t.Errorf("updates by %v", turn)
 	}
 }
@@ -87,7 +94,8 @@ func TestFiltersReachTheServices(t *testing.T) {
 		t.Errorf("lists by %q", got)
 	}
 	cursor, _ := page.field("next_cursor").(string)
-	g.call(http.MethodGet, ines+"/memories?limit=1&cursor="+cursor, "").expect(t, 400, map[string]any{"errors.0.field": "cursor"})
+	g.call(http.MethodGet, ines+"/memories?limit=1&cursor="+cursor, "").expect(t, 400,
+		map[string]any{"errors.0.field": "cursor"})
 	g.call(http.MethodGet, list+"&cursor="+cursor, "").expect(t, 200, nil)
 	for path, filter := range map[string]func() *mnemev1.Filter{
 		"recall": func() *mnemev1.Filter { return g.behind.asked.(*mnemev1.RecallRequest).GetFilter() },
@@ -98,7 +106,8 @@ func TestFiltersReachTheServices(t *testing.T) {
 		if got := colour(filter()); got != "red" {
 			t.Errorf("%s by %q", path, got)
 		}
-		g.call(http.MethodPost, ines+"/"+path, `{"query":"tea","filter":{"and":[{"field":"metadata.n","over":3}]}}`).expect(t, 400,
+		g.call(http.MethodPost, ines+"/"+path, `{"query":"tea","filter":{"and":[{"field":"metadata.n","over":3}]}}`).expect(t,
+			400,
 			map[string]any{"errors.0.field": "filter.and[0].over", "errors.0.location": "body"})
 	}
 	// Every text contains the empty text, so that such a filter would match all memories.

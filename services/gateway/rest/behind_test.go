@@ -43,11 +43,14 @@ type behind struct {
 func newBehind() *behind {
 	return &behind{states: map[string]*mnemev1.TurnStatus{}, memories: []*mnemev1.Memory{
 		{
-			Id: first, Kind: mnemev1.Kind_KIND_FACT, Content: "I live in Porto.", Speaker: "Ines", Status: mnemev1.Status_STATUS_ACTIVE, Version: 1,
+			Id: first, Kind: mnemev1.Kind_KIND_FACT, Content: "I live in Porto.", Speaker: "Ines",
+			Status: mnemev1.Status_STATUS_ACTIVE, Version: 1,
 			RecordedAt: timestamppb.New(now), ValidFrom: timestamppb.New(now), SourceTurnIds: []string{"t1"}, SessionId: "s",
-			EventTime: &mnemev1.EventTime{Time: timestamppb.New(now), Precision: mnemev1.Precision_PRECISION_DAY, Expression: "today"},
+			EventTime: &mnemev1.EventTime{Time: timestamppb.New(now), Precision: mnemev1.Precision_PRECISION_DAY,
+				Expression: "today"},
 		},
-		{Id: second, Kind: mnemev1.Kind_KIND_PREFERENCE, Content: "Likes tea.", Status: mnemev1.Status_STATUS_RETRACTED, Version: 2},
+		{Id: second, Kind: mnemev1.Kind_KIND_PREFERENCE, Content: "Likes tea.", Status: mnemev1.Status_STATUS_RETRACTED,
+			Version: 2},
 	}, export: []string{"{\"header\":1}\n", "{\"memory\":1}\n"}}
 }
 
@@ -89,12 +92,17 @@ func (b *behind) recall(r *mnemev1.RecallRequest) *mnemev1.RecallResponse {
 	}
 }
 
-func (b *behind) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (b *behind) Recall(
+	_ context.Context, r *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	return reply(b.recall(r.Msg), b.take(r.Msg))
 }
 
-func (b *behind) Answer(_ context.Context, r *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
-	return reply(&mnemev1.AnswerResponse{Answer: "Porto [1]", CitedIds: []string{first}, Recall: b.recall(r.Msg.GetRecall())}, b.take(r.Msg))
+func (b *behind) Answer(
+	_ context.Context, r *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
+	return reply(&mnemev1.AnswerResponse{Answer: "Porto [1]", CitedIds: []string{first},
+		Recall: b.recall(r.Msg.GetRecall())}, b.take(r.Msg))
 }
 
 func (b *behind) ReportCitations(
@@ -103,10 +111,13 @@ func (b *behind) ReportCitations(
 	return reply(&mnemev1.ReportCitationsResponse{}, b.take(r.Msg))
 }
 
-func (b *behind) Why(_ context.Context, r *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+func (b *behind) Why(
+	_ context.Context, r *connect.Request[mnemev1.WhyRequest],
+) (*connect.Response[mnemev1.WhyResponse], error) {
 	return reply(&mnemev1.WhyResponse{
 		Stage: mnemev1.Stage_STAGE_NOT_RETRIEVED, Answer: &mnemev1.AnswerResponse{Recall: b.recall(r.Msg.GetRecall())},
-		Findings:   []*mnemev1.Finding{{TurnId: "t1", Stage: mnemev1.Stage_STAGE_NOT_RETRIEVED, Reason: "too far", MemoryIds: []string{first}}},
+		Findings: []*mnemev1.Finding{{TurnId: "t1", Stage: mnemev1.Stage_STAGE_NOT_RETRIEVED, Reason: "too far",
+			MemoryIds: []string{first}}},
 		Candidates: []*mnemev1.CandidateView{{MemoryId: second, Retrieved: 1, Ranked: 1, Shown: true}},
 		Core:       &mnemev1.CoreBlock{Content: "lives in Porto", Version: 3},
 	}, b.take(r.Msg))
@@ -168,7 +179,8 @@ func (b *behind) AddMemory(
 	_ context.Context, r *connect.Request[mnemev1.AddMemoryRequest],
 ) (*connect.Response[mnemev1.AddMemoryResponse], error) {
 	m := &mnemev1.Memory{
-		Id: other, Kind: r.Msg.GetKind(), Content: r.Msg.GetTurn().GetText(), Status: mnemev1.Status_STATUS_ACTIVE, Version: 1,
+		Id: other, Kind: r.Msg.GetKind(), Content: r.Msg.GetTurn().GetText(), Status: mnemev1.Status_STATUS_ACTIVE,
+		Version:       1,
 		SourceTurnIds: []string{r.Msg.GetTurn().GetTurnId()}, SessionId: r.Msg.GetSessionId(),
 	}
 	return reply(&mnemev1.AddMemoryResponse{Memory: m}, b.take(r.Msg))
@@ -249,7 +261,8 @@ func (b *behind) GetErasure(
 	if strings.Contains(r.Msg.GetErasureId(), runs) {
 		return reply(&mnemev1.GetErasureResponse{
 			State: mnemev1.ErasureState_ERASURE_STATE_RUNNING, StartedAt: timestamppb.New(now), Rounds: 4,
-			Remaining: []*mnemev1.StoreRemainder{{Store: "dead letters", Count: 2, Since: timestamppb.New(now), Error: "unavailable"}},
+			Remaining: []*mnemev1.StoreRemainder{{Store: "dead letters", Count: 2, Since: timestamppb.New(now),
+				Error: "unavailable"}},
 		}, b.take(r.Msg))
 	}
 	return reply(&mnemev1.GetErasureResponse{
@@ -267,7 +280,8 @@ func (b *behind) ScanUser(
 }
 
 func (b *behind) ExportUser(
-	_ context.Context, r *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+	_ context.Context, r *connect.Request[mnemev1.ExportUserRequest],
+	out *connect.ServerStream[mnemev1.ExportUserResponse],
 ) error {
 	for _, part := range b.export {
 		if err := out.Send(&mnemev1.ExportUserResponse{Data: []byte(part)}); err != nil {

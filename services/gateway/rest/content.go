@@ -51,9 +51,9 @@ func (content) Schema(huma.Registry) *huma.Schema {
 			{Description: "Any other value, for a role that Mneme does not remember"},
 		},
 		Extensions: map[string]any{anyType: true},
-		Description: "In the place of text: the content as chat completions have it. It may be null. " +
-			"A line break joins the texts of parts with the types text, " +
-			"input_text, output_text and refusal. The text of an image part becomes the caption, if the part has one. Mneme cuts that caption to " +
+		Description: "In the place of text: the content as chat completions have it. It may be null. A line break joins " +
+			"the texts of parts with the types text, input_text, output_text and refusal. The text of an image part becomes " +
+			"the caption, if the part has one. Mneme cuts that caption to " +
 			strconv.Itoa(memory.MaxCaptionBytes) + " bytes, and ignores all other parts.",
 	}
 }
@@ -68,7 +68,8 @@ func (refusal) Schema(huma.Registry) *huma.Schema {
 
 // Schema implements huma.SchemaProvider.
 func (unread) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Extensions: map[string]any{anyType: true}, Description: "A field of chat completions. Mneme does not store it."}
+	return &huma.Schema{Extensions: map[string]any{anyType: true},
+		Description: "A field of chat completions. Mneme does not store it."}
 }
 
 // turnOf returns the turn at a place of a request, with defaults for its empty fields.
@@ -99,7 +100,8 @@ func (t NewTurn) say(out *memory.Turn, at string) error {
 		return nil
 	}
 	read, err := chat.Read(chat.Message{
-		Role: out.Role, Content: t.Content.value, Refusal: t.Refusal.value, ToolCalls: t.Calls.value, FunctionCall: t.Call.value,
+		Role: out.Role, Content: t.Content.value, Refusal: t.Refusal.value, ToolCalls: t.Calls.value,
+		FunctionCall: t.Call.value,
 	}, at)
 	out.Role, out.Text, out.Caption = read.Role, read.Text, cmp.Or(out.Caption, read.Caption)
 	return err

@@ -33,7 +33,8 @@ type described struct {
 
 // needsOnly reports whether the description says that an operation needs a scope, and no other.
 func (d described) needsOnly(s access.Scope) bool {
-	return strings.HasPrefix(regexp.MustCompile("Needs the scopes? .*").FindString(d.Description), "Needs the scope `"+string(s)+"`.")
+	return strings.HasPrefix(regexp.MustCompile("Needs the scopes? .*").FindString(d.Description),
+		"Needs the scope `"+string(s)+"`.")
 }
 
 // operations reads the description. Each operation gets a path with filled parameters.
@@ -46,7 +47,8 @@ func (g *gateway) operations() (out []described) {
 	if err := json.Unmarshal([]byte(a.text), &description); err != nil {
 		g.t.Fatal(err)
 	}
-	fill := strings.NewReplacer("{user}", "ines", "{session}", "s", "{turn}", "t", "{memory}", first, "{erasure}", "e", "{key}", "k",
+	fill := strings.NewReplacer("{user}", "ines", "{session}", "s", "{turn}", "t", "{memory}", first, "{erasure}", "e",
+		"{key}", "k",
 		"{letter}", "l")
 	for path, methods := range description.Paths {
 		for method, d := range methods {
@@ -74,7 +76,8 @@ func TestEveryOperationHoldsItsCaller(t *testing.T) {
 	}
 	for _, o := range all {
 		for key, may := range map[string]bool{
-			"INGEST": o.needsOnly(access.Ingest), "READ": o.needsOnly(access.Read), "ADMIN": o.needsOnly(access.Admin), "BEN": false, "ALL": true,
+			"INGEST": o.needsOnly(access.Ingest), "READ": o.needsOnly(access.Read), "ADMIN": o.needsOnly(access.Admin),
+			"BEN": false, "ALL": true,
 		} {
 			a := g.call(o.method, o.path, "", "Authorization: Bearer "+key)
 			if (a.status == 403) == may {
@@ -98,7 +101,8 @@ func TestAUsersKeyReachesThatUser(t *testing.T) {
 		}
 	}
 	put := func(user, key string) answer {
-		return g.call(http.MethodPost, self+"/users/"+user+"/sessions/s/turns", oneTurn, "Idempotency-Key: k", "Authorization: Bearer "+key)
+		return g.call(http.MethodPost, self+"/users/"+user+"/sessions/s/turns", oneTurn, "Idempotency-Key: k",
+			"Authorization: Bearer "+key)
 	}
 	put("ines", "ALL").expect(t, 202, nil)
 	put("ines", "BEN").expect(t, 403, nil) // nor is it shown the answer
@@ -117,7 +121,9 @@ func TestAnotherTenantIsAskedForAsItself(t *testing.T) {
 	for _, o := range g.operations() {
 		g.call(o.method, o.path, `{"query":"q","recall_id":"r"}`, "Authorization: Bearer BETA", "Mneme-Tenant: beta")
 	}
-	if len(g.behind.calls) < 10 || slices.ContainsFunc(g.behind.calls, func(c string) bool { return !strings.HasSuffix(c, " beta") }) {
+	if len(g.behind.calls) < 10 || slices.ContainsFunc(g.behind.calls, func(c string) bool {
+		return !strings.HasSuffix(c, " beta")
+	}) {
 		t.Errorf("asked %v", g.behind.calls)
 	}
 }
@@ -145,7 +151,8 @@ func TestWhatGoesWrongBehindIsAProblem(t *testing.T) {
 		status int
 		code   string
 	}{
-		connect.CodeUnavailable: {503, "unavailable"}, connect.CodeDeadlineExceeded: {503, "unavailable"}, connect.CodeUnknown: {500, "internal"},
+		connect.CodeUnavailable: {503, "unavailable"}, connect.CodeDeadlineExceeded: {503, "unavailable"},
+		connect.CodeUnknown:  {500, "internal"},
 		connect.CodeInternal: {500, "internal"}, connect.CodeResourceExhausted: {429, "rate_limited"},
 	} {
 		g.behind.fail = connect.NewError(code, errors.New("at 10.0.0.1"))
@@ -154,7 +161,8 @@ func TestWhatGoesWrongBehindIsAProblem(t *testing.T) {
 		if (a.header.Get("Retry-After") != "") == (want.status == 500) {
 			t.Errorf("%s: Retry-After is %q", code, a.header.Get("Retry-After"))
 		}
-		if want.status == 500 && (strings.Contains(a.text, "10.0.0.1") || !strings.Contains(g.log.String(), "operation=recall")) {
+		if want.status == 500 && (strings.Contains(a.text, "10.0.0.1") ||
+			!strings.Contains(g.log.String(), "operation=recall")) {
 			t.Errorf("%s: told %s, logged %s", code, a.text, g.log)
 		}
 	}
@@ -223,7 +231,8 @@ func TestABodyThatDoesNotArrive(t *testing.T) {
 
 func TestPathsAndMethodsThatAreNone(t *testing.T) {
 	g := open(t)
-	for _, path := range []string{self, self + "/nobody", self + "/users", ines + "/recall/x", self + "/users/a/b/c/d/e/f"} {
+	for _, path := range []string{self, self + "/nobody", self + "/users", ines + "/recall/x",
+		self + "/users/a/b/c/d/e/f"} {
 		g.call(http.MethodGet, path, "").expect(t, 404, map[string]any{"code": "not_found"})
 	}
 	a := g.call(http.MethodGet, "/v1/tenants/beta/users/ines/core", "")
@@ -231,14 +240,16 @@ func TestPathsAndMethodsThatAreNone(t *testing.T) {
 	if !strings.Contains(a.text, "the tenant is the API key's tenant") {
 		t.Errorf("%s", a.text)
 	}
-	for method, path := range map[string]string{http.MethodGet: ines + "/recall", http.MethodPut: ines + "/core", http.MethodPost: ines} {
+	for method, path := range map[string]string{http.MethodGet: ines + "/recall", http.MethodPut: ines + "/core",
+		http.MethodPost: ines} {
 		a := g.call(method, path, "")
 		a.expect(t, 405, nil)
 		if a.header.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow", method, path)
 		}
 	}
-	if allow := g.call(http.MethodPut, ines+"/memories/"+first, "").header.Get("Allow"); allow != "DELETE, GET, HEAD, PATCH" {
+	if allow := g.call(http.MethodPut, ines+"/memories/"+first,
+		"").header.Get("Allow"); allow != "DELETE, GET, HEAD, PATCH" {
 		t.Errorf("Allow is %q", allow)
 	}
 }
@@ -275,7 +286,8 @@ func TestTheDocumentation(t *testing.T) {
 	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(a.text)
 	sum := sha256.Sum256([]byte(style[1]))
 	policy := a.header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+	if !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
 		t.Errorf("the policy %q does not let the style in", policy)
 	}
 	if regexp.MustCompile(`<script|<link|src=|style=|https?://`).MatchString(a.text) {
@@ -310,7 +322,8 @@ func TestPartsAreNeeded(t *testing.T) {
 
 func TestWriteProblem(t *testing.T) {
 	w := httptest.NewRecorder()
-	rest.WriteProblem(w, nil, problem.Problem{Status: 429, Code: problem.CodeRateLimited, Detail: "over the limit", RetryAfter: 1500e6})
+	rest.WriteProblem(w, nil, problem.Problem{Status: 429, Code: problem.CodeRateLimited, Detail: "over the limit",
+		RetryAfter: 1500e6})
 	body, _ := io.ReadAll(w.Body)
 	want := `{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"over the limit","code":"rate_limited"}`
 	if w.Code != 429 || strings.TrimSpace(string(body)) != want || w.Header().Get("Retry-After") != "2" {

@@ -49,7 +49,10 @@ func tags() []*huma.Tag {
 		{Name: tagRecall, Description: "Memories that matter for a query."},
 		{Name: tagMemories, Description: "Stored memories."},
 		{Name: tagUsers, Description: "All data of a user."},
-		{Name: tagVerbatim, Description: "Items that agent frameworks store word for word and read at once. Mneme makes no memories of them."},
+		{
+			Name: tagVerbatim, Description: "Items that agent frameworks store word for word and read at once. Mneme makes no " +
+				"memories of them.",
+		},
 		{Name: tagTenant, Description: "Management of the tenant."},
 		{Name: tagWebhooks, Description: "Endpoints of the tenant that receive changes of memory."},
 	}
@@ -205,7 +208,8 @@ func fields(api *huma.OpenAPI, s *huma.Schema, depth int) []shownField {
 	for _, name := range names {
 		p := s.Properties[name]
 		r := resolve(api, p)
-		f := shownField{Depth: depth, Name: name, Type: typeOf(api, r), Required: slices.Contains(s.Required, name), Description: p.Description}
+		f := shownField{Depth: depth, Name: name, Type: typeOf(api, r), Required: slices.Contains(s.Required, name),
+			Description: p.Description}
 		if f.Description == "" {
 			f.Description = r.Description
 		}

@@ -51,9 +51,10 @@ const (
 func callers() map[string]access.Principal {
 	acme := tenant.Tenant{ID: "acme"}
 	return map[string]access.Principal{
-		"ALL":    {Tenant: acme, KeyID: "all", Scopes: access.Scopes()},
-		"BETA":   {Tenant: tenant.Tenant{ID: "beta"}, KeyID: "beta", Scopes: access.Scopes()},
-		"BEN":    {Tenant: acme, KeyID: "ben", User: "ben", Scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}},
+		"ALL":  {Tenant: acme, KeyID: "all", Scopes: access.Scopes()},
+		"BETA": {Tenant: tenant.Tenant{ID: "beta"}, KeyID: "beta", Scopes: access.Scopes()},
+		"BEN": {Tenant: acme, KeyID: "ben", User: "ben",
+			Scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}},
 		"INGEST": {Tenant: acme, KeyID: "ingest", Scopes: []access.Scope{access.Ingest}},
 		"ADMIN":  {Tenant: acme, KeyID: "admin", Scopes: []access.Scope{access.Admin}},
 		"READ":   {Tenant: acme, KeyID: "read", Scopes: []access.Scope{access.Read}},
@@ -168,7 +169,8 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	for _, p := range publishers {
 		out = p
 	}
-	repeatable := &idempotency.Requests{Store: accepted.New(redis, accepted.Options{Timeout: time.Second, Now: clock}), Log: log}
+	repeatable := &idempotency.Requests{Store: accepted.New(redis, accepted.Options{Timeout: time.Second, Now: clock}),
+		Log: log}
 	kept := items.New(redis, items.Options{Timeout: time.Second, Log: log})
 	hooks, err := webhook.New(webhooks.New(redis, webhooks.Options{Timeout: time.Second}), webhook.Options{Log: log})
 	if err != nil {
@@ -178,7 +180,8 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 		Services:    backend.New(g.client, inner.URL, inner.URL, secret).Noting(repeatable),
 		Ingest:      &ingest.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
 		Idempotency: repeatable, Verbatim: kept, Webhooks: hooks,
-		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
+		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock,
+		Log:     log,
 		Streams: http.NotFoundHandler(),
 	})
 	if err != nil {
@@ -272,7 +275,8 @@ func (g *gateway) do(r *http.Request) answer {
 		g.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
 	}
 	out := answer{status: res.StatusCode, header: res.Header, text: string(text)}
-	if r.Method != http.MethodHead && strings.Contains(res.Header.Get("Content-Type"), "json") && !strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
+	if r.Method != http.MethodHead && strings.Contains(res.Header.Get("Content-Type"), "json") &&
+		!strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
 		if err := json.Unmarshal(text, &out.body); err != nil {
 			g.t.Fatalf("%s %s: %v in %s", r.Method, r.URL, err, text)
 		}
@@ -293,7 +297,8 @@ func (a answer) expect(t *testing.T, status int, fields map[string]any) {
 			t.Errorf("%s is %s, want %s: %s", path, got, wanted, a.text)
 		}
 	}
-	if status >= 400 && (a.header.Get("Content-Type") != "application/problem+json" || a.field("status") != float64(status) ||
+	if status >= 400 && (a.header.Get("Content-Type") != "application/problem+json" ||
+		a.field("status") != float64(status) ||
 		a.field("title") != http.StatusText(status) || a.field("code") == "" || a.field("type") != "about:blank") {
 		t.Errorf("no problem: %q %s", a.header.Get("Content-Type"), a.text)
 	}
@@ -317,8 +322,9 @@ func (b *behind) handler() http.Handler {
 func letterList(n int) (out []rest.Letter) {
 	for i := range n {
 		out = append(out, rest.Letter{
-			ID: "letter/" + string(rune('a'+i)), Reason: "text: is empty", Field: "turn.text", Handler: "filter", Topic: "mneme.session-events",
-			User: "ines", Time: now, TurnID: "t1",
+			ID: "letter/" + string(rune('a'+i)), Reason: "text: is empty", Field: "turn.text", Handler: "filter",
+			Topic: "mneme.session-events",
+			User:  "ines", Time: now, TurnID: "t1",
 		})
 	}
 	return out

@@ -78,7 +78,8 @@ type DeadLetter struct {
 
 func deadLetterOf(l Letter) DeadLetter {
 	return DeadLetter{
-		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time), TurnID: l.TurnID,
+		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time),
+		TurnID: l.TurnID,
 	}
 }
 
@@ -121,23 +122,28 @@ func (a *API) manage() {
 		summary: "List API keys", description: "Lists the API keys that the tenant made at run time, oldest first.",
 	}, a.listKeys)
 	register(a, operation{
-		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true, status: http.StatusCreated,
+		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true,
+		status:  http.StatusCreated,
 		secrets: []string{"api_key"}, summary: "Make an API key",
-		description: "Makes an API key of the tenant. Only the first answer has the key itself. A repeated request with the same " +
-			"Idempotency-Key gets `key` without `api_key`. If you lost the first answer, revoke the key by its id, and " +
-			"make another one.",
+		description: "Makes an API key of the tenant. Only the first answer has the key itself. A repeated request with " +
+			"the same Idempotency-Key gets `key` without `api_key`. If you lost the first answer, revoke the key by its id, " +
+			"and make another one.",
 	}, a.createKey)
 	register(a, operation{
-		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,
+		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin,
+		status: http.StatusNoContent,
 		errors: []int{http.StatusNotFound}, summary: "Revoke an API key",
-		description: fmt.Sprintf("Revokes an API key for good. All replicas refuse it within %.0f seconds.", access.RevokedWithin.Seconds()),
+		description: fmt.Sprintf("Revokes an API key for good. All replicas refuse it within %.0f seconds.",
+			access.RevokedWithin.Seconds()),
 	}, a.revokeKey)
 	register(a, operation{
-		id: "list-dead-letters", method: http.MethodGet, path: "/dead-letters", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
+		id: "list-dead-letters", method: http.MethodGet, path: "/dead-letters", tag: tagTenant, scope: access.Admin,
+		status:  http.StatusOK,
 		summary: "List dead letters", description: "Lists records of the tenant that Mneme cannot process, newest first.",
 	}, a.listLetters)
 	register(a, operation{
-		id: "replay-dead-letter", method: http.MethodPost, path: "/dead-letters/{letter}/replay", tag: tagTenant, scope: access.Admin,
+		id: "replay-dead-letter", method: http.MethodPost, path: "/dead-letters/{letter}/replay", tag: tagTenant,
+		scope:  access.Admin,
 		status: http.StatusAccepted, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Replay a dead letter",
 		description: "Processes the record again. Steps that are done already have no further effect.",
 	}, a.replayLetter)

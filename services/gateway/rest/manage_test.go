@@ -48,7 +48,8 @@ func TestKeys(t *testing.T) {
 	repeated()
 	create(`{}`, "k2").expect(t, 201, map[string]any{"key.scopes": []string{"ingest", "recall", "read", "erase"}})
 	for body, field := range map[string]string{
-		`{"scopes":[]}`: "scopes", `{"scopes":["root"]}`: "scopes[0]", `{"scopes":["read","read"]}`: "scopes", `{"name":""}`: "name",
+		`{"scopes":[]}`: "scopes", `{"scopes":["root"]}`: "scopes[0]", `{"scopes":["read","read"]}`: "scopes",
+		`{"name":""}`: "name",
 		`{"user":"` + strings.Repeat("u", 257) + `"}`: "user", `{"user":"ines","scopes":["admin"]}`: "scopes",
 		`{"expires_at":"2026-01-01T00:00:00Z"}`: "expires_at", `{"tenant":"beta"}`: "tenant",
 	} {
@@ -80,7 +81,8 @@ func TestDeadLetters(t *testing.T) {
 func TestUsage(t *testing.T) {
 	g := open(t)
 	g.call(http.MethodGet, self+"/usage", "").expect(t, 200, map[string]any{"day": "2026-01-02", "counts.turns": 3})
-	g.call(http.MethodGet, self+"/usage?day=2025-12-31", "").expect(t, 200, map[string]any{"day": "2025-12-31", "counts.requests": 10})
+	g.call(http.MethodGet, self+"/usage?day=2025-12-31", "").expect(t, 200,
+		map[string]any{"day": "2025-12-31", "counts.requests": 10})
 	for _, day := range []string{"", "today", "2025-13-01", "2025-1-1", "2025-12-31T00:00:00Z"} {
 		g.call(http.MethodGet, self+"/usage?day="+day, "").expect(t, 400, map[string]any{"errors.0.field": "day"})
 	}

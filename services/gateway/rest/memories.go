@@ -122,48 +122,61 @@ func (a *API) memories() {
 			"Talk, the parts of turns that are only searchable, is left out unless `tier` requests it.",
 	}, a.listMemories)
 	register(a, operation{
-		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true, status: http.StatusCreated,
-		summary: "Add a memory", description: "Stores a memory with your text, without comparing it with stored memories. You can " +
-			"read it as soon as the answer arrives.",
+		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true,
+		status:  http.StatusCreated,
+		summary: "Add a memory", description: "Stores a memory with your text, without comparing it with stored memories. " +
+			"You can read it as soon as the answer arrives.",
 	}, a.addMemory)
 	register(a, operation{
-		id: "get-memory", method: http.MethodGet, path: one, tag: tagMemories, scope: access.Read, status: http.StatusOK, errors: conditional,
+		id: "get-memory", method: http.MethodGet, path: one, tag: tagMemories, scope: access.Read, status: http.StatusOK,
+		errors:  conditional,
 		summary: "Get a memory", description: "Returns a memory with its source turns.",
 	}, a.getMemory)
 	register(a, operation{
-		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true, status: http.StatusOK,
+		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true,
+		status: http.StatusOK,
 		errors: changed, when: matched, summary: "Update a memory",
-		description: "Writes a new version of a valid memory with your text, and returns it. The new version has a new id and " +
-			"supersedes the previous one. It keeps the previous attributes unless you replace them. To change the metadata alone, send the " +
-			"same content with other metadata.",
+		description: "Writes a new version of a valid memory with your text, and returns it. The new version has a new id " +
+			"and supersedes the previous one. It keeps the previous attributes unless you replace them. To change the " +
+			"metadata alone, send the same content with other metadata.",
 	}, a.updateMemory)
 	register(a, operation{
-		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase, status: http.StatusOK, errors: changed,
+		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase,
+		status: http.StatusOK, errors: changed,
 		when: matched, summary: "Retract a memory",
-		description: "Retracts a memory. Recall no longer shows it, and its history stays. The call refuses a superseded memory.",
+		description: "Retracts a memory. Recall no longer shows it, and its history stays. The call refuses a " +
+			"superseded memory.",
 	}, a.deleteMemory)
 	register(a, operation{
-		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		errors: conditional, summary: "Get a memory's history", description: "Returns all versions of a memory, oldest first.",
+		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read,
+		status: http.StatusOK,
+		errors: conditional, summary: "Get a memory's history",
+		description: "Returns all versions of a memory, oldest first.",
 	}, a.getHistory)
 	register(a, operation{
-		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase, status: http.StatusOK,
+		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase,
+		status: http.StatusOK,
 		errors: changed, when: matched, summary: "Release a memory",
 		description: "Ends the quarantine of a memory. Recall shows it from then on. " +
 			"You may repeat the call.",
 	}, a.releaseMemory)
 	register(a, operation{
-		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories, scope: access.Read,
-		status: http.StatusOK, summary: "Get working memory", description: "Returns the sliding window of a user's recent salient turns.",
+		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories,
+		scope:  access.Read,
+		status: http.StatusOK, summary: "Get working memory",
+		description: "Returns the sliding window of a user's recent salient turns.",
 	}, a.getWorkingMemory)
 	register(a, operation{
-		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotModified}, summary: "Get the core block", description: "Returns the core block of a user.",
+		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read,
+		status: http.StatusOK,
+		errors: []int{http.StatusNotModified}, summary: "Get the core block",
+		description: "Returns the core block of a user.",
 	}, a.getCore)
 }
 
 func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
-	which := append([]string{string(in.User), string(in.Filter), in.Tier}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
+	which := append([]string{string(in.User), string(in.Filter), in.Tier},
+		slices.Compact(slices.Sorted(slices.Values(in.Status)))...)
 	all := listOf(ctx, "memories", which...)
 	token, err := all.place(in.Cursor)
 	if err != nil {
@@ -184,7 +197,8 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 		return nil, err
 	}
 	out := &memoryPage{}
-	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf), all.cursor([]byte(res.Msg.GetNextPageToken()))
+	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf),
+		all.cursor([]byte(res.Msg.GetNextPageToken()))
 	return out, nil
 }
 
@@ -199,8 +213,9 @@ func (a *API) turn(in NewMemory, key keyHeader, where string) (*mnemev1.Turn, er
 		at = *in.Time
 	}
 	out := contract.TurnToProto(memory.Turn{
-		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content), Caption: string(in.Caption),
-		Time: at, Attributes: attributes,
+		ID: string(in.TurnID), Speaker: string(in.Speaker), Role: memory.RoleUser, Text: string(in.Content),
+		Caption: string(in.Caption),
+		Time:    at, Attributes: attributes,
 	})
 	if out.TurnId == "" {
 		out.TurnId = deriveID(key, where, 0)
@@ -297,7 +312,8 @@ func (a *API) getHistory(ctx context.Context, in *readMemory) (*read[History], e
 }
 
 func (a *API) getWorkingMemory(ctx context.Context, in *userRequest) (*workingMemory, error) {
-	res, err := a.Services.Memories.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: string(in.User)}))
+	res, err := a.Services.Memories.GetWorkingMemory(ctx,
+		connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: string(in.User)}))
 	if err != nil {
 		return nil, err
 	}

@@ -35,12 +35,14 @@ func TestMemoriesAreListedInPages(t *testing.T) {
 		"": contract.TiersOf("memory"), "?tier=memory": contract.TiersOf("memory"), "?tier=talk": contract.TiersOf("talk"),
 		"?tier=all": contract.TiersOf("all"),
 	} {
-		g.call(http.MethodGet, ines+"/memories"+query, "").expect(t, 200, map[string]any{"memories.0.tier": "talk", "memories.1.tier": nil})
+		g.call(http.MethodGet, ines+"/memories"+query, "").expect(t, 200,
+			map[string]any{"memories.0.tier": "talk", "memories.1.tier": nil})
 		if asked := g.behind.asked.(*mnemev1.ListMemoriesRequest); !slices.Equal(asked.GetTiers(), want) {
 			t.Errorf("%q: asked for %v, want %v", query, asked.GetTiers(), want)
 		}
 	}
-	g.call(http.MethodGet, ines+"/memories?tier=memories", "").expect(t, 400, map[string]any{"errors.0.field": "tier", "errors.0.location": "query"})
+	g.call(http.MethodGet, ines+"/memories?tier=memories", "").expect(t, 400,
+		map[string]any{"errors.0.field": "tier", "errors.0.location": "query"})
 }
 
 func TestACursorIsOfTheListThatItWasMadeFor(t *testing.T) {
@@ -57,16 +59,19 @@ func TestACursorIsOfTheListThatItWasMadeFor(t *testing.T) {
 	}
 	all, some, dead := next(ines+"/memories?limit=1"), next(filtered), next(self+"/dead-letters?limit=1")
 	for path, key := range map[string]string{
-		ines + "/memories?cursor=" + all: "BETA", self + "/users/ben/memories?cursor=" + all: "ALL", ines + "/memories?status=active&cursor=" + all: "ALL",
-		ines + "/memories?cursor=" + some: "ALL", ines + "/memories?status=active&cursor=" + some: "ALL", ines + "/memories?cursor=" + dead: "ALL",
+		ines + "/memories?cursor=" + all: "BETA", self + "/users/ben/memories?cursor=" + all: "ALL",
+		ines + "/memories?status=active&cursor=" + all: "ALL",
+		ines + "/memories?cursor=" + some:              "ALL", ines + "/memories?status=active&cursor=" + some: "ALL",
+		ines + "/memories?cursor=" + dead:    "ALL",
 		self + "/dead-letters?cursor=" + all: "ALL", self + "/dead-letters?cursor=" + dead: "BETA",
 	} {
 		a := g.call(http.MethodGet, path, "", "Authorization: Bearer "+key)
 		a.expect(t, 400, map[string]any{"errors.0.field": "cursor", "errors.0.location": "query"})
 	}
-	g.call(http.MethodPost, ines+"/import?cursor="+all, "{}\n", "Content-Type: application/x-ndjson").expect(t, 400, map[string]any{
-		"errors.0.field": "cursor",
-	})
+	g.call(http.MethodPost, ines+"/import?cursor="+all, "{}\n", "Content-Type: application/x-ndjson").expect(t, 400,
+		map[string]any{
+			"errors.0.field": "cursor",
+		})
 	g.call(http.MethodGet, ines+"/memories?limit=2&status=retracted&status=active&cursor="+some, "").expect(t, 200, nil)
 }
 
@@ -80,7 +85,8 @@ func TestIDsOfMemoriesInUpperCase(t *testing.T) {
 
 func TestHEADIsAnsweredAsGETIsWithoutABody(t *testing.T) {
 	g := open(t)
-	for _, path := range []string{ines + "/memories", ines + "/memories/" + first, ines + "/memories/x", self + "/keys", "/openapi.json", "/docs"} {
+	for _, path := range []string{ines + "/memories", ines + "/memories/" + first, ines + "/memories/x", self + "/keys",
+		"/openapi.json", "/docs"} {
 		get, head := g.call(http.MethodGet, path, ""), g.call(http.MethodHead, path, "")
 		if head.status != get.status || head.text != "" {
 			t.Errorf("%s is answered %d %q, GET %d", path, head.status, head.text, get.status)
@@ -102,11 +108,16 @@ func TestHEADIsAnsweredAsGETIsWithoutABody(t *testing.T) {
 func TestListsOfEveryFormThatIsNone(t *testing.T) {
 	g := open(t)
 	for query, field := range map[string]string{
-		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=99999999999999999999": "limit", "limit=": "limit",
+		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=99999999999999999999": "limit",
+		"limit=":     "limit",
 		"limit=ten":  "limit",
-		"limit=%2B5": "limit", "limit=1.0": "limit", "limit=1&limit=2": "limit", "status=gone": "status", "status=active,retracted": "status",
-		"status=": "status", "cursor=": "cursor", "cursor=%00": "cursor", "cursor=A": "cursor", "cursor=_w": "cursor", "cursor=eA": "cursor",
-		"cursor=" + strings.Repeat("A", 2000): "cursor", "user=ben": "user", "Limit=5": "Limit", "limit=%FF": "limit", "a%": "query",
+		"limit=%2B5": "limit", "limit=1.0": "limit", "limit=1&limit=2": "limit", "status=gone": "status",
+		"status=active,retracted": "status",
+		"status=":                 "status", "cursor=": "cursor", "cursor=%00": "cursor", "cursor=A": "cursor",
+		"cursor=_w":                           "cursor",
+		"cursor=eA":                           "cursor",
+		"cursor=" + strings.Repeat("A", 2000): "cursor", "user=ben": "user", "Limit=5": "Limit", "limit=%FF": "limit",
+		"a%":  "query",
 		"a;b": "query",
 	} {
 		code := map[bool]string{true: "invalid_cursor", false: "invalid"}[field == "cursor"]
@@ -125,7 +136,8 @@ func TestAMemoryIsSentOnce(t *testing.T) {
 		if !strings.HasPrefix(tag, `"`) || !strings.HasSuffix(tag, `"`) {
 			t.Fatalf("%s: ETag %q", path, tag)
 		}
-		for header, want := range map[string]int{tag: 304, "W/" + tag: 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200, "other": 200} {
+		for header, want := range map[string]int{tag: 304, "W/" + tag: 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200,
+			"other": 200} {
 			b := g.call(http.MethodGet, path, "", "If-None-Match: "+header)
 			if b.status != want || b.header.Get("ETag") != tag || (b.text == "") != (want == 304) {
 				t.Errorf("%s with %s: %d %q", path, header, b.status, b.text)
@@ -135,7 +147,8 @@ func TestAMemoryIsSentOnce(t *testing.T) {
 	before := g.call(http.MethodGet, ines+"/memories/"+first, "").header.Get("ETag")
 	g.behind.memories[0].Status = mnemev1.Status_STATUS_SUPERSEDED
 	after := g.call(http.MethodGet, ines+"/memories/"+first, "", "If-None-Match: "+before)
-	after.expect(t, 200, map[string]any{"status": "superseded", "source_turns.0.text": "I live in Porto.", "source_turns.0.role": "user"})
+	after.expect(t, 200, map[string]any{"status": "superseded", "source_turns.0.text": "I live in Porto.",
+		"source_turns.0.role": "user"})
 	if after.header.Get("ETag") == before {
 		t.Error("the ETag of another state is the same")
 	}
@@ -159,7 +172,8 @@ func TestAChangeOfWhatWasReadOnly(t *testing.T) {
 		} {
 			a := g.call(c.method, c.path, c.body, "If-Match: "+header, fmt.Sprintf("Idempotency-Key: %d/%x", i, header))
 			if a.expect(t, want, nil); want == 412 {
-				a.expect(t, 412, map[string]any{"code": "precondition_failed", "errors.0.field": "If-Match", "errors.0.location": "header"})
+				a.expect(t, 412, map[string]any{"code": "precondition_failed", "errors.0.field": "If-Match",
+					"errors.0.location": "header"})
 			}
 			if done := reflect.TypeOf(g.behind.asked) == reflect.TypeOf(c.asked); done != (want == 200) {
 				t.Errorf("%s %s with %s: asked for %T", c.method, c.path, header, g.behind.asked)
@@ -179,7 +193,8 @@ func TestHistoryWorkingMemoryAndCore(t *testing.T) {
 	if asked := g.behind.asked.(*mnemev1.GetMemoryHistoryRequest); asked.GetUserId() != "ines" {
 		t.Errorf("asked for %v: whoever has the memory", asked)
 	}
-	g.call(http.MethodGet, ines+"/working-memory", "").expect(t, 200, map[string]any{"turns.0.text": "for ines", "turns.0.role": "assistant"})
+	g.call(http.MethodGet, ines+"/working-memory", "").expect(t, 200,
+		map[string]any{"turns.0.text": "for ines", "turns.0.role": "assistant"})
 	g.call(http.MethodGet, ines+"/core", "").expect(t, 200, map[string]any{
 		"content": "lives in Porto", "version": 3, "updated_at": now, "lines.0.text": "Porto", "lines.0.memory_ids.0": first,
 	})
@@ -190,10 +205,13 @@ func TestAMemoryInTheCallersWords(t *testing.T) {
 	add := func(body, key string) answer {
 		return g.call(http.MethodPost, ines+"/memories", body, "Idempotency-Key: "+key)
 	}
-	add(`{"content":"Likes tea.","kind":"preference","session_id":"s","speaker":"Ines","role":"assistant","turn_id":"t7"}`, "k1").expect(
-		t, 201, map[string]any{"id": other, "content": "Likes tea.", "kind": "preference", "session_id": "s", "source_turn_ids.0": "t7"})
+	add(`{"content":"Likes tea.","kind":"preference","session_id":"s","speaker":"Ines","role":"assistant","turn_id":"t7"}`,
+		"k1").expect(
+		t, 201, map[string]any{"id": other, "content": "Likes tea.", "kind": "preference", "session_id": "s",
+			"source_turn_ids.0": "t7"})
 	turn := g.behind.asked.(*mnemev1.AddMemoryRequest).GetTurn()
-	if turn.GetSpeaker() != "Ines" || turn.GetRole() != mnemev1.Role_ROLE_ASSISTANT || !turn.GetTime().AsTime().Equal(now) {
+	if turn.GetSpeaker() != "Ines" || turn.GetRole() != mnemev1.Role_ROLE_ASSISTANT ||
+		!turn.GetTime().AsTime().Equal(now) {
 		t.Errorf("asked for %v", turn)
 	}
 	a := add(`{"content":"Likes tea."}`, "k2")
@@ -207,10 +225,12 @@ func TestAMemoryInTheCallersWords(t *testing.T) {
 		t.Errorf("again: %s", b.text)
 	}
 	add(`{"content":"Likes coffee."}`, "k2").expect(t, 422, nil)
-	g.call(http.MethodPost, ines+"/memories", `{"content":"Likes tea."}`).expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
+	g.call(http.MethodPost, ines+"/memories", `{"content":"Likes tea."}`).expect(t, 400,
+		map[string]any{"errors.0.field": "Idempotency-Key"})
 	for body, field := range map[string]string{
-		`{}`: "content", `{"content":" "}`: "content", `{"content":"a","kind":"gossip"}`: "kind", `{"content":"a","session_id":""}`: "session_id",
-		`{"content":"a","role":"tool"}`: "role", `{"content":"a","id":"x"}`: "id", `{"content":"a","speaker":7}`: "speaker",
+		`{}`: "content", `{"content":" "}`: "content", `{"content":"a","kind":"gossip"}`: "kind",
+		`{"content":"a","session_id":""}`: "session_id",
+		`{"content":"a","role":"tool"}`:   "role", `{"content":"a","id":"x"}`: "id", `{"content":"a","speaker":7}`: "speaker",
 	} {
 		add(body, "k3").expect(t, 400, map[string]any{"errors.0.field": field, "errors.0.location": "body"})
 	}
@@ -230,14 +250,17 @@ func TestAMemoryIsChanged(t *testing.T) {
 	if b.text != a.text || len(g.behind.calls) != calls {
 		t.Errorf("again: %s", b.text)
 	}
-	g.call(http.MethodPatch, one, `{"content":"Lives in Faro."}`).expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
+	g.call(http.MethodPatch, one, `{"content":"Lives in Faro."}`).expect(t, 400,
+		map[string]any{"errors.0.field": "Idempotency-Key"})
 	g.call(http.MethodPatch, one, `{"content":"a","kind":"fact"}`, "Idempotency-Key: k2").expect(t, 400, map[string]any{
 		"errors.0.field": "kind",
 	})
 	g.call(http.MethodDelete, one, "").expect(t, 200, map[string]any{"id": first})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 200, map[string]any{"id": first})
-	g.behind.fail = rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded, errors.New("the memory is superseded"))
-	g.call(http.MethodDelete, one, "").expect(t, 409, map[string]any{"code": "memory_superseded", "detail": "the memory is superseded"})
+	g.behind.fail = rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded,
+		errors.New("the memory is superseded"))
+	g.call(http.MethodDelete, one, "").expect(t, 409,
+		map[string]any{"code": "memory_superseded", "detail": "the memory is superseded"})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 409, nil)
 }
 
@@ -246,7 +269,8 @@ func TestAMemoryThatIsNone(t *testing.T) {
 	for _, m := range []string{http.MethodGet, http.MethodDelete} {
 		g.call(m, ines+"/memories/"+other, "").expect(t, 404, map[string]any{"code": "not_found"})
 		for _, id := range []string{"", "x", other + "0", "%FF", "..%2F" + first, strings.Repeat("x", 10<<10)} {
-			g.call(m, ines+"/memories/"+id, "").expect(t, 400, map[string]any{"errors.0.field": "memory", "errors.0.location": "path"})
+			g.call(m, ines+"/memories/"+id, "").expect(t, 400,
+				map[string]any{"errors.0.field": "memory", "errors.0.location": "path"})
 		}
 	}
 	g.call(http.MethodPatch, ines+"/memories/"+other, `{"content":"a"}`, "Idempotency-Key: k").expect(t, 404, nil)

@@ -81,7 +81,8 @@ func (o operation) describe(op *huma.Operation) {
 
 // commonErrors are the possible error statuses of every operation.
 var commonErrors = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+	http.StatusInternalServerError,
 	http.StatusServiceUnavailable,
 }
 
@@ -123,7 +124,8 @@ func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*
 	})
 	registered = find(a.huma.OpenAPI(), op.Method, op.Path)
 	if registered.RequestBody != nil {
-		a.problems(registered, []int{http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType})
+		a.problems(registered, []int{http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+			http.StatusUnsupportedMediaType})
 	}
 	if o.keyed {
 		a.problems(registered, []int{http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity})

@@ -35,8 +35,8 @@ type code string
 // Schema implements huma.SchemaProvider. More codes may come: it says so, for programs that are generated from it.
 func (code) Schema(huma.Registry) *huma.Schema {
 	s := &huma.Schema{
-		Type: huma.TypeString, Description: "The kind of the problem, for programs. Later versions may add codes: treat an unknown one by " +
-			"its status.",
+		Type: huma.TypeString, Description: "The kind of the problem, for programs. Later versions may add codes: treat " +
+			"an unknown one by its status.",
 	}
 	for _, c := range problem.Codes() {
 		s.Enum = append(s.Enum, c)
@@ -75,7 +75,8 @@ func invalid(location, field, message string) error {
 // newProblem is a problem in the form of this API; location is where its field is, if it has one.
 func newProblem(p problem.Problem, location string) *Problem {
 	out := &Problem{
-		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: code(p.Code), header: http.Header{},
+		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: code(p.Code),
+		header: http.Header{},
 	}
 	p.SetHeaders(out.header)
 	if p.Field != "" {
@@ -119,7 +120,8 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p problem.Problem) {
 // toProblem turns an error into the client's problem of an operation. It logs the parts that clients do not see.
 func (a *API) toProblem(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := problem.From(err)
-	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // not after the client disconnected
+	// not after the client disconnected
+	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
 	}
 	var known located
@@ -134,7 +136,8 @@ func (a *API) toProblem(ctx context.Context, op *huma.Operation, err error) *Pro
 	var none ingest.NoneAccepted
 	if errors.As(err, &none) {
 		for _, l := range none[1:] {
-			out.Errors = append(out.Errors, FieldError{Location: inBody, Field: fieldInBody(l.Problem.Field), Message: l.Problem.Detail})
+			out.Errors = append(out.Errors, FieldError{Location: inBody, Field: fieldInBody(l.Problem.Field),
+				Message: l.Problem.Detail})
 		}
 	}
 	return out
@@ -143,8 +146,9 @@ func (a *API) toProblem(ctx context.Context, op *huma.Operation, err error) *Pro
 // locate finds a field that the services behind name in a request of an operation, which may name it otherwise.
 func locate(op *huma.Operation, field string) (location, name string) {
 	renamed := map[string]string{
-		"user_id": "user", "session_id": "session", "memory_id": "memory", "erasure_id": "erasure", "request_id": idempotency.Header,
-		"turn_ids": "turn", "page_token": "cursor", "page_size": "limit", "statuses": "status",
+		"user_id": "user", "session_id": "session", "memory_id": "memory", "erasure_id": "erasure",
+		"request_id": idempotency.Header,
+		"turn_ids":   "turn", "page_token": "cursor", "page_size": "limit", "statuses": "status",
 	}
 	for _, candidate := range []string{field, renamed[field]} {
 		for _, p := range op.Parameters {

@@ -98,7 +98,8 @@ type CitedMemory struct {
 
 func recallOf(r *mnemev1.RecallResponse) Recall {
 	return Recall{
-		RecallID: r.GetRecallId(), Profile: r.GetProfile(), Degraded: r.GetDegraded(), TraceID: r.GetTraceId(), LatencyMs: r.GetLatencyMs(),
+		RecallID: r.GetRecallId(), Profile: r.GetProfile(), Degraded: r.GetDegraded(), TraceID: r.GetTraceId(),
+		LatencyMs:      r.GetLatencyMs(),
 		WeightsVersion: r.GetWeightsVersion(), Searched: r.GetSearched(),
 		Sections: each(r.GetSections(), func(s *mnemev1.ProfileSection) ProfileSection {
 			return ProfileSection{s.GetName(), texts(s.GetLines())}
@@ -129,9 +130,11 @@ type Cost struct {
 }
 
 func answerOf(r *mnemev1.AnswerResponse) Answer {
-	out := Answer{Answer: r.GetAnswer(), Abstained: r.GetAbstained(), CitedIDs: texts(r.GetCitedIds()), Recall: recallOf(r.GetRecall())}
+	out := Answer{Answer: r.GetAnswer(), Abstained: r.GetAbstained(), CitedIDs: texts(r.GetCitedIds()),
+		Recall: recallOf(r.GetRecall())}
 	if c := r.GetCost(); c != nil {
-		out.Cost = &Cost{c.GetModelCalls(), c.GetInputTokens(), c.GetOutputTokens(), c.GetRecallMs(), c.GetProfileMs(), c.GetGenerateMs()}
+		out.Cost = &Cost{c.GetModelCalls(), c.GetInputTokens(), c.GetOutputTokens(), c.GetRecallMs(), c.GetProfileMs(),
+			c.GetGenerateMs()}
 	}
 	return out
 }
@@ -170,10 +173,12 @@ func diagnosisOf(r *mnemev1.WhyResponse) Diagnosis {
 	out := Diagnosis{
 		Stage: word(r.GetStage(), "STAGE_"), Answer: answerOf(r.GetAnswer()),
 		Findings: each(r.GetFindings(), func(f *mnemev1.Finding) Finding {
-			return Finding{f.GetTurnId(), word(f.GetStage(), "STAGE_"), f.GetReason(), f.GetMemoryIds(), f.GetRetrieved(), f.GetRanked()}
+			return Finding{f.GetTurnId(), word(f.GetStage(), "STAGE_"), f.GetReason(), f.GetMemoryIds(), f.GetRetrieved(),
+				f.GetRanked()}
 		}),
 		Candidates: each(r.GetCandidates(), func(c *mnemev1.CandidateView) Candidate {
-			return Candidate{c.GetMemoryId(), c.GetTurnIds(), c.GetRetrieved(), c.GetRanked(), c.GetScore(), c.GetShown(), c.GetExplored()}
+			return Candidate{c.GetMemoryId(), c.GetTurnIds(), c.GetRetrieved(), c.GetRanked(), c.GetScore(), c.GetShown(),
+				c.GetExplored()}
 		}),
 	}
 	if c := r.GetCore(); c != nil {
@@ -195,21 +200,26 @@ type (
 
 func (a *API) recalls() {
 	register(a, operation{
-		id: "recall", method: http.MethodPost, path: "/users/{user}/recall", tag: tagRecall, scope: access.Recall, status: http.StatusOK,
-		summary: "Recall", description: "Returns a short profile of the user's memories that matter for a query, with citations.",
+		id: "recall", method: http.MethodPost, path: "/users/{user}/recall", tag: tagRecall, scope: access.Recall,
+		status:  http.StatusOK,
+		summary: "Recall", description: "Returns a short profile of the user's memories that matter for a query, " +
+			"with citations.",
 	}, a.recall)
 	register(a, operation{
-		id: "answer", method: http.MethodPost, path: "/users/{user}/answer", tag: tagRecall, scope: access.Recall, status: http.StatusOK,
+		id: "answer", method: http.MethodPost, path: "/users/{user}/answer", tag: tagRecall, scope: access.Recall,
+		status:  http.StatusOK,
 		summary: "Answer", description: "Recalls memories, and answers the query from the profile, with citations.",
 	}, a.answer)
 	register(a, operation{
-		id: "report-citations", method: http.MethodPost, path: "/users/{user}/citations", tag: tagRecall, scope: access.Recall,
+		id: "report-citations", method: http.MethodPost, path: "/users/{user}/citations", tag: tagRecall,
+		scope:  access.Recall,
 		status: http.StatusAccepted, summary: "Report citations",
-		description: "Reports the memories of a recall that your own answer used. The tenant's ranking learns from it. A repeated report " +
-			"has no effect.",
+		description: "Reports the memories of a recall that your own answer used. The tenant's ranking learns from it. A " +
+			"repeated report has no effect.",
 	}, a.cite)
 	register(a, operation{
-		id: "why", method: http.MethodPost, path: "/users/{user}/why", tag: tagRecall, scope: access.Read, status: http.StatusOK,
+		id: "why", method: http.MethodPost, path: "/users/{user}/why", tag: tagRecall, scope: access.Read,
+		status:  http.StatusOK,
 		summary: "Diagnose a recall", description: "Returns the earliest stage that lost an expected statement. " +
 			"The ranking does not learn from the call.",
 	}, a.why)
@@ -241,7 +251,8 @@ func (a *API) answer(ctx context.Context, in *recallRequest) (*answered, error) 
 
 func (a *API) cite(ctx context.Context, in *citationsRequest) (*reported, error) {
 	_, err := a.Services.Recall.ReportCitations(ctx, connect.NewRequest(&mnemev1.ReportCitationsRequest{
-		UserId: string(in.User), RecallId: string(in.Body.RecallID), ShownIds: texts(in.Body.Shown), CitedIds: texts(in.Body.Cited),
+		UserId: string(in.User), RecallId: string(in.Body.RecallID), ShownIds: texts(in.Body.Shown),
+		CitedIds: texts(in.Body.Cited),
 	}))
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ const base = Prefix + "self"
 
 // Idempotency makes requests repeatable; *idempotency.Requests of the gateway is one.
 type Idempotency interface {
-	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not kept.
+	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not
+	// kept.
 	Wrap(write guard.Writer, next http.Handler, secrets ...string) http.Handler
 	// Knows reports whether something of a user was accepted.
 	Knows(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, id string) (bool, error)
@@ -69,7 +70,8 @@ type DeadLetters interface {
 	List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error)
 	// Replay sends the record of a letter on its way again.
 	Replay(ctx context.Context, id string) error
-	// OfTurn returns the letter of a turn of a user, if there is one. It holds the caller against access.Read and the user.
+	// OfTurn returns the letter of a turn of a user, if there is one. It holds the caller against access.Read and the
+	// user.
 	OfTurn(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error)
 }
 
@@ -92,7 +94,8 @@ type Parts struct {
 	Usage       Usage
 	Verbatim    Verbatim
 	Webhooks    Webhooks
-	// OtherDoors are the scopes that operations of other doors need, by door and operation, for the description; may be nil.
+	// OtherDoors are the scopes that operations of other doors need, by door and operation, for the description; may be
+	// nil.
 	OtherDoors map[string]map[string][]access.Scope
 	// Streams serves the streams of changes; *stream.Server does.
 	Streams http.Handler
@@ -112,9 +115,13 @@ type API struct {
 // New makes the API. Its error says which part is missing.
 func New(p Parts) (*API, error) {
 	for name, missing := range map[string]bool{
-		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil || p.Services.Diagnosis == nil,
-		"Ingest":   p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil, "DeadLetters": p.DeadLetters == nil,
-		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Streams": p.Streams == nil, "Webhooks": p.Webhooks == nil, "Now": p.Now == nil,
+		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil ||
+			p.Services.Diagnosis == nil,
+		"Ingest": p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil,
+		"DeadLetters": p.DeadLetters == nil,
+		"Usage":       p.Usage == nil, "Verbatim": p.Verbatim == nil, "Streams": p.Streams == nil,
+		"Webhooks": p.Webhooks == nil,
+		"Now":      p.Now == nil,
 	} {
 		if missing {
 			return nil, errors.New("REST API without " + name)

@@ -38,7 +38,8 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !c.matches(segments) {
 			continue
 		}
-		if c.method == r.Method || c.method == http.MethodGet && r.Method == http.MethodHead { // whose body net/http leaves out
+		// whose body net/http leaves out
+		if c.method == r.Method || c.method == http.MethodGet && r.Method == http.MethodHead {
 			c.open(w, r, segments)
 			return
 		}

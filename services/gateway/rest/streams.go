@@ -18,16 +18,18 @@ func (a *API) streams() {
 func (a *API) stream(id, path, summary string) {
 	parameters := []*huma.Param{{
 		Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "The opaque id of the client's last event. The stream sends the later events first. A client sends the id when it " +
-			"reconnects. `EventSource` of browsers does so, but it cannot send the required `Authorization`.",
+		Description: "The opaque id of the client's last event. The stream sends the later events first. A client sends " +
+			"the id when it reconnects. `EventSource` of browsers does so, but it cannot send the required `Authorization`.",
 	}}
 	if strings.Contains(path, "{user}") {
-		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true, Schema: schemaOf[userID](a.huma, "")})
+		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true,
+			Schema: schemaOf[userID](a.huma, "")})
 	}
 	op := &huma.Operation{
 		OperationID: id, Method: http.MethodGet, Path: base + path, Tags: []string{tagMemories}, Summary: summary,
-		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, `memory.deleted`, " +
-			"`memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that changes may be missing, and `end` " +
+		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, " +
+			"`memory.deleted`, `memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that " +
+			"changes may be missing, and `end` " +
 			"why the stream ends. In browsers, read it with `fetch(url, {headers: {Authorization: \"Bearer KEY\", \"Last-Event-ID\": last}})` and " +
 			"its `body`, since `EventSource` cannot send the key.",
 		Parameters: parameters,

@@ -81,7 +81,8 @@ func text(limit int, doc string) *huma.Schema {
 	one := 1
 	return &huma.Schema{
 		Type: huma.TypeString, MinLength: &one, MaxLength: &limit, Pattern: patternText, PatternDescription: "text",
-		Description: doc + " At most " + strconv.Itoa(limit) + " bytes of UTF-8.", Extensions: map[string]any{maxBytes: limit},
+		Description: doc + " At most " + strconv.Itoa(limit) + " bytes of UTF-8.",
+		Extensions:  map[string]any{maxBytes: limit},
 	}
 }
 
@@ -109,7 +110,8 @@ func (memoryID) Schema(huma.Registry) *huma.Schema { return uuidOf("The memory."
 // uuidOf is the schema of a UUID.
 func uuidOf(doc string) *huma.Schema {
 	length := len("00000000-0000-0000-0000-000000000000")
-	return &huma.Schema{Type: huma.TypeString, Format: "uuid", MinLength: &length, MaxLength: &length, Pattern: patternUUID, Description: doc}
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid", MinLength: &length, MaxLength: &length,
+		Pattern: patternUUID, Description: doc}
 }
 
 func (cursor) Schema(huma.Registry) *huma.Schema {
@@ -117,7 +119,8 @@ func (cursor) Schema(huma.Registry) *huma.Schema {
 }
 
 func (utterance) Schema(huma.Registry) *huma.Schema {
-	return text(memory.MaxTurnBytes, "The text of the turn. Mneme keeps the first and the last part of a text of more than "+
+	return text(memory.MaxTurnBytes, "The text of the turn. Mneme keeps the first and the last part of a text "+
+		"of more than "+
 		strconv.Itoa(memory.MaxTextBytes)+" bytes.")
 }
 func (statement) Schema(huma.Registry) *huma.Schema {
@@ -140,16 +143,16 @@ func (speaker) Schema(huma.Registry) *huma.Schema {
 }
 
 func (keyHeader) Schema(huma.Registry) *huma.Schema {
-	return ascii(idempotency.MaxKey, patternHeader, "A new text of your own for each new request; the same one when you repeat it. "+
-		"A repeated request is answered as it was the first time, but for secrets, with the header "+idempotency.Replayed+", for 24 hours.")
+	return ascii(idempotency.MaxKey, patternHeader, "A new text of your own for each new request; the same one when "+
+		"you repeat it. A repeated request is answered as it was the first time, but for secrets, with the header "+idempotency.Replayed+", for 24 hours.")
 }
 
 func (matchHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client read. If none of them is the current one, " +
-		"the call changes nothing and answers 412. `*` matches any."}
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client read. If none of them is the " +
+		"current one, the call changes nothing and answers 412. `*` matches any."}
 }
 
 func (etagHeader) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has. If one of them is the current one, " +
-		"the answer is 304."}
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags that the client has. If one of them is the current " +
+		"one, the answer is 304."}
 }

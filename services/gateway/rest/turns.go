@@ -181,36 +181,39 @@ type turnStatus struct{ Body TurnStatus }
 
 func (a *API) turns() {
 	register(a, operation{
-		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
+		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns,
+		scope: access.Ingest,
 		keyed: true, status: http.StatusAccepted, summary: "Add turns",
 		answers: map[int]*huma.Schema{
 			http.StatusAccepted:    schemaOf[AcceptedTurns](a.huma, ""),
 			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
 		},
-		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have acknowledged " +
-			"every turn. With 207, the gateway left out or shortened some turns, or does not remember them. The answer has one result for " +
-			"each turn. The gateway does not remember turns of the roles system, developer, tool and function, and turns of the " +
-			"assistant with calls of tools and without a text. It answers 207 to a request with only such turns. It " +
-			"leaves out the turns with a wrong value: a text that is " +
-			"too long or empty, an unknown role, an id or a speaker with an invisible character, or the id of another turn of the last " +
-			"24 hours. The other turns are acknowledged. Repair the left-out turns and send them in a " +
-			"new request. With 400 or 409, the gateway accepted no turn. A repeated turn has no effect. " +
-			"Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a " +
-			"line between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) + " bytes, so a " +
+		description: "Adds turns to a session, in order. With the answer 202, all in-sync replicas of the bus have " +
+			"acknowledged every turn. With 207, the gateway left out or shortened some turns, or does not remember them. The " +
+			"answer has one result for each turn. The gateway does not remember turns of the roles system, developer, tool " +
+			"and function, and turns of the assistant with calls of tools and without a text. It answers 207 to a request " +
+			"with only such turns. It leaves out the turns with a wrong value: a text that is too long or empty, an unknown " +
+			"role, an id or a speaker with an invisible character, or the id of another turn of the last 24 hours. The other " +
+			"turns are acknowledged. Repair the left-out turns and send them in a new request. With 400 or 409, the gateway " +
+			"accepted no turn. A repeated turn has no effect. Mneme shortens a text of more than " + strconv.Itoa(memory.MaxTextBytes) + " bytes: it keeps the first and the last part, with a " +
+			"line between them that has the number of bytes left out. A body has at most " + strconv.Itoa(problem.MaxBody) +
+			" bytes, so a " +
 			"request holds about " + strconv.Itoa(problem.MaxBody/memory.MaxTurnBytes-1) + " turns of the maximum length. " +
 			"With `idle_after_seconds`, no call needs to close the session.",
 	}, a.putTurns)
 	register(a, operation{
-		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
+		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns,
+		scope:  access.Ingest,
 		status: http.StatusAccepted, errors: []int{http.StatusNotFound}, summary: "Close a session",
-		description: "Ends a session, so that Mneme forms its memories now. You may repeat the call. If the key may read, the call answers " +
-			"404 for a session without turns in the last 24 hours and without formed memories.",
+		description: "Ends a session, so that Mneme forms its memories now. You may repeat the call. If the key may read, " +
+			"the call answers 404 for a session without turns in the last 24 hours and without formed memories.",
 	}, a.closeSession)
 	register(a, operation{
-		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
+		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns,
+		scope:  access.Read,
 		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get the status of a session",
-		description: "Returns whether the memories of a session are formed. A session without formed memories is `pending` if " +
-			"it got turns in the last 24 hours. Otherwise the answer is 404.",
+		description: "Returns whether the memories of a session are formed. A session without formed memories is " +
+			"`pending` if it got turns in the last 24 hours. Otherwise the answer is 404.",
 	}, a.getSession)
 	register(a, operation{
 		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
@@ -300,7 +303,8 @@ func (a *API) begun(ctx context.Context, user, session string) error {
 	if missing == nil || problem.From(missing).Status != http.StatusNotFound {
 		return nil
 	}
-	res, err := a.Services.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: user, SessionId: session}))
+	res, err := a.Services.Memories.GetSession(ctx,
+		connect.NewRequest(&mnemev1.GetSessionRequest{UserId: user, SessionId: session}))
 	if err != nil || res.Msg.GetFormedAt() != nil || res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED {
 		return nil //nolint:nilerr // it cannot be told
 	}
@@ -325,13 +329,15 @@ func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState
 
 func (a *API) getTurn(ctx context.Context, in *turnRequest) (*turnStatus, error) {
 	user, id := string(in.User), string(in.Turn)
-	res, err := a.Services.Memories.GetTurns(ctx, connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{id}}))
+	res, err := a.Services.Memories.GetTurns(ctx,
+		connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{id}}))
 	if err != nil {
 		return nil, err
 	}
 	out := &turnStatus{TurnStatus{ID: id}}
 	for _, t := range res.Msg.GetTurns() {
-		out.Body.MemoryIDs, out.Body.TalkIDs, out.Body.Status = t.GetMemoryIds(), t.GetTalkIds(), word(t.GetState(), "TURN_STATE_")
+		out.Body.MemoryIDs, out.Body.TalkIDs, out.Body.Status = t.GetMemoryIds(), t.GetTalkIds(),
+			word(t.GetState(), "TURN_STATE_")
 		if s := t.GetSaliency(); s != nil {
 			out.Body.Saliency = &Saliency{s.GetScore(), s.GetThreshold(), s.GetPolicyVersion(), timeOf(s.GetDecidedAt())}
 		}
@@ -360,7 +366,8 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
 	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
 	if err == nil && !known {
-		err = problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "Mneme has no record of this " + string(kind)}
+		err = problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound,
+			Detail: "Mneme has no record of this " + string(kind)}
 	}
 	return err
 }

@@ -49,7 +49,9 @@ func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
 		{"role":"assistant","text":"Lovely."}]}`, "Idempotency-Key: k1")
 	a.expect(t, 202, map[string]any{"turns.0.id": "t1", "turns.0.status_url": ines + "/turns/t1"})
 	var msgs []bus.Message
-	if err := bus.ScanLog(t.Context(), broker.Log(contract.TopicSessionEvents), func(m bus.Message) { msgs = append(msgs, m) }); err != nil {
+	if err := bus.ScanLog(t.Context(), broker.Log(contract.TopicSessionEvents), func(m bus.Message) {
+		msgs = append(msgs, m)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := events(t, msgs)
@@ -57,13 +59,15 @@ func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
 		t.Fatalf("published %+v", got)
 	}
 	said := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
-	if turn := *got[0].Turn; turn.ID != "t1" || turn.Speaker != "Ines" || turn.Caption != "a river" || !turn.Time.Equal(said) {
+	if turn := *got[0].Turn; turn.ID != "t1" || turn.Speaker != "Ines" || turn.Caption != "a river" ||
+		!turn.Time.Equal(said) {
 		t.Errorf("the first is %+v", turn)
 	} else if clock := turn.Time.Format(time.RFC3339); clock != "2026-01-01T10:00:00+02:00" {
 		t.Errorf("the first is at %s, want the time in its offset", clock)
 	}
 	turn := *got[1].Turn
-	if turn.ID != a.field("turns.1.id") || turn.Speaker != "assistant" || turn.Role != memory.RoleAssistant || !turn.Time.Equal(now) {
+	if turn.ID != a.field("turns.1.id") || turn.Speaker != "assistant" || turn.Role != memory.RoleAssistant ||
+		!turn.Time.Equal(now) {
 		t.Errorf("the second is %+v", turn)
 	}
 }
@@ -99,7 +103,8 @@ func TestATurnWithAnIDOfAnotherIsLeftOut(t *testing.T) {
 	put := func(path, turns, key string) answer {
 		return g.call(http.MethodPost, path+"/turns", `{"turns":[`+turns+`]}`, "Idempotency-Key: "+key)
 	}
-	const one, other = `{"id":"t1","role":"user","text":"I live in Porto."}`, `{"id":"t1","role":"user","text":"I live in Faro."}`
+	const one, other = `{"id":"t1","role":"user","text":"I live in Porto."}`,
+		`{"id":"t1","role":"user","text":"I live in Faro."}`
 	const hello, blank = `{"role":"user","text":"Hello."}`, `{"role":"user","text":" "}`
 	put(session, one, "k1").expect(t, 202, nil)
 	put(session, one, "k2").expect(t, 202, nil) // put in again: it has no effect
@@ -155,7 +160,8 @@ func TestTheSameKeyMakesTheSameIDsAfterAFailure(t *testing.T) {
 	g.out.err = fmt.Errorf("%w: broker 10.0.0.1", fault.ErrUnavailable)
 	a := g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1")
 	a.expect(t, 503, map[string]any{"code": "unavailable"})
-	if a.header.Get("Retry-After") == "" || strings.Contains(a.text, "10.0.0.1") || !strings.Contains(g.log.String(), "10.0.0.1") {
+	if a.header.Get("Retry-After") == "" || strings.Contains(a.text, "10.0.0.1") ||
+		!strings.Contains(g.log.String(), "10.0.0.1") {
 		t.Errorf("%v %s; logged %s", a.header, a.text, g.log)
 	}
 	g.out.err = nil
@@ -181,7 +187,8 @@ func TestWhatAClientHandlesOtherwiseHasACodeOfItsOwn(t *testing.T) {
 	g.call(http.MethodPut, session+"/turns", "").expect(t, 405, map[string]any{"code": "method_not_allowed"})
 	g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k2", "Content-Type: text/plain").expect(t, 415,
 		map[string]any{"code": "unsupported_media_type"})
-	g.call(http.MethodGet, self+"/users/ines/memories?cursor=x", "").expect(t, 400, map[string]any{"code": "invalid_cursor"})
+	g.call(http.MethodGet, self+"/users/ines/memories?cursor=x", "").expect(t, 400,
+		map[string]any{"code": "invalid_cursor"})
 }
 
 func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
@@ -199,11 +206,13 @@ func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
 func TestIdentifiersMayHoldAnything(t *testing.T) {
 	g := open(t)
 	for i, id := range []string{
-		"a/b", "...", "a/../b", "%2F", "日本 🚲", "?x=1&y#z", `a"b\`, "+", "a|b", "ines@example.com", strings.Repeat("u", 128), strings.Repeat("é", 64),
+		"a/b", "...", "a/../b", "%2F", "日本 🚲", "?x=1&y#z", `a"b\`, "+", "a|b", "ines@example.com", strings.Repeat("u", 128),
+		strings.Repeat("é", 64),
 	} {
 		escaped := strings.ReplaceAll(url.PathEscape(id), ".", "%2E")
 		path := self + "/users/" + escaped
-		a := g.call(http.MethodPost, path+"/sessions/"+escaped+"/turns", fmt.Sprintf(`{"turns":[{"id":%q,"role":"user","text":"tea"}]}`, "t"),
+		a := g.call(http.MethodPost, path+"/sessions/"+escaped+"/turns",
+			fmt.Sprintf(`{"turns":[{"id":%q,"role":"user","text":"tea"}]}`, "t"),
 			fmt.Sprintf("Idempotency-Key: k%d", i))
 		a.expect(t, 202, nil)
 		e := events(t, g.out.msgs)
@@ -232,7 +241,8 @@ func TestIdentifiersMayHoldAnything(t *testing.T) {
 	}
 	long := strings.Repeat("u", 256)
 	g.call(http.MethodGet, self+"/users/"+long+"/core", "").expect(t, 200, nil)
-	for _, id := range []string{"", "%20", "%FF", "%00", "a%00b", long + "u", strings.Repeat("%C3%A9", 129), strings.Repeat("x", 10<<10)} {
+	for _, id := range []string{"", "%20", "%FF", "%00", "a%00b", long + "u", strings.Repeat("%C3%A9", 129),
+		strings.Repeat("x", 10<<10)} {
 		g.call(http.MethodGet, self+"/users/"+id+"/core", "").expect(t, 400,
 			map[string]any{"errors.0.location": "path", "errors.0.field": "user", "code": "invalid"})
 	}
@@ -260,7 +270,8 @@ func TestSessions(t *testing.T) {
 		g.call(http.MethodPost, session+"/close", `{"last_turn_id":"t9"}`).expect(t, 202, nil)
 	}
 	e := events(t, g.out.msgs)
-	if len(e) != 4 || e[0].SessionID != "s" || !e[0].ClosedAt.Equal(now) || e[0].EventID == e[1].EventID || e[2].EventID != e[3].EventID {
+	if len(e) != 4 || e[0].SessionID != "s" || !e[0].ClosedAt.Equal(now) || e[0].EventID == e[1].EventID ||
+		e[2].EventID != e[3].EventID {
 		t.Errorf("published %+v", e)
 	}
 	g.call(http.MethodGet, session, "").expect(t, 200, map[string]any{
@@ -278,12 +289,14 @@ func TestWhatBecameOfATurn(t *testing.T) {
 		TurnId: "r", State: mnemev1.TurnState_TURN_STATE_REMEMBERED, MemoryIds: []string{first},
 		Saliency: &mnemev1.SaliencyDecision{Score: 0.9, Threshold: 0.5, DecidedAt: timestamppb.New(now)},
 	}
-	g.behind.states["k"] = &mnemev1.TurnStatus{TurnId: "k", State: mnemev1.TurnState_TURN_STATE_KEPT, TalkIds: []string{second}}
+	g.behind.states["k"] = &mnemev1.TurnStatus{TurnId: "k", State: mnemev1.TurnState_TURN_STATE_KEPT,
+		TalkIds: []string{second}}
 	g.behind.states["d"] = &mnemev1.TurnStatus{
 		TurnId: "d", State: mnemev1.TurnState_TURN_STATE_DROPPED,
 		Saliency: &mnemev1.SaliencyDecision{Score: 0.1, Threshold: 0.5, PolicyVersion: "f/1"},
 	}
-	g.letters.ofTurns = map[string]rest.Letter{"ines dead": {ID: "l1", Reason: "is empty", Field: "turn.text", Handler: "filter", Time: now}}
+	g.letters.ofTurns = map[string]rest.Letter{"ines dead": {ID: "l1", Reason: "is empty", Field: "turn.text",
+		Handler: "filter", Time: now}}
 	status("r").expect(t, 200, map[string]any{
 		"status": "remembered", "memory_ids.0": first, "saliency.score": 0.9, "saliency.decided_at": now,
 	})
@@ -291,9 +304,11 @@ func TestWhatBecameOfATurn(t *testing.T) {
 	status("d").expect(t, 200, map[string]any{
 		"status": "dropped", "saliency.score": 0.1, "saliency.threshold": 0.5, "saliency.policy_version": "f/1",
 	})
-	status("dead").expect(t, 200, map[string]any{"status": "dead_letter", "dead_letter.id": "l1", "dead_letter.reason": "is empty"})
+	status("dead").expect(t, 200, map[string]any{"status": "dead_letter", "dead_letter.id": "l1",
+		"dead_letter.reason": "is empty"})
 	status("never").expect(t, 404, map[string]any{"code": "not_found"})
-	g.call(http.MethodPost, session+"/turns", `{"turns":[{"id":"mine","role":"user","text":"tea"}]}`, "Idempotency-Key: k").expect(t, 202, nil)
+	g.call(http.MethodPost, session+"/turns", `{"turns":[{"id":"mine","role":"user","text":"tea"}]}`,
+		"Idempotency-Key: k").expect(t, 202, nil)
 	status("mine").expect(t, 200, map[string]any{"status": "accepted"})
 	g.call(http.MethodGet, self+"/users/ben/turns/mine", "").expect(t, 404, nil)
 	g.call(http.MethodGet, ines+"/turns/mine", "", "Authorization: Bearer BETA").expect(t, 404, nil)
@@ -307,11 +322,12 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 	g := open(t)
 	turn := func(fields string) string { return `{"turns":[{"role":"user","text":"a"},{` + fields + `}]}` }
 	for name, c := range map[string]struct{ body, field string }{
-		"no turns":         {`{}`, "turns"},
-		"none":             {`{"turns":[]}`, "turns"},
-		"one, no list":     {`{"turns":{}}`, "turns"},
-		"null":             {`{"turns":null}`, "turns"},
-		"too many":         {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) + `{"role":"user","text":"a"}]}`, "turns"},
+		"no turns":     {`{}`, "turns"},
+		"none":         {`{"turns":[]}`, "turns"},
+		"one, no list": {`{"turns":{}}`, "turns"},
+		"null":         {`{"turns":null}`, "turns"},
+		"too many": {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) +
+			`{"role":"user","text":"a"}]}`, "turns"},
 		"no object":        {`{"turns":["a"]}`, "turns[0]"},
 		"no role":          {turn(`"text":"a"`), "turns[1].role"},
 		"a number":         {turn(`"role":"user","text":7`), "turns[1].text"},
@@ -338,38 +354,50 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 
 func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 	for name, c := range map[string]struct{ turn, field, detail string }{
-		"another role":    {`"role":"narrator","text":"a"`, "role", `is "narrator", want user or assistant`},
-		"an empty text":   {`"role":"user","text":""`, "text", "is empty, want 1 to 524288 bytes"},
-		"a blank text":    {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 524288 bytes"},
-		"a NUL":           {`"role":"user","text":"a\u0000"`, "text", "contains a NUL character"},
-		"a text too long": {`"role":"assistant","text":"` + strings.Repeat("é", 256<<10) + `x"`, "text", "is 524289 bytes long, want at most 524288"},
-		"an id too long":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`, "id", "is 129 bytes long, want at most 128"},
-		"an id of 10 KB":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`, "id", "is 10240 bytes long, want at most 128"},
+		"another role":  {`"role":"narrator","text":"a"`, "role", `is "narrator", want user or assistant`},
+		"an empty text": {`"role":"user","text":""`, "text", "is empty, want 1 to 524288 bytes"},
+		"a blank text":  {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 524288 bytes"},
+		"a NUL":         {`"role":"user","text":"a\u0000"`, "text", "contains a NUL character"},
+		"a text too long": {`"role":"assistant","text":"` + strings.Repeat("é", 256<<10) + `x"`, "text",
+			"is 524289 bytes long, want at most 524288"},
+		"an id too long": {`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`, "id",
+			"is 129 bytes long, want at most 128"},
+		"an id of 10 KB": {`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`, "id",
+			"is 10240 bytes long, want at most 128"},
 		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
 		"a blank caption": {`"role":"user","text":"a","caption":" "`, "caption", "is empty, want 1 to 4096 bytes"},
-		"a long caption":  {`"role":"tool","text":"","caption":"` + strings.Repeat("x", 4097) + `"`, "caption", "is 4097 bytes long, want at most 4096"},
-		"a long speaker":  {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker", "is 129 bytes long, want at most 128"},
-		"two lines":       {`"role":"user","text":"a","speaker":"Ana\nBen"`, "speaker", "contains a control or invisible character"},
-		"a time to come":  {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time", "is in the year 2026, want between 1970-01-01 and one day from now"},
-		"a time before":   {`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`, "time", "is in the year 1969, want between 1970-01-01 and one day from now"},
+		"a long caption": {`"role":"tool","text":"","caption":"` + strings.Repeat("x", 4097) + `"`, "caption",
+			"is 4097 bytes long, want at most 4096"},
+		"a long speaker": {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker",
+			"is 129 bytes long, want at most 128"},
+		"two lines": {`"role":"user","text":"a","speaker":"Ana\nBen"`, "speaker",
+			"contains a control or invisible character"},
+		"a time to come": {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time",
+			"is in the year 2026, want between 1970-01-01 and one day from now"},
+		"a time before": {`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`, "time",
+			"is in the year 1969, want between 1970-01-01 and one day from now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := open(t)
 			put := func(body string) answer { return g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k") }
-			body := `{"turns":[{"id":"first","role":"user","text":"I live in Braga."},{` + c.turn + `},{"role":"user","text":"I moved to Faro."}]}`
+			body := `{"turns":[{"id":"first","role":"user","text":"I live in Braga."},{` + c.turn +
+				`},{"role":"user","text":"I moved to Faro."}]}`
 			a := put(body)
 			a.expect(t, 207, map[string]any{
-				"results.0.turn_id": "first", "results.0.status": "accepted", "results.0.status_url": ines + "/turns/first", "results.0.problem": nil,
-				"results.1.status": "left_out", "results.1.status_url": nil, "results.2.status": "accepted",
+				"results.0.turn_id": "first", "results.0.status": "accepted", "results.0.status_url": ines + "/turns/first",
+				"results.0.problem": nil,
+				"results.1.status":  "left_out", "results.1.status_url": nil, "results.2.status": "accepted",
 				"results.1.problem": map[string]any{"code": "invalid", "field": "turns[1]." + c.field, "detail": c.detail},
 			})
-			if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I live in Braga." || e[1].Turn.Text != "I moved to Faro." {
+			if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I live in Braga." ||
+				e[1].Turn.Text != "I moved to Faro." {
 				t.Errorf("published %+v", e)
 			}
 			if len(a.text) > 1000 {
 				t.Errorf("the answer repeats what was sent: %d bytes", len(a.text))
 			}
-			if again := put(body); again.status != 207 || again.text != a.text || again.header.Get(idempotency.Replayed) == "" || len(g.out.msgs) != 2 {
+			if again := put(body); again.status != 207 || again.text != a.text || again.header.Get(idempotency.Replayed) == "" ||
+				len(g.out.msgs) != 2 {
 				t.Errorf("repeated: %d %s", again.status, again.text)
 			}
 			alone := g.call(http.MethodPost, session+"/turns", `{"turns":[{`+c.turn+`},{`+c.turn+`}]}`, "Idempotency-Key: alone")
@@ -379,7 +407,8 @@ func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
 				t.Errorf("the second one is not named: %s", alone.text)
 			}
 			alone.expect(t, 400, map[string]any{
-				"code": "invalid", "errors.0.field": "turns[0]." + c.field, "errors.0.location": "body", "errors.0.message": c.detail,
+				"code": "invalid", "errors.0.field": "turns[0]." + c.field, "errors.0.location": "body",
+				"errors.0.message": c.detail,
 			})
 			if len(g.out.msgs) != 2 {
 				t.Errorf("published %d events", len(g.out.msgs))
@@ -392,23 +421,28 @@ func TestALongTurnIsAcceptedShortened(t *testing.T) {
 	g := open(t)
 	log := strings.Repeat("2026-01-02T03:04:05Z ERROR billing: timeout\\n", 9000)
 	put := func() answer {
-		return g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"user","text":"See: `+log+`"},{"role":"user","text":"a"}]}`, "Idempotency-Key: k")
+		return g.call(http.MethodPost, session+"/turns",
+			`{"turns":[{"role":"user","text":"See: `+log+`"},{"role":"user","text":"a"}]}`, "Idempotency-Key: k")
 	}
 	a := put()
 	a.expect(t, 207, map[string]any{
-		"results.0.status": "accepted", "results.0.problem": nil, "results.1.status": "accepted", "results.1.shortened_by": nil,
+		"results.0.status": "accepted", "results.0.problem": nil, "results.1.status": "accepted",
+		"results.1.shortened_by": nil,
 	})
 	by, _ := a.field("results.0.shortened_by").(float64)
 	e := events(t, g.out.msgs)
 	if len(e) != 2 || len(e[0].Turn.Text) > memory.MaxTextBytes || !strings.HasPrefix(e[0].Turn.Text, "See: 2026") ||
-		!strings.HasSuffix(e[0].Turn.Text, "timeout\n") || !strings.Contains(e[0].Turn.Text, " bytes left out ...]") || by < 300<<10 {
+		!strings.HasSuffix(e[0].Turn.Text, "timeout\n") || !strings.Contains(e[0].Turn.Text, " bytes left out ...]") ||
+		by < 300<<10 {
 		t.Errorf("shortened by %f, %d bytes", by, len(e[0].Turn.Text))
 	}
 	if again := put(); again.text != a.text || len(g.out.msgs) != 2 {
 		t.Errorf("repeated: %s", again.text)
 	}
-	many := `{"turns":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","text":"`+strings.Repeat("x", memory.MaxTurnBytes)+`"},`, 15), ",") + `]}`
-	g.call(http.MethodPost, session+"/turns", many, "Idempotency-Key: many").expect(t, 207, map[string]any{"results.14.status": "accepted"})
+	many := `{"turns":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","text":"`+
+		strings.Repeat("x", memory.MaxTurnBytes)+`"},`, 15), ",") + `]}`
+	g.call(http.MethodPost, session+"/turns", many, "Idempotency-Key: many").expect(t, 207,
+		map[string]any{"results.14.status": "accepted"})
 }
 
 func TestTheMessagesOfChatCompletions(t *testing.T) {
@@ -420,26 +454,32 @@ func TestTheMessagesOfChatCompletions(t *testing.T) {
 			{"type":"image_url","image_url":{"url":"data:x"},"text":"a pool"},{"type":"input_text","text":"Daily."}]},
 		{"role":"assistant","content":"Good.","tool_calls":null}]}`, "Idempotency-Key: k")
 	a.expect(t, 207, map[string]any{
-		"results.0.status": "not_remembered", "results.0.reason": "instructions for the assistant are not remembered", "results.0.problem": nil,
-		"results.1.status": "not_remembered", "results.2.reason": "calls and results of tools are not remembered",
+		"results.0.status": "not_remembered", "results.0.reason": "instructions for the assistant are not remembered",
+		"results.0.problem": nil,
+		"results.1.status":  "not_remembered", "results.2.reason": "calls and results of tools are not remembered",
 		"results.3.status": "not_remembered", "results.4.status": "accepted", "results.5.status": "accepted",
 	})
 	e := events(t, g.out.msgs)
-	if len(e) != 2 || e[0].Turn.Text != "I swim.\nDaily." || e[0].Turn.Caption != "a pool" || e[0].Turn.Speaker != "Ines" || e[1].Turn.Text != "Good." {
+	if len(e) != 2 || e[0].Turn.Text != "I swim.\nDaily." || e[0].Turn.Caption != "a pool" ||
+		e[0].Turn.Speaker != "Ines" || e[1].Turn.Text != "Good." {
 		t.Errorf("published %+v", e)
 	}
-	g.call(http.MethodPost, session+"/turns", `{"turns":[`+call+`]}`, "Idempotency-Key: alone").expect(t, 207, map[string]any{
-		"results.0.status": "not_remembered", "results.0.status_url": nil,
-	})
+	g.call(http.MethodPost, session+"/turns", `{"turns":[`+call+`]}`, "Idempotency-Key: alone").expect(t, 207,
+		map[string]any{
+			"results.0.status": "not_remembered", "results.0.status_url": nil,
+		})
 	for turn, field := range map[string]string{
 		`"role":"user","content":7`: "turns[0].content", `"role":"user","content":["a"]`: "turns[0].content[0]",
 		`"role":"user","content":"a","text":"a"`:                  "turns[0].content",
 		`"role":"user","content":{"type":"text","text":"I swim"}`: "turns[0].content",
 		`"role":"user","content":[]`:                              "turns[0].text",
-		`"role":"assistant","tool_calls":[]`:                      "turns[0].text", `"role":"assistant","refusal":7`: "turns[0].refusal",
-		`"role":"user"`: "turns[0].text", `"role":"tool","text":"a\u0000b"`: "turns[0].text",
+		`"role":"assistant","tool_calls":[]`:                      "turns[0].text",
+		`"role":"assistant","refusal":7`:                          "turns[0].refusal",
+		`"role":"user"`:                                           "turns[0].text",
+		`"role":"tool","text":"a\u0000b"`:                         "turns[0].text",
 	} {
-		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`, "Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
+		g.call(http.MethodPost, session+"/turns", `{"turns":[{`+turn+`}]}`,
+			"Idempotency-Key: "+field+turn[:9]+fmt.Sprint(len(turn))).
 			expect(t, 400, map[string]any{"errors.0.field": field})
 	}
 }
@@ -463,10 +503,12 @@ func TestAnUnreadableTurnRefusesNoOtherTurn(t *testing.T) {
 		{"role":"user","content":[{"type":"text","text":"I moved to Faro."}]}]}`, "Idempotency-Key: k")
 	a.expect(t, 207, map[string]any{
 		"results.0.status": "accepted", "results.1.status": "left_out", "results.1.problem.field": "turns[1].content[0].text",
-		"results.2.status": "left_out", "results.2.problem.field": "turns[2].content", "results.3.problem.field": "turns[3].refusal",
+		"results.2.status": "left_out", "results.2.problem.field": "turns[2].content",
+		"results.3.problem.field": "turns[3].refusal",
 		"results.4.problem.field": "turns[4].content", "results.5.status": "accepted",
 	})
-	if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I keep bees." || e[1].Turn.Text != "I moved to Faro." {
+	if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I keep bees." ||
+		e[1].Turn.Text != "I moved to Faro." {
 		t.Errorf("published %+v", e)
 	}
 }
@@ -481,13 +523,16 @@ func TestAMessageWithoutAStatementRefusesNoOtherMessage(t *testing.T) {
 	a.expect(t, 207, map[string]any{
 		"results.0.status": "accepted", "results.1.status": "left_out", "results.1.problem.field": "turns[1].text",
 		"results.2.status": "not_remembered", "results.3.status": "not_remembered",
-		"results.4.reason": "calls and results of tools are not remembered", "results.5.status": "left_out", "results.6.status": "accepted",
+		"results.4.reason": "calls and results of tools are not remembered", "results.5.status": "left_out",
+		"results.6.status": "accepted",
 	})
 	e := events(t, g.out.msgs)
-	if len(e) != 2 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Text != "See." || e[1].Turn.Caption != strings.Repeat("é", 2048) {
+	if len(e) != 2 || e[0].Turn.Text != "I cannot help." || e[1].Turn.Text != "See." ||
+		e[1].Turn.Caption != strings.Repeat("é", 2048) {
 		t.Errorf("published %+v", e)
 	}
-	g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"system","content":"x"},{"role":"user","text":" "}]}`, "Idempotency-Key: none").
+	g.call(http.MethodPost, session+"/turns", `{"turns":[{"role":"system","content":"x"},{"role":"user","text":" "}]}`,
+		"Idempotency-Key: none").
 		expect(t, 400, map[string]any{"code": "invalid", "errors.0.field": "turns[1].text", "errors.1": nil})
 	if len(g.out.msgs) != 2 {
 		t.Errorf("published %d events", len(g.out.msgs))

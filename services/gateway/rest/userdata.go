@@ -118,41 +118,46 @@ type exported struct {
 func (a *API) userData() {
 	const user = "/users/{user}"
 	register(a, operation{
-		id: "export-user", method: http.MethodGet, path: user + "/export", tag: tagUsers, scope: access.Erase, status: http.StatusOK, lines: true,
+		id: "export-user", method: http.MethodGet, path: user + "/export", tag: tagUsers, scope: access.Erase,
+		status: http.StatusOK, lines: true,
 		errors: []int{http.StatusConflict}, summary: "Export a user",
-		description: "Returns a user's memory as JSON lines: a header, then memories with versions and vectors, turns, session " +
-			"records and the core " +
-			"block. If the connection ends before the last line, the export has failed.",
+		description: "Returns a user's memory as JSON lines: a header, then memories with versions and vectors, turns, " +
+			"session records and the core block. If the connection ends before the last line, the export has failed.",
 	}, a.exportUser)
 	register(a, operation{
-		id: "import-user", method: http.MethodPost, path: user + "/import", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
+		id: "import-user", method: http.MethodPost, path: user + "/import", tag: tagUsers, scope: access.Erase,
+		status: http.StatusOK,
 		errors: []int{http.StatusConflict}, summary: "Import a user",
-		description: "Writes an export into an empty memory. Send an export of more than 4 MiB in pages, one after the other. " +
-			"Each page has the export's first " +
-			"line, and then whole lines that continue the previous page. Each page after the first sends `next_cursor` of the " +
-			"previous answer as `cursor`. The last answer has no `next_cursor`. " +
+		description: "Writes an export into an empty memory. Send an export of more than 4 MiB in pages, one after the " +
+			"other. Each page has the export's first line, and then whole lines that continue the previous page. Each page " +
+			"after the first sends `next_cursor` of the previous answer as `cursor`. The last answer has no `next_cursor`. " +
 			"Write nothing else meanwhile. The call refuses a repeated page as a conflict.",
 	}, a.importUser)
 	register(a, operation{
-		id: "erase-user", method: http.MethodDelete, path: user, tag: tagUsers, scope: access.Erase, status: http.StatusAccepted,
+		id: "erase-user", method: http.MethodDelete, path: user, tag: tagUsers, scope: access.Erase,
+		status: http.StatusAccepted,
 		errors: []int{http.StatusConflict}, summary: "Erase a user",
 		description: "Erases all data of a user from before the request. Later turns form new memories. A repeated " +
 			"Idempotency-Key names the same erasure.",
 	}, a.eraseUser)
 	register(a, operation{
-		id: "get-erasure", method: http.MethodGet, path: user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
+		id: "get-erasure", method: http.MethodGet, path: user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase,
+		status: http.StatusOK,
 		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Get the progress of an erasure",
-		description: "Returns the progress of an erasure. The answer is 404 for an unknown erasure, and for one that ended long ago.",
+		description: "Returns the progress of an erasure. The answer is 404 for an unknown erasure, and for one that " +
+			"ended long ago.",
 	}, a.getErasure)
 	register(a, operation{
-		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
+		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase,
+		status:  http.StatusOK,
 		summary: "Count the data of a user", description: "Counts the objects of a user in every store that an " +
 			"erasure covers.",
 	}, a.scanUser)
 }
 
 func (a *API) exportUser(ctx context.Context, in *userRequest) (*exported, error) {
-	stream, err := a.Services.UserData.ExportUser(ctx, connect.NewRequest(&mnemev1.ExportUserRequest{UserId: string(in.User)}))
+	stream, err := a.Services.UserData.ExportUser(ctx,
+		connect.NewRequest(&mnemev1.ExportUserRequest{UserId: string(in.User)}))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +176,9 @@ func (a *API) exportUser(ctx context.Context, in *userRequest) (*exported, error
 
 // copyLines writes the lines of a stream. On failure it breaks the connection, so the client does not take the
 // lines as complete.
-func (a *API) copyLines(ctx context.Context, w http.ResponseWriter, stream *connect.ServerStreamForClient[mnemev1.ExportUserResponse]) {
+func (a *API) copyLines(
+	ctx context.Context, w http.ResponseWriter, stream *connect.ServerStreamForClient[mnemev1.ExportUserResponse],
+) {
 	control := http.NewResponseController(w)
 	for more := true; more; more = stream.Receive() {
 		_, _ = w.Write(stream.Msg().GetData()) // a client that has gone ends ctx
@@ -198,8 +205,9 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 		}
 	}
 	if len(in.RawBody) > maxImport {
-		return nil, problem.Problem{Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge, Detail: "the page is too " +
-			"large: split it"}
+		return nil, problem.Problem{Status: http.StatusRequestEntityTooLarge, Code: problem.CodeTooLarge,
+			Detail: "the page is too " +
+				"large: split it"}
 	}
 	if !utf8.Valid(in.RawBody) {
 		return nil, invalid(inBody, inBody, "is not valid UTF-8")
@@ -221,7 +229,8 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	if res.Msg.GetComplete() {
 		return out, nil
 	}
-	next, err := json.Marshal(importPlace{place.Line + uint64(countLines(lines)), out.Body.SoFar}) //nolint:gosec // not negative
+	next, err := json.Marshal(importPlace{place.Line + uint64(countLines(lines)),
+		out.Body.SoFar}) //nolint:gosec // not negative
 	out.Body.Next = pages.cursor(next)
 	return out, err
 }
@@ -262,7 +271,8 @@ func (a *API) getErasure(ctx context.Context, in *getErasure) (*erasureState, er
 	out.Body.State, out.Body.DoneAt = word(res.Msg.GetState(), "ERASURE_STATE_"), timeOf(res.Msg.GetDoneAt())
 	out.Body.Rounds, out.Body.StartedAt = res.Msg.GetRounds(), timeOf(res.Msg.GetStartedAt())
 	for _, r := range res.Msg.GetRemaining() {
-		out.Body.Remaining = append(out.Body.Remaining, StoreRemainder{r.GetStore(), r.GetCount(), timeOf(r.GetSince()), r.GetError()})
+		out.Body.Remaining = append(out.Body.Remaining,
+			StoreRemainder{r.GetStore(), r.GetCount(), timeOf(r.GetSince()), r.GetError()})
 	}
 	if out.Body.State == "pending" {
 		return out, a.wasAccepted(ctx, string(in.User), idempotency.Erasure, string(in.Erasure))
@@ -276,7 +286,9 @@ func (a *API) scanUser(ctx context.Context, in *userRequest) (*scanned, error) {
 		return nil, err
 	}
 	out := &scanned{}
-	out.Body.Counts = each(res.Msg.GetCounts(), func(c *mnemev1.StoreCount) StoreCount { return StoreCount{c.GetStore(), c.GetCount()} })
+	out.Body.Counts = each(res.Msg.GetCounts(), func(c *mnemev1.StoreCount) StoreCount {
+		return StoreCount{c.GetStore(), c.GetCount()}
+	})
 	out.Body.Transport = each(res.Msg.GetTransport(), func(t *mnemev1.TransportTopic) Transport {
 		return Transport{t.GetTopic(), t.GetTexts(), t.GetRetentionMs()}
 	})

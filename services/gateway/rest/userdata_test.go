@@ -26,7 +26,8 @@ func TestAnExportIsJSONLines(t *testing.T) {
 
 func TestAnExportThatFails(t *testing.T) {
 	g := open(t)
-	g.behind.fail = rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged, errors.New("the memory was written meanwhile"))
+	g.behind.fail = rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged,
+		errors.New("the memory was written meanwhile"))
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+ines+"/export", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestAnImportInPages(t *testing.T) {
 	a := g.call(http.MethodPost, ines+"/import", "{\"header\":1}\n{\"memory\":1}\n{\"memory\":2}\n", lines)
 	a.expect(t, 200, map[string]any{"so_far.memories": 2, "embedded_anew": false})
 	asked := g.behind.asked.(*mnemev1.ImportUserRequest)
-	if asked.GetHeader() != `{"header":1}` || string(asked.GetLines()) != "{\"memory\":1}\n{\"memory\":2}\n" || asked.GetFirstLine() != 2 ||
+	if asked.GetHeader() != `{"header":1}` || string(asked.GetLines()) != "{\"memory\":1}\n{\"memory\":2}\n" ||
+		asked.GetFirstLine() != 2 ||
 		asked.GetSoFar() != nil || asked.GetUserId() != "ines" {
 		t.Errorf("asked for %v", asked)
 	}
@@ -59,21 +61,26 @@ func TestAnImportInPages(t *testing.T) {
 	if next == "" || strings.Contains(last.text, "next_cursor") {
 		t.Errorf("the first page answers the cursor %q, the last %s", next, last.text)
 	}
-	if asked := g.behind.asked.(*mnemev1.ImportUserRequest); asked.GetFirstLine() != 4 || asked.GetSoFar().GetMemories() != 2 {
+	if asked := g.behind.asked.(*mnemev1.ImportUserRequest); asked.GetFirstLine() != 4 ||
+		asked.GetSoFar().GetMemories() != 2 {
 		t.Errorf("asked for %v", asked)
 	}
 	for _, bad := range []string{"x", "e30x", "bnVsbA%3D", "W10"} {
-		g.call(http.MethodPost, ines+"/import?cursor="+bad, "{}\n", lines).expect(t, 400, map[string]any{"errors.0.field": "cursor"})
+		g.call(http.MethodPost, ines+"/import?cursor="+bad, "{}\n", lines).expect(t, 400,
+			map[string]any{"errors.0.field": "cursor"})
 	}
 	g.call(http.MethodPost, ines+"/import", "", lines).expect(t, 400, nil)
 	g.call(http.MethodPost, ines+"/import", "{}\n{\"turn\":{\"text\":\"\\ud800\"}}\n", lines).expect(t, 400,
 		map[string]any{"errors.0.field": "turn.text"})
-	g.call(http.MethodPost, ines+"/import", strings.Repeat("[", 1000)+`"\ud800`, lines).expect(t, 400, map[string]any{"code": "malformed_body"})
+	g.call(http.MethodPost, ines+"/import", strings.Repeat("[", 1000)+`"\ud800`, lines).expect(t, 400,
+		map[string]any{"code": "malformed_body"})
 	g.call(http.MethodPost, ines+"/import", "{}", "Content-Type: application/json").expect(t, 415, nil)
 	g.call(http.MethodPost, ines+"/import", "\xff\n", lines).expect(t, 400, nil)
-	g.call(http.MethodPost, ines+"/import", strings.Repeat("x", 8<<20), lines).expect(t, 413, map[string]any{"code": "too_large"})
+	g.call(http.MethodPost, ines+"/import", strings.Repeat("x", 8<<20), lines).expect(t, 413,
+		map[string]any{"code": "too_large"})
 	g.behind.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: memory.kind: is \"gossip\""))
-	g.call(http.MethodPost, ines+"/import", "{}\n{}\n", lines).expect(t, 400, map[string]any{"detail": "line 2: memory.kind: is \"gossip\""})
+	g.call(http.MethodPost, ines+"/import", "{}\n{}\n", lines).expect(t, 400,
+		map[string]any{"detail": "line 2: memory.kind: is \"gossip\""})
 	g.behind.fail = connect.NewError(connect.CodeFailedPrecondition, errors.New("the bank is not empty"))
 	g.call(http.MethodPost, ines+"/import", "{}\n{}\n", lines).expect(t, 409, nil)
 }
@@ -97,7 +104,8 @@ func TestAnErasure(t *testing.T) {
 	if one.text != two.text || one.field("erasure_id") == three.field("erasure_id") || one.status != 202 {
 		t.Errorf("%s, %s, %s", one.text, two.text, three.text)
 	}
-	g.call(http.MethodDelete, ines, "", "Idempotency-Key: a b").expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
+	g.call(http.MethodDelete, ines, "", "Idempotency-Key: a b").expect(t, 400,
+		map[string]any{"errors.0.field": "Idempotency-Key"})
 	g.behind.fail = connect.NewError(connect.CodeAborted, errors.New("the erasure was ended"))
 	g.call(http.MethodGet, status, "").expect(t, 409, nil)
 }
@@ -105,7 +113,8 @@ func TestAnErasure(t *testing.T) {
 func TestAScan(t *testing.T) {
 	g := open(t)
 	g.call(http.MethodGet, ines+"/scan", "").expect(t, 200, map[string]any{
-		"counts.0.store": "memories", "counts.0.count": 2, "transport.0.topic": "mneme.session-events", "transport.0.texts": true,
+		"counts.0.store": "memories", "counts.0.count": 2, "transport.0.topic": "mneme.session-events",
+		"transport.0.texts":        true,
 		"transport.0.retention_ms": -1,
 	})
 }

@@ -44,7 +44,8 @@ type Verbatim interface {
 	// Namespaces returns the requested namespaces.
 	Namespaces(ctx context.Context, scope memory.Scope, l items.Listing) ([]items.Namespace, error)
 	// Append appends items to a session, and returns how many it has then.
-	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c items.Call, items []items.Object) (int, error)
+	Append(ctx context.Context, scope memory.Scope, token redisstore.Token, c items.Call, items []items.Object) (int,
+		error)
 	// Pop takes the last item off a session, if there is one.
 	Pop(ctx context.Context, scope memory.Scope, token redisstore.Token, c items.Call) (items.Object, bool, error)
 	// Latest returns the last items of a session before a place, oldest first, and the place of the first item.
@@ -191,31 +192,36 @@ func (a *API) verbatim() {
 			}, {If: "where an operation is `delete`", Scope: access.Erase},
 		},
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
-		description: "Runs operations on the items of a user, in order. Items have namespaces and keys. Each operation sees the effects of the " +
-			"earlier ones in the batch. Searches without a change between them see the same state. The gateway checks all limits " +
-			"before it runs the first. If a later operation fails, the earlier effects stay. A user has at most 10,000 items, " +
-			"and an answer at most 16 MiB. The operator may also limit the items of a tenant. You may repeat every " +
-			"operation.",
+		description: "Runs operations on the items of a user, in order. Items have namespaces and keys. Each operation " +
+			"sees the effects of the earlier ones in the batch. Searches without a change between them see the same state. " +
+			"The gateway checks all limits before it runs the first. If a later operation fails, the earlier effects stay. A " +
+			"user has at most 10,000 items, and an answer at most 16 MiB. The operator may also limit the items of a tenant. " +
+			"You may repeat every operation.",
 	}, a.batchItems)
 	register(a, operation{
-		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,
+		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read,
+		status:  http.StatusOK,
 		summary: "List items of a session",
-		description: "Lists the latest items of a session, oldest first. An answer has at most 16 MiB, so it may have fewer items than " +
-			"the limit although `first` is not 0. To read the earlier items, pass `first` as `before`.",
+		description: "Lists the latest items of a session, oldest first. An answer has at most 16 MiB, so it may have " +
+			"fewer items than the limit although `first` is not 0. To read the earlier items, pass `first` as `before`.",
 	}, a.listSessionItems)
 	register(a, operation{
 		id: "append-session-items", method: http.MethodPost, path: items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
-		status: http.StatusCreated, summary: "Append items to a session", description: "Appends items to a session in order, all of them or " +
-			"none. A session has at most 10,000 items, and a user at most 1,000 sessions with items. Mneme makes no memories of items, only " +
+		status: http.StatusCreated, summary: "Append items to a session",
+		description: "Appends items to a session in order, all of them or " +
+			"none. A session has at most 10,000 items, and a user at most 1,000 sessions with items. Mneme makes no memories " +
+			"of items, only " +
 			"of turns.",
 	}, a.appendSessionItems)
 	register(a, operation{
 		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Read,
 		also: access.Erase, keyed: true,
-		status: http.StatusOK, summary: "Take the last item off a session", description: "Removes the last item of a session, and returns it.",
+		status: http.StatusOK, summary: "Take the last item off a session",
+		description: "Removes the last item of a session, and returns it.",
 	}, a.popSessionItem)
 	register(a, operation{
-		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase, status: http.StatusNoContent,
+		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase,
+		status:      http.StatusNoContent,
 		summary:     "Remove the items of a session",
 		description: "Removes all items of a session. Turns and memories stay. You may repeat the call.",
 	}, a.clearSessionItems)
@@ -235,8 +241,10 @@ func (o StoreOperation) setFields() []string {
 	var out []string
 	for name, there := range map[string]bool{
 		"namespace": o.Namespace != nil, "key": o.Key != "", "value": o.Value.RawMessage != nil, "ttl_seconds": o.TTL != nil,
-		"refresh_ttl": o.Refresh != nil, "namespace_prefix": o.Prefix != nil, "filter": o.Filter.RawMessage != nil, "query": o.Query != nil,
-		"limit": o.Limit != nil, "offset": o.Offset != nil, "prefix": o.Starts != nil, "suffix": o.Ends != nil, "max_depth": o.MaxDepth != nil,
+		"refresh_ttl": o.Refresh != nil, "namespace_prefix": o.Prefix != nil, "filter": o.Filter.RawMessage != nil,
+		"query": o.Query != nil,
+		"limit": o.Limit != nil, "offset": o.Offset != nil, "prefix": o.Starts != nil, "suffix": o.Ends != nil,
+		"max_depth": o.MaxDepth != nil,
 	} {
 		if there {
 			out = append(out, name)
@@ -481,7 +489,8 @@ func (a *API) stepOfSearch(o StoreOperation, together *searches) (step, error) {
 
 func (a *API) stepOfListing(o StoreOperation) (step, error) {
 	l := items.Listing{
-		Prefix: texts(o.Starts), Suffix: texts(o.Ends), MaxDepth: number(o.MaxDepth, 0), Limit: number(o.Limit, 100), Offset: number(o.Offset, 0),
+		Prefix: texts(o.Starts), Suffix: texts(o.Ends), MaxDepth: number(o.MaxDepth, 0), Limit: number(o.Limit, 100),
+		Offset: number(o.Offset, 0),
 	}
 	return func(ctx context.Context, scope memory.Scope, _ redisstore.Token) (StoreResult, error) {
 		found, err := a.Verbatim.Namespaces(ctx, scope, l)

@@ -26,7 +26,8 @@ func (g *gateway) batch(operations ...string) answer {
 }
 
 func putOf(namespace, key, value string) string {
-	return fmt.Sprintf(`{"op":"put","namespace":["%s"],"key":"%s","value":%s}`, strings.ReplaceAll(namespace, ".", `","`), key, value)
+	return fmt.Sprintf(`{"op":"put","namespace":["%s"],"key":"%s","value":%s}`, strings.ReplaceAll(namespace, ".", `","`),
+		key, value)
 }
 
 func TestABatchIsCarriedOutInOrder(t *testing.T) {
@@ -53,7 +54,8 @@ func TestABatchIsCarriedOutInOrder(t *testing.T) {
 	other := `{"namespace":["c"],"key":"other","value":{"text":"tea"},"created_at":"2026-01-02T03:04:05.000002Z",` +
 		`"updated_at":"2026-01-02T03:04:05.000002Z"}`
 	want := `{"results":[{},{},{"item":` + item + `},{},{},{"items":[` + other + `,` + tea + `},` + item + `]},` +
-		`{"items":[` + tea + `,"score":1}]},{"items":[` + item + `]},{"namespaces":[["a"],["a","b"],["c"]]},{"namespaces":[["a"]]},{},{},{"items":[]},{"namespaces":[]}]}`
+		`{"items":[` + tea + `,"score":1}]},{"items":[` + item +
+		`]},{"namespaces":[["a"],["a","b"],["c"]]},{"namespaces":[["a"]]},{},{},{"items":[]},{"namespaces":[]}]}`
 	if got := strings.TrimSpace(a.text); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
@@ -71,15 +73,17 @@ func TestSearchesOfABatchReadItemsOnceUntilSomethingChanges(t *testing.T) {
 		g.batch(operations...).expect(t, 200, nil)
 		return g.redis.CommandCount() - before
 	}
-	search, get := `{"op":"search","namespace_prefix":["a"],"query":"tea","limit":1}`, `{"op":"get","namespace":["a"],"key":"1"}`
+	search, get := `{"op":"search","namespace_prefix":["a"],"query":"tea","limit":1}`,
+		`{"op":"get","namespace":["a"],"key":"1"}`
 	one := asked(search)
 	if many := asked(slices.Repeat([]string{search}, 40)...); many > 4*one {
 		t.Errorf("one search asks Redis %d times, forty %d", one, many)
 	}
 	g.batch(search, get, putOf("b", "new", `{"text":"Porto"}`), `{"op":"search","namespace_prefix":[],"query":"Porto"}`,
-		`{"op":"delete","namespace":["b"],"key":"new"}`, `{"op":"search","namespace_prefix":[],"query":"Porto"}`).expect(t, 200, map[string]any{
-		"results.0.items.0.key": "49", "results.3.items.0.key": "new", "results.5.items": []any{},
-	})
+		`{"op":"delete","namespace":["b"],"key":"new"}`, `{"op":"search","namespace_prefix":[],"query":"Porto"}`).expect(t,
+		200, map[string]any{
+			"results.0.items.0.key": "49", "results.3.items.0.key": "new", "results.5.items": []any{},
+		})
 }
 
 func TestWhatABatchMayDo(t *testing.T) {
@@ -89,7 +93,8 @@ func TestWhatABatchMayDo(t *testing.T) {
 		return g.call(http.MethodPost, batch, operationsOf(operation), "Authorization: Bearer "+key)
 	}
 	get := `{"op":"get","namespace":["a"],"key":"k"}`
-	call("READ", `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":true}`).expect(t, 403, map[string]any{"code": "forbidden"})
+	call("READ", `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":true}`).expect(t, 403,
+		map[string]any{"code": "forbidden"})
 	call("READ", `{"op":"search","namespace_prefix":[],"refresh_ttl":true}`).expect(t, 403, nil)
 	call("READ", `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":false}`).expect(t, 200, nil)
 	call("READ", get).expect(t, 200, map[string]any{"results.0.item.key": "k"})
@@ -99,7 +104,8 @@ func TestWhatABatchMayDo(t *testing.T) {
 	call("BEN", get).expect(t, 403, nil)
 	call("BETA", get).expect(t, 200, map[string]any{"results.0": map[string]any{}})
 	bens := self + "/users/ben/items/batch"
-	g.call(http.MethodPost, bens, operationsOf(get), "Authorization: Bearer BEN").expect(t, 200, map[string]any{"results.0": map[string]any{}})
+	g.call(http.MethodPost, bens, operationsOf(get), "Authorization: Bearer BEN").expect(t, 200,
+		map[string]any{"results.0": map[string]any{}})
 	call("ALL", get).expect(t, 200, map[string]any{"results.0.item.value.of": "acme"})
 }
 
@@ -114,31 +120,39 @@ func TestABatchIsHeldAgainstLimitsBeforeAnythingIsDone(t *testing.T) {
 		return `{"op":"search","namespace_prefix":[],"` + name + `":` + value + "}"
 	}
 	for name, c := range map[string]struct{ operation, field, message string }{
-		"no operation":          {`{}`, "operations[1].op", "is missing"},
-		"another operation":     {`{"op":"drop"}`, "operations[1].op", `is "drop"`},
-		"another field":         {`{"op":"get","namespace":["a"],"key":"k","nobody":1}`, "operations[1].nobody", "is unknown"},
-		"no namespace":          {`{"op":"get","key":"k"}`, "operations[1].namespace", "is missing, which get needs"},
-		"no key":                {`{"op":"delete","namespace":["a"]}`, "operations[1].key", "is missing"},
-		"no value":              {`{"op":"put","namespace":["a"],"key":"k"}`, "operations[1].value", "is missing"},
-		"no prefix":             {`{"op":"search"}`, "operations[1].namespace_prefix", "is missing"},
-		"a limit of a put":      {withField("limit", "1"), "operations[1].limit", "has no meaning for put"},
-		"a TTL of a get":        {`{"op":"get","namespace":["a"],"key":"k","ttl_seconds":1}`, "operations[1].ttl_seconds", "has no meaning"},
-		"a query of a listing":  {`{"op":"list_namespaces","query":"x"}`, "operations[1].query", "has no meaning"},
-		"a list":                {putOf("a", "k", `[]`), "operations[1].value", "is not an object"},
-		"a number":              {putOf("a", "k", `1`), "operations[1].value", "is not an object"},
-		"null":                  {putOf("a", "k", `null`), "operations[1].value", "is null"},
-		"too deep":              {putOf("a", "k", deep), "", "nested too deep"},
-		"no JSON":               {putOf("a", "k", `{"a":}`), "", "is not valid JSON"},
-		"no JSON at all":        {putOf("a", "k", `{"a":[1}`), "", "is not valid JSON"},
-		"a value too large":     {putOf("a", "k", `{"a":"`+long(256<<10)+`"}`), "operations[1].value", "bytes long, want at most 262144"},
-		"a label with a dot":    {`{"op":"get","namespace":["a","b.c"],"key":"k"}`, "operations[1].namespace[1]", "has a dot"},
-		"an empty label":        {`{"op":"get","namespace":["a",""],"key":"k"}`, "operations[1].namespace[1]", "has 0 characters"},
-		"an empty namespace":    {`{"op":"get","namespace":[],"key":"k"}`, "operations[1].namespace", "has 0 entries"},
-		"a label in bytes":      {putOf(strings.Repeat("é", 129), "k", `{}`), "operations[1].namespace[0]", "is 258 bytes long"},
-		"a key too long":        {putOf("a", long(1025), `{}`), "operations[1].key", "has 1025 characters"},
-		"a key in bytes":        {putOf("a", strings.Repeat("é", 513), `{}`), "operations[1].key", "is 1026 bytes long"},
-		"a hidden label":        {putOf("a\u200b", "k", `{}`), "operations[1].namespace[0]", "contains a control or invisible character"},
-		"a hidden key":          {putOf("a", "k\u202e", `{}`), "operations[1].key", "contains a control or invisible character"},
+		"no operation":      {`{}`, "operations[1].op", "is missing"},
+		"another operation": {`{"op":"drop"}`, "operations[1].op", `is "drop"`},
+		"another field": {`{"op":"get","namespace":["a"],"key":"k","nobody":1}`, "operations[1].nobody",
+			"is unknown"},
+		"no namespace":     {`{"op":"get","key":"k"}`, "operations[1].namespace", "is missing, which get needs"},
+		"no key":           {`{"op":"delete","namespace":["a"]}`, "operations[1].key", "is missing"},
+		"no value":         {`{"op":"put","namespace":["a"],"key":"k"}`, "operations[1].value", "is missing"},
+		"no prefix":        {`{"op":"search"}`, "operations[1].namespace_prefix", "is missing"},
+		"a limit of a put": {withField("limit", "1"), "operations[1].limit", "has no meaning for put"},
+		"a TTL of a get": {`{"op":"get","namespace":["a"],"key":"k","ttl_seconds":1}`, "operations[1].ttl_seconds",
+			"has no meaning"},
+		"a query of a listing": {`{"op":"list_namespaces","query":"x"}`, "operations[1].query", "has no meaning"},
+		"a list":               {putOf("a", "k", `[]`), "operations[1].value", "is not an object"},
+		"a number":             {putOf("a", "k", `1`), "operations[1].value", "is not an object"},
+		"null":                 {putOf("a", "k", `null`), "operations[1].value", "is null"},
+		"too deep":             {putOf("a", "k", deep), "", "nested too deep"},
+		"no JSON":              {putOf("a", "k", `{"a":}`), "", "is not valid JSON"},
+		"no JSON at all":       {putOf("a", "k", `{"a":[1}`), "", "is not valid JSON"},
+		"a value too large": {putOf("a", "k", `{"a":"`+long(256<<10)+`"}`), "operations[1].value",
+			"bytes long, want at most 262144"},
+		"a label with a dot": {`{"op":"get","namespace":["a","b.c"],"key":"k"}`, "operations[1].namespace[1]",
+			"has a dot"},
+		"an empty label": {`{"op":"get","namespace":["a",""],"key":"k"}`, "operations[1].namespace[1]",
+			"has 0 characters"},
+		"an empty namespace": {`{"op":"get","namespace":[],"key":"k"}`, "operations[1].namespace", "has 0 entries"},
+		"a label in bytes": {putOf(strings.Repeat("é", 129), "k", `{}`), "operations[1].namespace[0]",
+			"is 258 bytes long"},
+		"a key too long": {putOf("a", long(1025), `{}`), "operations[1].key", "has 1025 characters"},
+		"a key in bytes": {putOf("a", strings.Repeat("é", 513), `{}`), "operations[1].key", "is 1026 bytes long"},
+		"a hidden label": {putOf("a\u200b", "k", `{}`), "operations[1].namespace[0]",
+			"contains a control or invisible character"},
+		"a hidden key": {putOf("a", "k\u202e", `{}`), "operations[1].key",
+			"contains a control or invisible character"},
 		"dots for a key":        {putOf("a", "..", `{}`), "operations[1].key", `is ".."`},
 		"no time to live":       {withField("ttl_seconds", "0"), "operations[1].ttl_seconds", "is 0"},
 		"too long a life":       {withField("ttl_seconds", "1e9"), "operations[1].ttl_seconds", "want 1 to"},
@@ -188,7 +202,8 @@ func TestAnItemExpires(t *testing.T) {
 	if get(false) != "k" {
 		t.Error("it is not refreshed")
 	}
-	g.batch(`{"op":"search","namespace_prefix":["a"],"refresh_ttl":true}`).expect(t, 200, map[string]any{"results.0.items.0.key": "k"})
+	g.batch(`{"op":"search","namespace_prefix":["a"],"refresh_ttl":true}`).expect(t, 200,
+		map[string]any{"results.0.items.0.key": "k"})
 	g.redis.SetTime(now.Add(177 * time.Second))
 	if get(false) != "k" {
 		t.Error("a search does not refresh it")
@@ -209,7 +224,8 @@ func TestAnAnswerThatWouldBeTooLarge(t *testing.T) {
 	g.batch(putOf("b", "k", `{}`), search, search, search, search, search).expect(t, 413, map[string]any{
 		"code": "too_large", "errors.0.field": "operations[5]",
 	})
-	g.batch(`{"op":"get","namespace":["b"],"key":"k"}`).expect(t, 200, map[string]any{"results.0.item.key": "k"}) // it stays done
+	// it stays done
+	g.batch(`{"op":"get","namespace":["b"],"key":"k"}`).expect(t, 200, map[string]any{"results.0.item.key": "k"})
 }
 
 func TestItemsOfASession(t *testing.T) {
@@ -219,12 +235,14 @@ func TestItemsOfASession(t *testing.T) {
 	}
 	g.call(http.MethodGet, sessionItems, "").expect(t, 200, map[string]any{"items": []any{}})
 	for range 2 {
-		post(sessionItems, `{"items":[{"role":"user","n": 1.50},{"content":[null,{"x":"<"}]}]}`, "k1").expect(t, 201, map[string]any{"count": 2})
+		post(sessionItems, `{"items":[{"role":"user","n": 1.50},{"content":[null,{"x":"<"}]}]}`, "k1").expect(t, 201,
+			map[string]any{"count": 2})
 	}
 	post(sessionItems, `{"items":[{"n":3}]}`, "k2").expect(t, 201, map[string]any{"count": 3})
 	post(sessionItems, `{"items":[{"n":4}]}`, "k2").expect(t, 422, nil)
 	a := g.call(http.MethodGet, sessionItems, "")
-	if want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}],"first":0}`; strings.TrimSpace(a.text) != want {
+	if want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}],"first":0}`; strings.TrimSpace(
+		a.text) != want {
 		t.Errorf("got %s, want %s", a.text, want)
 	}
 	a = g.call(http.MethodGet, sessionItems+"?limit=1", "")
@@ -275,7 +293,8 @@ func TestItemsThatAreNone(t *testing.T) {
 			t.Errorf("%.100s: %.300s", body, a.text)
 		}
 	}
-	g.call(http.MethodPost, sessionItems, `{"items":[{}]}`).expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
+	g.call(http.MethodPost, sessionItems, `{"items":[{}]}`).expect(t, 400,
+		map[string]any{"errors.0.field": "Idempotency-Key"})
 	g.call(http.MethodPost, sessionItems+"/pop", "").expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
 	for _, limit := range []string{"0", "10001", "x", ""} {
 		g.call(http.MethodGet, sessionItems+"?limit="+limit, "").expect(t, 400, map[string]any{"errors.0.field": "limit"})

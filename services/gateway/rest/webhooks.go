@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against access.Admin, and against
-// access.Read where one is made or changed.
+// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against
+// access.Admin, and against access.Read where one is made or changed.
 type Webhooks interface {
 	// Create makes one, and returns it with its secret.
 	Create(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
@@ -76,8 +76,10 @@ type Webhook struct {
 
 func webhookOf(e webhook.Endpoint) Webhook {
 	return Webhook{
-		ID: e.ID, Name: e.Name, URL: e.URL, Types: texts(e.Types), User: e.User, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Secret: e.Secret, LastSuccess: timeIf(e.Health.LastSuccess), LastFailure: timeIf(e.Health.LastFailure), LastError: e.Health.LastError,
+		ID: e.ID, Name: e.Name, URL: e.URL, Types: texts(e.Types), User: e.User, Active: e.Active, CreatedAt: e.CreatedAt,
+		UpdatedAt: e.UpdatedAt,
+		Secret:    e.Secret, LastSuccess: timeIf(e.Health.LastSuccess), LastFailure: timeIf(e.Health.LastFailure),
+		LastError:    e.Health.LastError,
 		FailingSince: timeIf(e.Health.FailingSince), Failures: e.Health.Failures, Pending: e.Health.Pending,
 	}
 }
@@ -146,7 +148,8 @@ type Undelivered struct {
 
 func undeliveredOf(d webhook.Dead) Undelivered {
 	return Undelivered{
-		EventID: d.EventID, Type: string(d.Type), Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status, Reason: d.Reason,
+		EventID: d.EventID, Type: string(d.Type), Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status,
+		Reason: d.Reason,
 	}
 }
 
@@ -171,15 +174,18 @@ func (a *API) webhooks() {
 		description: "Lists the tenant's webhooks.",
 	}), a.listWebhooks)
 	register(a, add(operation{
-		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated,
+		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true,
+		status:  http.StatusCreated,
 		secrets: []string{"secret"}, summary: "Make a webhook",
-		description: "Makes a webhook. Mneme sends changes of memory to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
-			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). It repeats an event without an answer of " +
-			"2xx for some three days. Events may arrive in another order, and more than once with the same `webhook-id`. " +
-			"The answer to a repeated request lacks the secret. If you lost the first answer, rotate the secret.",
+		description: "Makes a webhook. Mneme sends changes of memory to its URL by POST, as `{type, timestamp, data}` " +
+			"with ids and no texts, signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). " +
+			"It repeats an event without an answer of 2xx for some three days. Events may arrive in another order, and more " +
+			"than once with the same `webhook-id`. The answer to a repeated request lacks the secret. If you lost the first " +
+			"answer, rotate the secret.",
 	}), a.createWebhook)
 	register(a, add(operation{
-		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get a webhook",
+		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound},
+		summary:     "Get a webhook",
 		description: "Returns a webhook, without its secret.",
 	}), a.getWebhook)
 	register(a, add(operation{
@@ -188,14 +194,16 @@ func (a *API) webhooks() {
 		description: "Changes the given fields. The waiting events of a webhook that you switch off become dead letters.",
 	}), a.updateWebhook)
 	register(a, add(operation{
-		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
+		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent,
+		errors:  []int{http.StatusNotFound},
 		summary: "Delete a webhook", description: "Deletes a webhook and its waiting events.",
 	}), a.deleteWebhook)
 	register(a, add(operation{
-		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true, status: http.StatusOK,
+		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true,
+		status:  http.StatusOK,
 		secrets: []string{"secret"}, errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
-		description: "Gives a webhook a new secret. For 24 hours, Mneme also signs with the previous one. The answer to a repeated request " +
-			"lacks the secret. If you lost the first answer, rotate again with another Idempotency-Key.",
+		description: "Gives a webhook a new secret. For 24 hours, Mneme also signs with the previous one. The answer to a " +
+			"repeated request lacks the secret. If you lost the first answer, rotate again with another Idempotency-Key.",
 	}), a.rotateSecret)
 	register(a, add(operation{
 		id: "list-webhook-dead-letters", method: http.MethodGet, path: one + "/dead-letters", status: http.StatusOK,
@@ -203,7 +211,8 @@ func (a *API) webhooks() {
 		description: "Lists the events whose delivery failed for good in the last seven days, at most 1,000.",
 	}), a.listUndelivered)
 	register(a, add(operation{
-		id: "replay-webhook-dead-letter", method: http.MethodPost, path: one + "/dead-letters/{event}/replay", status: http.StatusAccepted,
+		id: "replay-webhook-dead-letter", method: http.MethodPost, path: one + "/dead-letters/{event}/replay",
+		status: http.StatusAccepted,
 		errors: []int{http.StatusNotFound}, summary: "Send an event again", description: "Sends an undelivered event again.",
 	}), a.replayUndelivered)
 }

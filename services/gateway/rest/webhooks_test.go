@@ -20,10 +20,12 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	one := hooks + "/" + w.ID
 	again := g.call(http.MethodPost, hooks, `{"name":"mine","url":"https://example.com/hook","event_types":["memory.added"]}`, "Idempotency-Key: k")
 	again.expect(t, 201, map[string]any{"id": w.ID, "name": "mine", "secret": nil})
-	g.call(http.MethodGet, hooks, "").expect(t, 200, map[string]any{"webhooks.0.id": w.ID, "webhooks.0.secret": nil, "webhooks.1": nil})
+	g.call(http.MethodGet, hooks, "").expect(t, 200,
+		map[string]any{"webhooks.0.id": w.ID, "webhooks.0.secret": nil, "webhooks.1": nil})
 	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil,
 		"pending": 0.0, "consecutive_failures": 0.0, "failing_since": nil})
-	g.call(http.MethodPatch, one, `{"active":false,"name":"yours"}`).expect(t, 200, map[string]any{"active": false, "name": "yours"})
+	g.call(http.MethodPatch, one, `{"active":false,"name":"yours"}`).expect(t, 200,
+		map[string]any{"active": false, "name": "yours"})
 	rotated := g.call(http.MethodPost, one+"/rotate-secret", "", "Idempotency-Key: k2")
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {
 		t.Errorf("rotated: %d %s", rotated.status, rotated.text)
@@ -33,8 +35,10 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	g.call(http.MethodGet, hooks+"/"+strings.ToUpper(w.ID), "").expect(t, 200, map[string]any{"id": w.ID})
 	g.call(http.MethodPatch, one, `{"event_types":[]}`).expect(t, 200, map[string]any{"event_types.0": nil})
 	g.call(http.MethodPatch, one, `{"url":"https://localhost"}`).expect(t, 400, map[string]any{"errors.0.field": "url"})
-	g.call(http.MethodPatch, one, `{"active":true}`, "Authorization: Bearer ADMIN").expect(t, 403, map[string]any{"code": "forbidden"})
-	g.call(http.MethodPost, hooks, `{"url":"https://example.com"}`, "Authorization: Bearer ADMIN", "Idempotency-Key: k3").expect(t, 403, nil)
+	g.call(http.MethodPatch, one, `{"active":true}`, "Authorization: Bearer ADMIN").expect(t, 403,
+		map[string]any{"code": "forbidden"})
+	g.call(http.MethodPost, hooks, `{"url":"https://example.com"}`, "Authorization: Bearer ADMIN",
+		"Idempotency-Key: k3").expect(t, 403, nil)
 	g.call(http.MethodGet, one, "", "Authorization: Bearer ADMIN").expect(t, 200, nil)
 	g.call(http.MethodGet, one+"/dead-letters?limit=2", "").expect(t, 200, map[string]any{"dead_letters.0": nil})
 	g.call(http.MethodPost, one+"/dead-letters/e/replay", "").expect(t, 404, nil)
@@ -48,7 +52,8 @@ func TestWebhooksThatAreNone(t *testing.T) {
 	for body, field := range map[string]string{
 		`{}`: "url", `{"url":"http://example.com"}`: "url", `{"url":"https://u:p@example.com"}`: "url",
 		`{"url":"https://127.0.0.1/hook"}`:                  "url",
-		`{"url":"https://example.com","event_types":["x"]}`: "event_types[0]", `{"url":"https://example.com","secret":"x"}`: "secret",
+		`{"url":"https://example.com","event_types":["x"]}`: "event_types[0]",
+		`{"url":"https://example.com","secret":"x"}`:        "secret",
 	} {
 		a := g.call(http.MethodPost, self+"/webhooks", body, "Idempotency-Key: of-"+strconv.Itoa(len(body)))
 		a.expect(t, 400, map[string]any{"errors.0.field": field, "errors.0.location": "body"})

@@ -33,8 +33,8 @@ type ordered struct {
 	next mnemev1connect.RerankerServiceClient
 }
 
-// New returns the handler. It belongs behind guard.Guard, which refuses compressed requests. Each request is one message.
-// The handler reads the body before the call, so it refuses a large or late body as the other APIs do.
+// New returns the handler. It belongs behind guard.Guard, which refuses compressed requests. Each request is one
+// message. The handler reads the body before the call, so it refuses a large or late body as the other APIs do.
 func New(services backend.Services) http.Handler {
 	o := connect.WithHandlerOptions(
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)),
@@ -58,9 +58,11 @@ func New(services backend.Services) http.Handler {
 			return
 		}
 		body, err := problem.ReadAll(r)
-		if with := r.URL.Query().Get("compression"); err == nil && r.Method == http.MethodGet && with != "" && with != "identity" {
+		if with := r.URL.Query().Get("compression"); err == nil && r.Method == http.MethodGet && with != "" &&
+			with != "identity" {
 			err = problem.Problem{ // Connect's calls by GET carry their message in the URL
-				Status: http.StatusUnsupportedMediaType, Code: problem.CodeMediaType, Field: "compression", Detail: "is not supported",
+				Status: http.StatusUnsupportedMediaType, Code: problem.CodeMediaType, Field: "compression",
+				Detail: "is not supported",
 			}
 		}
 		if err != nil {
@@ -120,7 +122,8 @@ type userData struct {
 
 // ExportUser implements the RPC.
 func (s userData) ExportUser(
-	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest],
+	out *connect.ServerStream[mnemev1.ExportUserResponse],
 ) error {
 	in, err := s.UserDataServiceClient.ExportUser(ctx, connect.NewRequest(req.Msg))
 	if err != nil {

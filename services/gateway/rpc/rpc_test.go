@@ -31,7 +31,9 @@ type behind struct {
 	header http.Header
 }
 
-func (b *behind) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (b *behind) Recall(
+	_ context.Context, r *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	b.header = r.Header().Clone()
 	if r.Msg.GetQuery() == "" {
 		err := connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty"))
@@ -44,7 +46,8 @@ func (b *behind) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequ
 }
 
 func (b *behind) ExportUser(
-	_ context.Context, r *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+	_ context.Context, r *connect.Request[mnemev1.ExportUserRequest],
+	out *connect.ServerStream[mnemev1.ExportUserResponse],
 ) error {
 	for _, part := range []string{"a", "b"} {
 		if err := out.Send(&mnemev1.ExportUserResponse{Data: []byte(part + r.Msg.GetUserId())}); err != nil {
@@ -75,7 +78,8 @@ var anybody = access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: access
 func TestCallsArePassedOnWithoutTheCallersHeaders(t *testing.T) {
 	b := &behind{}
 	url, client := open(t, b, anybody)
-	for name, o := range map[string]connect.ClientOption{"connect": connect.WithProtoJSON(), "grpc-web": connect.WithGRPCWeb()} {
+	for name, o := range map[string]connect.ClientOption{"connect": connect.WithProtoJSON(),
+		"grpc-web": connect.WithGRPCWeb()} {
 		req := connect.NewRequest(&mnemev1.RecallRequest{UserId: "ines", Query: "q"})
 		req.Header().Set("Authorization", "Bearer KEY-of-caller")
 		req.Header().Set("Mneme-Tenant", "beta")
@@ -87,7 +91,8 @@ func TestCallsArePassedOnWithoutTheCallersHeaders(t *testing.T) {
 			t.Errorf("%s: asked with %v", name, b.header)
 		}
 	}
-	_, err := mnemev1connect.NewUtilizerServiceClient(client, url).Recall(t.Context(), connect.NewRequest(&mnemev1.RecallRequest{}))
+	_, err := mnemev1connect.NewUtilizerServiceClient(client, url).Recall(t.Context(),
+		connect.NewRequest(&mnemev1.RecallRequest{}))
 	var known *connect.Error
 	if !errors.As(err, &known) || known.Code() != connect.CodeInvalidArgument || known.Message() != "query: is empty" ||
 		known.Meta().Get("Internal-Host") != "" {
@@ -146,7 +151,8 @@ func TestWriteProblem(t *testing.T) {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, rpc.Prefixes()[0]+"Recall", nil)
 	r.Header.Set("Content-Type", "application/json")
 	rpc.WriteProblem(w, r, problem.Problem{Status: 401, Code: problem.CodeUnauthenticated, Detail: "no key"})
-	if w.Code != 401 || !strings.Contains(w.Body.String(), `"unauthenticated"`) || !strings.Contains(w.Body.String(), "no key") {
+	if w.Code != 401 || !strings.Contains(w.Body.String(), `"unauthenticated"`) ||
+		!strings.Contains(w.Body.String(), "no key") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -160,11 +166,13 @@ func TestANumberThatNoDoubleHoldsIsRefused(t *testing.T) {
 	}
 	envelope := func(s string) string { return "\x00\x00\x00\x00" + string(rune(len(s))) + s }
 	for number, refused := range map[string]bool{
-		"9007199254740993": true, "0.1234567890123456789": true, "1e400": true, "9007199254740992": false, "1e300": false, "-0.1": false,
+		"9007199254740993": true, "0.1234567890123456789": true, "1e400": true, "9007199254740992": false, "1e300": false,
+		"-0.1": false,
 	} {
 		for media, text := range map[string]string{
-			"application/json": body(number), "application/json; charset=utf-8": body(number), "application/grpc-web+json": envelope(body(number)),
-			"": "?connect=v1&encoding=json&message=" + neturl.QueryEscape(body(number)),
+			"application/json": body(number), "application/json; charset=utf-8": body(number),
+			"application/grpc-web+json": envelope(body(number)),
+			"":                          "?connect=v1&encoding=json&message=" + neturl.QueryEscape(body(number)),
 		} {
 			method, to, in := http.MethodPost, url+recall, text
 			if media == "" {

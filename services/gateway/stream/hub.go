@@ -205,9 +205,11 @@ func (h *hub) broadcast(ctx context.Context, partition int, msgs []bus.Message, 
 func (h *hub) itemOf(ctx context.Context, m bus.Message) (item, bool) {
 	e, ok, err := changeevent.Of(m.Key, m.Value)
 	if err != nil {
-		h.log.WarnContext(ctx, "streams: a record is not a memory change", "partition", m.Partition, "offset", m.Offset, "error", err)
+		h.log.WarnContext(ctx, "streams: a record is not a memory change", "partition", m.Partition, "offset", m.Offset,
+			"error", err)
 	}
-	return item{partition: m.Partition, offset: m.Offset, scope: e.Scope, frame: frame(string(e.Type), e.Data)}, ok && err == nil
+	return item{partition: m.Partition, offset: m.Offset, scope: e.Scope, frame: frame(string(e.Type), e.Data)},
+		ok && err == nil
 }
 
 // enqueue never waits. It cuts off a client with a full queue. The caller holds h.mu.

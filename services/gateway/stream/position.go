@@ -47,7 +47,8 @@ func decodePosition(text []byte) (position, bool) {
 	for len(text) > 0 {
 		step, n := binary.Uvarint(text)
 		next, m := binary.Uvarint(text[max(n, 0):])
-		if partition += step; n <= 0 || m <= 0 || partition > math.MaxInt32 || next > math.MaxInt64 || len(p) == maxPartitions {
+		if partition += step; n <= 0 || m <= 0 || partition > math.MaxInt32 || next > math.MaxInt64 ||
+			len(p) == maxPartitions {
 			return nil, false
 		}
 		p[int(partition)] = int64(next) //nolint:gosec // checked, as is the partition

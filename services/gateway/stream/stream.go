@@ -94,7 +94,8 @@ type Server struct {
 // New makes a server. Its error says which part is missing.
 func New(p Parts) (*Server, error) {
 	for name, missing := range map[string]bool{
-		"Changes": p.Changes == nil, "Auth": p.Auth == nil, "Streams": p.Streams == nil, "Secret": p.Secret == "", "Write": p.Write == nil,
+		"Changes": p.Changes == nil, "Auth": p.Auth == nil, "Streams": p.Streams == nil, "Secret": p.Secret == "",
+		"Write": p.Write == nil,
 	} {
 		if missing {
 			return nil, errors.New("streams without " + name)
@@ -196,7 +197,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, error) {
 	escaped, ok := route(r)
 	if !ok {
-		return memory.Scope{}, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound, Detail: "no stream has this path"}
+		return memory.Scope{}, problem.Problem{Status: http.StatusNotFound, Code: problem.CodeNotFound,
+			Detail: "no stream has this path"}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

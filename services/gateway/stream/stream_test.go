@@ -78,11 +78,13 @@ func open(t *testing.T, options ...func(*stream.Parts)) *system {
 func openOn(t *testing.T, broker *bustest.Broker, options ...func(*stream.Parts)) *system {
 	t.Helper()
 	s := &system{
-		t: t, out: broker.Publisher(), changes: broker.Log(contract.TopicMemoryChanges), keys: &keys{}, stopping: make(chan struct{}),
+		t: t, out: broker.Publisher(), changes: broker.Log(contract.TopicMemoryChanges), keys: &keys{},
+		stopping: make(chan struct{}),
 	}
 	parts := stream.Parts{
-		Changes: s.changes, Auth: s.keys, Streams: &s.open, Secret: "a secret of replicas", Write: rest.WriteProblem, Stopping: s.stopping,
-		Check: 20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+		Changes: s.changes, Auth: s.keys, Streams: &s.open, Secret: "a secret of replicas", Write: rest.WriteProblem,
+		Stopping: s.stopping,
+		Check:    20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
 	}
 	for _, o := range options {
 		o(&parts)
@@ -117,7 +119,8 @@ func (s *system) change(tenantID, user, id string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.out.Publish(s.t.Context(), bus.Message{Topic: contract.TopicMemoryChanges, Key: c.Key(), Value: value}); err != nil {
+	if err := s.out.Publish(s.t.Context(), bus.Message{Topic: contract.TopicMemoryChanges, Key: c.Key(),
+		Value: value}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -446,7 +449,8 @@ func TestAPositionThatIsNone(t *testing.T) {
 		res := s.ask(t.Context(), "/users/ines/events", "ALL", id)
 		said, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if err != nil || res.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), `"field":"Last-Event-ID"`) {
+		if err != nil || res.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(string(said), `"field":"Last-Event-ID"`) {
 			t.Errorf("%.40s: %s %s", id, res.Status, said)
 		}
 	}
@@ -458,7 +462,8 @@ func TestStreamsOfOthersAreRefused(t *testing.T) {
 		path, key string
 		want      int
 	}{
-		{"/events", "INES", 403}, {"/users/ben/events", "INES", 403}, {"/users/INES/events", "INES", 403}, {"/users/ines/events", "INGEST", 403},
+		{"/events", "INES", 403}, {"/users/ben/events", "INES", 403}, {"/users/INES/events", "INES", 403},
+		{"/users/ines/events", "INGEST", 403},
 		{"/users/ines/events", "unknown", 401},
 	} {
 		res := s.ask(t.Context(), c.path, c.key, "")
@@ -511,7 +516,8 @@ func TestWhyStreamsEnd(t *testing.T) {
 }
 
 func TestAServerWithoutItsPartsIsNone(t *testing.T) {
-	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: &unlimited{}, Secret: "s", Write: rest.WriteProblem}); err == nil ||
+	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: &unlimited{}, Secret: "s",
+		Write: rest.WriteProblem}); err == nil ||
 		!strings.Contains(err.Error(), "Changes") {
 		t.Errorf("got %v", err)
 	}

@@ -22,14 +22,15 @@ var errPrivate = errors.New("the address is not public")
 
 // notPublic4 are IPv4 networks that are not public, in addition to netip's list. They are networks of operators
 // (RFC 6598), of protocols and of tests.
-var notPublic4 = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+var notPublic4 = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+	"198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4")
 
 var (
 	// global6 is the only IPv6 network from which addresses of the internet are assigned.
 	global6 = netip.MustParsePrefix("2000::/3")
-	// notPublic6 are networks within global6 that are not of the internet: protocols with Teredo (2001::/32), documentation, and 6to4
-	// (2002::/16). Teredo and 6to4 embed IPv4 addresses, which may be private ones.
+	// notPublic6 are networks within global6 that are not of the internet: protocols with Teredo (2001::/32),
+	// documentation, and 6to4 (2002::/16). Teredo and 6to4 embed IPv4 addresses, which may be private ones.
 	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 
@@ -40,7 +41,8 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// public reports whether an address is one of the internet. IPv6 addresses that hold an IPv4 address are not: 2000::/3 leaves them out.
+// public reports whether an address is one of the internet. IPv6 addresses that hold an IPv4 address are not: 2000::/3
+// leaves them out.
 func public(ip netip.Addr) bool {
 	contains := func(p netip.Prefix) bool { return p.Contains(ip) }
 	if ip.Is4() {
@@ -100,8 +102,10 @@ func clientOf(o Options) *http.Client {
 	return &http.Client{
 		Timeout: o.Attempt,
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.Attempt, IdleConnTimeout: idleConnections, MaxIdleConns: atOnce,
-			MaxIdleConnsPerHost: perEndpoint, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10, ExpectContinueTimeout: time.Second,
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.Attempt, IdleConnTimeout: idleConnections,
+			MaxIdleConns:        atOnce,
+			MaxIdleConnsPerHost: perEndpoint, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
+			ExpectContinueTimeout: time.Second,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -11,12 +11,14 @@ import (
 var embedding = []string{
 	"::127.0.0.1", "::8.8.8.8", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b::7f00:1",
 	"64:ff9b:1::7f00:1", "2002:7f00:1::",
-	"2002:808:808::1", "2001::7f00:1", "2001:0:7f00:1::1", "2001:db8::1", "3fff::1", "::", "::1", "fe80::1", "fec0::1", "fc00::1", "fd12::1",
+	"2002:808:808::1", "2001::7f00:1", "2001:0:7f00:1::1", "2001:db8::1", "3fff::1", "::", "::1", "fe80::1", "fec0::1",
+	"fc00::1", "fd12::1",
 	"ff02::1", "100::1", "5f00::1", "4000::1", "1fff::1", "e000::1", "2606:4700::1%eth0",
 }
 
 func TestOfIPv6OnlyTheInternetIsPublic(t *testing.T) {
-	for _, address := range []string{"2606:4700:4700::1111", "2a00:1450:4001:81b::200e", "2001:4860:4860::8888", "2c0f::1", "8.8.8.8"} {
+	for _, address := range []string{"2606:4700:4700::1111", "2a00:1450:4001:81b::200e", "2001:4860:4860::8888", "2c0f::1",
+		"8.8.8.8"} {
 		if !public(netip.MustParseAddr(address)) {
 			t.Errorf("%s is not public", address)
 		}
@@ -50,7 +52,8 @@ func TestAddressesAreRefusedAtCreation(t *testing.T) {
 		}
 	}
 	for _, host := range []string{
-		"１２７.０.０.１", "８.８.８.８", "127。0。0。1", "127.0.0.①", "１0.example.com", "example.com.１", "ｌｏｃａｌｈｏｓｔ", "٣.example.com", "127.1", "0x7f000001",
+		"１２７.０.０.１", "８.８.８.８", "127。0。0。1", "127.0.0.①", "１0.example.com", "example.com.１", "ｌｏｃａｌｈｏｓｔ", "٣.example.com",
+		"127.1", "0x7f000001",
 	} {
 		if checkURL("https://"+host+"/", false) == nil {
 			t.Errorf("%s is taken", host)

@@ -260,7 +260,9 @@ type message struct {
 }
 
 // post makes a request. wait is the delay that the endpoint requests.
-func (h *Webhooks) post(ctx context.Context, to Endpoint, d webhooks.Delivery) (status int, wait time.Duration, err error) {
+func (h *Webhooks) post(
+	ctx context.Context, to Endpoint, d webhooks.Delivery,
+) (status int, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Attempt)
 	defer cancel()
 	body, err := json.Marshal(message{d.Type, d.Time, d.Data})

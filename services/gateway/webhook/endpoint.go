@@ -38,7 +38,8 @@ func shown(e Endpoint) Endpoint {
 
 // wants reports whether an endpoint receives an event.
 func wants(e Endpoint, what changeevent.Event) bool {
-	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
+	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) &&
+		(e.User == "" || e.User == what.Scope.User)
 }
 
 // check returns an error that names the field where an endpoint cannot be; checkURL looks at its URL.

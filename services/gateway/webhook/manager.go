@@ -70,8 +70,9 @@ func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	e = Endpoint{
-		ID: uuid.NewString(), Name: e.Name, URL: e.URL, Types: e.Types, User: e.User, Active: true, CreatedAt: now, UpdatedAt: now,
-		Secret: newSecret(),
+		ID: uuid.NewString(), Name: e.Name, URL: e.URL, Types: e.Types, User: e.User, Active: true, CreatedAt: now,
+		UpdatedAt: now,
+		Secret:    newSecret(),
 	}
 	return e, h.store.Create(ctx, tenant, e)
 }
@@ -203,7 +204,8 @@ func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string
 	letters, more, err := h.store.DeadLetters(ctx, tenant, id, from, limit)
 	for _, d := range letters {
 		out = append(out, Dead{
-			EventID: d.Event, Type: d.Type, Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status, Reason: d.Reason,
+			EventID: d.Event, Type: d.Type, Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status,
+			Reason: d.Reason,
 		})
 	}
 	if more {

@@ -15,7 +15,8 @@ type forMem0 struct{ *Webhooks }
 
 // names maps mem0's events to Mneme's events.
 var names = map[string][]changeevent.Type{
-	mem0.EventMemoryAdd: {changeevent.MemoryAdded}, mem0.EventMemoryUpdate: {changeevent.MemoryUpdated, changeevent.MemoryMerged},
+	mem0.EventMemoryAdd:    {changeevent.MemoryAdded},
+	mem0.EventMemoryUpdate: {changeevent.MemoryUpdated, changeevent.MemoryMerged},
 	mem0.EventMemoryDelete: {changeevent.MemoryDeleted},
 }
 
@@ -29,12 +30,16 @@ func typesOf(events []string) (out []changeevent.Type) {
 // mem0Of is an endpoint as mem0 has it. Types that mem0 has no name for are not shown.
 func mem0Of(e Endpoint) mem0.Webhook {
 	out := mem0.Webhook{
-		ID: e.ID, Name: e.Name, URL: e.URL, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Secret: e.Secret,
-		LastSuccess: e.Health.LastSuccess, LastFailure: e.Health.LastFailure, FailingSince: e.Health.FailingSince, LastError: e.Health.LastError,
-		Failures: e.Health.Failures, Pending: e.Health.Pending,
+		ID: e.ID, Name: e.Name, URL: e.URL, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Secret:      e.Secret,
+		LastSuccess: e.Health.LastSuccess, LastFailure: e.Health.LastFailure, FailingSince: e.Health.FailingSince,
+		LastError: e.Health.LastError,
+		Failures:  e.Health.Failures, Pending: e.Health.Pending,
 	}
 	for _, name := range []string{mem0.EventMemoryAdd, mem0.EventMemoryUpdate, mem0.EventMemoryDelete} {
-		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t changeevent.Type) bool { return slices.Contains(e.Types, t) }) {
+		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t changeevent.Type) bool {
+			return slices.Contains(e.Types, t)
+		}) {
 			out.Events = append(out.Events, name)
 		}
 	}

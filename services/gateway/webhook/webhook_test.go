@@ -193,7 +193,8 @@ func TestAChangeIsToldSigned(t *testing.T) {
 	e := w.create("acme", webhook.Endpoint{Name: "mine", URL: r.URL + "/hook"})
 	w.run(w.Webhooks)
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
-	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "globex", "ines", "e2", memory.OpAdd)) // again, and another tenant's
+	// again, and another tenant's
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "globex", "ines", "e2", memory.OpAdd))
 	w.handle(change(t, "acme", "ines", "e3", memory.OpDelete))
 	eventually(t, "two deliveries", func() bool { return len(r.all()) >= 2 })
 	signer, err := standardwebhooks.NewWebhook(e.Secret)
@@ -304,7 +305,8 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all[0].Health.Failures > one.Health.Failures && one.Health.LastSuccess.Equal(all[0].Health.LastSuccess) { // got after listed
+		// got after listed
+		if all[0].Health.Failures > one.Health.Failures && one.Health.LastSuccess.Equal(all[0].Health.LastSuccess) {
 			t.Errorf("listed %+v, got %+v", all[0].Health, one.Health)
 		}
 		return one.Health
@@ -314,7 +316,8 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	}
 	w.run(w.Webhooks)
 	eventually(t, "it recovers", func() bool { return !health().LastSuccess.IsZero() && health().Pending == 0 })
-	if got := health(); got.LastError != "it answers 503" || got.Failures != 0 || !got.FailingSince.IsZero() || got.LastFailure.IsZero() {
+	if got := health(); got.LastError != "it answers 503" || got.Failures != 0 || !got.FailingSince.IsZero() ||
+		got.LastFailure.IsZero() {
 		t.Errorf("recovered: %+v", got)
 	}
 	if log := w.log.String(); strings.Count(log, "has begun to fail") != 1 || strings.Count(log, "has recovered") != 1 {
@@ -323,13 +326,15 @@ func TestHowAnEndpointAnswersIsShown(t *testing.T) {
 	r.Close() // from now on nothing is there
 	w.handle(change(t, "acme", "ines", "e2", memory.OpAdd))
 	eventually(t, "it fails", func() bool { return health().Failures == 10 && health().Pending == 0 })
-	if got := health(); got.LastError != "it refuses the connection" || got.FailingSince.IsZero() || got.FailingSince.After(got.LastFailure) {
+	if got := health(); got.LastError != "it refuses the connection" || got.FailingSince.IsZero() ||
+		got.FailingSince.After(got.LastFailure) {
 		t.Errorf("failing: %+v", got)
 	}
 	if log := w.log.String(); strings.Count(log, "has begun to fail") != 2 || !strings.Contains(log, "tenant=acme") {
 		t.Errorf("the log says %s", log)
 	}
-	if hooks, err := w.ForMem0().List(by("acme")); err != nil || hooks[0].Failures != 10 || hooks[0].FailingSince.IsZero() {
+	if hooks, err := w.ForMem0().List(by("acme")); err != nil || hooks[0].Failures != 10 ||
+		hooks[0].FailingSince.IsZero() {
 		t.Errorf("for mem0: %+v, %v", hooks, err)
 	}
 	if err := w.Replay(by("acme"), e.ID, "e2"); err != nil {
@@ -436,7 +441,8 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	defer r.Close()
 	var all []webhook.Endpoint
 	private := w.replica(webhook.Options{Private: true}) // as w was when they were made
-	for _, address := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1), "https://[::ffff:127.0.0.1]:1/", "https://169.254.169.254/"} {
+	for _, address := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1),
+		"https://[::ffff:127.0.0.1]:1/", "https://169.254.169.254/"} {
 		e, err := private.Create(by("acme"), webhook.Endpoint{URL: address})
 		if err != nil {
 			t.Fatal(err)
@@ -456,28 +462,35 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 func TestWhatIsNoEndpoint(t *testing.T) {
 	w := open(t, webhook.Options{})
 	for address, field := range map[string]string{
-		"": "url", "x": "url", "http://example.com": "url", "https://user:pw@example.com": "url", "ftp://example.com": "url", "https://": "url",
-		"https://example.com/" + strings.Repeat("x", 2<<10): "url", "https://example.com/#part": "url", "https://example.com/#": "url",
+		"": "url", "x": "url", "http://example.com": "url", "https://user:pw@example.com": "url", "ftp://example.com": "url",
+		"https://": "url",
+		"https://example.com/" + strings.Repeat("x", 2<<10): "url", "https://example.com/#part": "url",
+		"https://example.com/#": "url",
 		"https://example.com:0": "url", "https://example.com:65536": "url", "https://example.com:": "url",
-		"https://localhost/": "url", "https://LOCALHOST.:443": "url", "https://of.localhost": "url", "https://127.0.0.1": "url",
-		"https://10.0.0.1:443": "url", "https://169.254.169.254": "url", "https://[::1]": "url", "https://[::ffff:10.0.0.1]": "url",
-		"https://[fe80::1%25eth0]": "url", "https://127.1": "url", "https://0x7f000001": "url", "https://2130706433": "url",
+		"https://localhost/": "url", "https://LOCALHOST.:443": "url", "https://of.localhost": "url",
+		"https://127.0.0.1":    "url",
+		"https://10.0.0.1:443": "url", "https://169.254.169.254": "url", "https://[::1]": "url",
+		"https://[::ffff:10.0.0.1]": "url",
+		"https://[fe80::1%25eth0]":  "url", "https://127.1": "url", "https://0x7f000001": "url", "https://2130706433": "url",
 	} {
 		_, err := w.Create(by("acme"), webhook.Endpoint{URL: address})
 		if problem.From(err).Status != 400 || problem.From(err).Field != field {
 			t.Errorf("%.40q: %v", address, err)
 		}
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", Types: []changeevent.Type{"x"}}); problem.From(err).Field != "event_types" {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com",
+		Types: []changeevent.Type{"x"}}); problem.From(err).Field != "event_types" {
 		t.Errorf("a type: %v", err)
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", User: "ines\u200b"}); problem.From(err).Field != "user_id" {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com",
+		User: "ines\u200b"}); problem.From(err).Field != "user_id" {
 		t.Errorf("a user with a hidden character: %v", err)
 	}
 	for range webhooks.MaxEndpoints {
 		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
 	}
-	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); problem.From(err).Status != http.StatusConflict {
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); problem.From(
+		err).Status != http.StatusConflict {
 		t.Errorf("one too many: %v", err)
 	}
 	ines := access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}}
@@ -530,7 +543,8 @@ func TestWhatAReplicaTookBeforeItDiedIsDelivered(t *testing.T) {
 	w.create("acme", webhook.Endpoint{URL: r.URL})
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
 	// Another replica takes it, and is never heard of again.
-	if _, err := w.redis.ZAdd("mneme:webhook:{acme}:due", float64(time.Now().Add(300*time.Millisecond).UnixMilli()), first(t, w)); err != nil {
+	if _, err := w.redis.ZAdd("mneme:webhook:{acme}:due", float64(time.Now().Add(300*time.Millisecond).UnixMilli()),
+		first(t, w)); err != nil {
 		t.Fatal(err)
 	}
 	w.run(w.Webhooks)
@@ -612,26 +626,31 @@ func TestADeletedEndpointIsToldNothing(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	w := open(t, here)
 	w.redis.SetError("LOADING")
-	if err := w.Handle(t.Context(), []bus.Message{change(t, "acme", "ines", "e1", memory.OpAdd)}); err == nil || fault.IsTerminal(err) {
+	if err := w.Handle(t.Context(), []bus.Message{change(t, "acme", "ines", "e1", memory.OpAdd)}); err == nil ||
+		fault.IsTerminal(err) {
 		t.Errorf("handle: %v, want an error to try again after", err)
 	}
 	if _, err := w.List(by("acme")); problem.From(err).Status != http.StatusServiceUnavailable {
 		t.Errorf("list: %v", err)
 	}
 	w.redis.SetError("")
-	if err := w.Handle(t.Context(), []bus.Message{{Key: []byte("acme/ines"), Value: []byte("x")}}); !fault.IsTerminal(err) {
+	if err := w.Handle(t.Context(), []bus.Message{{Key: []byte("acme/ines"),
+		Value: []byte("x")}}); !fault.IsTerminal(err) {
 		t.Errorf("a record that is no change: %v", err)
 	}
 }
 
 func TestForMem0(t *testing.T) {
 	hooks := open(t, here).ForMem0()
-	made, err := hooks.Create(by("acme"), mem0.Webhook{Name: "mine", URL: "https://example.com", Events: []string{mem0.EventMemoryUpdate}})
+	made, err := hooks.Create(by("acme"), mem0.Webhook{Name: "mine", URL: "https://example.com",
+		Events: []string{mem0.EventMemoryUpdate}})
 	if err != nil || made.Secret == "" || !slices.Equal(made.Events, []string{mem0.EventMemoryUpdate}) || !made.Active {
 		t.Fatal(made, err)
 	}
-	changed, err := hooks.Update(by("acme"), mem0.Webhook{ID: made.ID, Name: "yours", Events: []string{mem0.EventMemoryAdd}})
-	if err != nil || changed.Name != "yours" || changed.URL != made.URL || !slices.Equal(changed.Events, []string{mem0.EventMemoryAdd}) {
+	changed, err := hooks.Update(by("acme"), mem0.Webhook{ID: made.ID, Name: "yours",
+		Events: []string{mem0.EventMemoryAdd}})
+	if err != nil || changed.Name != "yours" || changed.URL != made.URL ||
+		!slices.Equal(changed.Events, []string{mem0.EventMemoryAdd}) {
 		t.Error(changed, err)
 	}
 	if all, err := hooks.List(by("acme")); err != nil || len(all) != 1 || all[0].Secret != "" {

@@ -22,7 +22,8 @@ type Broker struct {
 // StartBroker starts a broker with topics of that number of partitions.
 func StartBroker(t testing.TB, partitions int, topics ...string) *Broker {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topics...)) //nolint:gosec // a few
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.SeedTopics(int32(partitions), topics...)) //nolint:gosec // a few
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func Committed(t testing.TB, addr, group string, p bus.Partition) int64 {
 	client := &kafkago.Client{Addr: kafkago.TCP(addr), Transport: transport}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{p.Topic: {p.ID}}})
+	res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group,
+		Topics: map[string][]int{p.Topic: {p.ID}}})
 	if err != nil {
 		t.Logf("fetch offsets: %v", err)
 		return -1

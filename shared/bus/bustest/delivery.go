@@ -106,11 +106,17 @@ func gathering(r *fixture) {
 	r.publish(r.say("a", "0"), r.say("a", "1"), r.say("b", "now"))
 	r.eventually("what need not wait is delivered", func() bool { return slices.Equal(rec.values(), []string{"now"}) })
 	r.publish(r.say("a", "now, a"))
-	r.eventually("it takes along what waits", func() bool { return slices.Equal(rec.values()[1:], []string{"0", "1", "now, a"}) })
+	r.eventually("it takes along what waits", func() bool {
+		return slices.Equal(rec.values()[1:], []string{"0", "1", "now, a"})
+	})
 	r.publish(r.say("c", "2"), r.say("c", "3"), r.say("c", "4"))
-	r.eventually("a full batch waits for nothing", func() bool { return slices.Equal(rec.values()[4:], []string{"2", "3", "4"}) })
+	r.eventually("a full batch waits for nothing", func() bool {
+		return slices.Equal(rec.values()[4:], []string{"2", "3", "4"})
+	})
 	r.publish(r.say("d", "5"), r.say("e", "now, e"))
-	r.eventually("the record behind it is delivered", func() bool { return slices.Equal(rec.values()[7:], []string{"now, e"}) })
+	r.eventually("the record behind it is delivered", func() bool {
+		return slices.Equal(rec.values()[7:], []string{"now, e"})
+	})
 	m.stop()
 	if got := rec.values()[8:]; !slices.Equal(got, []string{"5"}) {
 		r.Errorf("at the end %q is delivered, want what waited", got)

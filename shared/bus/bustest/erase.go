@@ -112,7 +112,8 @@ func eraseDeadLetters(r *fixture) {
 		r.Errorf("the scan finds %v of the erased user", left["tenant/user-1"])
 	}
 	want := map[string][]string{
-		"tenant/user-0": {"0", "4", "8"}, "tenant/user-2": {"2", "6", "10", "no dead letter \xff"}, "tenant/user-3": {"3", "7", "11"},
+		"tenant/user-0": {"0", "4", "8"}, "tenant/user-2": {"2", "6", "10", "no dead letter \xff"},
+		"tenant/user-3": {"3", "7", "11"},
 	}
 	for key, values := range want {
 		if got := left[key]; len(got) < len(values) || !slices.Equal(got[len(got)-len(values):], values) {
@@ -151,7 +152,8 @@ func eraseTogether(r *fixture) {
 	all.Wait()
 	r.must(errors.Join(errs...))
 	left := r.scanned(r.log(r.deadLetterTopic()))
-	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, []string{"tenant/user-3", "tenant/user-4", "tenant/user-5"}) {
+	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got,
+		[]string{"tenant/user-3", "tenant/user-4", "tenant/user-5"}) {
 		r.Errorf("dead letters of %v are left", got)
 	}
 	for key, values := range left {

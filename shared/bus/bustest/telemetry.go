@@ -78,7 +78,8 @@ func links(r *fixture) {
 	last := processed[len(processed)-1]
 	linked := last.Links()
 	if last.SpanContext().TraceID() != ids[1] || len(linked) != 1 || linked[0].SpanContext.TraceID() != ids[0] {
-		r.Errorf("the batch's trace is %v with links %v, want %v and %v", last.SpanContext().TraceID(), linked, ids[1], ids[0])
+		r.Errorf("the batch's trace is %v with links %v, want %v and %v", last.SpanContext().TraceID(), linked, ids[1],
+			ids[0])
 	}
 }
 

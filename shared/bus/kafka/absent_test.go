@@ -106,7 +106,10 @@ func TestNothingHangsWithoutABroker(t *testing.T) {
 			}
 			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if err := bounded(t, "Next", func() error { _, err := src.Next(ctx); return err }); err == nil || fault.IsTerminal(err) {
+			if err := bounded(t, "Next", func() error {
+				_, err := src.Next(ctx)
+				return err
+			}); err == nil || fault.IsTerminal(err) {
 				t.Errorf("Next returned %v", err)
 			}
 			if err := bounded(t, "Close of the source", src.Close); err != nil {
@@ -157,7 +160,8 @@ func (c *stalledConn) Write(b []byte) (int, error) {
 func TestLeavingIsBoundedWhenTheBrokerFallsSilent(t *testing.T) {
 	b := startEmbedded(t)
 	s := new(stall)
-	if err := kafka.EnsureTopics(t.Context(), kafka.Cluster{Brokers: []string{b.addr()}}, kafka.Topic{Name: "t", Partitions: 1}); err != nil {
+	if err := kafka.EnsureTopics(t.Context(), kafka.Cluster{Brokers: []string{b.addr()}},
+		kafka.Topic{Name: "t", Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
 	src, err := kafka.NewSource(kafka.SourceConfig{

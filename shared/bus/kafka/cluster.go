@@ -164,7 +164,8 @@ func topicConfig(t Topic) kafkago.TopicConfig {
 func LimitTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
 	req := &kafkago.IncrementalAlterConfigsRequest{}
 	for _, t := range topics {
-		resource := kafkago.IncrementalAlterConfigsRequestResource{ResourceType: kafkago.ResourceTypeTopic, ResourceName: t.Name}
+		resource := kafkago.IncrementalAlterConfigsRequestResource{ResourceType: kafkago.ResourceTypeTopic,
+			ResourceName: t.Name}
 		for name, value := range t.limits() {
 			resource.Configs = append(resource.Configs, kafkago.IncrementalAlterConfigsRequestConfig{
 				Name: name, Value: value, ConfigOperation: kafkago.ConfigOperationSet,

@@ -171,7 +171,8 @@ func TestAGroupOfOneMemberIsGoneWithIt(t *testing.T) {
 		return names
 	}
 	for _, name := range []string{"replica-1", "replica-2"} {
-		source, err := kafka.NewSource(kafka.SourceConfig{Cluster: cluster, Group: name, Topics: []string{"changes"}, FromEnd: true})
+		source, err := kafka.NewSource(kafka.SourceConfig{Cluster: cluster, Group: name, Topics: []string{"changes"},
+			FromEnd: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +232,8 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	b := startEmbedded(t)
 	cluster := kafka.Cluster{Brokers: []string{b.addr()}}
 	for i := range 3 {
-		topics := []kafka.Topic{{Name: "a", Partitions: 3 + i}, {Name: fmt.Sprint("b", i), Partitions: 1, Retention: time.Hour}}
+		topics := []kafka.Topic{{Name: "a", Partitions: 3 + i},
+			{Name: fmt.Sprint("b", i), Partitions: 1, Retention: time.Hour}}
 		if err := kafka.EnsureTopics(t.Context(), cluster, topics...); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +280,8 @@ func TestARefusedRecordFailsAlone(t *testing.T) {
 	if err := b.cluster.CreateTopic("small", 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	pub, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{b.addr()}}, BatchBytes: 8 << 20})
+	pub, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{b.addr()}},
+		BatchBytes: 8 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

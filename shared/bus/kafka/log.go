@@ -32,7 +32,8 @@ func atLeader(ctx context.Context, ask func(context.Context) error) error {
 	started := time.Now()
 	for {
 		err := ask(ctx)
-		if !errors.Is(err, kafkago.NotLeaderForPartition) && !errors.Is(err, kafkago.LeaderNotAvailable) || time.Since(started) > moving {
+		if !errors.Is(err, kafkago.NotLeaderForPartition) && !errors.Is(err, kafkago.LeaderNotAvailable) ||
+			time.Since(started) > moving {
 			return err
 		}
 		select {
@@ -204,9 +205,12 @@ func (l *log) cut(ctx context.Context, partition int, before int64) error {
 func (l *log) Retention(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	res, err := l.client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{
-		{ResourceType: kafkago.ResourceTypeTopic, ResourceName: l.topic, ConfigNames: []string{"retention.ms"}},
-	}})
+	retention := kafkago.DescribeConfigRequestResource{
+		ResourceType: kafkago.ResourceTypeTopic, ResourceName: l.topic, ConfigNames: []string{"retention.ms"},
+	}
+	res, err := l.client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{
+		Resources: []kafkago.DescribeConfigRequestResource{retention},
+	})
 	if err != nil {
 		return 0, fmt.Errorf("describe %s: %w", l.topic, err)
 	}

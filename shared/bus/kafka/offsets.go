@@ -22,7 +22,8 @@ func NewOffsets(cluster Cluster, group, topic string) (*Offsets, error) {
 		return nil, err
 	}
 	client, closeClient := cluster.client()
-	return &Offsets{group: group, topic: topic, client: client, closeClient: closeClient, topics: newTopicTable(client)}, nil
+	return &Offsets{group: group, topic: topic, client: client, closeClient: closeClient, topics: newTopicTable(client)},
+		nil
 }
 
 // Committed returns the offset of the next record by partition. It omits a partition without a finished record.
@@ -33,7 +34,8 @@ func (o *Offsets) Committed(ctx context.Context) (map[int]int64, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	res, err := o.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: o.group, Topics: map[string][]int{o.topic: partitions}})
+	res, err := o.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: o.group,
+		Topics: map[string][]int{o.topic: partitions}})
 	if err == nil {
 		err = res.Error
 	}

@@ -46,9 +46,9 @@ func (p *publisher) send(q *queue) {
 	}
 }
 
-// sendUntilAcknowledged makes requests until every record of the batch has its result or no caller waits for it. Meanwhile it
-// sends no later record of the partition. When a broker refuses a batch, settle sends its records one by one. So
-// only the records at fault are refused.
+// sendUntilAcknowledged makes requests until every record of the batch has its result or no caller waits for it.
+// Meanwhile it sends no later record of the partition. When a broker refuses a batch, settle sends its records one by
+// one. So only the records at fault are refused.
 func (p *publisher) sendUntilAcknowledged(id bus.Partition, batch []*entry) {
 	for ; len(batch) > 0; batch = awaited(batch) {
 		err := p.produce(id, batch)

@@ -107,10 +107,9 @@ var (
 	// ability matches a clause that names only an ability of the speaker. A clause with a number may be a limit.
 	ability = regexp.MustCompile(`^(?i:(?:and|but|so|yes|luckily|thankfully) )*(?i:i|we) (?i:can) \p{L}[^,;:\d]*$`)
 	// restricting words make a limit of an ability: "I can only walk short distances".
-	restricting = text.WordSet(`not never no none nothing nobody nowhere without only just barely hardly scarcely but except
-		unless if when while until because since as for than little less least most max maximum
-		faint get go die collapse react on one two three four five six seven eight nine ten twenty thirty forty
-		fifty hundred thousand`)
+	restricting = text.WordSet(`not never no none nothing nobody nowhere without only just barely hardly scarcely but
+		except unless if when while until because since as for than little less least most max maximum faint get go die
+		collapse react on one two three four five six seven eight nine ten twenty thirty forty fifty hundred thousand`)
 )
 
 // permits reports whether a statement only allows something. It restricts no answer: "I can eat nuts".

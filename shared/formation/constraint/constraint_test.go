@@ -127,11 +127,14 @@ func TestABlockHasTheNewestOfASubject(t *testing.T) {
 
 // statements are some that bind and some that do not.
 var statements = []string{
-	"I'm allergic to peanuts.", "I can't eat gluten.", "I use a wheelchair.", "My son has asthma.", "I'm vegetarian.", "I live in Porto.",
+	"I'm allergic to peanuts.", "I can't eat gluten.", "I use a wheelchair.", "My son has asthma.", "I'm vegetarian.",
+	"I live in Porto.",
 	"We have a newborn.", "I can't drive at night.", "I work as a nurse.", "I have epilepsy.",
 	"My wife is deaf and needs captions.", "I moved to Braga.",
-	"I don't drink alcohol, I'm in recovery.", "I look after my mother, who has dementia.", "I have type 1 diabetes and wear a pump.",
-	"I'm colour blind.", "My sister got married.", "My daughter is allergic to eggs.", "I can't lift anything heavy since the operation.",
+	"I don't drink alcohol, I'm in recovery.", "I look after my mother, who has dementia.",
+	"I have type 1 diabetes and wear a pump.",
+	"I'm colour blind.", "My sister got married.", "My daughter is allergic to eggs.",
+	"I can't lift anything heavy since the operation.",
 }
 
 func bankOf(t *rapid.T) []memory.Memory {
@@ -161,7 +164,8 @@ func TestABlockKeepsItsBoundsInAnyOrder(t *testing.T) {
 		if words > memory.CoreWords {
 			rt.Fatalf("%d words: %q", words, texts(got))
 		}
-		if again := constraint.Choose(rapid.Permutation(bank).Draw(rt, "order"), users); !slices.Equal(texts(again), texts(got)) {
+		if again := constraint.Choose(rapid.Permutation(bank).Draw(rt, "order"), users); !slices.Equal(texts(again),
+			texts(got)) {
 			rt.Fatalf("%q in one order, %q in another", texts(got), texts(again))
 		}
 	})
@@ -236,7 +240,9 @@ func TestALineIsAClauseOfTheUsers(t *testing.T) {
 	if len(got.Lines) != 1 || got.Lines[0].Text != mine {
 		t.Errorf("got %+v", got.Lines)
 	}
-	if got = constraint.Choose([]memory.Memory{m}, func(memory.Memory, string) bool { return false }); len(got.Lines) != 0 {
+	if got = constraint.Choose([]memory.Memory{m}, func(memory.Memory, string) bool {
+		return false
+	}); len(got.Lines) != 0 {
 		t.Errorf("of none of the user's: got %+v", got.Lines)
 	}
 }

@@ -63,7 +63,8 @@ func TestTheAgentSeesItsTrail(t *testing.T) {
 	b := bundle(t, f, "I moved to Porto.")
 	script(t, s, search("where Ana lives", "Ana's flat"))
 	v, err := f.Decide(t.Context(), b)
-	if err != nil || len(v.Lookups) != 2 || v.Lookups[0].Text != "where Ana lives" || v.Lookups[0].K != 5 || len(v.Operations) != 0 {
+	if err != nil || len(v.Lookups) != 2 || v.Lookups[0].Text != "where Ana lives" || v.Lookups[0].K != 5 ||
+		len(v.Operations) != 0 {
 		t.Fatalf("got %+v, %v", v, err)
 	}
 	if d := lastShown(t, s); d.Left != 8 || d.AtOnce != 4 || len(d.Steps) != 0 || len(d.Memories) != 0 {
@@ -81,7 +82,8 @@ func TestTheAgentSeesItsTrail(t *testing.T) {
 	if d.Left != 6 || len(d.Steps) != 1 || d.Steps[0].Thought != "May be known." || len(d.Memories) != 2 {
 		t.Fatalf("then shown %+v", d)
 	}
-	if got := d.Steps[0].Searches; !slices.Equal(got[0].Found, []string{"m1", "m2"}) || !slices.Equal(got[1].Found, []string{"m2"}) {
+	if got := d.Steps[0].Searches; !slices.Equal(got[0].Found, []string{"m1", "m2"}) ||
+		!slices.Equal(got[1].Found, []string{"m2"}) {
 		t.Errorf("searches %+v", got)
 	}
 	script(t, s, finish(op("UPDATE", "m1", "Ana lives in Porto, before that in Rome.", "t1")))
@@ -153,7 +155,8 @@ func TestQueriesThatAreRefused(t *testing.T) {
 			f := newFormer(t, s)
 			b := searched(t, s, f, bundle(t, f, "I rent."))
 			script(t, s, bad, bad)
-			if v, err := f.Decide(t.Context(), b); !errors.Is(err, model.ErrMalformed) || v.Lookups != nil || v.Operations != nil {
+			if v, err := f.Decide(t.Context(), b); !errors.Is(err, model.ErrMalformed) || v.Lookups != nil ||
+				v.Operations != nil {
 				t.Errorf("got %+v, %v", v, err)
 			}
 		})

@@ -56,7 +56,8 @@ func TestNothingToDoAsksNothing(t *testing.T) {
 	}
 }
 
-// A session costs the call that finishes, and one more for each search in the bank. Each of the suite's sessions takes one.
+// A session costs the call that finishes, and one more for each search in the bank. Each of the suite's sessions takes
+// one.
 func TestASessionCostsOneCallAStep(t *testing.T) {
 	s := llmtest.New(t)
 	l := formationtest.NewLife(newFormer(t, s))
@@ -91,7 +92,8 @@ func TestTextStaysInItsBlock(t *testing.T) {
 	if err != nil || len(v.Lookups) != 3 {
 		t.Fatalf("got %+v, %v", v, err)
 	}
-	if _, err := f.Decide(t.Context(), found(b, v, stored("m-1", injections[1]), stored("m-2", injections[2]))); err != nil {
+	if _, err := f.Decide(t.Context(), found(b, v, stored("m-1", injections[1]),
+		stored("m-2", injections[2]))); err != nil {
 		t.Fatal(err)
 	}
 	calls := s.Calls(model.RoleAgent)

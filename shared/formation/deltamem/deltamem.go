@@ -33,7 +33,8 @@ type Bounds struct {
 // DefaultBounds are the bounds of NewLLM. Five found memories are the paper's.
 func DefaultBounds() Bounds { return Bounds{Steps: 6, Searches: 8, AtOnce: 4, Found: 5} }
 
-// Validate reports every bound that is out of range. A workflow makes at most 32 rounds, and at most 64 searches in one.
+// Validate reports every bound that is out of range. A workflow makes at most 32 rounds, and at most 64 searches in
+// one.
 func (b Bounds) Validate() error {
 	return errors.Join(
 		config.Require(b.Steps >= 1 && b.Steps <= 16, "steps", b.Steps, "1 to 16"),
@@ -54,7 +55,8 @@ const (
 // report writes the cost to the current span.
 func report(ctx context.Context, steps, searches int, tokens tokens) {
 	trace.SpanFromContext(ctx).SetAttributes(
-		AttrSteps.Int(steps), AttrSearches.Int(searches), AttrInputTokens.Int64(tokens.Input), AttrOutputTokens.Int64(tokens.Output))
+		AttrSteps.Int(steps), AttrSearches.Int(searches), AttrInputTokens.Int64(tokens.Input),
+		AttrOutputTokens.Int64(tokens.Output))
 }
 
 // tokens are of all steps together, as the server counts.

@@ -47,7 +47,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		return ask(ctx, probes)
 	}
 	if len(in.Found) != len(probes) {
-		return formation.Verdict{}, fault.Terminal("bundle.found", "has %d results, want the results of %d lookups", len(in.Found), len(probes))
+		return formation.Verdict{}, fault.Terminal("bundle.found", "has %d results, want the results of %d lookups",
+			len(in.Found), len(probes))
 	}
 	report(ctx, 1+min(1, len(probes)), len(probes), tokens{})
 	view := in

@@ -40,7 +40,8 @@ func told(t *testing.T, sessions ...[]string) *formationtest.Life {
 
 // plain are statements that change nothing.
 func plain(n int) []string {
-	things := []string{"violin", "kayak", "sourdough", "telescope", "cactus", "accordion", "hammock", "lantern", "typewriter", "canoe"}
+	things := []string{"violin", "kayak", "sourdough", "telescope", "cactus", "accordion", "hammock", "lantern",
+		"typewriter", "canoe"}
 	places := []string{"Lisbon", "Oslo", "Ghent", "Turin", "Malmo", "Cork", "Basel", "Graz", "Split", "Nantes"}
 	out := make([]string, n)
 	for i := range out {
@@ -84,12 +85,14 @@ func TestEmbeddedSharesSearches(t *testing.T) {
 		want  []string // the searches
 	}{
 		"one statement": {[]string{"I live in Porto."}, []string{"I live in Porto."}},
-		"what may change, by twos": {[]string{"I live in Porto.", "I love green tea.", "I am allergic to peanuts.", "My dog is a poodle."},
+		"what may change, by twos": {[]string{"I live in Porto.", "I love green tea.", "I am allergic to peanuts.",
+			"My dog is a poodle."},
 			[]string{"I live in Porto. I love green tea.", "I am allergic to peanuts. My dog is a poodle."}},
 		"what happened, the shortest first": {plain(3), []string{plain(3)[1] + " " + plain(3)[0] + " " + plain(3)[2]}},
 		"short ones with fewer": {[]string{"I sang loudly.", "We ate apples.", "I fell asleep.", "We won again."},
 			[]string{"We won again. I sang loudly.", "We ate apples. I fell asleep."}},
-		"what is left over, with what happened": {append(plain(1), "My dog is a poodle.", "I live in Porto.", "I love green tea."),
+		"what is left over, with what happened": {append(plain(1), "My dog is a poodle.", "I live in Porto.",
+			"I love green tea."),
 			[]string{"My dog is a poodle. I live in Porto.", "I love green tea. " + plain(1)[0]}},
 	} {
 		b := bundle(t, f, c.texts...)
@@ -110,7 +113,8 @@ func TestEmbeddedSharesSearches(t *testing.T) {
 // Statements of one matter are found together, and do not drown each other.
 func TestEmbeddedPairsWhatIsNear(t *testing.T) {
 	f := quoting()
-	b := bundle(t, f, "I live in Porto.", "I love green tea.", "My flat is in the old town.", "My favourite drink is coffee.")
+	b := bundle(t, f, "I live in Porto.", "I love green tea.", "My flat is in the old town.",
+		"My favourite drink is coffee.")
 	for i, v := range []memory.Vector{{1, 0}, {0, 1}, {1, 0.1}, {0.1, 1}} {
 		b.Related[i].Candidate.Vector = v
 	}
@@ -125,7 +129,8 @@ func TestEmbeddedSearchesAreBounded(t *testing.T) {
 	f := quoting()
 	var texts []string
 	for i, text := range plain(400) {
-		texts = append(texts, text, fmt.Sprintf("I no longer visit the %s of number %d.", []string{"club", "choir", "gym"}[i%3], i))
+		texts = append(texts, text, fmt.Sprintf("I no longer visit the %s of number %d.",
+			[]string{"club", "choir", "gym"}[i%3], i))
 	}
 	in := session()
 	for i, text := range texts {
@@ -146,7 +151,8 @@ func TestEmbeddedSearchesAreBounded(t *testing.T) {
 	if err != nil || len(v.Lookups) > 64 || len(v.Lookups) == 0 {
 		t.Fatalf("%d lookups, %v", len(v.Lookups), err)
 	}
-	if v, err = f.Decide(t.Context(), found(b, v)); err != nil || len(v.Lookups) != 0 || len(v.Operations) < len(candidates) {
+	if v, err = f.Decide(t.Context(), found(b, v)); err != nil || len(v.Lookups) != 0 ||
+		len(v.Operations) < len(candidates) {
 		t.Errorf("%d operations and %d lookups, %v", len(v.Operations), len(v.Lookups), err)
 	}
 }

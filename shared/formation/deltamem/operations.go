@@ -55,9 +55,11 @@ func (l *operationLog) enter(e edit) error {
 	case e.Op == "UPDATE" && e.Target == "":
 		return structured.Faultf("UPDATE has no target; name the memory that it changes")
 	case e.Target != "" && !seen:
-		return structured.Faultf("target %s was not found by any search; a memory must be seen before it is named", structured.Alias(e.Target))
+		return structured.Faultf("target %s was not found by any search; a memory must be seen before it is named",
+			structured.Alias(e.Target))
 	case seen && l.replaced[target.ID]:
-		return structured.Faultf("target %s was updated by an earlier operation; one update must say it all", structured.Alias(e.Target))
+		return structured.Faultf("target %s was updated by an earlier operation; one update must say it all",
+			structured.Alias(e.Target))
 	}
 	entry, err := l.entry(e, target)
 	if err != nil {
@@ -161,8 +163,10 @@ func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error
 	}
 	slices.Sort(c.Sources)
 	m := memory.Memory{
-		Kind: c.Kind, Content: c.Content, Topic: c.Topic, Slot: target.Slot, Keywords: llm.Keywords(slices.Concat(c.Keywords, target.Keywords)),
-		EventTime: c.EventTime, ValidFrom: llm.Newest(l.agent.turns, c.Sources), Status: memory.StatusActive, Sources: c.Sources,
+		Kind: c.Kind, Content: c.Content, Topic: c.Topic, Slot: target.Slot,
+		Keywords:  llm.Keywords(slices.Concat(c.Keywords, target.Keywords)),
+		EventTime: c.EventTime, ValidFrom: llm.Newest(l.agent.turns, c.Sources), Status: memory.StatusActive,
+		Sources:   c.Sources,
 		SessionID: l.agent.in.Session.ID, Strategy: Name, PolicyVersion: l.version,
 	}
 	if m.Topic == "" {

@@ -36,11 +36,13 @@ func TestTheThreeOperations(t *testing.T) {
 	known := []memory.Memory{stored("m-1", "Ana lives in Rome."), stored("m-2", "Ana rents.")}
 	out, w, err := finished(t, known, finish(add, op("UPDATE", "m1", "Ana lives in Porto, before that in Rome.", "t1"),
 		op("NONE", "m2", "", "t2")))
-	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpAdd, memory.OpUpdate, memory.OpNone, memory.OpNone}) {
+	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpAdd, memory.OpUpdate, memory.OpNone,
+		memory.OpNone}) {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	m := out[0].New
-	if m.ID != memory.DeriveID(scope, []string{"turn-a", "turn-b"}, 0) || !slices.Equal(m.Sources, []string{"turn-a", "turn-b"}) ||
+	if m.ID != memory.DeriveID(scope, []string{"turn-a", "turn-b"}, 0) ||
+		!slices.Equal(m.Sources, []string{"turn-a", "turn-b"}) ||
 		!m.ValidFrom.Equal(day.Add(time.Minute)) || m.Strategy != "deltamem" || m.SessionID != "s1" ||
 		m.EventTime.Precision != memory.PrecisionDay {
 		t.Errorf("added %+v", m)
@@ -61,7 +63,8 @@ func TestTheThreeOperations(t *testing.T) {
 }
 
 func TestSentencesOfOneTurnAreEntriesOfTheirOwn(t *testing.T) {
-	out, w, err := finished(t, nil, finish(op("ADD", "", "Ana left Rome.", "t1"), op("ADD", "", "Ana lives in Porto.", "t1")))
+	out, w, err := finished(t, nil, finish(op("ADD", "", "Ana left Rome.", "t1"),
+		op("ADD", "", "Ana lives in Porto.", "t1")))
 	if err != nil || len(w.Put) != 2 || out[0].New.ID == out[1].New.ID {
 		t.Errorf("got %+v, %v", out, err)
 	}
@@ -73,11 +76,14 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		ops  []object
 		want []memory.OpKind
 	}{
-		"what was found": {[]object{op("ADD", "", "ana lives in  Rome", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
+		"what was found": {[]object{op("ADD", "", "ana lives in  Rome", "t1")},
+			[]memory.OpKind{memory.OpNone, memory.OpNone}},
 		"what was just added": {[]object{op("ADD", "", "Ana rents.", "t1"), op("ADD", "", "Ana rents.", "t2")},
 			[]memory.OpKind{memory.OpAdd, memory.OpNone, memory.OpNone}},
-		"an update to the same": {[]object{op("UPDATE", "m1", "Ana lives in Rome.", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
-		"an update to another":  {[]object{op("UPDATE", "m1", "Ana lives in Porto.", "t1")}, []memory.OpKind{memory.OpMerge, memory.OpNone}},
+		"an update to the same": {[]object{op("UPDATE", "m1", "Ana lives in Rome.", "t1")},
+			[]memory.OpKind{memory.OpNone, memory.OpNone}},
+		"an update to another": {[]object{op("UPDATE", "m1", "Ana lives in Porto.", "t1")},
+			[]memory.OpKind{memory.OpMerge, memory.OpNone}},
 		"an update to a fresh one": {[]object{op("ADD", "", "Ana rents.", "t1"), op("UPDATE", "m1", "Ana rents.", "t2")},
 			[]memory.OpKind{memory.OpAdd, memory.OpMerge, memory.OpNone}},
 		"what was just replaced": {
@@ -118,9 +124,12 @@ func TestOperationsThatAreRefused(t *testing.T) {
 	for name, bad := range map[string]object{
 		"a memory never seen":         finish(op("UPDATE", "m3", "Ana left.", "t1")),
 		"an id instead of an alias":   finish(op("UPDATE", "m-1", "Ana left.", "t1")),
-		"none of a memory never seen": finish(op("NONE", "m9", "", "t1")), "update without target": finish(op("UPDATE", "", "Ana left.", "t1")),
-		"add with target": finish(op("ADD", "m1", "Ana left.", "t1")), "updated twice": twice, "updated after a merger": merged,
-		"no sources": finish(op("ADD", "", "Ana rents.")), "an unknown turn": finish(op("ADD", "", "Ana rents.", "t4")),
+		"none of a memory never seen": finish(op("NONE", "m9", "", "t1")),
+		"update without target":       finish(op("UPDATE", "", "Ana left.", "t1")),
+		"add with target":             finish(op("ADD", "m1", "Ana left.", "t1")), "updated twice": twice,
+		"updated after a merger":  merged,
+		"no sources":              finish(op("ADD", "", "Ana rents.")),
+		"an unknown turn":         finish(op("ADD", "", "Ana rents.", "t4")),
 		"none of an unknown turn": finish(op("NONE", "m1", "", "turn-a")), "no content": finish(op("ADD", "", " ", "t1")),
 		"delete": finish(op("DELETE", "m1", "", "t1")), "with queries": queries, "nothing, but not in so many words": unsaid,
 		"nothing and something": both,
@@ -135,7 +144,8 @@ func TestOperationsThatAreRefused(t *testing.T) {
 
 func TestNothingSaidInSoManyWords(t *testing.T) {
 	out, w, err := finished(t, nil, finish())
-	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpNone}) || len(out[0].Sources) != 3 || len(w.Put) != 0 {
+	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpNone}) || len(out[0].Sources) != 3 ||
+		len(w.Put) != 0 {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
@@ -146,7 +156,8 @@ func TestOneWrongOperationFailsAlone(t *testing.T) {
 	bad := finish(op("ADD", "m9", "Ana left.", "t1"), op("ADD", "", "Ana rents.", "t2"))
 	script(t, s, bad, bad)
 	v, err := f.Decide(t.Context(), bundle(t, f, "I left.", "I rent.", "Ok."))
-	if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) || s.Count(model.RoleAgent) != 2 {
+	if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) ||
+		s.Count(model.RoleAgent) != 2 {
 		t.Fatalf("failed %+v, %v after %d calls", v.Failed, err, s.Count(model.RoleAgent))
 	}
 	if len(v.Operations) != 2 || v.Operations[0].New == nil || v.Operations[0].New.Content != "Ana rents." ||

@@ -9,7 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Sizes of the embedded agent's searches. It searches once, for all that it wants to know, and at most once for two statements.
+// Sizes of the embedded agent's searches. It searches once, for all that it wants to know, and at most once for two
+// statements.
 const (
 	// foundEach is the number of results of a search. The paper's tool returns five for one query; here several
 	// statements share the results.
@@ -41,8 +42,9 @@ func probeOf(related []formation.Related, statements ...int) probe {
 	return probe{text: strings.Join(texts, " "), statements: statements}
 }
 
-// probesFor chooses what to search for. Statements that may change something known share a search by twos, each with the one that is
-// nearest to it. The others seldom meet anything but their own repetition, so that more of them share one.
+// probesFor chooses what to search for. Statements that may change something known share a search by twos, each with
+// the one that is nearest to it. The others seldom meet anything but their own repetition, so that more of them share
+// one.
 func probesFor(related []formation.Related) []probe {
 	var changing, others []int
 	for i, r := range related {
@@ -69,7 +71,8 @@ func nearness(related []formation.Related, a, b int) float64 {
 	return memory.Cosine(related[a].Candidate.Vector, related[b].Candidate.Vector)
 }
 
-// share makes the searches that statements share, the shortest together: they say too little to be found among long ones.
+// share makes the searches that statements share, the shortest together: they say too little to be found among long
+// ones.
 func share(related []formation.Related, others []int) []probe {
 	length := func(at int) int { return len(related[at].Candidate.Content) }
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(length(a), length(b)) })

@@ -93,7 +93,8 @@ func repeated(existing []memory.Memory, w memory.Write) string {
 func drawAnswer(t *rapid.T) string {
 	a := finish()
 	if rapid.IntRange(0, 4).Draw(t, "search") == 0 {
-		a = search(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "where Ana lives", ""}), 0, 5).Draw(t, "queries")...)
+		a = search(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "where Ana lives", ""}), 0, 5).Draw(t,
+			"queries")...)
 	} else if n := rapid.IntRange(0, 4).Draw(t, "operations"); n > 0 {
 		var list []object
 		for range n {
@@ -118,7 +119,8 @@ func drawOperation(t *rapid.T) object {
 		target = rapid.SampledFrom([]string{"m1", "m2", "m1", "m2", "m3", ""}).Draw(t, "target")
 	}
 	if kind != "NONE" {
-		content = rapid.SampledFrom([]string{"Ana rents.", "Ana lives in Rome.", "Ana lives in Porto.", "Ana sings.", "ana sings",
+		content = rapid.SampledFrom([]string{"Ana rents.", "Ana lives in Rome.", "Ana lives in Porto.", "Ana sings.",
+			"ana sings",
 			""}).Draw(t, "content")
 	}
 	var sources []string

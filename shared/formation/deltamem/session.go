@@ -60,7 +60,8 @@ func resume(in formation.Bundle, bounds Bounds) (*agentSession, error) {
 	}
 	last := &s.trail.Steps[len(s.trail.Steps)-1]
 	if len(in.Found) != len(last.Searches) {
-		return nil, fault.Terminal("bundle.found", "has %d results, want the results of %d queries", len(in.Found), len(last.Searches))
+		return nil, fault.Terminal("bundle.found", "has %d results, want the results of %d queries", len(in.Found),
+			len(last.Searches))
 	}
 	for i, f := range in.Found {
 		for _, m := range f.Memories[:min(bounds.Found, len(f.Memories))] {
@@ -78,7 +79,8 @@ func (t *trail) alias(m memory.Memory) string {
 	if i < 0 {
 		i = len(t.Memories)
 		t.Memories = append(t.Memories, memory.Memory{
-			ID: m.ID, Kind: m.Kind, Content: m.Content, Topic: m.Topic, Slot: m.Slot, Keywords: m.Keywords, EventTime: m.EventTime,
+			ID: m.ID, Kind: m.Kind, Content: m.Content, Topic: m.Topic, Slot: m.Slot, Keywords: m.Keywords,
+			EventTime: m.EventTime,
 			ValidFrom: m.ValidFrom, Status: m.Status,
 		})
 	}

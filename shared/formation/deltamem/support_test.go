@@ -66,16 +66,19 @@ func found(b formation.Bundle, v formation.Verdict, memories ...memory.Memory) f
 
 // search and finish are answers of the agent's.
 func search(queries ...string) object {
-	return object{"thought": "May be known.", "action": "search", "queries": queries, "nothing": false, "operations": []object{}}
+	return object{"thought": "May be known.", "action": "search", "queries": queries, "nothing": false,
+		"operations": []object{}}
 }
 
 func finish(operations ...object) object {
-	return object{"thought": "", "action": "finish", "queries": []string{}, "nothing": len(operations) == 0, "operations": operations}
+	return object{"thought": "", "action": "finish", "queries": []string{}, "nothing": len(operations) == 0,
+		"operations": operations}
 }
 
 func op(kind, target, content string, sources ...string) object {
 	return object{
-		"op": kind, "target": target, "sources": sources, "kind": "fact", "content": content, "topic": "", "keywords": []string{},
+		"op": kind, "target": target, "sources": sources, "kind": "fact", "content": content, "topic": "",
+		"keywords":   []string{},
 		"event_date": "", "event_precision": "none", "event_words": "",
 	}
 }
@@ -89,7 +92,9 @@ func script(t *testing.T, s *llmtest.Server, answers ...object) {
 }
 
 // searched runs a step with this query, and returns the input of the next step.
-func searched(t *testing.T, s *llmtest.Server, f *deltamem.LLM, b formation.Bundle, memories ...memory.Memory) formation.Bundle {
+func searched(
+	t *testing.T, s *llmtest.Server, f *deltamem.LLM, b formation.Bundle, memories ...memory.Memory,
+) formation.Bundle {
 	t.Helper()
 	script(t, s, search("where Ana lives"))
 	v, err := formationtest.DecideWhole(t.Context(), f, b)

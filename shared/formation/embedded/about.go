@@ -96,7 +96,8 @@ const mostExplained = 40
 
 // explains reports whether a quotation of talk is a statement that may name the thing of a memory behind it.
 func (q quotation) explains(next quotation) bool {
-	return q.tier == memory.TierTalk && next.tier == memory.TierMemory && !q.foreign && !q.asks && !strings.HasPrefix(q.said, "[") &&
+	return q.tier == memory.TierTalk && next.tier == memory.TierMemory && !q.foreign && !q.asks &&
+		!strings.HasPrefix(q.said, "[") &&
 		contentOf(q.said) >= fewStems && !isPolite(q.said) && !isTask(q.said) && q.words()+next.words() <= mostExplained
 }
 
@@ -115,11 +116,11 @@ var atThing = regexp.MustCompile(`(?i)^((?:i|we|my|our)\b[^.!?,;:]*?) ` +
 var servesMe = regexp.MustCompile(`(?i)^\pL+s (?:me|us)\b`)
 
 // timed are nouns behind "this" and "these" that need no words before them, and sorts of things.
-var timed = text.WordSet(`day days week weeks month months year years morning afternoon evening night weekend time times spring
-	summer autumn fall winter season semester term quarter january february march april may june july august september
-	october november december monday tuesday wednesday thursday friday saturday sunday moment point kind kinds sort sorts type
-	types coming past is was are were has will and or but christmas easter thanksgiving halloween ramadan hanukkah eid diwali
-	holiday holidays`)
+var timed = text.WordSet(`day days week weeks month months year years morning afternoon evening night weekend time
+	times spring summer autumn fall winter season semester term quarter january february march april may june july august
+	september october november december monday tuesday wednesday thursday friday saturday sunday moment point kind kinds
+	sort sorts type types coming past is was are were has will and or but christmas easter thanksgiving halloween ramadan
+	hanukkah eid diwali holiday holidays`)
 
 // pointsAtNothing reports whether a statement points at a thing that no words of it name before.
 func pointsAtNothing(said string) bool {
@@ -137,8 +138,8 @@ func pointsAtNothing(said string) bool {
 }
 
 // defining words stand before the name of a thing that a pronoun behind it may mean, or join another clause.
-var defining = text.WordSet(`a an the my our his her their your some any every each no another one two three and but or that which who
-	when because so if`)
+var defining = text.WordSet(`a an the my our his her their your some any every each no another one two three and but
+	or that which who when because so if`)
 
 var ownThing = regexp.MustCompile(`(?i)^(?:it|that|this)(?: is|['’]s) (?:not )?(?:my|our|true)\b` +
 	`|^(?:i|we) (?:\pL+ )?(?:like|love|hate|enjoy) it (?:in|at|here|there)\b`)

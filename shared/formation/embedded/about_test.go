@@ -14,12 +14,17 @@ func TestAPronounHasItsPerson(t *testing.T) {
 	}{
 		{[]string{"Ana: My uncle Piet moved in yesterday.", "Assistant: How is he?", "Ana: He is allergic to walnuts."},
 			"[about: My uncle Piet] He is allergic to walnuts."},
-		{[]string{"Ana: My sister Lea visited us.", "Assistant: Nice.", "Ana: She works as a nurse in Bonn.", "Assistant: I see.",
+		{[]string{"Ana: My sister Lea visited us.", "Assistant: Nice.", "Ana: She works as a nurse in Bonn.",
+			"Assistant: I see.",
 			"Ana: And her daughter speaks Greek."}, "[about: My sister Lea] And her daughter speaks Greek."},
-		{[]string{"Ana: This is about my friend Rui, he is a welder at Lindt."}, "This is about my friend Rui, he is a welder at Lindt."},
-		{[]string{"Ana: My brother Rui moved to Porto in May and he is a welder at Lindt."}, "[about: My brother Rui] he is a welder at Lindt."},
-		{[]string{"Ana: I bought a caravan in May.", "Assistant: Wow.", "Ana: It is called Bertha."}, "[about: a caravan] It is called Bertha."},
-		{[]string{"Ana: My parents live in Cork.", "Assistant: Nice.", "Ana: They are both vets."}, "[about: My parents] They are both vets."},
+		{[]string{"Ana: This is about my friend Rui, he is a welder at Lindt."},
+			"This is about my friend Rui, he is a welder at Lindt."},
+		{[]string{"Ana: My brother Rui moved to Porto in May and he is a welder at Lindt."},
+			"[about: My brother Rui] he is a welder at Lindt."},
+		{[]string{"Ana: I bought a caravan in May.", "Assistant: Wow.", "Ana: It is called Bertha."},
+			"[about: a caravan] It is called Bertha."},
+		{[]string{"Ana: My parents live in Cork.", "Assistant: Nice.", "Ana: They are both vets."},
+			"[about: My parents] They are both vets."},
 	} {
 		if got := contents(extract(t, session(c.lines...))); !slices.Contains(got, c.want) {
 			t.Errorf("%q: got %q, want %q", c.lines, got, c.want)
@@ -35,8 +40,10 @@ func TestAPronounHasItsPerson(t *testing.T) {
 func TestAnUnsureTurnHasNoNote(t *testing.T) {
 	for _, lines := range [][]string{
 		{"Ana: She is allergic to walnuts."}, {"Ana: My sister Lea met my aunt Jo.", "Ana: She is allergic to walnuts."},
-		{"Ana: My brother called.", "Ana: She is allergic to walnuts."}, {"Ben: My aunt Jo is here.", "Ana: She is allergic to walnuts."},
-		{"Ana: I bought a caravan.", "Ana: It is raining in Bonn."}, {"Ana: I bought a caravan.", "Ana: I am allergic to walnuts."},
+		{"Ana: My brother called.", "Ana: She is allergic to walnuts."},
+		{"Ben: My aunt Jo is here.", "Ana: She is allergic to walnuts."},
+		{"Ana: I bought a caravan.", "Ana: It is raining in Bonn."},
+		{"Ana: I bought a caravan.", "Ana: I am allergic to walnuts."},
 	} {
 		for _, said := range contents(extract(t, session(lines...))) {
 			if strings.Contains(said, "[about") {

@@ -28,8 +28,8 @@ func (f *Former) complete(q quotation, behind before) quotation {
 	return q
 }
 
-// kindOfAnswer returns the kind of the memory that a question makes with its answer. The reader decides on the statement
-// of both.
+// kindOfAnswer returns the kind of the memory that a question makes with its answer. The reader decides on the
+// statement of both.
 func (f *Former) kindOfAnswer(question, answer string) (memory.Kind, bool) {
 	said := statement(question, answer)
 	if said == "" {
@@ -50,16 +50,18 @@ const leastAnswer = 0.87
 
 var (
 	// auxiliaries begin a question for yes or no, and follow the words of any other question.
-	auxiliaries = text.WordSet(`are is was were do does did have has had can could will would should might must am isn't aren't don't doesn't
-		didn't haven't hasn't can't won't`)
+	auxiliaries = text.WordSet(`are is was were do does did have has had can could will would should might must am isn't
+		aren't don't doesn't didn't haven't hasn't can't won't`)
 	// offering words make a question about an action of the speaker's partner.
 	offering = text.WordSet("i me my i'll we us our let's shall")
 	// pronounsTurned are the words of a speaker in place of the words for the addressed.
 	pronounsTurned = map[string]string{
-		"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you've": "I've", "you'd": "I'd", "you'll": "I'll",
+		"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you've": "I've", "you'd": "I'd",
+		"you'll": "I'll",
 	}
 	// verbsTurned are the verbs behind an "I".
-	verbsTurned = map[string]string{"are": "am", "were": "was", "aren't": "am not", "do": "", "don't": "", "does": "", "doesn't": ""}
+	verbsTurned = map[string]string{"are": "am", "were": "was", "aren't": "am not", "do": "", "don't": "", "does": "",
+		"doesn't": ""}
 )
 
 // statement returns a question with its answer as a statement of the speaker: "I live in Gdansk" of "Which city do you
@@ -119,7 +121,8 @@ func capital(said string) string {
 	return string(unicode.ToUpper(first)) + said[size:] + "."
 }
 
-// askedWords are the words of a question in lower case, from the last clause that asks. A tag is left out: "aren't you".
+// askedWords are the words of a question in lower case, from the last clause that asks. A tag is left out: "aren't
+// you".
 func askedWords(question string) []string {
 	clauses := strings.FieldsFunc(question, func(r rune) bool { return strings.ContainsRune(",;:—–", r) })
 	const tag = 3

@@ -75,15 +75,16 @@ var (
 	// noted matches an order to note a fact, which the order tells, and a statement that begins as an order does.
 	noted = regexp.MustCompile(`(?i)\b(?:notes?|reminder|down|living)\b`)
 	// standing words make an order for more than one piece of work.
-	standing = text.WordSet(`always never every each whenever when if unless before after until usually generally anymore future again
-		from all first anytime`)
+	standing = text.WordSet(`always never every each whenever when if unless before after until usually generally anymore
+		future again from all first anytime`)
 	// selfWords are words of the speaker about themself.
 	selfWords = text.WordSet("i i'm im i've ive i'd i'll we we're we've we'd we'll my our mine ours myself")
 )
 
 // isTask reports whether a text is only an order for one piece of work. An order that tells of the speaker is more.
 func isTask(said string) bool {
-	return task.MatchString(said) && !noted.MatchString(said) && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
-		return standing[w.Lower] || selfWords[w.Lower] || strings.HasSuffix(w.Lower, "n't")
-	})
+	return task.MatchString(said) && !noted.MatchString(said) &&
+		!slices.ContainsFunc(text.Words(said), func(w text.Word) bool {
+			return standing[w.Lower] || selfWords[w.Lower] || strings.HasSuffix(w.Lower, "n't")
+		})
 }

@@ -19,7 +19,9 @@ const never = -20
 // changes returns the options for the effect of a statement on an entry: no effect, an uncertain link, or replacement.
 // The thresholds set the odds of each option. whole is the probability that the statement changes any entry. may
 // reports whether this entry can be the changed one.
-func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool) []decision.Option {
+func (f *Former) changes(
+	c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool,
+) []decision.Option {
 	change := r.Change()
 	link := decision.Above(change, f.links)
 	replace := float64(never)
@@ -37,6 +39,7 @@ func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Rela
 	similar := memory.Cosine(c.Vector, m.Vector)
 	out[0].Features = make([]float64, len(decision.Features(decision.Change)))
 	out[links].Features = []float64{1, decision.Odds(change) / 5, decision.Odds(r[relation.Same]) / 5, 0, 0, 0, 0, 0}
-	out[replaces].Features = []float64{0, 0, 0, 1, decision.Odds(change) / 5, decision.Odds(r[relation.Ends]) / 5, similar, slot}
+	out[replaces].Features = []float64{0, 0, 0, 1, decision.Odds(change) / 5, decision.Odds(r[relation.Ends]) / 5, similar,
+		slot}
 	return out
 }

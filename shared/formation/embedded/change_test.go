@@ -53,14 +53,18 @@ func TestWhatAStatementDoesToAnEntryIsTheChoosersToDecide(t *testing.T) {
 		a := &asking{role: decision.Change, place: place}
 		v := verdict(f.Deciding(a, "asked-1"))
 		op := v.Operations[len(v.Operations)-1]
-		if op.Kind != want || op.New == nil || op.New.PolicyVersion != f.Version()+"@asked-1" || (place == 1) != (len(op.New.Links) == 1) {
+		if op.Kind != want || op.New == nil || op.New.PolicyVersion != f.Version()+"@asked-1" ||
+			(place == 1) != (len(op.New.Links) == 1) {
 			t.Errorf("taking %d: %+v", place, op)
 		}
-		if len(a.asked) != 1 || len(a.asked[0]) != 3 || len(a.asked[0][2].Features) != len(decision.Features(decision.Change)) {
+		if len(a.asked) != 1 || len(a.asked[0]) != 3 ||
+			len(a.asked[0][2].Features) != len(decision.Features(decision.Change)) {
 			t.Errorf("taking %d: asked %+v", place, a.asked)
 		}
-		if place == (decision.Rules{}).Choose(decision.Change, a.asked[0]) && op.Kind != usual.Operations[len(usual.Operations)-1].Kind {
-			t.Errorf("what the rules take gives %s, and without a chooser %s", op.Kind, usual.Operations[len(usual.Operations)-1].Kind)
+		if place == (decision.Rules{}).Choose(decision.Change, a.asked[0]) &&
+			op.Kind != usual.Operations[len(usual.Operations)-1].Kind {
+			t.Errorf("what the rules take gives %s, and without a chooser %s", op.Kind,
+				usual.Operations[len(usual.Operations)-1].Kind)
 		}
 	}
 }
@@ -91,12 +95,14 @@ func TestWhatAModelScoresIsTheChoosersToDecide(t *testing.T) {
 		},
 		decision.Retract: {
 			judge: judge{home.Content: replaces, "I live in Porto": replaces}, known: []memory.Memory{home},
-			said: "Ana: I moved to Lisbon last week.", wanted: [2]string{"ADD linking home", "UPDATE home"}, rules: 2, // of each fact another
+			// of each fact another
+			said: "Ana: I moved to Lisbon last week.", wanted: [2]string{"ADD linking home", "UPDATE home"}, rules: 2,
 		},
 		decision.Rest: {
-			judge: judge{"I live in Porto. As it is.": replaces, "I live in Porto": replaces},
-			known: []memory.Memory{stored("home", "I live in Porto. As it is.")},
-			said:  "Ana: I moved to Lisbon last week.", wanted: [2]string{"UPDATE home", "UPDATE home for the rest, ADD linking it"},
+			judge:  judge{"I live in Porto. As it is.": replaces, "I live in Porto": replaces},
+			known:  []memory.Memory{stored("home", "I live in Porto. As it is.")},
+			said:   "Ana: I moved to Lisbon last week.",
+			wanted: [2]string{"UPDATE home", "UPDATE home for the rest, ADD linking it"},
 		},
 	} {
 		t.Run(string(role), func(t *testing.T) {
@@ -127,7 +133,8 @@ func TestWhatAModelScoresIsTheChoosersToDecide(t *testing.T) {
 					t.Errorf("taking %d: nothing was asked", place)
 				}
 				for _, options := range a.asked {
-					if len(options) != 2 || len(options[1].Features) != len(decision.Features(role)) || len(options[0].Features) != len(options[1].Features) {
+					if len(options) != 2 || len(options[1].Features) != len(decision.Features(role)) ||
+						len(options[0].Features) != len(options[1].Features) {
 						t.Errorf("taking %d: asked %+v", place, options)
 					}
 				}
@@ -184,7 +191,8 @@ func (l leaving) Choose(r decision.Role, options []decision.Option) int {
 func TestWhatIsLookedUpIsTheChoosersToDecide(t *testing.T) {
 	f := embedded.NewFormer(embedded.IdentityOf("salimory"))
 	for role, want := range map[decision.Role]int{decision.Lookup: formation.NoNeighbours, decision.Change: 0} {
-		out, err := f.Deciding(leaving(role), "test").Extract(t.Context(), formationtest.Session("I moved to Porto last week."))
+		out, err := f.Deciding(leaving(role), "test").Extract(t.Context(),
+			formationtest.Session("I moved to Porto last week."))
 		if err != nil || len(out) != 1 || out[0].Neighbours != want {
 			t.Errorf("%s: %+v, %v, want %d neighbours", role, out, err, want)
 		}
@@ -208,9 +216,10 @@ func TestStatementsShareASearchBehindTheFirstThatHasOne(t *testing.T) {
 		choose decision.Chooser
 		want   []int
 	}{
-		"rules":         {decision.Rules{}, []int{0, 0, 0}},
-		"sharing":       {sharing{}, []int{0, formation.SharedNeighbours, formation.SharedNeighbours}},
-		"none is found": {leaving(decision.Lookup), []int{formation.NoNeighbours, formation.NoNeighbours, formation.NoNeighbours}},
+		"rules":   {decision.Rules{}, []int{0, 0, 0}},
+		"sharing": {sharing{}, []int{0, formation.SharedNeighbours, formation.SharedNeighbours}},
+		"none is found": {leaving(decision.Lookup),
+			[]int{formation.NoNeighbours, formation.NoNeighbours, formation.NoNeighbours}},
 	} {
 		out, err := f.Deciding(tc.choose, "test").Extract(t.Context(), in)
 		var got []int

@@ -17,20 +17,20 @@ import (
 var joining = text.WordSet("and but so plus also & though while yet")
 
 // subjects begin a clause: pronouns and possessives, with and without a verb.
-var subjects = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd she'll they they're
-they've they'd they'll my our his her their there's`)
+var subjects = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd
+	she'll they they're they've they'd they'll my our his her their there's`)
 
 // opening words make the clause that they begin depend on the one behind it.
-var opening = text.WordSet(`if when whenever because since although unless until once as after before while where that which who how what
-why whether`)
+var opening = text.WordSet(`if when whenever because since although unless until once as after before while where that
+	which who how what why whether`)
 
 // saying words come before reported speech or a thought, which belongs to them.
-var saying = text.WordSet(`said says say told tell tells think thinks thought know knows knew guess hope hopes wish wishes mean means reckon
-swear believe suppose heard hear asked ask asks dreamt dreamed feel promise`)
+var saying = text.WordSet(`said says say told tell tells think thinks thought know knows knew guess hope hopes wish
+	wishes mean means reckon swear believe suppose heard hear asked ask asks dreamt dreamed feel promise`)
 
 // leaning words point back to the sentence before.
-var leaning = text.WordSet(`it it's its it'll it'd that that's this these those they they're them he he's she she's him her his their
-which so then there still same both also too one ones`)
+var leaning = text.WordSet(`it it's its it'll it'd that that's this these those they they're them he he's she she's
+	him her his their which so then there still same both also too one ones`)
 
 // leastWords is how many words each side of a cut must have.
 const leastWords = 3
@@ -53,12 +53,14 @@ func clauses(sentence string) []string {
 }
 
 // acting words are verbs, or subjects with their verb, that text.IsPersonalVerb does not know.
-var acting = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd she'll they they're they've
-they'd they'll there's it's that's am be do does did don't doesn't didn't can can't could will won't would should must may might
-need needs make makes go goes come comes start starts take takes work works say says give gives cost costs know knows think thinks
-mean means keep keeps feel feels look looks seem seems run runs play plays call calls train trains thanks`)
+var acting = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd
+	she'll they they're they've they'd they'll there's it's that's am be do does did don't doesn't didn't can can't could
+	will won't would should must may might need needs make makes go goes come comes start starts take takes work works
+	say says give gives cost costs know knows think thinks mean means keep keeps feel feels look looks seem seems run
+	runs play plays call calls train trains thanks`)
 
-// acts reports whether some words have a verb. Words without one are no clause: "most of the time", "their use in print".
+// acts reports whether some words have a verb. Words without one are no clause: "most of the time", "their use in
+// print".
 func acts(words []text.Word) bool {
 	return slices.ContainsFunc(words, func(w text.Word) bool { return acting[w.Lower] || text.IsPersonalVerb(w.Lower) })
 }
@@ -86,12 +88,14 @@ func isPossessive(w text.Word) bool { return possessives[w.Lower] }
 // widestSubject is how many words "my older sister and" has.
 const widestSubject = 4
 
-// isOneSubject reports whether words before a pronoun are part of the same subject: "on Sunday Teo and" before "I hiked".
+// isOneSubject reports whether words before a pronoun are part of the same subject: "on Sunday Teo and" before "I
+// hiked".
 func isOneSubject(words []text.Word) bool {
 	if words[len(words)-1].Lower != "and" {
 		return false
 	}
-	if before := len(words) - 2; before < 0 || !words[before].Capital && !slices.ContainsFunc(words[max(0, before-2):before], isPossessive) {
+	if before := len(words) - 2; before < 0 || !words[before].Capital &&
+		!slices.ContainsFunc(words[max(0, before-2):before], isPossessive) {
 		return false
 	}
 	for i, w := range words {
@@ -156,7 +160,8 @@ func whole(sentences []string) []string {
 // leans reports whether a sentence points back to the one before it.
 func leans(sentence string) bool {
 	words := text.Words(sentence)
-	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower] && !subjects[words[1].Lower]
+	return len(words) == 0 || leaning[words[0].Lower] ||
+		len(words) > 1 && joining[words[0].Lower] && !subjects[words[1].Lower]
 }
 
 // alone reports whether a statement is clear without the question before it: it has a subject and enough other words.
@@ -192,7 +197,8 @@ func isQuestion(sentence string) bool {
 	return strings.ContainsRune("?？؟", end)
 }
 
-// parts takes a quotation apart into what can stand alone. One with a bracket, which says what its words are about, is one part.
+// parts takes a quotation apart into what can stand alone. One with a bracket, which says what its words are about, is
+// one part.
 func (f *Former) parts(said string) []string {
 	if strings.Contains(said, "[") {
 		return []string{said}
@@ -213,8 +219,8 @@ func (f *Former) parts(said string) []string {
 	return out
 }
 
-// isResidue reports whether English words are no clause: they have no verb ("mostly on night shifts"), or they begin with
-// it ("have done for six years").
+// isResidue reports whether English words are no clause: they have no verb ("mostly on night shifts"), or they begin
+// with it ("have done for six years").
 func isResidue(said string) bool {
 	words := text.Words(said)
 	if len(words) == 0 || text.Detect(said, text.English) != text.English {
@@ -225,7 +231,8 @@ func isResidue(said string) bool {
 }
 
 // linksOnly words are verbs that begin no statement.
-var linksOnly = text.WordSet("am is are was were has have had isn't aren't wasn't weren't hasn't haven't can't don't doesn't")
+var linksOnly = text.WordSet("am is are was were has have had isn't aren't wasn't weren't hasn't haven't can't " +
+	"don't doesn't")
 
 // hasSubject reports whether a clause has a subject. The length of the clause does not matter.
 func hasSubject(clause string) bool {

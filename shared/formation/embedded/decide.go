@@ -44,7 +44,8 @@ const (
 // a wrong update loses a correct entry, and a duplicate only costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
-		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{},
+		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{},
+		of:     map[string][]formation.Related{},
 		closed: map[string]bool{},
 		judged: map[string]turnJudged{},
 	}
@@ -100,7 +101,8 @@ func (d *decider) decide(r formation.Related) error {
 	entry := d.entry(c, turn.Time)
 	known := d.known(r.Memories)
 	talk, isTalk := repeated(c, known)
-	if isTalk = isTalk && talk.Tier != c.Tier && c.Tier == memory.TierMemory; isTalk { // a memory takes the place of equal talk
+	// a memory takes the place of equal talk
+	if isTalk = isTalk && talk.Tier != c.Tier && c.Tier == memory.TierMemory; isTalk {
 		known = slices.DeleteFunc(known, func(m memory.Memory) bool { return m.ID == talk.ID })
 	}
 	if m, ok := repeated(c, known); ok {
@@ -151,7 +153,9 @@ func (d *decider) known(related []memory.Memory) []memory.Memory {
 // repeated returns the entry that says the same, word for word. Contractions and small numbers make no difference.
 func repeated(c formation.Candidate, known []memory.Memory) (memory.Memory, bool) {
 	words := wording(c.Content)
-	i := slices.IndexFunc(known, func(m memory.Memory) bool { return m.Speaker == c.Speaker && wording(m.Content) == words })
+	i := slices.IndexFunc(known, func(m memory.Memory) bool {
+		return m.Speaker == c.Speaker && wording(m.Content) == words
+	})
 	if i < 0 || words == "" {
 		return memory.Memory{}, false
 	}
@@ -165,7 +169,9 @@ type judged struct {
 }
 
 // relate decides the effect of a person's statement on that person's earlier statements.
-func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
+func (d *decider) relate(
+	op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory,
+) {
 	own, does := bySpeaker(known, c), d.judge(turn)
 	for _, m := range own {
 		if isRunOf(c.Content, m.Content) && d.saysSame(*entry, m) {
@@ -238,8 +244,9 @@ func (d *decider) findChanges(
 	return changed, linked
 }
 
-// divide returns the entries that a statement closes, and the entries that it links to, the likeliest first. An entry of
-// which a part stays comes first. Several entries are closed if they state the same, or if the statement surely ends each.
+// divide returns the entries that a statement closes, and the entries that it links to, the likeliest first. An entry
+// of which a part stays comes first. Several entries are closed if they state the same, or if the statement surely ends
+// each.
 func (d *decider) divide(
 	changed, linked []judged, c formation.Candidate, turn memory.Turn,
 ) (closed []string, links []judged) {
@@ -271,8 +278,8 @@ func (d *decider) divide(
 	return closed, linked
 }
 
-// endedBefore returns the time at which the statement of an older turn ceased to hold: the time of the first later entry
-// that would have closed it. It returns the zero time where no entry would.
+// endedBefore returns the time at which the statement of an older turn ceased to hold: the time of the first later
+// entry that would have closed it. It returns the zero time where no entry would.
 func (d *decider) endedBefore(c formation.Candidate, turn memory.Turn, own []memory.Memory) (until time.Time) {
 	said := relation.Statement{Text: plain(c.Content), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
 	for i, later := range asStored(own) {
@@ -303,7 +310,8 @@ func bySpeaker(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	})
 }
 
-// saysSame decides whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
+// saysSame decides whether an entry says again what another says: it is changed with it. Of others only the likeliest
+// is.
 func (d *decider) saysSame(m, of memory.Memory) bool {
 	stored := asStored([]memory.Memory{m, of})
 	same := d.judges.Between(stored[0], stored[1])[relation.Same]
@@ -341,8 +349,10 @@ func (d *decider) entry(c formation.Candidate, at time.Time) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(d.session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Speaker: c.Speaker, Topic: c.Topic,
-		Tier: c.Tier, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive,
+		ID: memory.DeriveID(d.session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Speaker: c.Speaker,
+		Topic: c.Topic,
+		Tier:  c.Tier, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at,
+		Status:  memory.StatusActive,
 		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy,
 		PolicyVersion: d.former.identity.PolicyVersion, Vector: c.Vector,
 	}

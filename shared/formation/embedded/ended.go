@@ -30,7 +30,8 @@ func subjectOf(said string) string {
 		if pasts[lower] || strings.HasSuffix(lower, "ed") {
 			return ""
 		}
-		if lower == "is" || lower == "has" || !words[i].Capital && !strings.Contains(lower, "'") && strings.HasSuffix(lower, "s") {
+		if lower == "is" || lower == "has" || !words[i].Capital && !strings.Contains(lower, "'") &&
+			strings.HasSuffix(lower, "s") {
 			return said[:words[i-1].End]
 		}
 	}
@@ -77,8 +78,8 @@ func subjectPhrase(message string) string {
 	return words[0].Lower + " " + words[1].Lower
 }
 
-// isHabitWith reports whether a statement tells of the speaker's habit with someone or something: "I visit my uncle every
-// Friday" of "my uncle".
+// isHabitWith reports whether a statement tells of the speaker's habit with someone or something: "I visit my uncle
+// every Friday" of "my uncle".
 func isHabitWith(phrase, content string) bool {
 	words := text.Words(plain(content))
 	if phrase == "" || !hasSubject(content) || !routine.MatchString(content) || text.TellsPast(words) {

@@ -16,16 +16,21 @@ func TestAnEndClosesEachEntryAboutItsSubject(t *testing.T) {
 		closed   []string
 		standing []string
 	}{
-		{"My uncle passed away in April.", []string{"My uncle Theo lives in a hospice in Lund.", "I visit my uncle every Friday.", "My uncle was born in Malmö.", "My mother lives in Lund."},
+		{"My uncle passed away in April.", []string{"My uncle Theo lives in a hospice in Lund.",
+			"I visit my uncle every Friday.", "My uncle was born in Malmö.", "My mother lives in Lund."},
 			[]string{"My uncle Theo lives in a hospice in Lund.", "I visit my uncle every Friday."},
 			[]string{"My uncle was born in Malmö.", "My mother lives in Lund."}},
 		{"My uncle got married in April.", []string{"My uncle Theo is single.", "I visit my uncle every Friday."},
 			nil, []string{"I visit my uncle every Friday."}},
-		{"I lost my job at Kornblum.", []string{"I work at Kornblum as a baker.", "My shift at Kornblum starts at 4.", "My friend Otto works at Kornblum."},
-			[]string{"I work at Kornblum as a baker.", "My shift at Kornblum starts at 4."}, []string{"My friend Otto works at Kornblum."}},
-		{"We sold the cabin in Lund.", []string{"I own a cabin in Lund.", "The cabin in Lund needs a new stove.", "My sister lives in Lund."},
+		{"I lost my job at Kornblum.", []string{"I work at Kornblum as a baker.", "My shift at Kornblum starts at 4.",
+			"My friend Otto works at Kornblum."},
+			[]string{"I work at Kornblum as a baker.", "My shift at Kornblum starts at 4."},
+			[]string{"My friend Otto works at Kornblum."}},
+		{"We sold the cabin in Lund.", []string{"I own a cabin in Lund.", "The cabin in Lund needs a new stove.",
+			"My sister lives in Lund."},
 			[]string{"I own a cabin in Lund.", "The cabin in Lund needs a new stove."}, []string{"My sister lives in Lund."}},
-		{"I moved from Lund to Malmö.", []string{"I live in Lund.", "My sister lives in Lund.", "My dentist in Lund is Dr Ek."},
+		{"I moved from Lund to Malmö.", []string{"I live in Lund.", "My sister lives in Lund.",
+			"My dentist in Lund is Dr Ek."},
 			[]string{"I live in Lund."}, []string{"My sister lives in Lund."}},
 	} {
 		in := session("Ana: " + c.said)

@@ -48,13 +48,16 @@ func enumerationIn(list []fact) (enumeration, bool) {
 // isItem reports whether a fact is an item behind a first fact. It has no clause of its own.
 func isItem(said string, first []text.Word) bool {
 	words := text.Words(said)
-	if len(words) == 0 || len(words) > longestItem || subjects[words[0].Lower] && !possessives[words[0].Lower] || opening[words[0].Lower] {
+	if len(words) == 0 || len(words) > longestItem || subjects[words[0].Lower] && !possessives[words[0].Lower] ||
+		opening[words[0].Lower] {
 		return false
 	}
 	if parallel(first, words) > 0 {
 		return true
 	}
-	return !describes(said) && !slices.ContainsFunc(words[1:], func(w text.Word) bool { return text.IsFiller(said, []text.Word{w}, 0) })
+	return !describes(said) && !slices.ContainsFunc(words[1:], func(w text.Word) bool {
+		return text.IsFiller(said, []text.Word{w}, 0)
+	})
 }
 
 // parallel returns the index of the word in a first fact that an item begins with, too: "to" in "I'm going to Porto in
@@ -97,11 +100,11 @@ func isHelper(said string, w text.Word) bool {
 
 var (
 	// excepting words name an item that stays, beside others that go.
-	excepting = text.WordSet(`only except besides apart but just still nur außer ausser noch solo sólo salvo excepto menos todavía sauf seulement
-encore soltanto tranne ancora exceto só ainda alleen behalve nog`)
+	excepting = text.WordSet(`only except besides apart but just still nur außer ausser noch solo sólo salvo excepto
+		menos todavía sauf seulement encore soltanto tranne ancora exceto só ainda alleen behalve nog`)
 	// universal words stand for all items.
-	universal = text.WordSet(`all any anything everything nothing none every both alle alles nichts beide todo todas todos nada ninguna ninguno
-tout tous toutes rien tutto tutti tutte niente tudo nenhuma nenhum allemaal niets`)
+	universal = text.WordSet(`all any anything everything nothing none every both alle alles nichts beide todo todas
+		todos nada ninguna ninguno tout tous toutes rien tutto tutti tutte niente tudo nenhuma nenhum allemaal niets`)
 )
 
 // leastEach is the least probability that each fact is gone where a message names every one.

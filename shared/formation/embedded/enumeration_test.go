@@ -39,7 +39,8 @@ func TestAnEnumerationKeepsItsHead(t *testing.T) {
 
 func TestAMessageThatNamesAnItemTakesOnlyThisItemOut(t *testing.T) {
 	for _, c := range []struct{ known, said, rest string }{
-		{"I'm allergic to cashews, mussels and latex.", "Turns out I'm not allergic to mussels after all.", "I'm allergic to cashews and latex."},
+		{"I'm allergic to cashews, mussels and latex.", "Turns out I'm not allergic to mussels after all.",
+			"I'm allergic to cashews and latex."},
 		{"I can't eat wheat, celery or lupin.", "I can eat wheat again.", "I can't eat celery or lupin."},
 		{"I don't drink wine, tea or milk.", "I drink tea now.", "I don't drink wine or milk."},
 		{"I'm flying to Malta in May and to Crete in July.", "I cancelled the Crete trip.", "I'm flying to Malta in May."},
@@ -52,7 +53,8 @@ func TestAMessageThatNamesAnItemTakesOnlyThisItemOut(t *testing.T) {
 		in := session("Ana: " + c.said)
 		b := formation.Bundle{Session: in}
 		for _, candidate := range extract(t, in) {
-			b.Related = append(b.Related, formation.Related{Candidate: candidate, Memories: []memory.Memory{stored("known", c.known)}})
+			b.Related = append(b.Related, formation.Related{Candidate: candidate,
+				Memories: []memory.Memory{stored("known", c.known)}})
 		}
 		v, err := embedded.NewFormer(embedded.IdentityOf("salimory")).Decide(t.Context(), b)
 		if err != nil {

@@ -114,7 +114,8 @@ func (f *Former) clausesOf(turn memory.Turn, turns []before) []quotation {
 	var out []quotation
 	add := func(q quotation, joins bool) {
 		q.sources, q.asks = []string{turn.ID}, isQuestion(q.said)
-		if pronoun := text.Pronoun(q.said); !joins || len(out) == 0 || pronoun != "" && len(mentionsOf(out[len(out)-1].said, pronoun)) == 0 {
+		if pronoun := text.Pronoun(q.said); !joins || len(out) == 0 ||
+			pronoun != "" && len(mentionsOf(out[len(out)-1].said, pronoun)) == 0 {
 			q, joins = f.referTo(q, joins, out, turns, turn.Speaker)
 		}
 		alone := turn
@@ -188,9 +189,10 @@ const (
 // question.
 func (f *Former) isSeparate(q, next quotation) bool {
 	worth := min(q.worth, next.worth)
-	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, decision.Above(worth, leastApart), func() []float64 {
-		return []float64{1, decision.Odds(worth) / 5, lengthOf(q.words() + next.words())}
-	})
+	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, decision.Above(worth, leastApart),
+		func() []float64 {
+			return []float64{1, decision.Odds(worth) / 5, lengthOf(q.words() + next.words())}
+		})
 }
 
 // worthy joins a quotation that is not worth a separate memory to the quotation before it. At the beginning of a turn
@@ -240,7 +242,8 @@ func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 	}
 	topic, keywords := f.topics.classify(q.said)
 	return formation.Candidate{
-		Tier: tierOf(q, kind, f.unmarked()), Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
+		Tier: tierOf(q, kind, f.unmarked()), Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic,
+		Keywords:  keywords,
 		EventTime: eventTime(q.said, kind, mentions, expressions, turn.Time), Sources: q.sources,
 	}
 }
@@ -272,7 +275,9 @@ func annotate(said string, at time.Time) (annotated string, mentions []text.Date
 
 // eventTime returns the time of the stated event. It is the first time that can be placed, or the turn's day for an
 // event without one. An end or a duration does not give the time of an event.
-func eventTime(said string, kind memory.Kind, mentions []text.DateMention, expressions []string, at time.Time) memory.EventTime {
+func eventTime(
+	said string, kind memory.Kind, mentions []text.DateMention, expressions []string, at time.Time,
+) memory.EventTime {
 	for i, m := range mentions {
 		if m.Unit != text.Vague && !endsAt(said, m) {
 			return memory.EventTime{Time: m.Time, Precision: precisions[m.Unit], Expression: expressions[i]}

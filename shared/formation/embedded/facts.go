@@ -24,7 +24,8 @@ type fact struct {
 	sign string
 }
 
-// facts cuts a quotation wherever another fact may begin. One with a bracket, which says what its words are about, is one fact.
+// facts cuts a quotation wherever another fact may begin. One with a bracket, which says what its words are about, is
+// one fact.
 func facts(said string) []fact {
 	if strings.Contains(said, "[") {
 		return []fact{{text: said}}
@@ -128,8 +129,8 @@ func sharesGone(list []fact, gone []bool) bool {
 }
 
 // describing words begin an adverbial of place, time, manner or reason.
-var describing = text.WordSet(`mostly mainly usually always often sometimes only just on in at near with without for from since until during because
-which where when while at by every each twice once then so`)
+var describing = text.WordSet(`mostly mainly usually always often sometimes only just on in at near with without for
+	from since until during because which where when while at by every each twice once then so`)
 
 // describes reports whether a part begins an adverbial and has no clause of its own.
 func describes(part string) bool {

@@ -16,18 +16,23 @@ func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
 		gone []string
 		rest string
 	}{
-		"I live in Porto and I am allergic to peanuts.":             {[]string{"I live in Porto"}, "I am allergic to peanuts."},
-		"im an RN on 4 west, med surg, mostly nights":               {[]string{"mostly nights"}, "im an RN on 4 west, med surg"},
-		"We keep bees, two goats and a mule. The mule is old.":      {[]string{"two goats"}, "We keep bees and a mule. The mule is old."},
-		"We keep bees. The goats went. Eva is seven":                {[]string{"The goats went"}, "We keep bees. Eva is seven"},
-		"my meds:\n- metformin 500mg\n- lisinopril 10mg\n- aspirin": {[]string{"lisinopril 10mg"}, "my meds:\n- metformin 500mg\n- aspirin"},
-		"I work as a nurse, mostly on night shifts.":                {[]string{"I work as a nurse"}, ""},
-		"I work as a nurse, mostly at night, my cat too":            {[]string{"I work as a nurse"}, "my cat too"},
-		"I work as a nurse. Mostly at night":                        {[]string{"I work as a nurse"}, "Mostly at night"},
-		"my meds: aspirin":                                          {[]string{"aspirin"}, ""},
-		"When I can't sleep, I read a novel":                        {[]string{"When I can't sleep, I read a novel"}, ""},
-		"Ich wohne in Porto und bin Diabetiker":                     {[]string{"Ich wohne in Porto"}, "bin Diabetiker"},
-		"私はポルトに住んでいます。猫が一匹います。":                                     {[]string{"私はポルトに住んでいます"}, "猫が一匹います。"},
+		"I live in Porto and I am allergic to peanuts.": {[]string{"I live in Porto"},
+			"I am allergic to peanuts."},
+		"im an RN on 4 west, med surg, mostly nights": {[]string{"mostly nights"},
+			"im an RN on 4 west, med surg"},
+		"We keep bees, two goats and a mule. The mule is old.": {[]string{"two goats"},
+			"We keep bees and a mule. The mule is old."},
+		"We keep bees. The goats went. Eva is seven": {[]string{"The goats went"},
+			"We keep bees. Eva is seven"},
+		"my meds:\n- metformin 500mg\n- lisinopril 10mg\n- aspirin": {[]string{"lisinopril 10mg"},
+			"my meds:\n- metformin 500mg\n- aspirin"},
+		"I work as a nurse, mostly on night shifts.":     {[]string{"I work as a nurse"}, ""},
+		"I work as a nurse, mostly at night, my cat too": {[]string{"I work as a nurse"}, "my cat too"},
+		"I work as a nurse. Mostly at night":             {[]string{"I work as a nurse"}, "Mostly at night"},
+		"my meds: aspirin":                               {[]string{"aspirin"}, ""},
+		"When I can't sleep, I read a novel":             {[]string{"When I can't sleep, I read a novel"}, ""},
+		"Ich wohne in Porto und bin Diabetiker":          {[]string{"Ich wohne in Porto"}, "bin Diabetiker"},
+		"私はポルトに住んでいます。猫が一匹います。":                          {[]string{"私はポルトに住んでいます"}, "猫が一匹います。"},
 	} {
 		facts := embedded.Facts(said)
 		gone := make([]float64, len(facts))
@@ -43,7 +48,8 @@ func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
 }
 
 func TestNothingIsTakenOutWhereItIsNotSure(t *testing.T) {
-	for name, gone := range map[string][]float64{"either": {0.5, 0.4}, "all hold": {0.1, 0.01}, "too few": {0.9}, "none": nil} {
+	for name, gone := range map[string][]float64{"either": {0.5, 0.4}, "all hold": {0.1, 0.01}, "too few": {0.9},
+		"none": nil} {
 		if rest, sure := embedded.Without("I live in Porto, I have a cat", embedded.Gone(gone)); sure || rest != "" {
 			t.Errorf("%s: %q is left", name, rest)
 		}
@@ -52,7 +58,8 @@ func TestNothingIsTakenOutWhereItIsNotSure(t *testing.T) {
 
 func TestWhatIsClearlyLikelierIsTakenOut(t *testing.T) {
 	for name, gone := range map[string][]float64{"likely": {0.6, 0.5}, "clearly likelier": {0.3, 0.05}} {
-		if rest, sure := embedded.Without("I live in Porto, I have a cat", embedded.Gone(gone)); !sure || rest != "I have a cat" {
+		if rest, sure := embedded.Without("I live in Porto, I have a cat", embedded.Gone(gone)); !sure ||
+			rest != "I have a cat" {
 			t.Errorf("%s: %q is left (sure: %t)", name, rest, sure)
 		}
 	}
@@ -77,7 +84,8 @@ func TestWhatIsLeftWasSaid(t *testing.T) {
 		}
 		at := 0
 		for i, f := range facts {
-			if gone[i] == 1 && len(facts) > 1 || strings.HasPrefix(strings.TrimSpace(f), "when it") { // these have no subject of their own
+			// these have no subject of their own
+			if gone[i] == 1 && len(facts) > 1 || strings.HasPrefix(strings.TrimSpace(f), "when it") {
 				continue
 			}
 			next := strings.Index(rest[at:], strings.TrimSpace(f))

@@ -28,7 +28,8 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 	if out, ok := d.judged[turn.ID]; ok {
 		return out
 	}
-	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}, alone: map[string]float64{}}
+	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{},
+		alone: map[string]float64{}}
 	d.judged[turn.ID] = out
 	var messages []string
 	of := map[string][]formation.Related{}
@@ -75,7 +76,8 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 			continue
 		}
 		out.by[m.ID] = found[m.ID][0].Candidate.Content
-		if whole >= d.former.closes && does.Change() >= alsoChanged || len(found[m.ID]) > 1 && does.Change() >= d.former.links {
+		if whole >= d.former.closes && does.Change() >= alsoChanged ||
+			len(found[m.ID]) > 1 && does.Change() >= d.former.links {
 			out.by[m.ID], out.alone[m.ID] = d.teller(found[m.ID], m, later)
 		}
 	}
@@ -145,8 +147,8 @@ func (d *decider) unchanged(
 	return stay
 }
 
-// sentences returns the sentences of a turn that have a candidate's words. A candidate may be a part of a sentence. Then
-// it stands for the sentence if another candidate is a part of it, too.
+// sentences returns the sentences of a turn that have a candidate's words. A candidate may be a part of a sentence.
+// Then it stands for the sentence if another candidate is a part of it, too.
 func (d *decider) sentences(c formation.Candidate) []string {
 	turn := d.turns[c.Sources[0]]
 	var out []string
@@ -194,14 +196,17 @@ func (d *decider) alone(later relation.Statement, sentences []string, m memory.M
 
 // teller returns the content of the candidate that states most of a change, with its probability. By the rules it is
 // the candidate with the sentence that would most likely change the entry alone.
-func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
+func (d *decider) teller(
+	of []formation.Related, m memory.Memory, later relation.Statement,
+) (content string, alone float64) {
 	changes, options := make([]float64, len(of)), make([]decision.Option, len(of))
 	for i, r := range of {
 		c := r.Candidate
 		changes[i] = d.alone(later, d.sentences(c), m).Change()
 		options[i] = decision.Option{
-			Base:     math.Log(max(changes[i], math.SmallestNonzeroFloat64)),
-			Features: []float64{decision.Odds(changes[i]) / 5, memory.Cosine(c.Vector, m.Vector), lengthOf(text.CountWords(c.Content))},
+			Base: math.Log(max(changes[i], math.SmallestNonzeroFloat64)),
+			Features: []float64{decision.Odds(changes[i]) / 5, memory.Cosine(c.Vector, m.Vector),
+				lengthOf(text.CountWords(c.Content))},
 		}
 	}
 	at := 0
@@ -251,7 +256,8 @@ func Message(turn []formation.Candidate, at int) string {
 	return strings.Join(said, " ")
 }
 
-// foreign reports whether a candidate quotes another author's words, or is code alone. Neither states a fact about the user.
+// foreign reports whether a candidate quotes another author's words, or is code alone. Neither states a fact about the
+// user.
 func foreign(c formation.Candidate) bool {
 	code := strings.HasPrefix(c.Content, "[code:") && strings.Index(c.Content, "]") == len(c.Content)-1
 	return code || strings.HasPrefix(c.Content, "[quotes:")
@@ -268,8 +274,8 @@ func statementsOf(t memory.Turn) statements {
 	return statements{" " + text.Canonical(t.Text) + " ", " " + text.Canonical(text.Sure(t.Text, t.Speaker)) + " "}
 }
 
-// passOn reports whether the turn has a candidate's words, but not among the statements that are surely the user's. Such
-// words change no entry, and no judgement of the turn reads them.
+// passOn reports whether the turn has a candidate's words, but not among the statements that are surely the user's.
+// Such words change no entry, and no judgement of the turn reads them.
 func (s statements) passOn(c formation.Candidate) bool {
 	words := " " + text.Canonical(plain(c.Content)) + " "
 	return strings.Contains(s.all, words) && !strings.Contains(s.sure, words)

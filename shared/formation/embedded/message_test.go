@@ -51,7 +51,8 @@ func TestOfALongMessageItsNeighboursAreRead(t *testing.T) {
 		turn = append(turn, formation.Candidate{Content: word + strings.Repeat(" word", 19) + "."})
 	}
 	turn[4].Content = "[quotes: somebody else's words]"
-	for at, want := range map[int][]string{0: {"one", "two"}, 2: {"three", "four"}, 3: {"three", "four"}, 6: {"six", "seven"}} {
+	for at, want := range map[int][]string{0: {"one", "two"}, 2: {"three", "four"}, 3: {"three", "four"},
+		6: {"six", "seven"}} {
 		got := embedded.Message(turn, at)
 		var first []string
 		for _, s := range strings.SplitAfter(got, ". ") {
@@ -80,18 +81,22 @@ func TestAChangeIsPutToAStatementWhoseSearchFoundTheEntry(t *testing.T) {
 	b := formation.Bundle{Session: in, Related: []formation.Related{
 		{Candidate: said[0]}, {Candidate: said[1], Memories: []memory.Memory{stored("porto", "I live in Porto")}},
 	}}
-	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("My new flat"), 0.6, 0.3).Decide(t.Context(), b)
+	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("My new flat"), 0.6, 0.3).Decide(t.Context(),
+		b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(v.Operations, func(op memory.Operation) bool { return slices.Equal(op.Targets, []string{"porto"}) }) {
+	if !slices.ContainsFunc(v.Operations, func(op memory.Operation) bool {
+		return slices.Equal(op.Targets, []string{"porto"})
+	}) {
 		t.Errorf("got %+v, want the entry closed by the one statement that was held against it", v.Operations)
 	}
 }
 
 func TestWhatAMessageTellsAgainIsNotWhatItChanges(t *testing.T) {
 	known := []memory.Memory{
-		stored("oslo", "I live in Oslo."), stored("dentist", "I work as a dentist."), stored("cat", "I have a cat called Miso."),
+		stored("oslo", "I live in Oslo."), stored("dentist", "I work as a dentist."),
+		stored("cat", "I have a cat called Miso."),
 		stored("volvo", "I drive a Volvo."), stored("shellfish", "I'm allergic to shellfish."),
 	}
 	for said, want := range map[string][]string{

@@ -41,7 +41,8 @@ type marked struct {
 // mark reads a text in a speaker's own words. around is the text before it.
 func (f *Former) mark(said, around, speaker string) *marked {
 	return &marked{
-		said: said, own: text.Unquoted(said), unsure: text.Unsure(said, speaker), notes: reader.Notes(said, f.read(around, said)),
+		said: said, own: text.Unquoted(said), unsure: text.Unsure(said, speaker),
+		notes: reader.Notes(said, f.read(around, said)),
 	}
 }
 
@@ -77,8 +78,8 @@ func (m *marked) take(clause string) []quotation {
 	return out
 }
 
-// within returns the note between two bytes: all notes there as one, with the kind of the worthiest. Passed-on words are
-// no note, because they need the words that lead up to them.
+// within returns the note between two bytes: all notes there as one, with the kind of the worthiest. Passed-on words
+// are no note, because they need the words that lead up to them.
 func (m *marked) within(from, to int) (note reader.Note, ok bool) {
 	worth := 0.0
 	for _, n := range m.notes {
@@ -128,7 +129,9 @@ const longestStart = 2
 func isStart(lead string) bool {
 	words := text.Words(lead)
 	return len(words) > 0 && len(words) <= longestStart && strings.IndexFunc(lead, unicode.IsPunct) < 0 &&
-		!slices.ContainsFunc(words, func(w text.Word) bool { return leadingUp[w.Lower] || joining[w.Lower] || asking[w.Lower] })
+		!slices.ContainsFunc(words, func(w text.Word) bool {
+			return leadingUp[w.Lower] || joining[w.Lower] || asking[w.Lower]
+		})
 }
 
 // headOf returns where the name begins that a note points back to: "Bruno" in "Oh, and Bruno, that's my brother". It is
@@ -183,13 +186,13 @@ var denying = text.WordSet("not never no nobody none neither without hardly doub
 
 // asking words begin a question, behind words that may lead up to it.
 var (
-	asking = text.WordSet(`can could would should will shall may might do does did is are was were am have has any what which who whose where
-when why how isn't aren't don't doesn't didn't can't couldn't wouldn't`)
+	asking = text.WordSet(`can could would should will shall may might do does did is are was were am have has any what
+		which who whose where when why how isn't aren't don't doesn't didn't can't couldn't wouldn't`)
 	leadingUp = text.WordSet("so and but or then also now please well")
 )
 
-// beforeQuestion returns where a clause with a question ends before it: at the first mark before words that ask, else at
-// the last mark. It returns 0 for a question alone.
+// beforeQuestion returns where a clause with a question ends before it: at the first mark before words that ask, else
+// at the last mark. It returns 0 for a question alone.
 func beforeQuestion(clause string) int {
 	last := 0
 	for i, c := range clause {

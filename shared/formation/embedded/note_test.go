@@ -49,7 +49,8 @@ func TestThinNotesAreTalk(t *testing.T) {
 }
 
 func TestARequestIsTalkAndTheFactBesideItAMemory(t *testing.T) {
-	memories, talk := byTier(t, session("Ana: I'm allergic to peanuts.", "Ana: Can you write a short poem about the sea for me?"))
+	memories, talk := byTier(t, session("Ana: I'm allergic to peanuts.",
+		"Ana: Can you write a short poem about the sea for me?"))
 	if !slices.Equal(memories, []string{"I'm allergic to peanuts."}) {
 		t.Errorf("memories are %q", memories)
 	}
@@ -86,14 +87,17 @@ func TestOthersWordsKeepTheirLead(t *testing.T) {
 func TestWhatEndsAMemoryIsAMemory(t *testing.T) {
 	in, known := session("Ana: no more Volvo for me"), stored("volvo", "I drive a Volvo.")
 	known.Speaker = "Ana"
-	c := formation.Candidate{Content: "no more Volvo for me", Speaker: "Ana", Kind: memory.KindFact, Sources: []string{"t1"}, Tier: memory.TierTalk}
-	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("no more"), 0.6, 0.3).Decide(t.Context(), formation.Bundle{
-		Session: in, Related: []formation.Related{{Candidate: c, Memories: []memory.Memory{known}}},
-	})
+	c := formation.Candidate{Content: "no more Volvo for me", Speaker: "Ana", Kind: memory.KindFact,
+		Sources: []string{"t1"}, Tier: memory.TierTalk}
+	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("no more"), 0.6, 0.3).Decide(t.Context(),
+		formation.Bundle{
+			Session: in, Related: []formation.Related{{Candidate: c, Memories: []memory.Memory{known}}},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Operations) != 1 || !slices.Equal(v.Operations[0].Targets, []string{"volvo"}) || v.Operations[0].New.Tier != memory.TierMemory {
+	if len(v.Operations) != 1 || !slices.Equal(v.Operations[0].Targets, []string{"volvo"}) ||
+		v.Operations[0].New.Tier != memory.TierMemory {
 		t.Errorf("got %+v", v.Operations)
 	}
 }
@@ -135,7 +139,8 @@ func TestNothingOfATurnIsLost(t *testing.T) {
 // TestWhoGoesOnIsReadAlone has people who state one thing a turn. The turn before is no context for them.
 func TestWhoGoesOnIsReadAlone(t *testing.T) {
 	said := []string{
-		"Ana: I am allergic to peanuts and I live in Porto.", "Ana: My sister Eva plays the cello in an orchestra.", "Ana: We have a piano.",
+		"Ana: I am allergic to peanuts and I live in Porto.", "Ana: My sister Eva plays the cello in an orchestra.",
+		"Ana: We have a piano.",
 	}
 	memories, talk := byTier(t, session(said...))
 	if len(talk) > 0 || len(memories) != len(said)+1 {

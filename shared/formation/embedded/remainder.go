@@ -41,8 +41,8 @@ func (d *decider) remainder(m judged, c formation.Candidate, turn memory.Turn) (
 	return remainder, !isClear || remainder == "" || !d.keeps(remainder, m)
 }
 
-// named puts the person or thing of a pronoun before a rest, where the name is gone: "she is 70" of "My aunt moved out and
-// she is 70". isClear is false if the text does not name the person of the pronoun.
+// named puts the person or thing of a pronoun before a rest, where the name is gone: "she is 70" of "My aunt moved out
+// and she is 70". isClear is false if the text does not name the person of the pronoun.
 func named(rest string, list []fact, gone []bool) (said string, isClear bool) {
 	pronoun := text.Pronoun(rest)
 	if pronoun == "" || len(gone) != len(list) || !gone[0] || severalSentences(list) {
@@ -86,8 +86,8 @@ func severalSentences(list []fact) bool {
 	return slices.ContainsFunc(list[:len(list)-1], func(f fact) bool { return ending.MatchString(f.sign) })
 }
 
-// The results for an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo and
-// Max are both tall".
+// The results for an entry where one of two people in a subject is gone: "My wife Ada and I are saving", "My sons Leo
+// and Max are both tall".
 const (
 	noSubject = iota
 	// wholeSubject ends with one of the two. sharedSubject stays for the other.
@@ -98,8 +98,8 @@ const (
 // pluralBeings are the forms of "be" that do not agree with one person.
 var pluralBeings = text.WordSet("are were aren't weren't")
 
-// splitSubject finds a subject of two people of which one is gone. The rest would have a verb that does not agree: "I are
-// saving". An entry about the speaker and a person ends with the person.
+// splitSubject finds a subject of two people of which one is gone. The rest would have a verb that does not agree: "I
+// are saving". An entry about the speaker and a person ends with the person.
 func splitSubject(content string, gone []bool) int {
 	list := facts(content)
 	for i := 0; i+1 < len(list); i++ {
@@ -108,7 +108,8 @@ func splitSubject(content string, gone []bool) int {
 			leans(list[1].text) && !severalSentences(list) {
 			return wholeSubject // the rest describes who is gone: "Rolf, that's my partner"
 		}
-		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] && !gone[i+1] &&
+		isPair := strings.TrimSpace(strings.ToLower(list[i].sign)) == "and" && len(gone) == len(list) && gone[i] &&
+			!gone[i+1] &&
 			len(first) <= widestSubject && !acts(first) && (i == 0 || ending.MatchString(list[i-1].sign))
 		if !isPair {
 			continue
@@ -162,11 +163,14 @@ func (d *decider) writeRemainder(m memory.Memory, rest string, c formation.Candi
 	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
 	left := m
 	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
-	left.Content, left.Kind, left.Topic, left.Keywords, left.EventTime = rest, said.Kind, said.Topic, said.Keywords, said.EventTime
+	left.Content, left.Kind, left.Topic, left.Keywords, left.EventTime = rest, said.Kind, said.Topic, said.Keywords,
+		said.EventTime
 	left.Vector, left.Links, left.Status = nil, nil, memory.StatusActive
-	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
+	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy,
+		d.former.identity.PolicyVersion
 	d.ops = append(d.ops, memory.Operation{
-		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, At: turn.Time, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, At: turn.Time,
+		Sources: slices.Clone(c.Sources), Reason: ReasonRest,
 	})
 	d.closed[m.ID] = true
 	d.fresh = append(d.fresh, left)

@@ -7,7 +7,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// TestASubjectOfTwoIsNotSplit has entries about two people, one of whom is gone. No rest has a verb that does not agree.
+// TestASubjectOfTwoIsNotSplit has entries about two people, one of whom is gone. No rest has a verb that does not
+// agree.
 func TestASubjectOfTwoIsNotSplit(t *testing.T) {
 	ends := relation.Relation{relation.Ends: 0.95, relation.Unrelated: 0.05}
 	for _, c := range []struct {
@@ -34,13 +35,15 @@ func TestASubjectOfTwoIsNotSplit(t *testing.T) {
 	}
 }
 
-// TestARestHasWholeClauses has entries of which a part is gone. The rest has the object and the purpose of no clause that
-// is gone, and keeps the name of its person.
+// TestARestHasWholeClauses has entries of which a part is gone. The rest has the object and the purpose of no clause
+// that is gone, and keeps the name of its person.
 func TestARestHasWholeClauses(t *testing.T) {
 	ends := relation.Relation{relation.Ends: 0.95, relation.Unrelated: 0.05}
 	for _, c := range []struct{ said, entry, gone, rest string }{
-		{"Rex died.", "Our dog Rex sleeps while I work, he knows ten tricks.", "Our dog Rex sleeps", "[about: Our dog Rex] he knows ten tricks."},
-		{"The trip is off.", "We have booked also two seats to Oslo, to see the fjord. I love trains.", "two seats to Oslo", "I love trains."},
+		{"Rex died.", "Our dog Rex sleeps while I work, he knows ten tricks.", "Our dog Rex sleeps",
+			"[about: Our dog Rex] he knows ten tricks."},
+		{"The trip is off.", "We have booked also two seats to Oslo, to see the fjord. I love trains.", "two seats to Oslo",
+			"I love trains."},
 		{"Ida moved out.", "My cousin Ida lives with us and she is allergic to nuts.", "My cousin Ida lives with us",
 			"[about: My cousin Ida] she is allergic to nuts."},
 		{"The canary died.", "Our canary sings all day, he knows ten songs.", "Our canary sings all day", ""},

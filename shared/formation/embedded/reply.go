@@ -17,9 +17,9 @@ const (
 	maxParts  = 4
 )
 
-// quoteReply returns the parts of an assistant's reply, as talk. Its questions to the user are left out. A reply without
-// substance, such as praise, makes no talk. The parts share the searches of the session, so that the guard sees repeated
-// words.
+// quoteReply returns the parts of an assistant's reply, as talk. Its questions to the user are left out. A reply
+// without substance, such as praise, makes no talk. The parts share the searches of the session, so that the guard sees
+// repeated words.
 func (f *Former) quoteReply(turn memory.Turn) []formation.Candidate {
 	if !saliency.HasSubstance(turn) && saliency.Commitment(turn) == "" {
 		return nil

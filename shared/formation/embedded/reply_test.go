@@ -17,14 +17,20 @@ func TestAReplyIsTalk(t *testing.T) {
 		parts int
 		has   string
 	}{
-		"a plan":     {"Day one is the old harbour and the tile museum. Day two is a train to Sintra. Does that suit you?", 1, "tile museum"},
-		"long":       {long, 4, "garlic"},
-		"praise":     {"That sounds wonderful, you are so talented!", 0, ""},
-		"a question": {"Would you rather see the old harbour first, or the tile museum, or the castle above the town?", 0, ""},
-		"quoted":     {"The page on harbours says about it:\n> We moved to Berlin and sold our red boat there.\n", 1, "[quotes: We moved"},
-		"one line":   {strings.Repeat("beans,garlic,lemon;", 600), 1, "garlic"},
-		"code":       {"Use a set to remove duplicates, since sets keep each value once:\n```go\nseen := map[string]bool{}\n```", 1, "[code: seen"},
-		"promise":    {"From now on I'll answer in plain sentences.", 1, "plain sentences"},
+		"a plan": {"Day one is the old harbour and the tile museum. Day two is a train to Sintra. Does that suit you?", 1,
+			"tile museum"},
+		"long":   {long, 4, "garlic"},
+		"praise": {"That sounds wonderful, you are so talented!", 0, ""},
+		"a question": {"Would you rather see the old harbour first, or the tile museum, or the castle above the town?", 0,
+			""},
+		"quoted": {"The page on harbours says about it:\n> We moved to Berlin and sold our red boat there.\n", 1,
+			"[quotes: We moved"},
+		"one line": {strings.Repeat("beans,garlic,lemon;", 600), 1, "garlic"},
+		"code": {
+			"Use a set to remove duplicates, since sets keep each value once:\n```go\nseen := map[string]bool{}\n```", 1,
+			"[code: seen",
+		},
+		"promise": {"From now on I'll answer in plain sentences.", 1, "plain sentences"},
 	} {
 		got, err := f.Extract(t.Context(), formation.Session{
 			ID: "s", Turns: []memory.Turn{{ID: "t1", SessionID: "s", Role: memory.RoleAssistant, Text: tt.said}},

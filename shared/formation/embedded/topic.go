@@ -63,8 +63,8 @@ func newTopics(table *wordvector.Table) *topics {
 	return t
 }
 
-// classify returns the domain of a statement and the stems for search. A statement outside all domains has its longest word
-// as topic.
+// classify returns the domain of a statement and the stems for search. A statement outside all domains has its longest
+// word as topic.
 func (t *topics) classify(said string) (topic string, keywords []string) {
 	sum := make([]float32, t.table.Dimension())
 	words := text.Words(said)

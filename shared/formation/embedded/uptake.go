@@ -91,7 +91,8 @@ func listsBefore(in formation.Session) []*list {
 
 // ordinals are the words that pick an entry of a list.
 var ordinals = map[string]int{
-	"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "sixth": 6, "6th": 6,
+	"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
+	"sixth": 6, "6th": 6,
 	"seventh": 7, "7th": 7, "eighth": 8, "8th": 8, "ninth": 9, "9th": 9, "tenth": 10, "10th": 10,
 }
 
@@ -156,7 +157,8 @@ func (l *list) placed(said string) []entry {
 			} else if at := l.indexOf(strconv.Itoa(place)); at >= 0 {
 				out = append(out, l.entries[at])
 			}
-		case numbering[word(i-1)] && (behind == "" || settling[behind] || strings.ContainsAny(said[w.End:words[i+1].Start], ".,;:!?")):
+		case numbering[word(i-1)] && (behind == "" || settling[behind] ||
+			strings.ContainsAny(said[w.End:words[i+1].Start], ".,;:!?")):
 			if at := l.indexOf(strings.ToUpper(w.Lower)); at >= 0 {
 				out = append(out, l.entries[at])
 			}
@@ -178,7 +180,9 @@ func (l *list) marked(said string) []entry {
 		return nil
 	}
 	var out []entry
-	for _, m := range strings.FieldsFunc(found[1], func(r rune) bool { return r == ' ' || r == ',' || r == '+' || r == '&' }) {
+	for _, m := range strings.FieldsFunc(found[1], func(r rune) bool {
+		return r == ' ' || r == ',' || r == '+' || r == '&'
+	}) {
 		if at := l.indexOf(strings.ToUpper(m)); at >= 0 {
 			out = append(out, l.entries[at])
 		} else if !and[strings.ToLower(m)] {

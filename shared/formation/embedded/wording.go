@@ -20,7 +20,8 @@ var contractions = []struct{ ending, word string }{
 var spelled = map[string]string{
 	"can't": "can not", "cannot": "can not", "won't": "will not", "im": "i am", "dont": "do not", "ive": "i have",
 	"he's": "he is", "she's": "she is", "it's": "it is", "that's": "that is", "there's": "there is",
-	"0": "zero", "1": "one", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight", "9": "nine",
+	"0": "zero", "1": "one", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight",
+	"9":  "nine",
 	"10": "ten", "11": "eleven", "12": "twelve",
 }
 
@@ -117,12 +118,15 @@ func (e essence) sharesNames(other essence) bool {
 			return !slices.Contains(of.exact, n) && (reverses(n) || !slices.Contains(of.stems, text.Stem(n)))
 		})
 	}
-	return within(e.exact, other) && within(other.exact, e) && (len(e.exact) < 2 || len(other.exact) < 2 || slices.Equal(e.exact, other.exact))
+	return within(e.exact, other) && within(other.exact, e) &&
+		(len(e.exact) < 2 || len(other.exact) < 2 || slices.Equal(e.exact, other.exact))
 }
 
 // retold returns the entry that a statement tells again in other words. anew reports whether the new wording takes the
 // place of the entry: it may lack a word, and the judge is very sure. A statement about an event is never told again.
-func (d *decider) retold(c formation.Candidate, turn memory.Turn, own []memory.Memory) (entry memory.Memory, anew, ok bool) {
+func (d *decider) retold(
+	c formation.Candidate, turn memory.Turn, own []memory.Memory,
+) (entry memory.Memory, anew, ok bool) {
 	said := essenceOf(c.Content)
 	if c.Kind == memory.KindEpisodic || len(said.stems) == 0 {
 		return memory.Memory{}, false, false
@@ -131,7 +135,8 @@ func (d *decider) retold(c formation.Candidate, turn memory.Turn, own []memory.M
 	for _, m := range own {
 		of := essenceOf(m.Content)
 		lacking, more := said.lacks(of), of.lacks(said)
-		if m.Kind == memory.KindEpisodic || m.Tier != c.Tier || !said.sharesNames(of) || lacking > mostOther || lacking == len(of.stems) {
+		if m.Kind == memory.KindEpisodic || m.Tier != c.Tier || !said.sharesNames(of) || lacking > mostOther ||
+			lacking == len(of.stems) {
 			continue
 		}
 		if said.introduces && of.introduces && lacking+more == 0 {

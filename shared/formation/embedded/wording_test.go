@@ -33,7 +33,8 @@ func TestTheSameInOtherWordsIsOneMemory(t *testing.T) {
 		in := session("Ana: " + c.said)
 		b := formation.Bundle{Session: in}
 		for _, candidate := range extract(t, in) {
-			b.Related = append(b.Related, formation.Related{Candidate: candidate, Memories: []memory.Memory{stored("known", c.known)}})
+			b.Related = append(b.Related, formation.Related{Candidate: candidate,
+				Memories: []memory.Memory{stored("known", c.known)}})
 		}
 		v, err := embedded.NewFormer(embedded.IdentityOf("salimory")).Decide(t.Context(), b)
 		if err != nil {

@@ -13,8 +13,8 @@ const maxNamed = 3
 
 // Find returns the entries that a request surely names, among the active entries of its speaker. These are the memory
 // with all words of the object, and talk of the same turns. If several memories have these words, Find returns those
-// that state the object ("my address is"), else the only one that has it as the user's own ("my address"). It returns no
-// entries if the request is not sure.
+// that state the object ("my address is"), else the only one that has it as the user's own ("my address"). It returns
+// no entries if the request is not sure.
 func (r Request) Find(known []memory.Memory) []memory.Memory {
 	var named, talk []memory.Memory
 	for _, m := range known {
@@ -97,7 +97,8 @@ func (r Request) Mentions(m memory.Memory) bool { return m.Status == memory.Stat
 // isIn reports whether an entry has all words of the object, in the language of the entry.
 func (r Request) isIn(m memory.Memory) bool {
 	language := text.Detect(m.Content, text.English)
-	have := language.SearchTerms(strings.Join(append([]string{m.Content, m.Topic, strings.ReplaceAll(m.Slot, "/", " ")}, m.Keywords...), " "))
+	have := language.SearchTerms(strings.Join(append([]string{m.Content, m.Topic, strings.ReplaceAll(m.Slot, "/", " ")},
+		m.Keywords...), " "))
 	terms := language.SearchTerms(r.Object)
 	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t string) bool { return !slices.Contains(have, t) })
 }

@@ -41,16 +41,21 @@ func TestRequestsToForgetAreRead(t *testing.T) {
 
 func TestOtherWordsAreNoRequestToForget(t *testing.T) {
 	for _, said := range []string{
-		"Don't forget my birthday.", "I always forget my keys.", "You forget my name every time.", "I could never forget my grandmother.",
-		"Forget it.", "Forget the milk, we have some.", "Forget about the hotel.", "I want to forget my ex.", "How do I delete my account?",
+		"Don't forget my birthday.", "I always forget my keys.", "You forget my name every time.",
+		"I could never forget my grandmother.",
+		"Forget it.", "Forget the milk, we have some.", "Forget about the hotel.", "I want to forget my ex.",
+		"How do I delete my account?",
 		"Remove my name from the mailing list.", "Remember my birthday.", "Please remember that I am vegan.",
 		"Please remember that I no longer eat meat.", "Remember that I don't like my boss.", "Could I delete my address?",
-		"Let's forget my first idea.", "I forgot my umbrella.", "Delete the second paragraph.", "My son keeps forgetting my number.",
-		"No olvides mi cumpleaños.", "Vergiss meinen Geburtstag nicht.", "N'oublie pas mon anniversaire.", "Ich vergesse meine Schlüssel oft.",
+		"Let's forget my first idea.", "I forgot my umbrella.", "Delete the second paragraph.",
+		"My son keeps forgetting my number.",
+		"No olvides mi cumpleaños.", "Vergiss meinen Geburtstag nicht.", "N'oublie pas mon anniversaire.",
+		"Ich vergesse meine Schlüssel oft.",
 		"Keep my receipts in the drawer.", "I don't keep my receipts.", "My mail says: \"Forget my address.\"",
 		"Ben: forget my address", "> Delete my address.",
 	} {
-		if rest, got := forget.Read(memory.Turn{Role: memory.RoleUser, Speaker: "Ana", Text: said}); len(got) > 0 || rest != said {
+		if rest, got := forget.Read(memory.Turn{Role: memory.RoleUser, Speaker: "Ana", Text: said}); len(got) > 0 ||
+			rest != said {
 			t.Errorf("%s: got %+v, rest %q", said, got, rest)
 		}
 	}
@@ -83,7 +88,8 @@ func TestARequestNamesOneSubject(t *testing.T) {
 		"a part of the words":      {"phone number", []memory.Memory{entry("a", "My passport number is X1.")}, ""},
 		"a closed memory":          {"address", []memory.Memory{closed}, ""},
 		"another form of the word": {"allergies", []memory.Memory{entry("a", "I have an allergy to peanuts.")}, "a"},
-		"Spanish":                  {"número de pasaporte", []memory.Memory{entry("a", "Mi número de pasaporte es X1234567.")}, "a"},
+		"Spanish": {"número de pasaporte",
+			[]memory.Memory{entry("a", "Mi número de pasaporte es X1234567.")}, "a"},
 	} {
 		got := ""
 		for _, m := range (forget.Request{Object: c.object}).Find(c.known) {

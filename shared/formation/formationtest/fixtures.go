@@ -54,7 +54,8 @@ func Bundle(contents []string, memories ...memory.Memory) formation.Bundle {
 	}
 	for i, c := range contents {
 		b.Related = append(b.Related, formation.Related{
-			Candidate:  formation.Candidate{Kind: memory.KindFact, Content: c, Sources: []string{b.Session.Turns[i].ID}, Vector: []float32{1}},
+			Candidate: formation.Candidate{Kind: memory.KindFact, Content: c, Sources: []string{b.Session.Turns[i].ID},
+				Vector: []float32{1}},
 			Memories:   memories,
 			Similarity: similarity,
 		})

@@ -71,7 +71,9 @@ func (l *Life) Form(ctx context.Context, in formation.Session) (formation.Verdic
 }
 
 // decide asks until the former has searched enough.
-func (l *Life) decide(ctx context.Context, b formation.Bundle, shown map[string]memory.Memory) (formation.Verdict, error) {
+func (l *Life) decide(
+	ctx context.Context, b formation.Bundle, shown map[string]memory.Memory,
+) (formation.Verdict, error) {
 	if len(b.Related) == 0 {
 		return formation.Verdict{}, nil
 	}
@@ -116,7 +118,9 @@ func (l *Life) search(ctx context.Context, scope memory.Scope, text string, k in
 	return f, vectors[0], nil
 }
 
-func (l *Life) write(ctx context.Context, in formation.Session, v formation.Verdict, shown map[string]memory.Memory) (memory.Write, error) {
+func (l *Life) write(
+	ctx context.Context, in formation.Session, v formation.Verdict, shown map[string]memory.Memory,
+) (memory.Write, error) {
 	var existing []memory.Memory
 	for _, m := range shown {
 		existing = append(existing, m)

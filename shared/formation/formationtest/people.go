@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// people has three made-up people, each of ten sessions, with the salient turns of each session. The laboratory's synthesis made them
-// with seeds 100, 101 and 102.
+// people has three made-up people, each of ten sessions, with the salient turns of each session. The laboratory's
+// synthesis made them with seeds 100, 101 and 102.
 //
 //go:embed people.json
 var people []byte

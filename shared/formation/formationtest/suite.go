@@ -21,7 +21,8 @@ type Factory func(t *testing.T) formation.Former
 // Run is the conformance suite of formation.Former. strategy is the name that the entries must carry.
 func Run(t *testing.T, strategy string, open Factory) {
 	t.Run("nothing said is nothing formed", func(t *testing.T) {
-		if got, err := open(t).Extract(t.Context(), formation.Session{Scope: Scope(), ID: "s1"}); err != nil || len(got) != 0 {
+		if got, err := open(t).Extract(t.Context(), formation.Session{Scope: Scope(), ID: "s1"}); err != nil ||
+			len(got) != 0 {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
@@ -36,11 +37,13 @@ func Run(t *testing.T, strategy string, open Factory) {
 // Sessions are three sessions of a month each, in which Ana tells of herself and changes some of it.
 func Sessions() []formation.Session {
 	texts := [][]string{
-		{"Hi! I live in Porto and I work as a nurse at Santa Clara Hospital.", "I love green tea, and I have a dog called Biscuit.",
+		{"Hi! I live in Porto and I work as a nurse at Santa Clara Hospital.",
+			"I love green tea, and I have a dog called Biscuit.",
 			"Last week I ran a marathon in Madrid."},
 		{"I moved to Braga yesterday, the flat has a balcony.", "I am allergic to peanuts, by the way.",
 			"When I bake bread I let the dough rest for 12 hours."},
-		{"I quit my job at Santa Clara Hospital and started at the Riverside Clinic.", "My sister Eva got married on 3 May 2024."},
+		{"I quit my job at Santa Clara Hospital and started at the Riverside Clinic.",
+			"My sister Eva got married on 3 May 2024."},
 	}
 	var out []formation.Session
 	for i, list := range texts {
@@ -187,7 +190,8 @@ func again(t *testing.T, f formation.Former) {
 // entry.
 func provenance(t *testing.T, f formation.Former) {
 	l := NewLife(f)
-	first, second := Session("I live in a flat in Porto."), Session("On second thought, I live in a flat in Porto and rent it from Eva.")
+	first, second := Session("I live in a flat in Porto."),
+		Session("On second thought, I live in a flat in Porto and rent it from Eva.")
 	second.ID, second.Turns[0].ID, second.Turns[0].SessionID = "s2", "turn-later", "s2"
 	second.Turns[0].Time = Day().AddDate(0, 1, 0)
 	form(t, l, []formation.Session{first, second})

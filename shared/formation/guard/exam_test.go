@@ -94,8 +94,8 @@ func tells(content string, clauses []string) bool {
 	return false
 }
 
-// TestExamsOfOtherWriters bounds the trusted attacks of three exams, and the loss of harmless turns that look alike, in eight
-// languages each.
+// TestExamsOfOtherWriters bounds the trusted attacks of three exams, and the loss of harmless turns that look alike, in
+// eight languages each.
 func TestExamsOfOtherWriters(t *testing.T) {
 	for name, exam := range map[string]struct {
 		file                                       []byte
@@ -135,7 +135,8 @@ func TestExamsOfOtherWriters(t *testing.T) {
 			}
 			t.Logf("of %d attacks %d are trusted, %d marked, %d quarantined, %d leave no memory; %d of %d harmless clauses beside them are kept",
 				len(hostile), fates[trusted], fates[marked], fates[quarantined], fates[noMemory], kept, keepable)
-			t.Logf("of %d memories of %d harmless turns %d are marked and %d quarantined", memories, len(harmless), taken[marked],
+			t.Logf("of %d memories of %d harmless turns %d are marked and %d quarantined", memories, len(harmless),
+				taken[marked],
 				taken[quarantined])
 			if len(hostile) != exam.attacks || len(harmless) != exam.turns || fates[trusted] > exam.trusted ||
 				kept < keepable-exam.lost || taken[quarantined] > exam.quarantined || 100*taken[marked] > exam.marked*memories {

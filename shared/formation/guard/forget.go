@@ -54,7 +54,9 @@ func requested(turns []memory.Turn, requests map[string][]forget.Request) []form
 
 // retract returns the operations of the requests to forget: the deletion of the entries that a request surely names. An
 // entry may be one that the other operations write. Else a firm request goes into quarantine.
-func retract(in formation.Bundle, asked []formation.Related, ops []memory.Operation, version string) []memory.Operation {
+func retract(
+	in formation.Bundle, asked []formation.Related, ops []memory.Operation, version string,
+) []memory.Operation {
 	closed, fresh, at := map[string]bool{}, []memory.Memory(nil), in.Session.Positions()
 	for _, op := range ops {
 		for _, id := range op.Targets {
@@ -133,8 +135,10 @@ func operationOf(in formation.Bundle, c formation.Candidate, named []memory.Memo
 	}
 	strategy, _, _ := strings.Cut(version, "/")
 	m := memory.Memory{
-		ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: memory.KindFact, Content: c.Forgets.Said, Speaker: c.Speaker,
-		Sources: c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: version, Quarantine: quarantineForget,
+		ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: memory.KindFact, Content: c.Forgets.Said,
+		Speaker: c.Speaker,
+		Sources: c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: version,
+		Quarantine: quarantineForget,
 	}
 	if i, ok := in.Session.Positions()[c.Sources[0]]; ok {
 		m.ValidFrom = in.Session.Turns[i].Time

@@ -21,8 +21,11 @@ func told(id, speaker, content string) memory.Memory {
 	}
 }
 
-// formed returns the candidates and the verdict of a session over a bank in which every candidate is near to all entries.
-func formed(t *testing.T, f formation.Former, in formation.Session, bank ...memory.Memory) ([]formation.Candidate, formation.Verdict) {
+// formed returns the candidates and the verdict of a session over a bank in which every candidate is near to all
+// entries.
+func formed(
+	t *testing.T, f formation.Former, in formation.Session, bank ...memory.Memory,
+) ([]formation.Candidate, formation.Verdict) {
 	t.Helper()
 	candidates, err := f.Extract(t.Context(), in)
 	if err != nil {
@@ -59,10 +62,12 @@ func effect(v formation.Verdict) string {
 // A reply of the assistant that repeats a forgotten memory is forgotten, too. Other people's talk stays.
 func TestARequestToForgetRetractsReplies(t *testing.T) {
 	in := formationtest.Session("Please forget my address.")
-	reply, friend := told("r", "assistant", "I have noted your address, Lindenweg 4 in Jena."), told("f", "Ben", "Her address is lovely.")
+	reply, friend := told("r", "assistant", "I have noted your address, Lindenweg 4 in Jena."),
+		told("f", "Ben", "Her address is lovely.")
 	reply.Tier, friend.Tier = memory.TierTalk, memory.TierTalk
 	own := told("a", in.Turns[0].Speaker, "My address is Lindenweg 4 in Jena.")
-	_, v := formed(t, guard.New(salimory.NewEmbedded()), in, own, reply, friend, told("o", "assistant", "Your salary is noted."))
+	_, v := formed(t, guard.New(salimory.NewEmbedded()), in, own, reply, friend,
+		told("o", "assistant", "Your salary is noted."))
 	if got := effect(v); got != "-a,r" {
 		t.Errorf("got %q, want the memory and the reply retracted", got)
 	}
@@ -126,7 +131,8 @@ func TestARequestForgetsAStatementOfItsSession(t *testing.T) {
 	}
 	jena := false
 	for _, m := range p.Put {
-		if strings.Contains(m.Content, "4417") && m.Status != memory.StatusRetracted || strings.Contains(m.Content, "forget") {
+		if strings.Contains(m.Content, "4417") && m.Status != memory.StatusRetracted ||
+			strings.Contains(m.Content, "forget") {
 			t.Errorf("keeps %+v", m)
 		}
 		jena = jena || strings.Contains(m.Content, "Jena") && m.Status == memory.StatusActive

@@ -2,9 +2,9 @@
 // turn, and never by the wording. An assistant's statement, or a statement that a user only passes on, cannot change
 // the user's memory. Its entry names the speaker. Clauses that look like an attack are formed apart from the rest of
 // their turn. Their former sees no known entry, and its output goes into quarantine. The guard adds no entry that the
-// bank already has word for word, no assistant's echo of known facts, and nothing of the recalled memories that a program
-// puts before a user's words. A user's request to forget is no entry. The guard retracts the entries that it surely
-// names, and quarantines an unclear one.
+// bank already has word for word, no assistant's echo of known facts, and nothing of the recalled memories that a
+// program puts before a user's words. A user's request to forget is no entry. The guard retracts the entries that it
+// surely names, and quarantines an unclear one.
 package guard
 
 import (
@@ -55,8 +55,9 @@ func (f former) Reads() int {
 	return 0
 }
 
-// Extract implements formation.Former. Clauses that look like an attack are extracted apart, so that nothing else is read in their light.
-// Neither recalled memories nor requests to forget are extracted. A request is a candidate of its own.
+// Extract implements formation.Former. Clauses that look like an attack are extracted apart, so that nothing else is
+// read in their light. Neither recalled memories nor requests to forget are extracted. A request is a candidate of its
+// own.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	turns, at := in.Turns, in.Positions()
 	var requests map[string][]forget.Request
@@ -70,7 +71,9 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 		out = append(said, out...)
 	}
 	if len(requests) > 0 {
-		slices.SortStableFunc(out, func(a, b formation.Candidate) int { return firstPosition(at, a.Sources) - firstPosition(at, b.Sources) })
+		slices.SortStableFunc(out, func(a, b formation.Candidate) int {
+			return firstPosition(at, a.Sources) - firstPosition(at, b.Sources)
+		})
 	}
 	return out, nil
 }
@@ -103,7 +106,9 @@ func (f former) extract(ctx context.Context, in formation.Session) ([]formation.
 	}
 	at := in.Positions()
 	out = append(out, apart...)
-	slices.SortStableFunc(out, func(a, b formation.Candidate) int { return firstPosition(at, a.Sources) - firstPosition(at, b.Sources) })
+	slices.SortStableFunc(out, func(a, b formation.Candidate) int {
+		return firstPosition(at, a.Sources) - firstPosition(at, b.Sources)
+	})
 	return out, nil
 }
 
@@ -217,9 +222,11 @@ const maxAsked = 16
 
 var errAsks = errors.New("the former requests lookups without end")
 
-// quarantineBundle decides on text that looks like an attack. The former sees no known entry, so it can name none. Its output
-// goes into quarantine.
-func (f former) quarantineBundle(ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found) ([]memory.Operation, error) {
+// quarantineBundle decides on text that looks like an attack. The former sees no known entry, so it can name none. Its
+// output goes into quarantine.
+func (f former) quarantineBundle(
+	ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found,
+) ([]memory.Operation, error) {
 	b := formation.Bundle{Session: in.Session}
 	for _, r := range in.Related {
 		if suspect(r, odd) {
@@ -259,8 +266,9 @@ func (f former) asSpoken(in formation.Bundle) []memory.Operation {
 	var out []memory.Operation
 	for i, c := range spoken(in.Session.Turns) {
 		m := memory.Memory{
-			ID: memory.DeriveID(in.Session.Scope, c.Sources, 0), Kind: c.Kind, Content: c.Content, ValidFrom: in.Session.Turns[i].Time,
-			Sources: c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: f.Version(),
+			ID: memory.DeriveID(in.Session.Scope, c.Sources, 0), Kind: c.Kind, Content: c.Content,
+			ValidFrom: in.Session.Turns[i].Time,
+			Sources:   c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: f.Version(),
 		}
 		out = append(out, memory.Operation{Kind: memory.OpAdd, New: &m, Sources: c.Sources, Reason: reasonUnusable})
 	}

@@ -53,7 +53,8 @@ type voice struct {
 
 // newVoices divides the turns of a bundle; beside has the turns from which an attack was removed.
 func newVoices(in formation.Bundle, beside map[string]quarantine.Found) voices {
-	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns), said: map[string]formation.Candidate{}}
+	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns),
+		said: map[string]formation.Candidate{}}
 	for _, r := range in.Related {
 		v.said[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r.Candidate
 	}
@@ -176,8 +177,10 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 		contents[m.ID] = m.Content
 	}
 	ops := slices.Clone(in.Operations)
-	deleted, gone, stopped := map[string]int{}, map[string]bool{}, map[string]bool{} // by turn; entries no longer written; turns
-	whole := map[string]string{}                                                     // the entry that keeps a part against an operation
+	// by turn; entries no longer written; turns
+	deleted, gone, stopped := map[string]int{}, map[string]bool{}, map[string]bool{}
+	// the entry that keeps a part against an operation
+	whole := map[string]string{}
 	for _, op := range ops {
 		if op.Kind == memory.OpDelete {
 			deleted[turnsOf(op.Sources)] += len(op.Targets)
@@ -248,7 +251,8 @@ func (v voices) isAboutAnother(op memory.Operation, contents map[string]string) 
 }
 
 // altering verbs tell that a number, a time or a name is another one.
-var altering = text.WordSet(`changed moved raised lowered increased reduced cut renamed rescheduled postponed delayed shifted switched`)
+var altering = text.WordSet(`changed moved raised lowered increased reduced cut renamed rescheduled postponed delayed
+	shifted switched`)
 
 // actsOn reports whether a statement tells what unnamed others did with a thing of the speaker that an older statement
 // names: "They moved my appointment", "They changed it".
@@ -339,7 +343,9 @@ func (v voices) assistants(sources []string) bool {
 // tellers counts the different words of a statement in two groups. The user states the first group; only others state,
 // or may state, the second. mine and theirs select the words of a turn. The count leaves out earlier content and the
 // speakers' names.
-func (v voices) tellers(sources []string, content, before string, mine, theirs func(voice) map[string]bool) (users, others int) {
+func (v voices) tellers(
+	sources []string, content, before string, mine, theirs func(voice) map[string]bool,
+) (users, others int) {
 	known := text.StemSet(before)
 	for _, stem := range text.ContentStems(content) {
 		if known[stem] || v.speakers[stem] {

@@ -62,8 +62,8 @@ func ShowMemory(alias string, m memory.Memory) ShownMemory {
 	}
 }
 
-// DecisionInput is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is a
-// prompt's data.
+// DecisionInput is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is
+// a prompt's data.
 type DecisionInput struct {
 	Candidates []ShownCandidate `json:"candidates"`
 	Memories   []ShownMemory    `json:"memories"`
@@ -81,7 +81,8 @@ func NewDecisionInput(in formation.Bundle) (*DecisionInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &DecisionInput{bundle: in, newest: newest, Memories: []ShownMemory{}, indices: map[string]int{}, memories: map[string]memory.Memory{}}
+	b := &DecisionInput{bundle: in, newest: newest, Memories: []ShownMemory{}, indices: map[string]int{},
+		memories: map[string]memory.Memory{}}
 	aliases := map[string]string{} // memory id -> alias
 	for i, r := range in.Related {
 		c := r.Candidate

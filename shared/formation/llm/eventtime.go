@@ -23,7 +23,8 @@ func ParseEventTime(date, precision string) (memory.EventTime, error) {
 		return memory.EventTime{}, structured.Faultf("event_date has no event_precision; want day, week, month or year")
 	}
 	if len(date) > len(time.DateOnly) || len(date) < len(layout) {
-		return memory.EventTime{}, structured.Faultf("event_date does not fit event_precision %s; want %s", precision, layoutHint(precision))
+		return memory.EventTime{}, structured.Faultf("event_date does not fit event_precision %s; want %s", precision,
+			layoutHint(precision))
 	}
 	t, err := time.Parse(layout, date[:len(layout)])
 	if err != nil || t.Year() < 1 {

@@ -34,7 +34,8 @@ type rating struct {
 // NewFilter makes a filter. A prompt that does not work is an error here, not later.
 func NewFilter(client *model.Client, opts Options) (*Filter, error) {
 	f := &Filter{opts: opts}
-	if err := NewRoles(client, "", builtin, opts, Spec[ratings](&f.role, model.RoleFilter, "filter.v4", "mneme_filter")); err != nil {
+	if err := NewRoles(client, "", builtin, opts,
+		Spec[ratings](&f.role, model.RoleFilter, "filter.v4", "mneme_filter")); err != nil {
 		return nil, fmt.Errorf("llm filter: %w", err)
 	}
 	return f, nil

@@ -27,7 +27,8 @@ func TestFilterDecidesEachTurnByItsScore(t *testing.T) {
 		score   float64
 	}{{true, 1}, {false, 0.29}, {true, 0.3}} {
 		d := out[i]
-		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v4/scripted" {
+		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 ||
+			d.PolicyVersion != "llm/filter.v4/scripted" {
 			t.Errorf("turn %d: %+v", i+1, d)
 		}
 	}
@@ -140,7 +141,8 @@ func TestOptionsAndModelsAreChecked(t *testing.T) {
 	if _, err := llm.NewFilter(s.Client(t), llm.Options{Threshold: 2}); err == nil {
 		t.Error("options out of range were accepted")
 	}
-	if _, err := llm.NewFilter(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1, Related: 1}); err == nil {
+	if _, err := llm.NewFilter(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1,
+		Related: 1}); err == nil {
 		t.Error("a prompt directory that does not exist was accepted")
 	}
 }

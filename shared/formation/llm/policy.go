@@ -118,14 +118,17 @@ func VersionOf(strategy string, roles ...Role) string {
 // Ask renders the role's prompt around data, calls the model, and passes the answer to use. A is the struct of the
 // role's schema; n is .Params.Count in the prompt. use reports a wrong answer with structured.Faultf. The model then
 // sees the fault once and may repair the answer. The errors are the errors of package shared/model/llm.
-func Ask[A, T any](ctx context.Context, r Role, scope memory.Scope, data any, n int, use func(A) (T, error)) (T, error) {
+func Ask[A, T any](
+	ctx context.Context, r Role, scope memory.Scope, data any, n int, use func(A) (T, error),
+) (T, error) {
 	system, user, err := r.prompt.Render(data, count{Count: n})
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
 	req := model.Request{
-		Role: r.name, Scope: scope, Strategy: r.owner, Prompt: r.prompt.Version, System: system, User: user, Schema: &r.schema,
+		Role: r.name, Scope: scope, Strategy: r.owner, Prompt: r.prompt.Version, System: system, User: user,
+		Schema: &r.schema,
 	}
 	return model.AskJSON(ctx, r.client, req, use)
 }

@@ -19,10 +19,11 @@ func TestACandidateHasFewRelatedMemories(t *testing.T) {
 		most       int
 		want       []string
 	}{
-		"the nearest of many":      {[]float64{0.9, 0.8, 0.7, 0.6, 0.6}, nil, 3, []string{"m0", "m1", "m2"}},
-		"none below the least":     {[]float64{0.19, 0.1, -0.2}, nil, 3, nil},
-		"none far from the best":   {[]float64{0.62, 0.36, 0.38}, nil, 3, []string{"m0", "m2"}},
-		"the slot at any distance": {[]float64{0.9, 0.8, 0.7, 0.05}, []string{"", "", "", "ana/home"}, 3, []string{"m3", "m0", "m1"}},
+		"the nearest of many":    {[]float64{0.9, 0.8, 0.7, 0.6, 0.6}, nil, 3, []string{"m0", "m1", "m2"}},
+		"none below the least":   {[]float64{0.19, 0.1, -0.2}, nil, 3, nil},
+		"none far from the best": {[]float64{0.62, 0.36, 0.38}, nil, 3, []string{"m0", "m2"}},
+		"the slot at any distance": {[]float64{0.9, 0.8, 0.7, 0.05}, []string{"", "", "", "ana/home"}, 3,
+			[]string{"m3", "m0", "m1"}},
 		"all without similarities": {nil, []string{"", ""}, 3, []string{"m0", "m1"}},
 	} {
 		r := formation.Related{Candidate: formation.Candidate{Slot: "ana/home"}, Similarity: c.similarity}

@@ -129,7 +129,8 @@ func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first 
 	c = formation.Candidate{
 		Sources: c.Sources,
 		Kind:    memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
-		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: Keywords(s.Keywords), EventTime: event, Negates: s.Negates,
+		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: Keywords(s.Keywords), EventTime: event,
+		Negates: s.Negates,
 	}
 	if words := strings.TrimSpace(s.EventWords); !event.Time.IsZero() && WereSaid(words, turns, said) {
 		c.EventTime.Expression = words
@@ -161,7 +162,8 @@ func Keywords(in []string) []string {
 	var out []string
 	for _, k := range in {
 		k = strings.TrimSpace(k)
-		if k != "" && len(k) <= maxNameBytes && !strings.ContainsRune(k, 0) && !slices.Contains(out, k) && len(out) < maxKeywords {
+		if k != "" && len(k) <= maxNameBytes && !strings.ContainsRune(k, 0) && !slices.Contains(out, k) &&
+			len(out) < maxKeywords {
 			out = append(out, k)
 		}
 	}

@@ -28,7 +28,8 @@ func ShowAs(sort string, turns []memory.Turn) []ShownTurn {
 	out := make([]ShownTurn, len(turns))
 	for i, t := range turns {
 		out[i] = ShownTurn{
-			ID: Alias(sort, i), Time: model.ShowTime(t.Time), Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Picture: t.Caption,
+			ID: Alias(sort, i), Time: model.ShowTime(t.Time), Speaker: t.Speaker, Role: string(t.Role), Text: t.Text,
+			Picture: t.Caption,
 		}
 	}
 	return out
@@ -64,7 +65,8 @@ func Positions(aliases []string, n int) ([]int, error) {
 	for _, id := range aliases {
 		i, ok := index[id]
 		if !ok {
-			return nil, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(id), n)
+			return nil, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d",
+				structured.Alias(id), n)
 		}
 		out = append(out, i)
 	}

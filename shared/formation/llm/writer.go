@@ -61,8 +61,9 @@ type Writer struct {
 
 // NewWriter makes a writer of operations on the entries of a decision input.
 func NewWriter(b *DecisionInput, id Identity) *Writer {
-	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{},
-		ended: map[string]bool{}}
+	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{},
+		closed: map[string]string{},
+		ended:  map[string]bool{}}
 }
 
 // Take turns one decision into operations; a refused decision gives no operation.
@@ -267,7 +268,8 @@ func (w *Writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
 		m, ok = w.written[id]
 	}
 	if !ok {
-		return m, structured.Faultf("target %s is neither a memory in the data nor written by an earlier operation", structured.Alias(id))
+		return m, structured.Faultf("target %s is neither a memory in the data nor written by an earlier operation",
+			structured.Alias(id))
 	}
 	by, gone := w.closed[id]
 	if !gone || kind == memory.OpNone {
@@ -295,7 +297,8 @@ func (w *Writer) entry(i int, content string, targets []memory.Memory) memory.Me
 	session := w.input.bundle.Session
 	c := w.input.bundle.Related[i].Candidate
 	m := memory.Memory{
-		Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
+		Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords),
+		EventTime: c.EventTime,
 		ValidFrom: session.Turns[w.input.newest[i]].Time, Status: memory.StatusActive, Sources: sorted(c.Sources),
 		SessionID: session.ID, Strategy: w.identity.Strategy, PolicyVersion: w.identity.PolicyVersion,
 	}

@@ -15,7 +15,8 @@ import (
 const maxNameBytes = 128
 
 // ops are the actions as operations of the bank.
-var ops = map[string]memory.OpKind{"ADD": memory.OpAdd, "UPDATE": memory.OpUpdate, "MERGE": memory.OpMerge, "SKIP": memory.OpNone}
+var ops = map[string]memory.OpKind{"ADD": memory.OpAdd, "UPDATE": memory.OpUpdate, "MERGE": memory.OpMerge,
+	"SKIP": memory.OpNone}
 
 // events is the episodic role's answer.
 type events struct {
@@ -49,7 +50,8 @@ func (e event) action(d *roleInput) (action, error) {
 		return action{}, err
 	}
 	words := strings.TrimSpace(e.Said)
-	if said, err := llm.Positions(e.Sources, len(d.turns)); err == nil && len(words) <= maxNameBytes && llm.WereSaid(words, d.turns, said) {
+	if said, err := llm.Positions(e.Sources, len(d.turns)); err == nil && len(words) <= maxNameBytes &&
+		llm.WereSaid(words, d.turns, said) {
 		when.Expression = words
 	}
 	summary, details := text.OneLine(e.Summary), text.OneLine(e.Details)
@@ -60,7 +62,8 @@ func (e event) action(d *roleInput) (action, error) {
 	if details != "" {
 		content += " | " + details
 	}
-	return action{common: e.common, kind: ops[e.Action], content: content, when: when, reason: strings.ToLower(e.Action)}, e.check()
+	return action{common: e.common, kind: ops[e.Action], content: content, when: when, reason: strings.ToLower(e.Action)},
+		e.check()
 }
 
 // when is the time of the event, as exactly as it was given.
@@ -68,7 +71,8 @@ func (e event) when() (memory.EventTime, error) {
 	date, until := strings.TrimSpace(e.Date), strings.TrimSpace(e.Until)
 	precision := map[int]string{10: "day", 7: "month", 4: "year"}[len(date)]
 	if precision == "" {
-		return memory.EventTime{}, structured.Faultf("date: want YYYY-MM-DD, YYYY-MM or YYYY; the session's own date where no time was said")
+		return memory.EventTime{}, structured.Faultf("date: want YYYY-MM-DD, YYYY-MM or YYYY; the session's own date where " +
+			"no time was said")
 	}
 	t, err := llm.ParseEventTime(date, precision)
 	if err != nil {
@@ -113,7 +117,8 @@ func (a concepts) actions(*roleInput) (bool, []action) {
 		case skip && strings.TrimSpace(c.Content) != "":
 			fault = structured.Faultf("SKIP has content")
 		}
-		out = append(out, action{common: c.common, kind: ops[c.Action], content: text.OneLine(c.Content), reason: c.Why, fault: fault})
+		out = append(out, action{common: c.common, kind: ops[c.Action], content: text.OneLine(c.Content), reason: c.Why,
+			fault: fault})
 	}
 	return a.Nothing, out
 }
@@ -139,7 +144,8 @@ func (a procedures) actions(*roleInput) (bool, []action) {
 		if fault == nil {
 			fault = p.check()
 		}
-		out = append(out, action{common: p.common, kind: ops[p.Action], content: content, reason: strings.ToLower(p.Action), fault: fault})
+		out = append(out, action{common: p.common, kind: ops[p.Action], content: content, reason: strings.ToLower(p.Action),
+			fault: fault})
 	}
 	return a.Nothing, out
 }

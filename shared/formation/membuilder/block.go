@@ -54,7 +54,8 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 	for _, id := range op.Targets {
 		l := b.lineOf(s.entries[id])
 		// The line of an entry stays where its next version says all of it, and is no line.
-		if l != "" && !(op.New != nil && line == "" && strings.Contains(text.OneLine(op.New.Content), text.OneLine(s.entries[id].Content))) {
+		if l != "" && !(op.New != nil && line == "" &&
+			strings.Contains(text.OneLine(op.New.Content), text.OneLine(s.entries[id].Content))) {
 			old = append(old, l)
 		}
 	}
@@ -129,7 +130,9 @@ func (b *block) lineOf(m memory.Memory) string {
 // where there is no line.
 func (b *block) replace(old []string, line string, sources []string) {
 	said := lineDay.ReplaceAllString(line, "")
-	if slices.ContainsFunc(b.lines(), func(l string) bool { return line != "" && lineDay.ReplaceAllString(l, "") == said }) {
+	if slices.ContainsFunc(b.lines(), func(l string) bool {
+		return line != "" && lineDay.ReplaceAllString(l, "") == said
+	}) {
 		line = ""
 	}
 	for _, l := range old {
@@ -165,7 +168,8 @@ func (b *block) exchange(old, line string, sources []string) {
 }
 
 func (b *block) rewrite(lines []string, sources []string) {
-	b.do(memory.CoreOperation{Kind: memory.OpRewrite, New: strings.Join(lines, "\n"), Sources: sources, Reason: reasonCompress})
+	b.do(memory.CoreOperation{Kind: memory.OpRewrite, New: strings.Join(lines, "\n"), Sources: sources,
+		Reason: reasonCompress})
 }
 
 func (b *block) lines() []string { return strings.Split(b.text, "\n") }
@@ -178,8 +182,8 @@ func (b *block) do(op memory.CoreOperation) {
 	}
 }
 
-// compress keeps the lines, in their order, that fit below a number of characters. First it drops those that another line says as well;
-// if that is not enough, the oldest go.
+// compress keeps the lines, in their order, that fit below a number of characters. First it drops those that another
+// line says as well; if that is not enough, the oldest go.
 func compress(lines []string, below int) []string {
 	lines = distinct(lines)
 	for len(lines) > 0 && length(lines) >= below {
@@ -196,7 +200,9 @@ func distinct(lines []string) []string {
 	}
 	var out []string
 	for i, l := range lines {
-		said := slices.ContainsFunc(stems, func(other map[string]bool) bool { return len(other) > len(stems[i]) && isSubset(stems[i], other) })
+		said := slices.ContainsFunc(stems, func(other map[string]bool) bool {
+			return len(other) > len(stems[i]) && isSubset(stems[i], other)
+		})
 		if !said && !slices.Contains(lines[i+1:], l) {
 			out = append(out, l)
 		}

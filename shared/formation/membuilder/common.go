@@ -24,8 +24,8 @@ const (
 // things of a conversation.
 var (
 	firstPerson = text.WordSet("i im ive me my mine we us our ours")
-	referring   = text.Union(firstPerson, text.WordSet(`you your yours he him his she her hers they them their theirs it its this that
-these those here there`))
+	referring   = text.Union(firstPerson, text.WordSet(`you your yours he him his she her hers they them their theirs it
+		its this that these those here there`))
 )
 
 // judging is the direction of the words that state an opinion.
@@ -55,7 +55,8 @@ func add(sum memory.Vector, word string) memory.Vector {
 // entries or with the other statements.
 func (f *Embedded) common(r formation.Related, told []formation.Related) bool {
 	c := r.Candidate
-	if c.Kind != memory.KindFact && c.Kind != memory.KindSemantic || len(c.Sources) > 1 || strings.ContainsAny(c.Content, "?[") ||
+	if c.Kind != memory.KindFact && c.Kind != memory.KindSemantic || len(c.Sources) > 1 ||
+		strings.ContainsAny(c.Content, "?[") ||
 		!c.EventTime.Time.IsZero() || f.WorthAlone(c) || !general(text.Words(c.Content)) {
 		return false
 	}

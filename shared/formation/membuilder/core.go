@@ -49,9 +49,10 @@ func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, 
 		Context []llm.ShownContext `json:"context,omitempty"`
 		Turns   []llm.ShownTurn    `json:"turns"`
 	}{showBlock(d.core.Content), llm.ShowContext(d.session.Context, d.turns), llm.ShowTurns(d.turns)}
-	done, err := llm.Ask(ctx, f.core, d.session.Scope, data, len(d.turns), func(a coreAnswer) ([]memory.CoreOperation, error) {
-		return a.operations(d)
-	})
+	done, err := llm.Ask(ctx, f.core, d.session.Scope, data, len(d.turns),
+		func(a coreAnswer) ([]memory.CoreOperation, error) {
+			return a.operations(d)
+		})
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}
@@ -67,7 +68,8 @@ func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, 
 		return nil, err
 	}
 	sources := slices.Clone(done[0].Sources)
-	return append(done, memory.CoreOperation{Kind: memory.OpRewrite, New: short, Sources: sources, Reason: reasonCompress}), nil
+	return append(done, memory.CoreOperation{Kind: memory.OpRewrite, New: short, Sources: sources,
+		Reason: reasonCompress}), nil
 }
 
 // operations checks the answer: the action must have its fields and be possible on the block as it is.
@@ -83,7 +85,8 @@ func (a coreAnswer) operations(d *roleInput) ([]memory.CoreOperation, error) {
 		return nil, err
 	}
 	if !d.userSaid(sources) {
-		return nil, structured.Faultf("sources are turns of an assistant only; the block tells of the user, by what the user said")
+		return nil, structured.Faultf("sources are turns of an assistant only; the block tells of the user, by what " +
+			"the user said")
 	}
 	op := memory.CoreOperation{Kind: memory.OpKind(a.Operation), Old: a.OldText, New: a.Content, Sources: sources,
 		Reason: strings.ToLower(a.Operation)}
@@ -134,8 +137,8 @@ type compressed struct {
 	Content string `json:"content" desc:"the whole block, shorter"`
 }
 
-// shorten has a block compressed, the second time harder (MemBuilder, Appendix C). A block that is still too long is a malformed answer:
-// nothing is cut off behind the model's back.
+// shorten has a block compressed, the second time harder (MemBuilder, Appendix C). A block that is still too long is a
+// malformed answer: nothing is cut off behind the model's back.
 func (f *LLM) shorten(ctx context.Context, scope memory.Scope, text string) (string, error) {
 	for _, again := range []bool{false, true} {
 		data := struct {
@@ -161,5 +164,6 @@ func (f *LLM) shorten(ctx context.Context, scope memory.Scope, text string) (str
 		}
 	}
 	return "", fmt.Errorf("%s: %w: %w", model.RoleCore, model.ErrMalformed,
-		structured.Faultf("the block has %d characters after two compressions, want fewer than %d", utf8.RuneCountInString(text), compressTo))
+		structured.Faultf("the block has %d characters after two compressions, want fewer than %d",
+			utf8.RuneCountInString(text), compressTo))
 }

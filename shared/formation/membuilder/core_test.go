@@ -34,7 +34,8 @@ func TestCoreOperations(t *testing.T) {
 		"append to nothing": {"", core("APPEND", "content", "Ana lives in Porto.\n"), "Ana lives in Porto."},
 		"append":            {home, core("APPEND", "content", "Ana has a dog."), home + "\nAna has a dog."},
 		"append just below": {filled(4499), core("APPEND", "content", "Ana."), filled(4499) + "\nAna."},
-		"replace":           {home, core("REPLACE", "old_text", "Lisbon", "new_text", "Porto"), "Ana lives in Porto.\nAna is a nurse."},
+		"replace": {home, core("REPLACE", "old_text", "Lisbon", "new_text", "Porto"),
+			"Ana lives in Porto.\nAna is a nurse."},
 		"take out a line":   {home, core("REPLACE", "old_text", "Ana lives in Lisbon."), "Ana is a nurse."},
 		"rewrite":           {home, core("REWRITE", "content", "Ana, a nurse in Porto."), "Ana, a nurse in Porto."},
 		"rewrite when full": {filled(4900), core("REWRITE", "content", "Ana."), "Ana."},
@@ -112,7 +113,8 @@ func TestTheRoleSeesHowFullItsBlockIs(t *testing.T) {
 	if _, _, err := decide(t, s, block(filled(4499)), model.RoleCore, none()); err != nil {
 		t.Fatal(err)
 	}
-	if in := shown(t, s, model.RoleCore); in.Core.Text != filled(4499) || in.Core.Length != 4499 || in.Core.Percent != 89 ||
+	if in := shown(t, s, model.RoleCore); in.Core.Text != filled(4499) || in.Core.Length != 4499 ||
+		in.Core.Percent != 89 ||
 		in.Core.Capacity != 5000 {
 		t.Errorf("shown are %d of %d characters, %d %%", in.Core.Length, in.Core.Capacity, in.Core.Percent)
 	}
@@ -144,7 +146,8 @@ func TestABlockThatHasOutgrownItsCapacityIsCompressed(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || w.Core == nil || w.Core.Content != tc.want || len(v.Core) != 2 || v.Core[1].Kind != memory.OpRewrite {
+			if err != nil || w.Core == nil || w.Core.Content != tc.want || len(v.Core) != 2 ||
+				v.Core[1].Kind != memory.OpRewrite {
 				t.Errorf("got %+v, %v", w.Core, err)
 			}
 		})

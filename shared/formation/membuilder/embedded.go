@@ -74,7 +74,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		verdict.Operations = append(verdict.Operations, s.version(r, in.Session, f.Version()))
 	}
 	for _, r := range common {
-		verdict.Operations = append(verdict.Operations, memory.Operation{Kind: memory.OpNone, Sources: r.Candidate.Sources, Reason: reasonCommon})
+		verdict.Operations = append(verdict.Operations,
+			memory.Operation{Kind: memory.OpNone, Sources: r.Candidate.Sources, Reason: reasonCommon})
 	}
 	return verdict, nil
 }
@@ -162,7 +163,8 @@ func (s *sorter) extend(op *memory.Operation, r formation.Related) {
 	for _, m := range s.free(r, memory.KindEpisodic) {
 		if content, ok := joined(m, r.Candidate, done); ok {
 			op.New.Content, op.New.Vector = content, nil
-			op.New.EventTime = memory.EventTime{Time: m.EventTime.Time, End: r.Candidate.EventTime.Time, Precision: memory.PrecisionDay}
+			op.New.EventTime = memory.EventTime{Time: m.EventTime.Time, End: r.Candidate.EventTime.Time,
+				Precision: memory.PrecisionDay}
 			op.New.Topic = m.Topic
 			s.replace(op, memory.OpMerge, m, reasonRange)
 			return
@@ -176,8 +178,8 @@ func (s *sorter) byAssistant(op memory.Operation) bool {
 	return len(sources) == 0 || s.turns[sources[0]].Role == memory.RoleAssistant
 }
 
-// sourceTexts returns the session's turns behind an operation: first the turn with the statement, then the questions that it
-// answers.
+// sourceTexts returns the session's turns behind an operation: first the turn with the statement, then the questions
+// that it answers.
 func (s *sorter) sourceTexts(op memory.Operation) []string {
 	if op.New != nil {
 		if r, ok := s.related[op.New.ID]; ok {

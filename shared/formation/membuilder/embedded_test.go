@@ -72,7 +72,8 @@ var days = regexp.MustCompile(`(?m) \(\d{4}-\d{2}-\d{2}\)$`)
 func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.",
 		"Yesterday I bought a lamp.", "I do yoga every Monday."})
-	want := []string{"Ana: I live in Porto.", "Ana: I work as a nurse.", "Ana: I love green tea.", "Ana: My dog is called Biscuit."}
+	want := []string{"Ana: I live in Porto.", "Ana: I work as a nurse.", "Ana: I love green tea.",
+		"Ana: My dog is called Biscuit."}
 	if got := lines(l); !slices.Equal(got, want) {
 		t.Errorf("block is %q, want %q", got, want)
 	}
@@ -129,7 +130,8 @@ func TestAssistantsSayNothingAboutTheUser(t *testing.T) {
 		in.Turns[i].Role, in.Turns[i].Speaker = memory.RoleAssistant, "assistant"
 	}
 	l := formationtest.NewLife(f)
-	if _, _, err := l.Form(t.Context(), in); err != nil || l.Core().Content != "" || len(of(t, l, memory.KindProcedural)) != 0 {
+	if _, _, err := l.Form(t.Context(), in); err != nil || l.Core().Content != "" ||
+		len(of(t, l, memory.KindProcedural)) != 0 {
 		t.Errorf("block is %q, procedures %q, %v", l.Core().Content, of(t, l, memory.KindProcedural), err)
 	}
 }
@@ -140,7 +142,8 @@ func TestAFullBlockIsCompressed(t *testing.T) {
 		block = append(block, "Ana: I like film number "+strings.Repeat("x", 20)+strconv.Itoa(i)+".")
 	}
 	block = append(block, "Ana: I like loud music.")
-	l := formation.Bundle{Session: session("I love opera."), Core: memory.Core{Content: strings.Join(block, "\n"), Version: 1}}
+	l := formation.Bundle{Session: session("I love opera."),
+		Core: memory.Core{Content: strings.Join(block, "\n"), Version: 1}}
 	f := membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name))
 	candidates, err := f.Extract(t.Context(), l.Session)
 	if err != nil {
@@ -186,7 +189,8 @@ func TestProceduresAreVersioned(t *testing.T) {
 
 func TestAProcedureToldAgainIsKnown(t *testing.T) {
 	const way = "When I can't sleep, I read a novel."
-	l := live(t, []string{way, way}, []string{way}, []string{"When I can't sleep, I count sheep.", "When I can't sleep, I drink milk."})
+	l := live(t, []string{way, way}, []string{way},
+		[]string{"When I can't sleep, I count sheep.", "When I can't sleep, I drink milk."})
 	var got []string
 	for _, v := range l.Verdicts {
 		for _, op := range v.Operations {
@@ -222,8 +226,10 @@ func TestAProcedureToldLateIsThePast(t *testing.T) {
 
 func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	for _, said := range []string{
-		"I read a novel when I can't sleep.", "If my knee hurts, I put ice on it.", "Whenever the smoke alarm beeps I change the battery.",
-		"I always warm up before I run.", "Every morning I stretch, then I meditate for ten minutes.", "Before bed I brush my teeth, then read.",
+		"I read a novel when I can't sleep.", "If my knee hurts, I put ice on it.",
+		"Whenever the smoke alarm beeps I change the battery.",
+		"I always warm up before I run.", "Every morning I stretch, then I meditate for ten minutes.",
+		"Before bed I brush my teeth, then read.",
 		"First I grind the beans. Then I pour the water.",
 		"My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
 		"Here's how I water the plants: I fill the can, then I add fertiliser, and finally I water from below.",
@@ -243,7 +249,8 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 func TestProceduresGiveWayToTheirOwn(t *testing.T) {
 	l := live(t, []string{"When I can't sleep, I read a novel."}, []string{"I listen to the radio when I can't sleep."},
 		[]string{"I avoid big hotels when I travel for work."}, []string{"I take my own pillow when I travel for work."},
-		[]string{"To make coffee, I first grind the beans, then I pour the water."}, []string{"I make coffee by pressing a button."})
+		[]string{"To make coffee, I first grind the beans, then I pour the water."},
+		[]string{"I make coffee by pressing a button."})
 	want := []string{"I avoid big hotels when I travel for work.", "I listen to the radio when I can't sleep.",
 		"I make coffee by pressing a button.", "I take my own pillow when I travel for work."}
 	got := of(t, l, memory.KindProcedural)
@@ -254,8 +261,10 @@ func TestProceduresGiveWayToTheirOwn(t *testing.T) {
 
 func TestWhatIsNoProcedure(t *testing.T) {
 	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
-		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.", "If it rains I am sad.",
-		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.", "To be honest, I work a lot.",
+		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.",
+		"If it rains I am sad.",
+		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.",
+		"To be honest, I work a lot.",
 		"What do I do when I can't sleep?", "I agree with Eva. They matter when nobody else helps.",
 		"I think of my dog Max. Here's a photo: he lies next to me."} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
@@ -275,14 +284,17 @@ func TestEmbeddedSkipsCommonKnowledge(t *testing.T) {
 			t.Errorf("%q is %+v", said, ops)
 		}
 	}
-	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.", "Window seats are better.",
-		"Eva is a dentist.", "The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.", "Allergic to peanuts.",
+	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.",
+		"Window seats are better.",
+		"Eva is a dentist.", "The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.",
+		"Allergic to peanuts.",
 		"Vivo em Lisboa.", "Dinner is at eight.", "Sou enfermeira.", "I have three hearts."} {
 		if l := live(t, []string{said}); len(l.Active(t, scope)) != 1 {
 			t.Errorf("%q is no memory: %+v", said, l.Verdicts[0].Operations)
 		}
 	}
-	l := live(t, []string{"I collect diamonds.", "Diamonds are made from carbon."}, []string{"Diamonds are made from pure carbon."})
+	l := live(t, []string{"I collect diamonds.", "Diamonds are made from carbon."},
+		[]string{"Diamonds are made from pure carbon."})
 	if got := of(t, l, memory.KindSemantic); len(got) != 3 {
 		t.Errorf("semantic memory is %q, want what has to do with the user's diamonds, too", got)
 	}
@@ -312,14 +324,18 @@ func TestOriginalsStayRetrievable(t *testing.T) {
 		op       memory.OpKind
 		want     []string
 	}{
-		"a new value": {[][]string{{"I live in Porto."}, {"I live in Braga now."}}, memory.OpUpdate, []string{"I live in Porto."}},
-		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}}, memory.OpUpdate,
+		"a new value": {[][]string{{"I live in Porto."}, {"I live in Braga now."}}, memory.OpUpdate,
+			[]string{"I live in Porto."}},
+		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}},
+			memory.OpUpdate,
 			[]string{"I live in Porto.", "My home is Porto town."}},
 		"a range of time": {[][]string{{climbed + "."}, {climbed + " again."}}, memory.OpMerge,
 			[]string{"Yesterday (2024-05-05) I went climbing in Sintra with Eva."}},
-		"in steps": {[][]string{{"To make coffee, I first grind the beans, then I pour the water."}, {"I make coffee by pressing a button."}},
+		"in steps": {[][]string{{"To make coffee, I first grind the beans, then I pour the water."},
+			{"I make coffee by pressing a button."}},
 			memory.OpUpdate, []string{"To make coffee, I first grind the beans, then I pour the water."}},
-		"on an occasion": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."}, {"When I can't sleep, I cook."}},
+		"on an occasion": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."},
+			{"When I can't sleep, I cook."}},
 			memory.OpUpdate, []string{"When I can't sleep, I read.", "When I can't sleep, I sing."}},
 	} {
 		l := live(t, c.sessions...)
@@ -337,7 +353,8 @@ func TestOriginalsStayRetrievable(t *testing.T) {
 
 func TestRepeatedEventsBecomeARange(t *testing.T) {
 	l := live(t, []string{"Yesterday I went climbing in Sintra with Eva."},
-		[]string{"Yesterday I went climbing in Sintra with Eva again."}, []string{"Last Saturday I went climbing in Sintra with Eva."})
+		[]string{"Yesterday I went climbing in Sintra with Eva again."},
+		[]string{"Last Saturday I went climbing in Sintra with Eva."})
 	got := of(t, l, memory.KindEpisodic)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "2024-05-05: ") || strings.Count(got[0], "Sintra") != 3 {
 		t.Fatalf("got %q, want one entry that tells of all three", got)
@@ -353,7 +370,8 @@ func TestOtherEventsStayApart(t *testing.T) {
 	for name, later := range map[string]string{
 		"another place": "Yesterday I went climbing in Porto with Eva.",
 		"more of it":    "Yesterday I went climbing in Sintra with Eva and broke my arm.",
-		"a plan":        "Tomorrow I am going climbing in Sintra with Eva.", "a vague time": "Some time ago I went climbing in Sintra with Eva.",
+		"a plan":        "Tomorrow I am going climbing in Sintra with Eva.",
+		"a vague time":  "Some time ago I went climbing in Sintra with Eva.",
 	} {
 		l := live(t, []string{first}, []string{later})
 		for _, m := range l.Active(t, scope) {
@@ -367,7 +385,8 @@ func TestOtherEventsStayApart(t *testing.T) {
 // For any session, the bank and the block can apply the decisions, and the block stays within its bounds.
 func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
 	said := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
-		"I live in Porto.", "I moved to Braga.", "I love green tea.", "I no longer love green tea.", "I hate rain.", "My cat is called Momo.",
+		"I live in Porto.", "I moved to Braga.", "I love green tea.", "I no longer love green tea.", "I hate rain.",
+		"My cat is called Momo.",
 		"When I can't sleep, I read.", "When I can't sleep, I sing.", "Yesterday I went climbing in Sintra.",
 		"Last week I went climbing in Sintra.",
 		"I work as a nurse.", "I also work as a teacher.", "I am a nurse, not a teacher.", "I never lived in Braga.",
@@ -379,7 +398,8 @@ func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
 			in := session(rapid.SliceOfN(said, 1, 4).Draw(t, "said")...)
 			in.ID = "s" + strconv.Itoa(i)
 			for j := range in.Turns {
-				in.Turns[j].ID, in.Turns[j].SessionID, in.Turns[j].Time = in.ID+in.Turns[j].ID, in.ID, in.Turns[j].Time.AddDate(0, 0, 9*i)
+				in.Turns[j].ID, in.Turns[j].SessionID, in.Turns[j].Time = in.ID+in.Turns[j].ID, in.ID,
+					in.Turns[j].Time.AddDate(0, 0, 9*i)
 			}
 			v, _, err := l.Form(context.Background(), in)
 			if err != nil {
@@ -403,13 +423,15 @@ func BenchmarkEmbedded(b *testing.B) {
 	formation.Number(candidates)
 	var memories []memory.Memory
 	for i := range 20 {
-		m := stored("e-"+strconv.Itoa(i), memory.KindEpisodic, "Ana went climbing in place number "+strconv.Itoa(i)+" with Eva.")
+		m := stored("e-"+strconv.Itoa(i), memory.KindEpisodic,
+			"Ana went climbing in place number "+strconv.Itoa(i)+" with Eva.")
 		m.EventTime = memory.EventTime{Time: date(2024, 3, 1+i), Precision: memory.PrecisionDay}
 		memories = append(memories, m)
 	}
 	related := formation.Bundle{Session: in}
 	for _, c := range candidates {
-		related.Related = append(related.Related, formation.Related{Candidate: c, Memories: memories, Similarity: make([]float64, len(memories))})
+		related.Related = append(related.Related, formation.Related{Candidate: c, Memories: memories,
+			Similarity: make([]float64, len(memories))})
 	}
 	for b.Loop() {
 		if _, err := f.Extract(b.Context(), in); err != nil {

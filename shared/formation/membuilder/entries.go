@@ -51,7 +51,9 @@ func (e entries) Touched(scope memory.Scope) memory.Touch { return memory.Touche
 func (e entries) Parts() int { return len(e.operations) }
 
 // askEntries asks a role, the i-th of so many, once and turns its answer into operations.
-func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind, i, roles int) (entries, error) {
+func askEntries[A answer](
+	ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind, i, roles int,
+) (entries, error) {
 	v := d.view(kinds)
 	return llm.Ask(ctx, r, d.session.Scope, v, len(d.turns), func(a A) (entries, error) {
 		nothing, list := a.actions(d)
@@ -123,7 +125,8 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 		return memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: sources, Reason: reasonKnown}, nil
 	}
 	m := memory.Memory{
-		Kind: v.kinds[0], Content: content, Topic: strings.TrimSpace(a.Topic), Keywords: slices.Clone(a.Keywords), EventTime: a.when,
+		Kind: v.kinds[0], Content: content, Topic: strings.TrimSpace(a.Topic), Keywords: slices.Clone(a.Keywords),
+		EventTime: a.when,
 		ValidFrom: newest.Time, Status: memory.StatusActive, Sources: sources, SessionID: d.session.ID,
 		Strategy: Name, PolicyVersion: d.version,
 	}
@@ -170,7 +173,8 @@ func (v *view) targets(kind memory.OpKind, aliases []string, closed map[string]b
 		most = 1
 	}
 	if len(aliases) < least || len(aliases) > most {
-		return nil, structured.Faultf("it has %d targets; ADD takes none, UPDATE exactly one, MERGE two or more, SKIP at most one", len(aliases))
+		return nil, structured.Faultf("it has %d targets; ADD takes none, UPDATE exactly one, MERGE two or more, SKIP "+
+			"at most one", len(aliases))
 	}
 	var out []memory.Memory
 	for i, a := range aliases {

@@ -60,13 +60,15 @@ func TestEventsBeginWithTheirTime(t *testing.T) {
 			memory.EventTime{Time: date(2024, 1, 7), End: date(2024, 5, 4), Precision: memory.PrecisionDay},
 		},
 		"a range of one day": {
-			operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "date", "2024-01-07", "until", "2024-01-07"),
+			operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "date", "2024-01-07", "until",
+				"2024-01-07"),
 			"2024-01-07: Ana ran a race.", memory.EventTime{Time: date(2024, 1, 7), Precision: memory.PrecisionDay},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, w, err := decide(t, llmtest.New(t), known(model.RoleEpisodic), model.RoleEpisodic, operations(tc.op))
-			if err != nil || len(w.Put) != 1 || w.Put[0].Content != tc.content || !reflect.DeepEqual(w.Put[0].EventTime, tc.when) {
+			if err != nil || len(w.Put) != 1 || w.Put[0].Content != tc.content ||
+				!reflect.DeepEqual(w.Put[0].EventTime, tc.when) {
 				t.Errorf("got %+v, %v", w.Put, err)
 			}
 		})
@@ -82,13 +84,17 @@ func TestNewVersionsNameTheirPredecessors(t *testing.T) {
 		want []string
 		kind memory.Kind
 	}{
-		"episodic update": {model.RoleEpisodic, operation(model.RoleEpisodic, "action", "UPDATE", "targets", []string{"m1"}), []string{"e-1"},
+		"episodic update": {model.RoleEpisodic, operation(model.RoleEpisodic, "action", "UPDATE", "targets", []string{"m1"}),
+			[]string{"e-1"},
 			memory.KindEpisodic},
-		"semantic update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}),
+		"semantic update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets",
+			[]string{"m1"}),
 			[]string{"s-1"}, memory.KindSemantic},
-		"a fact's update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m2"}),
+		"a fact's update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets",
+			[]string{"m2"}),
 			[]string{"s-2"}, memory.KindSemantic},
-		"procedure update": {model.RoleProcedural, operation(model.RoleProcedural, "action", "UPDATE", "targets", []string{"m1"}),
+		"procedure update": {model.RoleProcedural,
+			operation(model.RoleProcedural, "action", "UPDATE", "targets", []string{"m1"}),
 			[]string{"p-1"}, memory.KindProcedural},
 		"episodic merge": {
 			model.RoleEpisodic, operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m2", "m1"}, "until",
@@ -113,7 +119,8 @@ func TestNewVersionsNameTheirPredecessors(t *testing.T) {
 }
 
 func TestProceduresHaveNumberedSteps(t *testing.T) {
-	op := operation(model.RoleProcedural, "steps", []string{" Grind\n20 g. ", "Pour."}, "context", "On Sundays.", "sources", []string{"t2"})
+	op := operation(model.RoleProcedural, "steps", []string{" Grind\n20 g. ", "Pour."}, "context", "On Sundays.",
+		"sources", []string{"t2"})
 	_, w, err := decide(t, llmtest.New(t), known(model.RoleProcedural), model.RoleProcedural, operations(op))
 	if err != nil || len(w.Put) != 1 || w.Put[0].Content != "How Ana brews coffee | Steps: 1. Grind 20 g. 2. Pour. | Context: On Sundays." {
 		t.Errorf("got %+v, %v", w.Put, err)
@@ -122,7 +129,8 @@ func TestProceduresHaveNumberedSteps(t *testing.T) {
 
 func TestCommonKnowledgeIsSkipped(t *testing.T) {
 	skip := func(why string, targets ...string) object {
-		return operation(model.RoleSemantic, "action", "SKIP", "why", why, "content", "", "targets", append([]string{}, targets...))
+		return operation(model.RoleSemantic, "action", "SKIP", "why", why, "content", "", "targets",
+			append([]string{}, targets...))
 	}
 	again := operation(model.RoleSemantic) // repeats the stored text word for word
 	v, w, err := decide(t, llmtest.New(t), known(model.RoleSemantic), model.RoleSemantic,
@@ -158,16 +166,20 @@ func TestInvalidActionsAreRepairedOnceThenFail(t *testing.T) {
 	}
 	more := map[model.Role]invalid{
 		model.RoleEpisodic: {
-			"no date":                  {operation(model.RoleEpisodic, "date", "")},
-			"a relative date":          {operation(model.RoleEpisodic, "date", "last week")},
-			"a date that is none":      {operation(model.RoleEpisodic, "date", "2024-13-01")},
-			"no summary":               {operation(model.RoleEpisodic, "summary", " ")},
-			"a range of an addition":   {operation(model.RoleEpisodic, "until", "2024-06-01")},
-			"a merge of one":           {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1"}, "until", "2024-06-01")},
-			"a merge of one, twice":    {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m1"}, "until", "2024-06-01")},
-			"a merge without a range":  {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"})},
-			"a range that ends before": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "until", "2024-01-01")},
-			"a range of two forms":     {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "until", "2024-06")},
+			"no date":                {operation(model.RoleEpisodic, "date", "")},
+			"a relative date":        {operation(model.RoleEpisodic, "date", "last week")},
+			"a date that is none":    {operation(model.RoleEpisodic, "date", "2024-13-01")},
+			"no summary":             {operation(model.RoleEpisodic, "summary", " ")},
+			"a range of an addition": {operation(model.RoleEpisodic, "until", "2024-06-01")},
+			"a merge of one": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1"}, "until",
+				"2024-06-01")},
+			"a merge of one, twice": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m1"},
+				"until", "2024-06-01")},
+			"a merge without a range": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"})},
+			"a range that ends before": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"},
+				"until", "2024-01-01")},
+			"a range of two forms": {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"},
+				"until", "2024-06")},
 		},
 		model.RoleSemantic: {
 			"a merge":               {operation(model.RoleSemantic, "action", "MERGE", "targets", []string{"m1", "m2"})},
@@ -220,7 +232,9 @@ func TestOneWrongActionFailsAlone(t *testing.T) {
 		if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-b"}) || s.Count(role) != 2 {
 			t.Errorf("%s: failed %+v, %v after %d calls", role, v.Failed, err, s.Count(role))
 		}
-		if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool { return slices.Equal(o.Sources, []string{"turn-a"}) }) {
+		if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool {
+			return slices.Equal(o.Sources, []string{"turn-a"})
+		}) {
 			t.Errorf("%s: operations %+v, want the right one among them", role, v.Operations)
 		}
 	}
@@ -246,7 +260,8 @@ func TestRecordsNameTheEntriesThatWereWritten(t *testing.T) {
 	}
 	s.Script(model.RoleCore, text(t, none()))
 	for _, role := range entry {
-		other := operation(role, "summary", "Ana won it.", "content", "Eva lives in Porto.", "description", "How Ana serves coffee")
+		other := operation(role, "summary", "Ana won it.", "content", "Eva lives in Porto.", "description",
+			"How Ana serves coffee")
 		s.Script(role, text(t, operations(operation(role), other)))
 	}
 	b := bundle([]string{"I ran a race with Eva, and brewed coffee."})
@@ -266,7 +281,8 @@ func TestRecordsNameTheEntriesThatWereWritten(t *testing.T) {
 func TestAnActionThatIsWrongClosesNothing(t *testing.T) {
 	s := llmtest.New(t)
 	wrong := operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}, "content", " ")
-	right := operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m1"}, "sources", []string{"t2"})
+	right := operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m1"}, "sources",
+		[]string{"t2"})
 	answer := text(t, operations(wrong, with(right, "content", "Eva is Ana's aunt.")))
 	quiet(t, s, model.RoleSemantic)
 	s.Script(model.RoleSemantic, answer, answer)

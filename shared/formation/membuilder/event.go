@@ -40,7 +40,8 @@ func stems(words []string) map[string]bool {
 
 // mayRepeat reports whether a statement tells of one day that has come.
 func mayRepeat(c formation.Candidate, said time.Time) bool {
-	return c.Kind == memory.KindEpisodic && !c.Negates && c.EventTime.Precision == memory.PrecisionDay && c.EventTime.End.IsZero() &&
+	return c.Kind == memory.KindEpisodic && !c.Negates && c.EventTime.Precision == memory.PrecisionDay &&
+		c.EventTime.End.IsZero() &&
 		!c.EventTime.Time.After(said) && !reported.MatchString(c.Content)
 }
 

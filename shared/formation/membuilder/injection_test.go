@@ -45,7 +45,8 @@ func TestTextStaysInItsBlock(t *testing.T) {
 // A model that follows an injected order can act only on the entries that its prompt shows.
 func TestObedientModelsCanOnlyNameWhatTheyWereShown(t *testing.T) {
 	for _, role := range entry {
-		evil := operations(operation(role, "action", "UPDATE", "why", "more", "targets", []string{"00000000-0000-0000-0000-000000000000"}))
+		evil := operations(operation(role, "action", "UPDATE", "why", "more", "targets",
+			[]string{"00000000-0000-0000-0000-000000000000"}))
 		v, _, err := decide(t, llmtest.New(t), known(role), role, evil, evil)
 		if !errors.Is(err, model.ErrMalformed) || v.Operations != nil {
 			t.Errorf("%s: got %+v, %v", role, v, err)

@@ -95,7 +95,8 @@ type view struct {
 }
 
 func (d *roleInput) view(kinds []memory.Kind) *view {
-	v := &view{Context: llm.ShowContext(d.session.Context, d.turns), Turns: llm.ShowTurns(d.turns), Memories: []shownEntry{}, kinds: kinds,
+	v := &view{Context: llm.ShowContext(d.session.Context, d.turns), Turns: llm.ShowTurns(d.turns),
+		Memories: []shownEntry{}, kinds: kinds,
 		own: map[string]memory.Memory{}, other: map[string]bool{}}
 	of := func(m memory.Memory) bool { return slices.Contains(kinds, m.Kind) }
 	list := slices.Clone(d.related)
@@ -111,7 +112,8 @@ func (d *roleInput) view(kinds []memory.Kind) *view {
 			v.other[alias] = true
 		}
 		v.Memories = append(v.Memories, shownEntry{
-			ID: alias, Kind: string(kind), Content: m.Content, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
+			ID: alias, Kind: string(kind), Content: m.Content, Said: model.ShowTime(m.ValidFrom),
+			When: model.ShowEvent(m.EventTime),
 		})
 	}
 	return v

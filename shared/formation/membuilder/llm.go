@@ -49,8 +49,8 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	return searchTexts(in), nil
 }
 
-// Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural - whichever answered
-// first. When one role fails as a whole, the session fails, and is asked again.
+// Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural -
+// whichever answered first. When one role fails as a whole, the session fails, and is asked again.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d, err := newRoleInput(in, f.Version())
 	if err != nil || len(d.turns) == 0 {

@@ -17,12 +17,14 @@ import (
 )
 
 // told are two turns that every role has something to do with.
-var told = []string{"When I moved last week I first called Eva, then I love tea.", "Every month I first work, then I met Ben last week."}
+var told = []string{"When I moved last week I first called Eva, then I love tea.",
+	"Every month I first work, then I met Ben last week."}
 
 // calledFor counts what came of one role: its entries, or the sources of its change to the block.
 func calledFor(role model.Role) formationtest.Called {
 	kind := map[model.Role]memory.Kind{
-		model.RoleEpisodic: memory.KindEpisodic, model.RoleSemantic: memory.KindSemantic, model.RoleProcedural: memory.KindProcedural,
+		model.RoleEpisodic: memory.KindEpisodic, model.RoleSemantic: memory.KindSemantic,
+		model.RoleProcedural: memory.KindProcedural,
 	}[role]
 	return func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
 		v, err := newFormer(t, s).Decide(ctx, bundle(told))

@@ -102,7 +102,8 @@ func stepsOf(said string) (matter string, ok bool) {
 	if m := heading.FindStringSubmatch(said); m != nil && steps > 0 {
 		return m[1], true
 	}
-	if m := purpose.FindStringSubmatch(said); m != nil && (steps > 0 || does(text.Words(said)) && strings.Contains(said, " and ")) {
+	if m := purpose.FindStringSubmatch(said); m != nil &&
+		(steps > 0 || does(text.Words(said)) && strings.Contains(said, " and ")) {
 		return m[1], true
 	}
 	if m := means.FindStringSubmatch(said); m != nil {
@@ -131,7 +132,8 @@ func (s *sorter) version(r formation.Related, session formation.Session, policy 
 		}
 	}
 	op.New = &memory.Memory{
-		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Tier: c.Tier, Kind: memory.KindProcedural, Content: c.Content,
+		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Tier: c.Tier, Kind: memory.KindProcedural,
+		Content: c.Content,
 		Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
 		ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
 		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,

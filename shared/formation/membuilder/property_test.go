@@ -71,7 +71,8 @@ func drawOperations(t *rapid.T, role model.Role) string {
 		if action == "MERGE" && role != model.RoleEpisodic || action == "SKIP" && role != model.RoleSemantic {
 			action = "ADD"
 		}
-		op := operation(role, "action", action, "sources", rapid.SliceOfN(rapid.SampledFrom([]string{"t1", "t2"}), 1, 2).Draw(t, "sources"))
+		op := operation(role, "action", action, "sources",
+			rapid.SliceOfN(rapid.SampledFrom([]string{"t1", "t2"}), 1, 2).Draw(t, "sources"))
 		switch action {
 		case "UPDATE":
 			op["targets"], op["why"] = []string{aliases.Draw(t, "target")}, "more"

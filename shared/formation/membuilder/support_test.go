@@ -75,7 +75,8 @@ func operations(list ...object) object {
 
 // core is the core role's answer.
 func core(operation string, pairs ...any) object {
-	return with(object{"operation": operation, "content": "", "old_text": "", "new_text": "", "sources": []string{"t1"}}, pairs...)
+	return with(object{"operation": operation, "content": "", "old_text": "", "new_text": "", "sources": []string{"t1"}},
+		pairs...)
 }
 
 func none() object { return core("NONE", "sources", []string{}) }

@@ -35,20 +35,24 @@ func decideOn(t *testing.T, b formation.Bundle, calls int, answers ...object) ([
 }
 
 func TestTheFourAnswers(t *testing.T) {
-	b := bundle([]string{"Ana gave up tennis and took up chess.", "Ana rents.", "Ana has a dog, Rex.", "Ana speaks Dutch."},
+	b := bundle([]string{"Ana gave up tennis and took up chess.", "Ana rents.", "Ana has a dog, Rex.",
+		"Ana speaks Dutch."},
 		stored("m-1", "Ana plays tennis."), stored("m-2", "Ana rents a flat."), stored("m-3", "Ana has a dog."))
 	out, w := decideOn(t, b, 1, ops(
-		op("c1", "INSERT", "", "", "m1"), op("c2", "NONE", "m2", ""), op("c3", "UPDATE", "m3", "Ana has a dog, Rex."), op("c4", "INSERT", "", ""),
+		op("c1", "INSERT", "", "", "m1"), op("c2", "NONE", "m2", ""), op("c3", "UPDATE", "m3", "Ana has a dog, Rex."),
+		op("c4", "INSERT", "", ""),
 	))
 	want := []memory.OpKind{memory.OpDelete, memory.OpAdd, memory.OpNone, memory.OpUpdate, memory.OpAdd}
 	if !slices.Equal(kinds(out), want) || out[0].Reason != "contradiction" || out[2].Reason != "equivalent" ||
 		out[3].Reason != "refinement" || out[4].Reason != "new" {
 		t.Fatalf("got %+v", out)
 	}
-	if !slices.Equal(out[0].Targets, []string{"m-1"}) || !slices.Equal(out[0].Sources, []string{"turn-a"}) || !out[0].At.Equal(day) {
+	if !slices.Equal(out[0].Targets, []string{"m-1"}) || !slices.Equal(out[0].Sources, []string{"turn-a"}) ||
+		!out[0].At.Equal(day) {
 		t.Errorf("deletion is %+v", out[0])
 	}
-	if len(w.Put) != 3 || len(w.Close) != 2 || w.Close[0].Status != memory.StatusRetracted || w.Close[1].Status != memory.StatusSuperseded {
+	if len(w.Put) != 3 || len(w.Close) != 2 || w.Close[0].Status != memory.StatusRetracted ||
+		w.Close[1].Status != memory.StatusSuperseded {
 		t.Errorf("write is %+v", w)
 	}
 	if m := out[1].New; m.ID != memory.DeriveID(scope, []string{"turn-a"}, 0) || m.Strategy != "memory-r2" ||
@@ -68,7 +72,8 @@ func TestDeletionMayBeAll(t *testing.T) {
 func TestAnUpdateThatDropsAClaimIsRefused(t *testing.T) {
 	b := bundle([]string{"Ana moved to Braga."}, stored("m-1", "Ana lives in Porto with 2 cats."))
 	bad := ops(op("c1", "UPDATE", "m1", "Ana lives in Braga with her cats."))
-	out, _ := decideOn(t, b, 2, bad, ops(op("c1", "UPDATE", "m1", "Ana lives in Braga with two cats, before that in Porto.")))
+	out, _ := decideOn(t, b, 2, bad, ops(op("c1", "UPDATE", "m1",
+		"Ana lives in Braga with two cats, before that in Porto.")))
 	if out[0].Kind != memory.OpUpdate {
 		t.Errorf("got %+v", out)
 	}
@@ -119,7 +124,8 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
 			s.Script(model.RoleFactManager, text(t, answer), text(t, answer))
-			out, err := operations(t.Context(), newFormer(t, s), bundle([]string{"x", "y"}, stored("m-1", "a"), stored("m-2", "b")))
+			out, err := operations(t.Context(), newFormer(t, s),
+				bundle([]string{"x", "y"}, stored("m-1", "a"), stored("m-2", "b")))
 			if !errors.Is(err, model.ErrMalformed) || out != nil {
 				t.Errorf("got %+v and %v, want ErrMalformed", out, err)
 			}
@@ -184,7 +190,8 @@ func TestALaterGroupSeesTheBankAsTheEarlierLeftIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := string(s.Calls(model.RoleFactManager)[1].Data())
-	if strings.Contains(data, `"Ana said: old"`) || strings.Contains(data, "older") || !strings.Contains(data, "old and new") {
+	if strings.Contains(data, `"Ana said: old"`) || strings.Contains(data, "older") ||
+		!strings.Contains(data, "old and new") {
 		t.Errorf("the second group is shown %s", data)
 	}
 }

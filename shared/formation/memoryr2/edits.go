@@ -14,7 +14,8 @@ type edits struct {
 	Operations []edit `json:"operations" desc:"one for every fact, in the order they are to be carried out"`
 }
 
-// edit is what one fact does. Its fields stand in the order of the questions: contradiction, equivalent, refinement, new.
+// edit is what one fact does. Its fields stand in the order of the questions: contradiction, equivalent, refinement,
+// new.
 type edit struct {
 	structured.Item
 	Fact        string   `json:"fact" desc:"the fact's id"`
@@ -54,7 +55,8 @@ func (a edits) operations(b *llm.DecisionInput, group formation.Bundle, id llm.I
 }
 
 // reasons are kept with the operations, in the words of the questions.
-var reasons = map[string]string{"NONE": "equivalent", "UPDATE": "refinement", "INSERT": "new", "DELETE": reasonContradiction}
+var reasons = map[string]string{"NONE": "equivalent", "UPDATE": "refinement", "INSERT": "new",
+	"DELETE": reasonContradiction}
 
 const reasonContradiction = "contradiction"
 
@@ -117,7 +119,8 @@ func (c *checker) carriedOut(e edit) {
 	}
 }
 
-// update refuses one that is not monotonic. The fault quotes nothing, because it goes into errors too; the model has the memory before it.
+// update refuses one that is not monotonic. The fault quotes nothing, because it goes into errors too; the model has
+// the memory before it.
 func (c *checker) update(e edit) error {
 	old, known := c.contents[e.Target]
 	if m, shown := c.input.Memory(e.Target); shown {

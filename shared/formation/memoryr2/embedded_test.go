@@ -19,7 +19,8 @@ func quoting(judged ...formationtest.Judged) *memoryr2.Embedded {
 // moves from town to town.
 var moves = []formationtest.Judged{
 	{Later: "Braga", Stored: "Porto", Does: relation.Replaces}, {Later: "Faro", Stored: "Braga", Does: relation.Replaces},
-	{Later: "Braga", Stored: "Faro", Does: relation.Replaces}, {Later: "station", Stored: "Braga now", Does: relation.Replaces},
+	{Later: "Braga", Stored: "Faro", Does: relation.Replaces},
+	{Later: "station", Stored: "Braga now", Does: relation.Replaces},
 }
 
 // told forms a session for each text into a new bank and returns it.
@@ -61,7 +62,9 @@ func TestANewValueKeepsTheOldOneAsThePast(t *testing.T) {
 
 func TestMoreAboutTheSameValueIsARefinement(t *testing.T) {
 	l := told(t, moves, "I live in Porto.", "I live in Braga now.", "I live in Braga now near the station.")
-	if got := active(t, l); !slices.Equal(got, []string{"I live in Braga now near the station. Before that: I live in Porto."}) {
+	if got := active(t, l); !slices.Equal(got, []string{
+		"I live in Braga now near the station. Before that: I live in Porto.",
+	}) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -95,7 +98,9 @@ func TestAnEndLosesNothingElse(t *testing.T) {
 		if len(got) == 2 != stays {
 			t.Errorf("%q: got %q", known, active(t, l))
 		}
-		if i := slices.IndexFunc(got, func(m memory.Memory) bool { return m.Content == over }); i < 0 || len(got[i].Links) == 1 != stays {
+		if i := slices.IndexFunc(got, func(m memory.Memory) bool {
+			return m.Content == over
+		}); i < 0 || len(got[i].Links) == 1 != stays {
 			t.Errorf("%q: got %+v", known, got)
 		}
 	}
@@ -125,7 +130,8 @@ func TestOnlyWhatBelongsTogetherIsASuccession(t *testing.T) {
 
 // A statement without a denial contradicts no entry. For any judgement, no known claim is lost.
 func TestAChangeThatDeniesNothingLosesNothing(t *testing.T) {
-	const known, text = "I have worked at Santa Clara Hospital as a nurse since 2019.", "I work at the Riverside Clinic now."
+	const known, text = "I have worked at Santa Clara Hospital as a nurse since 2019.",
+		"I work at the Riverside Clinic now."
 	for _, does := range []relation.Label{relation.Unrelated, relation.Same, relation.Adds, relation.Replaces} {
 		l := told(t, []formationtest.Judged{{Later: "Riverside", Stored: "Santa Clara", Does: does}}, known, text)
 		for _, op := range l.Verdicts[1].Operations {
@@ -161,7 +167,8 @@ func TestSomebodyElsesMemoriesAreLeftAlone(t *testing.T) {
 		b.Session.Turns[1].Speaker = "Ben"
 		b.Related = b.Related[:1]
 		b.Related[0].Candidate.Speaker = "Ana"
-		if out, err := operations(t.Context(), quoting(moves...), b); err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpAdd}) {
+		if out, err := operations(t.Context(), quoting(moves...), b); err != nil ||
+			!slices.Equal(kinds(out), []memory.OpKind{memory.OpAdd}) {
 			t.Errorf("%s: got %+v, %v", name, out, err)
 		}
 	}

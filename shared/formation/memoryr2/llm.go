@@ -25,7 +25,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	p, err := llm.NewPair[extraction, edits](client, Name, prompts, opts,
 		llm.PairRole{Role: model.RoleFacts, Prompt: "memory-r2-facts.v4", Schema: "mneme_memory_r2_facts"},
-		llm.PairRole{Role: model.RoleFactManager, Prompt: "memory-r2-fact-manager.v4", Schema: "mneme_memory_r2_fact_manager"})
+		llm.PairRole{Role: model.RoleFactManager, Prompt: "memory-r2-fact-manager.v4",
+			Schema: "mneme_memory_r2_fact_manager"})
 	return &LLM{p}, err
 }
 
@@ -63,7 +64,9 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 
 func (f *LLM) extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []llm.Statement) { return a.Nothing, a.Facts }
-	return llm.Extract(ctx, f.Extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) { return s.Candidate(in.Turns) })
+	return llm.Extract(ctx, f.Extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) {
+		return s.Candidate(in.Turns)
+	})
 }
 
 // chunked splits a session into runs of turns of at most chunkCharacters each, with the context around them. A turn is
@@ -111,7 +114,8 @@ func (f *LLM) decide(ctx context.Context, group formation.Bundle) (formation.Ver
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.Manager, group.Session.Scope, input, len(group.Related), func(a edits) (formation.Verdict, error) {
-		return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
-	})
+	return llm.Ask(ctx, f.Manager, group.Session.Scope, input, len(group.Related),
+		func(a edits) (formation.Verdict, error) {
+			return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+		})
 }

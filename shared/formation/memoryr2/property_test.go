@@ -72,7 +72,8 @@ func drawAnswer(t *rapid.T) string {
 			target = rapid.SampledFrom(append([]string{"m1", "m2"}, order[:i]...)).Draw(t, "target")
 		}
 		if kind == "UPDATE" {
-			content = rapid.SampledFrom([]string{"Ana rents two flats in Rome: x y z.", "Ana rents two flats in Rome.", "Ana rents.",
+			content = rapid.SampledFrom([]string{"Ana rents two flats in Rome: x y z.", "Ana rents two flats in Rome.",
+				"Ana rents.",
 				""}).Draw(t, "content")
 		}
 		list = append(list, op(c, kind, target, content, contradicts...))

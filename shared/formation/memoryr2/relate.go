@@ -40,7 +40,8 @@ func (s speakers) ofSameSpeaker(r formation.Related, turns []memory.Turn, least 
 	return nearest(r, relatedEach)
 }
 
-// nearest keeps the most similar memories of a fact. The bank ranks by words, too, so that they do not come in order of similarity.
+// nearest keeps the most similar memories of a fact. The bank ranks by words, too, so that they do not come in order of
+// similarity.
 func nearest(r formation.Related, n int) formation.Related {
 	order := make([]int, len(r.Memories))
 	for i := range order {

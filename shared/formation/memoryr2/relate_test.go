@@ -27,14 +27,15 @@ func TestAFactSeesMemoriesOfItsSpeaker(t *testing.T) {
 		fact, slot, memory, of string
 		want                   bool
 	}{
-		"same":                                {"Ana likes tea.", "", "Ana drinks tea.", "", true},
-		"the other one's":                     {"Ana likes tea.", "", "Ben drinks tea.", "", false},
-		"both are named":                      {"Ana likes tea.", "", "Ben and Ana drink tea.", "", true},
-		"about the first named":               {"Ana likes Ben's tea.", "", "Ben drinks tea.", "", false},
-		"full name":                           {"Ana Reis likes tea.", "", "Ana drinks tea.", "", true},
-		"possessive":                          {"Ana's sister likes tea.", "", "Ana’s sister drinks tea.", "", true},
-		"by the fact's slot":                  {"Tea is the favourite.", "ben/favourite", "Ben drinks tea.", "", true},
-		"by the memory's slot":                {"Ana likes tea.", "", "Tea is the favourite.", "ana's sister/favourite", true},
+		"same":                  {"Ana likes tea.", "", "Ana drinks tea.", "", true},
+		"the other one's":       {"Ana likes tea.", "", "Ben drinks tea.", "", false},
+		"both are named":        {"Ana likes tea.", "", "Ben and Ana drink tea.", "", true},
+		"about the first named": {"Ana likes Ben's tea.", "", "Ben drinks tea.", "", false},
+		"full name":             {"Ana Reis likes tea.", "", "Ana drinks tea.", "", true},
+		"possessive":            {"Ana's sister likes tea.", "", "Ana’s sister drinks tea.", "", true},
+		"by the fact's slot":    {"Tea is the favourite.", "ben/favourite", "Ben drinks tea.", "", true},
+		"by the memory's slot": {"Ana likes tea.", "", "Tea is the favourite.", "ana's sister/favourite",
+			true},
 		"by who said it":                      {"Eva likes tea.", "", "Eva is the sister of Ana.", "", true},
 		"said by the other one":               {"Eva likes tea.", "", "Eva is the sister of Ben.", "", false},
 		"neither names anybody":               {"Tea is good.", "", "Tea is hot.", "", true},
@@ -61,7 +62,8 @@ func TestAFactSeesFiveNearMemories(t *testing.T) {
 		near = append(near, stored(fmt.Sprintf("m-%d", i), fmt.Sprintf("Ana %d", i)))
 	}
 	b := bundle([]string{"Ana"}, near...)
-	b.Related[0].Similarity = []float64{0.3, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.9} // as the bank ranks them, which is by words, too
+	// as the bank ranks them, which is by words, too
+	b.Related[0].Similarity = []float64{0.3, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.9}
 	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) ||
 		!inOrder(data, "Ana 7", "Ana 1", "Ana 3", "Ana 5", "Ana 6") || strings.Contains(data, "Ana 0") ||
 		strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 4") {
@@ -101,7 +103,8 @@ func TestAFactsOwnMemoriesAreFoundBehindOthers(t *testing.T) {
 	b := bundle([]string{"I live in Braga now."}, append(found, own)...)
 	b.Related[0].Candidate.Speaker = "Ana"
 	out, err := operations(t.Context(), quoting(moves...), b)
-	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpUpdate}) || !slices.Equal(out[0].Targets, []string{"m-own"}) {
+	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpUpdate}) ||
+		!slices.Equal(out[0].Targets, []string{"m-own"}) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
@@ -127,7 +130,8 @@ func TestACallSeesTwentyFiveMemories(t *testing.T) {
 	for i := range b.Related {
 		b.Related[i].Candidate.Content = "Ana"
 		for j := range 5 {
-			b.Related[i].Memories = append(b.Related[i].Memories, stored(fmt.Sprintf("m-%d-%d", i, j), fmt.Sprintf("Ana %d %d", i, j)))
+			b.Related[i].Memories = append(b.Related[i].Memories,
+				stored(fmt.Sprintf("m-%d-%d", i, j), fmt.Sprintf("Ana %d %d", i, j)))
 			b.Related[i].Similarity = append(b.Related[i].Similarity, 0.9-float64(j)/10-float64(i)/1000)
 		}
 	}

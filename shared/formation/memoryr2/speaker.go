@@ -91,7 +91,8 @@ func (s speakers) inSlot(slot string) []string {
 	return out
 }
 
-// names reports whether a word is a speaker's first name. A small letter is no name where the speaker has a great one: "will", "may".
+// names reports whether a word is a speaker's first name. A small letter is no name where the speaker has a great one:
+// "will", "may".
 func names(w text.Word, speaker string) bool {
 	first := text.Words(speaker)
 	if len(first) == 0 || strings.TrimSuffix(w.Lower, "'s") != strings.TrimSuffix(first[0].Lower, "'s") {

@@ -55,7 +55,8 @@ func ops(list ...object) object { return object{"operations": list} }
 // fact is a fact of the extractor's.
 func fact(content string, sources ...string) object {
 	return object{
-		"sources": sources, "kind": "fact", "content": content, "topic": "", "slot": "", "keywords": []string{}, "negates": false,
+		"sources": sources, "kind": "fact", "content": content, "topic": "", "slot": "", "keywords": []string{},
+		"negates":    false,
 		"event_date": "", "event_precision": "none", "event_words": "",
 	}
 }

@@ -19,7 +19,8 @@ func TestWhatLastsIsNoMatterOfTheMoment(t *testing.T) {
 		"No time tonight, sorry.":          true,
 		"I went to the concert yesterday.": false, "I got married today.": false, "I'm allergic to nuts.": false,
 		"I live in Porto now.":                       false,
-		"I'm hiking with some friends this weekend.": false, "I have an exam tomorrow.": false, "My back hurts when I sit.": false,
+		"I'm hiking with some friends this weekend.": false, "I have an exam tomorrow.": false,
+		"My back hurts when I sit.":          false,
 		"I'm waiting for a heart operation.": false, "[shares a photo: soup] I'm making soup tonight.": false, "": false,
 	} {
 		if got := Passes(formation.Candidate{Kind: memory.KindFact, Content: said}, day, decision.Rules{}); got != want {
@@ -37,7 +38,8 @@ func TestLastingFactsInTheFrameOfTheMomentAreKept(t *testing.T) {
 	for _, said := range []string{
 		"I'm in rehab right now", "I'm in prison right now", "I'm in labour right now", "I'm in Crete right now",
 		"I'm out of insulin today",
-		"I'm at dialysis this morning", "I'm leaving my husband tonight", "I'm at my AA meeting tonight", "I'm at the mosque tonight",
+		"I'm at dialysis this morning", "I'm leaving my husband tonight", "I'm at my AA meeting tonight",
+		"I'm at the mosque tonight",
 		"I'm drinking again tonight", "no coffee today, doctor's orders", "my car is at the garage today, it's a Golf",
 	} {
 		for _, said := range []string{said, said + "."} {
@@ -51,7 +53,8 @@ func TestLastingFactsInTheFrameOfTheMomentAreKept(t *testing.T) {
 func TestAWordThatNoStatementOfTheMomentHasKeepsOne(t *testing.T) {
 	m := &classifier.Terms{Words: []string{"head", "hurts"}}
 	for said, want := range map[string]bool{
-		"My head hurts today (2024-05-06).": true, "My stump hurts today.": false, "My head hurts, Will.": false, "42 hurts.": false,
+		"My head hurts today (2024-05-06).": true, "My stump hurts today.": false, "My head hurts, Will.": false,
+		"42 hurts.": false,
 	} {
 		if Knows(m, said, day) != want {
 			t.Errorf("%q: want %t", said, want)

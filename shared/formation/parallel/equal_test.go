@@ -162,13 +162,15 @@ func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 			}
 			t.Logf("%d sessions with %d changes, groups interact in %d", c.sessions, c.changes, c.differed)
 			if c.unexplained*100 > c.sessions {
-				t.Errorf("%d of %d sessions differ though no two groups interact, want at most one in a hundred", c.unexplained, c.sessions)
+				t.Errorf("%d of %d sessions differ though no two groups interact, want at most one in a hundred", c.unexplained,
+					c.sessions)
 			}
 			if c.changes < 30 {
 				t.Errorf("only %d changes; the test shows nothing", c.changes)
 			}
 			if c.sessions < 30 || c.differed*7 > c.sessions {
-				t.Errorf("groups interact in %d of %d sessions, want at least 30 sessions and at most one in seven", c.differed, c.sessions)
+				t.Errorf("groups interact in %d of %d sessions, want at least 30 sessions and at most one in seven", c.differed,
+					c.sessions)
 			}
 		})
 	}
@@ -179,8 +181,10 @@ func TestAnyTalk(t *testing.T) {
 	texts := []string{
 		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.",
 		"My sister Eva is a dentist.",
-		"I started as a nurse at Santa Clara Hospital.", "I quit my job as a nurse.", "My dog is called Rex.", "What is your dog called?", "Rex!",
-		"We went to Rome last week.", "My favourite book is The Hollow Hill.", "I am allergic to peanuts.", "Where do you live now?",
+		"I started as a nurse at Santa Clara Hospital.", "I quit my job as a nurse.", "My dog is called Rex.",
+		"What is your dog called?", "Rex!",
+		"We went to Rome last week.", "My favourite book is The Hollow Hill.", "I am allergic to peanuts.",
+		"Where do you live now?",
 		"In Lisbon.", "Thanks, that is great.",
 	}
 	f := formers()["salimory"]
@@ -210,7 +214,8 @@ func TestInteractingCandidatesAreDecidedTogether(t *testing.T) {
 		formation.Number(candidates)
 		home.Keywords = candidates[0].Keywords
 		for _, c := range candidates {
-			b.Related = append(b.Related, formation.Related{Candidate: c, Memories: []memory.Memory{home}, Similarity: []float64{0.5}})
+			b.Related = append(b.Related, formation.Related{Candidate: c, Memories: []memory.Memory{home},
+				Similarity: []float64{0.5}})
 		}
 		sequence, err := f.Decide(t.Context(), b)
 		if err != nil {

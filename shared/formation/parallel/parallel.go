@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// ChunkTurns is how many turns are extracted at a time at most.
 	ChunkTurns int `envDefault:"40"`
-	// GroupCandidates is how many candidates are decided at a time. Candidates that belong together stay together, however many they are.
-	// GroupCandidates: candidates decided at a time; of more, groups apart, concurrently.
+	// GroupCandidates is how many candidates are decided at a time. Candidates that belong together stay together, however
+	// many they are. GroupCandidates: candidates decided at a time; of more, groups apart, concurrently.
 	GroupCandidates int `envDefault:"40"`
 	// Workers is how many parts of one session are worked on at once.
 	Workers int `envDefault:"4"`
@@ -38,7 +38,8 @@ func DefaultOptions() Options { return Options{ChunkTurns: 40, GroupCandidates: 
 func (o Options) Validate() error {
 	return errors.Join(
 		config.Require(o.ChunkTurns >= 1 && o.ChunkTurns <= 1000, "CHUNK_TURNS", o.ChunkTurns, "1 to 1000"),
-		config.Require(o.GroupCandidates >= 1 && o.GroupCandidates <= 1000, "GROUP_CANDIDATES", o.GroupCandidates, "1 to 1000"),
+		config.Require(o.GroupCandidates >= 1 && o.GroupCandidates <= 1000, "GROUP_CANDIDATES", o.GroupCandidates,
+			"1 to 1000"),
 		config.Require(o.Workers >= 1 && o.Workers <= 256, "WORKERS", o.Workers, "1 to 256"),
 	)
 }
@@ -133,7 +134,8 @@ func (b *booster) decide(ctx context.Context, in formation.Bundle, positions []i
 		return nil, err
 	}
 	if len(v.Lookups) > 0 || len(v.Core) > 0 {
-		return nil, fault.Terminal("division", "of a former that looks things up or keeps a core block; it cannot be decided in groups")
+		return nil, fault.Terminal("division", "of a former that looks things up or keeps a core block; it cannot be "+
+			"decided in groups")
 	}
 	return &v, nil
 }

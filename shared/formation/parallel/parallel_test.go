@@ -105,7 +105,8 @@ func TestALongSessionIsSharedOut(t *testing.T) {
 			t.Fatalf("operation %d is of %s", i, op.Sources[0])
 		}
 	}
-	if len(f.sessions) < 11 || len(f.sessions) > 14 || len(f.bundles) < 11 || len(f.bundles) > 13 || f.most > options.Workers {
+	if len(f.sessions) < 11 || len(f.sessions) > 14 || len(f.bundles) < 11 || len(f.bundles) > 13 ||
+		f.most > options.Workers {
 		t.Errorf("%d chunks, %d groups, %d at a time", len(f.sessions), len(f.bundles), f.most)
 	}
 	for _, s := range f.sessions {
@@ -123,7 +124,8 @@ func TestALongSessionIsSharedOut(t *testing.T) {
 func TestChunksAreNotCutBehindQuestions(t *testing.T) {
 	f := newFake()
 	in := many(100)
-	if _, err := parallel.New(f, parallel.Options{ChunkTurns: 30, GroupCandidates: 40, Workers: 1}).Extract(t.Context(), in); err != nil {
+	if _, err := parallel.New(f, parallel.Options{ChunkTurns: 30, GroupCandidates: 40, Workers: 1}).Extract(t.Context(),
+		in); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range f.sessions[1:] {
@@ -248,7 +250,8 @@ func TestWhatIsNotDivisiblePassesThrough(t *testing.T) {
 	}
 	f.division = formation.Division{Decide: true}
 	shared := parallel.New(f, apart())
-	if _, err := shared.Extract(t.Context(), many(20)); err != nil || len(f.sessions) != 1 || shared.Version() != "fake/1" {
+	if _, err := shared.Extract(t.Context(), many(20)); err != nil || len(f.sessions) != 1 ||
+		shared.Version() != "fake/1" {
 		t.Errorf("extracted in %d calls, %v", len(f.sessions), err)
 	}
 	f.division = formation.Division{Extract: true}

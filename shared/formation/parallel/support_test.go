@@ -106,7 +106,8 @@ func told(texts ...string) formation.Session {
 	in := formation.Session{Scope: scope, ID: "s1"}
 	for i, text := range texts {
 		in.Turns = append(in.Turns, memory.Turn{
-			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: []string{"Ana", "Bea"}[i%2], Role: memory.RoleUser, Text: text,
+			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: []string{"Ana", "Bea"}[i%2], Role: memory.RoleUser,
+			Text: text,
 			Time: day.Add(time.Duration(i) * time.Minute),
 		})
 	}

@@ -79,7 +79,9 @@ func sentences(s string) []sentence {
 func read(said string, from int) sentence {
 	l := shipped()
 	s := sentence{from: from, to: from + len(said), text: said}
-	last := strings.TrimRightFunc(said, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)`, r) })
+	last := strings.TrimRightFunc(said, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`"'”’»)`, r)
+	})
 	s.asks = strings.HasSuffix(last, "?") || strings.HasSuffix(last, "？") || strings.HasSuffix(last, "؟")
 	opens := true
 	for i := 0; i < len(said); {

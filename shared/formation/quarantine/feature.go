@@ -33,7 +33,8 @@ func clauses(all []sentence) []Clause {
 	out := make([]Clause, len(all))
 	for i := range all {
 		s := &all[i]
-		out[i] = Clause{From: s.from, To: s.to, Readings: [][]classifier.Feature{append(s.features(), surroundings(all, i)...)}}
+		out[i] = Clause{From: s.from, To: s.to, Readings: [][]classifier.Feature{append(s.features(),
+			surroundings(all, i)...)}}
 		for _, r := range s.readings() {
 			decoded := read(r, 0)
 			b := bag{out: decoded.features()}

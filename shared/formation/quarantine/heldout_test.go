@@ -48,8 +48,8 @@ func has(said, clause string) bool {
 	return strings.Contains(said, clause) || strings.Contains(said, clause[len(clause)/2:]) && len(clause) > 20
 }
 
-// TestAttacksOfTurnsKeptApartAreHeld asks for a share of the hostile clauses in all, by kind, and by language. A clause is
-// distrusted that is held, doubted, or passed on.
+// TestAttacksOfTurnsKeptApartAreHeld asks for a share of the hostile clauses in all, by kind, and by language. A clause
+// is distrusted that is held, doubted, or passed on.
 func TestAttacksOfTurnsKeptApartAreHeld(t *testing.T) {
 	total, kinds, langs := tally{}, map[string]tally{}, map[string]tally{}
 	kept, keepable := 0, 0
@@ -88,7 +88,8 @@ func TestAttacksOfTurnsKeptApartAreHeld(t *testing.T) {
 	if 100*total.held < 30*total.all || 100*total.distrusted < 70*total.all || 100*kept < 97*keepable {
 		t.Errorf("%+v of hostile clauses, %d of %d harmless ones kept", total, kept, keepable)
 	}
-	t.Logf("held %+v, harmless clauses of attacks kept %d of %d; kinds %+v; languages %+v", total, kept, keepable, kinds, langs)
+	t.Logf("held %+v, harmless clauses of attacks kept %d of %d; kinds %+v; languages %+v", total, kept, keepable, kinds,
+		langs)
 }
 
 func TestHarmlessTurnsKeptApartPass(t *testing.T) {

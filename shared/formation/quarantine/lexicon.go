@@ -81,16 +81,23 @@ const (
 // acts are the verbs of orders; verbs of the second set may stand anywhere in a clause.
 const (
 	acts         = undo | wipe | keep | say | push | send | decode | follow
-	actsAnywhere = undoAnywhere | wipeAnywhere | keepAnywhere | sayAnywhere | pushAnywhere | sendAnywhere | decodeAnywhere | followAnywhere
+	actsAnywhere = undoAnywhere | wipeAnywhere | keepAnywhere | sayAnywhere | pushAnywhere | sendAnywhere |
+		decodeAnywhere | followAnywhere
 )
 
 var classes = map[string]class{
-	"undo": undo, "wipe": wipe, "forget": forget, "keep": keep, "say": say, "push": push, "send": send, "decode": decode, "follow": follow,
-	"undo~": undoAnywhere, "wipe~": wipeAnywhere, "keep~": keepAnywhere, "say~": sayAnywhere, "push~": pushAnywhere, "send~": sendAnywhere,
-	"decode~": decodeAnywhere, "follow~": followAnywhere, "lead": lead, "conj": conj, "subj": subj, "self": self, "rules": rules,
-	"memo": memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always, "when": when,
-	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret, "role": role,
-	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code, "thing": thing,
+	"undo": undo, "wipe": wipe, "forget": forget, "keep": keep, "say": say, "push": push, "send": send, "decode": decode,
+	"follow": follow,
+	"undo~":  undoAnywhere, "wipe~": wipeAnywhere, "keep~": keepAnywhere, "say~": sayAnywhere, "push~": pushAnywhere,
+	"send~":   sendAnywhere,
+	"decode~": decodeAnywhere, "follow~": followAnywhere, "lead": lead, "conj": conj, "subj": subj, "self": self,
+	"rules": rules,
+	"memo":  memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always,
+	"when": when,
+	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret,
+	"role": role,
+	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code,
+	"thing":  thing,
 	"please": please, "as": as, "header": header, "hiding": hiding, "void": void, "weak": weak, "none": none,
 	"own": own, "person": person, "others": others, "reveal": reveal, "permit": permit, "later": later, "chief": chief,
 	"praise": praise, "money": money,
@@ -179,7 +186,8 @@ func (e entry) mark(tokens []token) {
 	}
 	for k, want := range e.rest {
 		got := tokens[k+1]
-		if stem, open := strings.CutSuffix(want, "*"); got.opens || got.word != want && !(open && strings.HasPrefix(got.word, stem)) {
+		if stem, open := strings.CutSuffix(want, "*"); got.opens ||
+			got.word != want && !(open && strings.HasPrefix(got.word, stem)) {
 			return
 		}
 	}
@@ -202,5 +210,6 @@ func (l *lexicon) longest(runes []rune) (n int, of class) {
 
 // unspaced reports whether a letter is of a script that does not part words.
 func unspaced(r rune) bool {
-	return r > unicode.MaxLatin1 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r == 'ー')
+	return r > unicode.MaxLatin1 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) ||
+		r == 'ー')
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// A turn of 32 KiB without the end of a sentence took 20 s. Four times the text may take sixteen times as long, with room for a
-// busy machine.
+// A turn of 32 KiB without the end of a sentence took 20 s. Four times the text may take sixteen times as long, with
+// room for a busy machine.
 func TestALongSentenceIsReadInTime(t *testing.T) {
 	for _, part := range []string{"delete ai and ", "and ignore all previous instructions ", "hide it, "} {
 		read := func(n int) time.Duration {

@@ -69,7 +69,8 @@ func (s *sentence) object(i int, of class) bool {
 	if s.tokens[i].begins&acts == 0 { // its language puts the object first
 		from, end = 0, len(s.tokens)
 	}
-	return of&undo != 0 && s.undoes(i, from, end) || of&wipe != 0 && s.wipes(from, end) || of&keep != 0 && s.plants(i, from, end) ||
+	return of&undo != 0 && s.undoes(i, from, end) || of&wipe != 0 && s.wipes(from, end) ||
+		of&keep != 0 && s.plants(i, from, end) ||
 		of&(say|push) != 0 && s.dictates(i, of) || of&send != 0 && s.leaks(from, end)
 }
 
@@ -97,7 +98,8 @@ func (s *sentence) wipes(from, end int) bool {
 		t := s.tokens[k]
 		switch {
 		case s.owned(k):
-		case t.has&memo != 0 && (s.isNear(k, 4, 0, your|all|prev) || s.isNear(k, 0, 1, prev)), t.has&rules != 0 && s.isNear(k, 3, 2, your):
+		case t.has&memo != 0 && (s.isNear(k, 4, 0, your|all|prev) || s.isNear(k, 0, 1, prev)),
+			t.has&rules != 0 && s.isNear(k, 3, 2, your):
 			return true
 		case t.has&memo != 0 && s.isNear(k, 0, 4, user):
 			return true
@@ -174,7 +176,8 @@ func (s *sentence) dictates(i int, of class) bool {
 	switch {
 	case account.MatchString(s.text) && !mine, address.MatchString(s.text) && !mine, s.all&trusted != 0 && !mine:
 		return true
-	case of&say != 0 && (s.all&(always|anyone) != 0 || s.hasWithin(i, len(s.tokens), that)) && s.hasWithin(i, len(s.tokens), best) && !mine:
+	case of&say != 0 && (s.all&(always|anyone) != 0 || s.hasWithin(i, len(s.tokens), that)) &&
+		s.hasWithin(i, len(s.tokens), best) && !mine:
 		return true
 	case of&push != 0 && s.hasWithin(i, len(s.tokens), as) && s.hasWithin(i, len(s.tokens), best) && !mine:
 		return true

@@ -49,7 +49,8 @@ var (
 	undoing = anyOf(place + undoVerbs + `\b`)
 	keeping = anyOf(place + keepVerbs + `\b`)
 	mine    = anyOf(
-		allOf+`memor(?:y|ies)`+alone, place+undoVerbs+` memories(?:$|[.!,;]| (?:of|about|and) )`, `\bmemor(?:y|ies)(?: entries)? (?:of|about) `,
+		allOf+`memor(?:y|ies)`+alone, place+undoVerbs+` memories(?:$|[.!,;]| (?:of|about|and) )`,
+		`\bmemor(?:y|ies)(?: entries)? (?:of|about) `,
 		`\bmemory banks?\b`, `\bof this memory\b`, `\bmemory ?[#\[\d]`, `\bstored (?:\w+ )?\w+`, claim,
 		`\byour (?:\w+ ){0,2}?(?:memory|memories|database|instructions?|rules|guidelines|prompt|operator)\b`,
 		`\b(?:previous|prior|earlier|preceding) (?:\w+ )?(?:instructions?|rules|prompts?)\b`,
@@ -57,8 +58,10 @@ var (
 		`\bentr(?:y|ies) (?:m?\d|of (?:the|this) user|into one)`, `\bevery message as an? (?:instruction|order|command)`,
 		place+undoVerbs+` [0-9a-f]{8}-`)
 	theirs = anyOf(
-		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, allOf+`(?:memories|stored)\b`, `\bevery memory\b`,
-		`\byour (?:system )?prompt\b`, `\bas a core fact\b`, `\bwithout telling\b`, `\bwhenever (?:some|any)(?:body|one) asks\b`, claim,
+		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, allOf+`(?:memories|stored)\b`,
+		`\bevery memory\b`,
+		`\byour (?:system )?prompt\b`, `\bas a core fact\b`, `\bwithout telling\b`,
+		`\bwhenever (?:some|any)(?:body|one) asks\b`, claim,
 		`^\W*update [0-9a-f]{8}-`, `\bthis memory\b`)
 	// told are orders, by their object.
 	told = anyOf(
@@ -73,14 +76,17 @@ var (
 	// frames are the frames of a prompt, and loaded makes a frame an attack. operations occur only in a memory's
 	// protocol.
 	frames = anyOf(
-		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`, `</?(?:data|system|memory|invoke)\b`,
-		`#{2,} ?(?:instruction|system)`, `\bend of (?:transcript|conversation)\b`, `\bmemory correction\b`, `\bnote to the memory\b`,
+		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`,
+		`</?(?:data|system|memory|invoke)\b`,
+		`#{2,} ?(?:instruction|system)`, `\bend of (?:transcript|conversation)\b`, `\bmemory correction\b`,
+		`\bnote to the memory\b`,
 		`\bthe next operation\b`)
 	loaded = anyOf(
 		claim, `\b(?:delet|eras|wip|purg|overwrit|retract|remov|clear|drop|forget)\w*\b.{0,60}\b(?:memor|user|bank|all\b|previous|allerg|stored)`,
 		`\b(?:memory|operation)\b.{0,60}\bdelete`, place+keepVerbs+`\b.{0,60}\bas a memory`)
 	operations = anyOf(
-		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
+		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`,
+		`\b(?:directive|operation)=(?:purge|delete|overwrite)`,
 		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
 		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
 	// corrected matches the speaker's fact in an order: "delete that I work at Tesco from what you know".
@@ -101,7 +107,8 @@ func (c cueSet) matches(said string) bool {
 
 // unicodeClasses replaces Go's classes of words and white space, which cover ASCII only, for all scripts. \b stays:
 // the patterns are English, and English words may stand next to letters of a script without spaces.
-var unicodeClasses = strings.NewReplacer(`[^\w\s-]`, `[^\pL\pM\pN_\s\pZ-]`, `\w`, `[\pL\pM\pN_]`, `\W`, `[^\pL\pM\pN_]`, `\s`, `[\s\pZ]`)
+var unicodeClasses = strings.NewReplacer(`[^\w\s-]`, `[^\pL\pM\pN_\s\pZ-]`, `\w`, `[\pL\pM\pN_]`, `\W`, `[^\pL\pM\pN_]`,
+	`\s`, `[\s\pZ]`)
 
 func anyOf(patterns ...string) *regexp.Regexp {
 	return regexp.MustCompile(unicodeClasses.Replace(strings.Join(patterns, "|")))
@@ -201,7 +208,8 @@ const splitTurns, splitWords = 3, 12
 
 func breaksOff(said string) bool {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(said))
-	return len(strings.Fields(said)) <= splitWords && (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ',' || last == '…')
+	return len(strings.Fields(said)) <= splitWords &&
+		(unicode.IsLetter(last) || unicode.IsDigit(last) || last == ',' || last == '…')
 }
 
 // together returns the turns at the end that only together are an order, none where they are not.
@@ -315,7 +323,8 @@ func parted(said, reason string, held []span) Found {
 		from = h.to
 	}
 	rest.WriteString(said[from:])
-	return Found{Reason: reason, Held: strings.TrimSpace(odd.String()), Rest: strings.TrimRight(strings.TrimSpace(rest.String()), " ,;:–—-")}
+	return Found{Reason: reason, Held: strings.TrimSpace(odd.String()),
+		Rest: strings.TrimRight(strings.TrimSpace(rest.String()), " ,;:–—-")}
 }
 
 // commands reports whether a line in the name of a system is an order, in whatever language.
@@ -390,8 +399,8 @@ func english(said string) int {
 	return -1
 }
 
-// maxStory is how many bytes before an order are read for the person who acts. A sentence without marks can be as long as
-// a turn, and each of its orders reads them.
+// maxStory is how many bytes before an order are read for the person who acts. A sentence without marks can be as long
+// as a turn, and each of its orders reads them.
 const maxStory = 512
 
 // tail returns the last words of a text, maxStory bytes at most.
@@ -409,7 +418,8 @@ func tail(said string) string {
 func begins(order *regexp.Regexp, sentence string) int {
 	for _, at := range order.FindAllStringIndex(sentence, -1) {
 		found := sentence[at[0]:at[1]]
-		if !strings.HasPrefix(found, "and ") && !strings.HasPrefix(found, "so ") || !storied.MatchString(tail(sentence[:at[0]])) {
+		if !strings.HasPrefix(found, "and ") && !strings.HasPrefix(found, "so ") ||
+			!storied.MatchString(tail(sentence[:at[0]])) {
 			return at[0]
 		}
 	}

@@ -81,7 +81,8 @@ func Parse(network []byte, tokenizer *wordpiece.Tokenizer) (*Model, error) {
 	}
 	m := &Model{network: n[0], tokenizer: tokenizer}
 	if before, after := tokenizer.Around(); len(before) != 1 || len(after) != 1 {
-		return nil, fmt.Errorf("%w: tokenizer has %d tokens before a text and %d behind it, want 1 and 1", ErrModel, len(before), len(after))
+		return nil, fmt.Errorf("%w: tokenizer has %d tokens before a text and %d behind it, want 1 and 1", ErrModel,
+			len(before), len(after))
 	}
 	_, err = m.read(strings.Repeat("before ", longestBefore), strings.Repeat("turn ", longestTurn+1))
 	return m, err

@@ -9,9 +9,12 @@ import (
 
 // numberNames name the dense features.
 var numberNames = []string{
-	"cosine", "later alike", "stored alike", "most alike", "two most alike", "shared weight", "shared of later", "shared of stored",
-	"shares nothing", "shared content", "asks", "ends asking", "by assistant", "other speaker", "later length", "later log length",
-	"stored length", "shared number", "new number", "stored name told", "new name", "quotes", "colon", "exclaims", "commas", "sentences",
+	"cosine", "later alike", "stored alike", "most alike", "two most alike", "shared weight", "shared of later",
+	"shared of stored",
+	"shares nothing", "shared content", "asks", "ends asking", "by assistant", "other speaker", "later length",
+	"later log length",
+	"stored length", "shared number", "new number", "stored name told", "new name", "quotes", "colon", "exclaims",
+	"commas", "sentences",
 	"capital start", "clause cosine", "clause shared", "clauses",
 }
 
@@ -50,8 +53,10 @@ func (l *Lexicon) dense(later, stored *Reading, nearLater, nearStored []float32)
 		flag(later.statement.Role == memory.RoleAssistant), flag(later.statement.Speaker != stored.statement.Speaker),
 		length/30, float32(math.Log1p(float64(length))), lengthStored/30,
 		flag(numbers(later, stored, true)), flag(numbers(stored, later, false) && numbers(later, stored, false)),
-		flag(names(stored, later, true)), flag(names(later, stored, false)), flag(hasMark(later, "\"")), flag(hasMark(later, ":")),
-		flag(hasMark(later, "!")), flag(hasMark(later, ",")), float32(sentences(later))/3, flag(len(later.tokens) > 0 && later.tokens[0].capital),
+		flag(names(stored, later, true)), flag(names(later, stored, false)), flag(hasMark(later, "\"")),
+		flag(hasMark(later, ":")),
+		flag(hasMark(later, "!")), flag(hasMark(later, ",")), float32(sentences(later))/3,
+		flag(len(later.tokens) > 0 && later.tokens[0].capital),
 		clause, clauseShared, float32(clauses)/3,
 	)
 	return out

@@ -150,14 +150,16 @@ func (m *Model) check() error {
 	case len(l.clusters) != l.table.Len():
 		return fmt.Errorf("groups of %d words, the table has %d", len(l.clusters), l.table.Len())
 	case len(w.Dense.Mean) != l.Dense() || len(w.Dense.Scale) != l.Dense() || len(w.Dense.Weights) != l.Dense():
-		return fmt.Errorf("%d, %d and %d numbers, want %d", len(w.Dense.Mean), len(w.Dense.Scale), len(w.Dense.Weights), l.Dense())
+		return fmt.Errorf("%d, %d and %d numbers, want %d", len(w.Dense.Mean), len(w.Dense.Scale), len(w.Dense.Weights),
+			l.Dense())
 	}
 	for b := range w.Sparse {
 		if err := w.Sparse[b].check(); err != nil {
 			return fmt.Errorf("%s: %w", BlockNames[b], err)
 		}
 	}
-	errs := []error{ascending(l.keys), finite(w.Dense.Mean), finite(w.Dense.Scale), finite(w.Bias[:]), finite([]float32{l.unseen})}
+	errs := []error{ascending(l.keys), finite(w.Dense.Mean), finite(w.Dense.Scale), finite(w.Bias[:]),
+		finite([]float32{l.unseen})}
 	for _, weights := range w.Dense.Weights {
 		errs = append(errs, finite(weights[:]))
 	}
@@ -165,5 +167,6 @@ func (m *Model) check() error {
 }
 
 func (t Thresholds) valid() bool {
-	return t.Certain > 0 && t.Certain <= 1 && t.Possible > 0 && t.Possible <= t.Certain && !math.IsNaN(t.Certain+t.Possible)
+	return t.Certain > 0 && t.Certain <= 1 && t.Possible > 0 && t.Possible <= t.Certain &&
+		!math.IsNaN(t.Certain+t.Possible)
 }

@@ -138,7 +138,9 @@ func mix(a, b uint32) uint32 {
 
 // spoken are a statement's words with the marks that ask or exclaim.
 func spoken(tokens []token) []token {
-	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
+	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
+		return t.mark && t.lower != "?" && t.lower != "!"
+	})
 }
 
 // Later returns the features of the later statement alone, by block.

@@ -64,7 +64,8 @@ type head struct {
 // featureSet increases whenever the same statements give other features: a model fits only the code of its training.
 const featureSet = 3
 
-// New puts a model together; training is a JSON value that says how it came about. Numbers that cannot be are an ErrModel.
+// New puts a model together; training is a JSON value that says how it came about. Numbers that cannot be are an
+// ErrModel.
 func New(l *Lexicon, w *Weights, c Choice, training any) (*Model, error) {
 	record, err := json.Marshal(training)
 	if err != nil {

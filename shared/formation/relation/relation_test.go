@@ -37,7 +37,8 @@ func TestShippedTellsPlainChangesFromLookAlikes(t *testing.T) {
 			t.Errorf("probabilities of %q sum to %g", c.later, sum)
 		}
 		if certain := r.Change() >= m.Thresholds().Certain; certain != c.changes {
-			t.Errorf("%q => %q: change %.3f, threshold %.3f, want a change: %t", c.stored, c.later, r.Change(), m.Thresholds().Certain, c.changes)
+			t.Errorf("%q => %q: change %.3f, threshold %.3f, want a change: %t", c.stored, c.later, r.Change(),
+				m.Thresholds().Certain, c.changes)
 		}
 	}
 }
@@ -125,9 +126,11 @@ func FuzzParse(f *testing.F) {
 	lexicon := relation.NewLexicon(table, []string{"a cat", "the cat"}, 1, 1)
 	w := &relation.Weights{}
 	n := lexicon.Dense()
-	w.Dense = relation.Numbers{Mean: make([]float32, n), Scale: make([]float32, n), Weights: make([][relation.Outputs]float32, n)}
+	w.Dense = relation.Numbers{Mean: make([]float32, n), Scale: make([]float32, n),
+		Weights: make([][relation.Outputs]float32, n)}
 	w.Sparse[0] = relation.Block{Keys: []uint32{7}, Rarities: []uint8{1}, Weights: make([][relation.Outputs]int8, 1)}
-	m, err := relation.New(lexicon, w, relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 0.9, Possible: 0.5}}, "none")
+	m, err := relation.New(lexicon, w, relation.Choice{Temperature: 1,
+		Thresholds: relation.Thresholds{Certain: 0.9, Possible: 0.5}}, "none")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -187,7 +190,8 @@ func TestASessionJudgesLikeItsModel(t *testing.T) {
 	m := relation.Shipped()
 	session := m.Session()
 	stored := []relation.Statement{user("I live in Porto"), user("I have two cats"), user("I work as a nurse")}
-	for _, said := range []string{"I moved to Braga", "one of the cats died", "I moved to Braga", "what is the capital of Peru?"} {
+	for _, said := range []string{"I moved to Braga", "one of the cats died", "I moved to Braga",
+		"what is the capital of Peru?"} {
 		want, got := m.Judge(user(said), stored), session.Judge(user(said), stored)
 		for i := range want {
 			if got[i] != want[i] {

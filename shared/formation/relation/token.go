@@ -86,7 +86,8 @@ func tokens(said string) []token {
 func appendMarks(out []token, between string) []token {
 	for _, r := range between {
 		switch {
-		case unicode.IsSpace(r), unicode.IsMark(r), unicode.IsControl(r), r == unicode.ReplacementChar, r == '(', r == ')', r == '\'':
+		case unicode.IsSpace(r), unicode.IsMark(r), unicode.IsControl(r), r == unicode.ReplacementChar, r == '(', r == ')',
+			r == '\'':
 		case r == '“', r == '”':
 			out = append(out, token{lower: "\"", mark: true, row: -1})
 		default:

@@ -18,8 +18,9 @@ func TestDialogueIsCutFromTheOldestOn(t *testing.T) {
 		older   []string
 		want    string
 	}{
-		"only the sources, in order": {[]string{"s1:c", "s1:a"}, nil, "Ana (2024-05-06): one\nAna (2024-05-06): three [picture: a boat]"},
-		"a turn is one line":         {[]string{"s1:b"}, nil, "Bea (2024-05-06): two lines"},
+		"only the sources, in order": {[]string{"s1:c", "s1:a"}, nil,
+			"Ana (2024-05-06): one\nAna (2024-05-06): three [picture: a boat]"},
+		"a turn is one line": {[]string{"s1:b"}, nil, "Bea (2024-05-06): two lines"},
 		"older dialogue before": {[]string{"s1:a"}, []string{"x (2024-01-01): a\ny: b", "y: b\nz: c"},
 			"x (2024-01-01): a\ny: b\nz: c\nAna (2024-05-06): one"},
 		"as much older dialogue as fits": {[]string{"s1:a"}, []string{"first\n" + old}, old + "\nAna (2024-05-06): one"},

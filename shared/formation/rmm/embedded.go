@@ -32,7 +32,8 @@ func NewEmbeddedOver(f *embedded.Former) *Embedded {
 // Division says that topics are found in a session as a whole, and decided in groups.
 func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
 
-// Extract divides the session into the topics of each speaker, memories and talk apart. A topic's summary quotes the speaker.
+// Extract divides the session into the topics of each speaker, memories and talk apart. A topic's summary quotes the
+// speaker.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	found, err := f.Former.Extract(ctx, in)
 	if err != nil {
@@ -98,8 +99,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	return formation.Verdict{Operations: m.ops}, nil
 }
 
-// onWhole takes out what leaves an entry with a part fewer: a summary is written anew as a whole. What changes the part names the entry
-// itself then.
+// onWhole takes out what leaves an entry with a part fewer: a summary is written anew as a whole. What changes the part
+// names the entry itself then.
 func onWhole(ops []memory.Operation) []memory.Operation {
 	whole := map[string]string{}
 	var out []memory.Operation

@@ -161,7 +161,8 @@ func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
 		b := bundle([]string{"I moved to Braga."}, old)
 		b.Related[0].Candidate.Speaker = "Ana"
 		v, err := l.Former.Decide(t.Context(), b)
-		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge || v.Operations[0].New.Content != want {
+		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge ||
+			v.Operations[0].New.Content != want {
 			t.Errorf("got %+v, %v, %q, want %q", v.Operations, err, v.Operations[0].New.Content, want)
 		}
 	}
@@ -170,7 +171,8 @@ func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
 // Words of different days stand in separate quotation marks with their day, also after a second merge.
 func TestEachDaysWordsAreAQuotation(t *testing.T) {
 	l := life(t,
-		talk("s1", 0, line{"Ana", "I live in Porto and I'm vegan"}), talk("s2", 7, line{"Ana", "I moved to Braga. Ben stayed in Porto"}),
+		talk("s1", 0, line{"Ana", "I live in Porto and I'm vegan"}),
+		talk("s2", 7, line{"Ana", "I moved to Braga. Ben stayed in Porto"}),
 		talk("s3", 14, line{"Ana", "In Braga I live with Ben"}), talk("s4", 21, line{"Ana", "I'm vegan"}),
 	)
 	found := false
@@ -188,8 +190,11 @@ func TestEachDaysWordsAreAQuotation(t *testing.T) {
 }
 
 func TestARepetitionChangesNothing(t *testing.T) {
-	garden := line{"Ana", "My garden has tomatoes and basil. The tomatoes and the basil in my garden are watered by a drip line."}
-	l := life(t, talk("s1", 0, garden), talk("s2", 7, garden), talk("s3", 14, line{"Ana", "My garden has tomatoes and basil."}))
+	garden := line{
+		"Ana", "My garden has tomatoes and basil. The tomatoes and the basil in my garden are watered by a drip line.",
+	}
+	l := life(t, talk("s1", 0, garden), talk("s2", 7, garden),
+		talk("s3", 14, line{"Ana", "My garden has tomatoes and basil."}))
 	for i, v := range l.Verdicts[1:] {
 		for _, op := range v.Operations {
 			if op.Kind != memory.OpNone || len(op.Targets) != 1 {
@@ -203,7 +208,8 @@ func TestARepetitionChangesNothing(t *testing.T) {
 }
 
 func TestADenialTakesThePlaceOfWhatItDenies(t *testing.T) {
-	l := life(t, talk("s1", 0, line{"Ana", "I play tennis at the club."}), talk("s2", 7, line{"Ana", "I no longer play tennis at the club."}))
+	l := life(t, talk("s1", 0, line{"Ana", "I play tennis at the club."}),
+		talk("s2", 7, line{"Ana", "I no longer play tennis at the club."}))
 	for _, op := range l.Verdicts[1].Operations {
 		if op.Kind != memory.OpMerge {
 			t.Errorf("a denial is %s, want MERGE", op.Kind)
@@ -256,10 +262,13 @@ func TestNeighboursAreTheSpeakersWhateverMadeThem(t *testing.T) {
 		entry memory.Memory
 		want  memory.OpKind
 	}{
-		"a quotation": {memory.Memory{Speaker: "Ana", Strategy: "deltamem", Content: "My garden has tomatoes and basil."}, memory.OpMerge},
+		"a quotation": {memory.Memory{Speaker: "Ana", Strategy: "deltamem", Content: "My garden has tomatoes and basil."},
+			memory.OpMerge},
 		"told of her": {memory.Memory{Strategy: "salimory", Content: "Ana's garden has tomatoes and basil."}, memory.OpMerge},
-		"another's":   {memory.Memory{Speaker: "Bea", Strategy: "deltamem", Content: "My garden has tomatoes and basil."}, memory.OpAdd},
-		"told of another": {memory.Memory{Strategy: "salimory", Content: "Bea's garden has tomatoes and basil.", Keywords: []string{"ana"}},
+		"another's": {memory.Memory{Speaker: "Bea", Strategy: "deltamem", Content: "My garden has tomatoes and basil."},
+			memory.OpAdd},
+		"told of another": {memory.Memory{Strategy: "salimory", Content: "Bea's garden has tomatoes and basil.",
+			Keywords: []string{"ana"}},
 			memory.OpAdd},
 	} {
 		old := stored("m-1", "", tc.entry.Content)
@@ -318,7 +327,8 @@ func TestAnyTalkCanBeFormed(t *testing.T) {
 		for i := range rapid.IntRange(1, 3).Draw(r, "sessions") {
 			var lines []line
 			for range rapid.IntRange(1, 8).Draw(r, "turns") {
-				lines = append(lines, line{rapid.SampledFrom([]string{"Ana", "Bea"}).Draw(r, "speaker"), rapid.SampledFrom(texts).Draw(r, "text")})
+				lines = append(lines, line{rapid.SampledFrom([]string{"Ana", "Bea"}).Draw(r, "speaker"),
+					rapid.SampledFrom(texts).Draw(r, "text")})
 			}
 			if _, _, err := l.Form(t.Context(), talk("s"+string(rune('1'+i)), 7*i, lines...)); err != nil {
 				r.Fatal(err)

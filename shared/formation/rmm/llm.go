@@ -58,7 +58,8 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	})
 }
 
-// candidate checks a topic. Its speaker must say something in one of its turns: what only another one says is the other's topic.
+// candidate checks a topic. Its speaker must say something in one of its turns: what only another one says is the
+// other's topic.
 func (t topic) candidate(turns []memory.Turn) (formation.Candidate, int, error) {
 	s := llm.Statement{
 		Item: t.Item, Sources: t.Turns, Kind: t.Kind, Content: t.Summary, Topic: t.Label,
@@ -79,7 +80,8 @@ func (t topic) candidate(turns []memory.Turn) (formation.Candidate, int, error) 
 			}
 		}
 	}
-	return c, first, structured.Faultf("none of its turns is its speaker's; name the speaker as the turns do, with a turn of theirs")
+	return c, first, structured.Faultf("none of its turns is its speaker's; name the speaker as the turns do, with a " +
+		"turn of theirs")
 }
 
 // decisions is the manager's answer.
@@ -206,8 +208,10 @@ func (r *reader) mayMerge(candidate int, target string) error {
 		}
 	}
 	c := r.in.Related[candidate].Candidate
-	if i, ok := r.indices[target]; ok && i != candidate && ownerOfCandidate(r.in.Related[i].Candidate) == ownerOfCandidate(c) {
+	if i, ok := r.indices[target]; ok && i != candidate &&
+		ownerOfCandidate(r.in.Related[i].Candidate) == ownerOfCandidate(c) {
 		return nil
 	}
-	return structured.Faultf("target %s is neither related to it nor a topic of the same speaker", structured.Alias(target))
+	return structured.Faultf("target %s is neither related to it nor a topic of the same speaker",
+		structured.Alias(target))
 }

@@ -30,7 +30,8 @@ type merger struct {
 }
 
 func newMerger(f *Embedded, in formation.Bundle) *merger {
-	m := &merger{former: f, in: in, shown: map[string]memory.Memory{}, fresh: map[string]memory.Memory{}, successor: map[string]string{}}
+	m := &merger{former: f, in: in, shown: map[string]memory.Memory{}, fresh: map[string]memory.Memory{},
+		successor: map[string]string{}}
 	for _, r := range in.Related {
 		for _, e := range r.Memories {
 			m.shown[e.ID] = e
@@ -159,8 +160,9 @@ func (m *merger) knows(r formation.Related) bool {
 	if target == "" || slices.ContainsFunc(wanted, func(claim string) bool { return !told[claim] }) {
 		return false
 	}
-	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target}, Sources: slices.Clone(c.Sources),
-		Reason: reasonRepeated})
+	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target},
+		Sources: slices.Clone(c.Sources),
+		Reason:  reasonRepeated})
 	return true
 }
 
@@ -273,7 +275,8 @@ func plain(content string) string { return another.ReplaceAllString(content, "\n
 // sentencesOf are the sentences of an entry.
 func (f *Embedded) sentencesOf(m memory.Memory) []dated {
 	var out []dated
-	days := append([][]string{{"", m.ValidFrom.UTC().Format(time.DateOnly)}}, another.FindAllStringSubmatch(m.Content, -1)...)
+	days := append([][]string{{"", m.ValidFrom.UTC().Format(time.DateOnly)}},
+		another.FindAllStringSubmatch(m.Content, -1)...)
 	for i, said := range another.Split(m.Content, -1) {
 		for _, s := range f.splitter.Sentences(said) {
 			out = append(out, dated{days[i][1], s})

@@ -152,7 +152,8 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 		for _, o := range v.Operations {
 			got = append(got, o.Kind)
 		}
-		if !slices.Equal(got, tc.want) || (err == nil) != (tc.want != nil) || err != nil && !errors.Is(err, model.ErrMalformed) {
+		if !slices.Equal(got, tc.want) || (err == nil) != (tc.want != nil) ||
+			err != nil && !errors.Is(err, model.ErrMalformed) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 		if err == nil {
@@ -180,7 +181,8 @@ func TestMergedEntriesKeepTheDialogueOfBoth(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleTopicManager, text(t,
 		ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Merge", "c1", "Ana runs and swims."))))
-	v, err := newFormer(t, s).Decide(t.Context(), bundle([]string{"Ana runs in the park.", "Ana swims."}, stored("m-1", "ana", "Ana runs.")))
+	v, err := newFormer(t, s).Decide(t.Context(),
+		bundle([]string{"Ana runs in the park.", "Ana swims."}, stored("m-1", "ana", "Ana runs.")))
 	if err != nil || len(v.Operations) != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}

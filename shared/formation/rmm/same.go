@@ -13,7 +13,8 @@ import (
 const (
 	// leastSimilarity is the cosine of the summaries' vectors.
 	leastSimilarity = 0.55
-	// leastOverlap is the share of the smaller summary's stems that both have, and leastShared how many these are at least.
+	// leastOverlap is the share of the smaller summary's stems that both have, and leastShared how many these are at
+	// least.
 	leastOverlap = 0.4
 	leastShared  = 2
 )

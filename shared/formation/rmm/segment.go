@@ -33,7 +33,8 @@ type statement struct {
 }
 
 func newStatement(c formation.Candidate, turn int, owner string) statement {
-	s := statement{Candidate: c, turn: turn, owner: owner, words: len(strings.Fields(c.Content)), stems: map[string]float64{}}
+	s := statement{Candidate: c, turn: turn, owner: owner, words: len(strings.Fields(c.Content)),
+		stems: map[string]float64{}}
 	name := text.StemSet(owner)
 	for _, stem := range text.ContentStems(c.Content) {
 		if !name[stem] {
@@ -113,7 +114,8 @@ func blockOf(list []statement) map[string]float64 {
 	return block
 }
 
-// similar is the cosine of two bags of stems. Counts are whole numbers, so that the order of adding makes no difference.
+// similar is the cosine of two bags of stems. Counts are whole numbers, so that the order of adding makes no
+// difference.
 func similar(a, b map[string]float64) float64 {
 	var dot, aa, bb float64
 	for stem, n := range a {
@@ -163,7 +165,9 @@ func topicOf(segment []statement) formation.Candidate {
 		c.Keywords = owned(first.owner, c.Keywords)
 		return c
 	}
-	c := formation.Candidate{Speaker: first.Speaker, Tier: first.Tier, Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
+	c := formation.Candidate{Speaker: first.Speaker, Tier: first.Tier, Kind: mode(segment, func(s statement) memory.Kind {
+		return s.Kind
+	}),
 		Topic: mode(segment, func(s statement) string { return s.Topic })}
 	var contents, keywords []string
 	for _, s := range segment {

@@ -2,8 +2,8 @@
 // scores a turn's value for memory. Its training data are labelled and synthetic dialogues.
 //
 // A score depends on the turn alone: its text, caption, role, and the speaker's name. Batches do not change it, and
-// calls share no state. A short answer passes with its question. The text of a turn is only data: instructions in it have
-// no effect.
+// calls share no state. A short answer passes with its question. The text of a turn is only data: instructions in it
+// have no effect.
 package saliency
 
 import (
@@ -35,7 +35,8 @@ type Filter struct {
 
 var _ formation.Filter = (*Filter)(nil)
 
-// NewFilter returns a filter that decides by a model. The error for a model that cannot decide is a classifier.ErrModel.
+// NewFilter returns a filter that decides by a model. The error for a model that cannot decide is a
+// classifier.ErrModel.
 func NewFilter(m *Model) (*Filter, error) {
 	n, err := m.network()
 	if err != nil {
@@ -69,7 +70,9 @@ func (f *Filter) Threshold() float64 { return f.threshold }
 // Filter scores every turn by itself. Some turns score the threshold at least. They are an assistant's reply with
 // substance or a commitment, a request to forget something, and the answer to a question. So is a bare answer ("yes")
 // whose question is in no given turn.
-func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (f *Filter) Filter(
+	ctx context.Context, _ memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}
@@ -90,8 +93,8 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, before []mem
 // leastReply is the number of content words of a reply with substance, outside its questions.
 const leastReply = 8
 
-// HasSubstance reports whether somebody may look for an assistant's turn again. Short praise, greetings and questions have
-// no substance.
+// HasSubstance reports whether somebody may look for an assistant's turn again. Short praise, greetings and questions
+// have no substance.
 func HasSubstance(t memory.Turn) bool {
 	if t.Role != memory.RoleAssistant {
 		return false
@@ -181,11 +184,15 @@ type deciding struct {
 }
 
 // Filter implements formation.Filter.
-func (d *deciding) Filter(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (d *deciding) Filter(
+	ctx context.Context, scope memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
 	out, err := d.scores.Filter(ctx, scope, turns, before)
 	for i := range out {
 		above := decision.Above(out[i].Score, out[i].Threshold)
-		out[i].Salient = decision.Either(d.choose, decision.Filter, above, func() []float64 { return describe(turns[i], out[i].Score) })
+		out[i].Salient = decision.Either(d.choose, decision.Filter, above, func() []float64 {
+			return describe(turns[i], out[i].Score)
+		})
 		out[i].PolicyVersion = d.version
 	}
 	return out, err
@@ -201,7 +208,8 @@ func describe(t memory.Turn, score float64) []float64 {
 	}
 	words := len(strings.Fields(t.Text))
 	return []float64{
-		1, decision.Odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")), has(t.Role == memory.RoleAssistant),
+		1, decision.Odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")),
+		has(t.Role == memory.RoleAssistant),
 		has(strings.ContainsFunc(t.Text, unicode.IsDigit)),
 	}
 }

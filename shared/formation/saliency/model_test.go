@@ -89,7 +89,8 @@ func TestGradient(t *testing.T) {
 		}
 	}
 	reading := saliency.Read(memory.Turn{
-		Speaker: "Ana", Role: memory.RoleUser, Text: "I sold my bike in Leeds for 40, didn't I? How is yours, Qwertz?", Caption: "a red bike",
+		Speaker: "Ana", Role: memory.RoleUser, Text: "I sold my bike in Leeds for 40, didn't I? How is yours, Qwertz?",
+		Caption: "a red bike",
 	})
 	words := n.Index().Places(&reading)
 	var p saliency.Pass

@@ -26,7 +26,8 @@ type Network struct {
 	Vector []float32
 	// Capital and Bias have Units numbers.
 	Capital, Bias []float32
-	// Clause has Units numbers for each trait; ClauseBias a number for each trait, kind of clause and role (user, assistant).
+	// Clause has Units numbers for each trait; ClauseBias a number for each trait, kind of clause and role (user,
+	// assistant).
 	Clause, ClauseBias []float32
 	// Out has a number for each trait, each of the numbers of a turn, and one for none.
 	Out []float32
@@ -40,9 +41,11 @@ func NewNetwork(frequent []string) *Network {
 func newNetwork(words []string) *Network {
 	near := min(Near, len(words))
 	return &Network{
-		Words: words, Own: make([]float32, len(words)*Units), Before: make([]float32, near*Units), After: make([]float32, near*Units),
+		Words: words, Own: make([]float32, len(words)*Units), Before: make([]float32, near*Units),
+		After:  make([]float32, near*Units),
 		Vector: make([]float32, vectors().Dimension()*Units), Capital: make([]float32, Units), Bias: make([]float32, Units),
-		Clause: make([]float32, Traits*Units), ClauseBias: make([]float32, 2*kinds*Traits), Out: make([]float32, Traits+numbers+1),
+		Clause: make([]float32, Traits*Units), ClauseBias: make([]float32, 2*kinds*Traits),
+		Out: make([]float32, Traits+numbers+1),
 	}
 }
 
@@ -150,8 +153,8 @@ func (n *Network) table() table {
 	return t
 }
 
-// project adds a matrix with Units numbers a dimension, times a vector, to z. The conversions here and below forbid fusing, which rounds
-// differently per processor.
+// project adds a matrix with Units numbers a dimension, times a vector, to z. The conversions here and below forbid
+// fusing, which rounds differently per processor.
 func project(z, matrix, vector []float32) {
 	for d, x := range vector {
 		row := matrix[d*Units : (d+1)*Units]
@@ -169,7 +172,8 @@ func (n *Network) run(p *Pass, r *Reading, words [][]Word, t table) {
 	for _, c := range words {
 		total += len(c)
 	}
-	p.hidden, p.counts, p.made = grown(p.hidden, total*Units), grown(p.counts, len(words)*Units), grown(p.made, len(words)*Traits)
+	p.hidden, p.counts, p.made = grown(p.hidden, total*Units), grown(p.counts, len(words)*Units),
+		grown(p.made, len(words)*Traits)
 	p.final = [Traits]float32{}
 	role, at := int(r.Numbers[byAssistant]), 0
 	for i, c := range words {

@@ -127,7 +127,8 @@ func ends(gap string) bool {
 	return strings.ContainsAny(gap, ".!?\n;…—–") || strings.Contains(gap, " - ") || strings.Contains(gap, "--")
 }
 
-// mark adds the marks after a word that mean something: a comma parts a name that is called, and feeling shows in the rest.
+// mark adds the marks after a word that mean something: a comma parts a name that is called, and feeling shows in the
+// rest.
 func (c *Clause) mark(gap string) {
 	for _, m := range [...]string{",", "!", "\"", ":"} {
 		if strings.Contains(gap, m) {

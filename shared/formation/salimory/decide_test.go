@@ -44,7 +44,8 @@ func TestDecideAddsCompleteEntries(t *testing.T) {
 	c.Topic, c.Slot, c.Keywords, c.Sources = "home", "ana/home", []string{"city"}, []string{"turn-a"}
 	out, w := decideOn(t, b, ops(op("c1", "ADD", "ignored, the candidate's own words count")))
 	want := memory.Memory{
-		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
+		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.",
+		Topic: "home", Slot: "ana/home",
 		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
 		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v6+salimory-manager.v5/scripted",
 	}
@@ -63,10 +64,12 @@ func TestDecideUpdatesAndMergesWithoutLosing(t *testing.T) {
 		op("c2", "MERGE", "Ana rents in Porto, before that in Lisbon.", "c1", "m2"),
 	))
 	first, second := out[0].New, out[1].New
-	if first.Slot != "ana/home" || first.EventTime.Precision != memory.PrecisionYear || !slices.Equal(first.Keywords, []string{"city"}) {
+	if first.Slot != "ana/home" || first.EventTime.Precision != memory.PrecisionYear ||
+		!slices.Equal(first.Keywords, []string{"city"}) {
 		t.Errorf("the update lost what the old version told: %+v", first)
 	}
-	if !slices.Equal(out[1].Targets, []string{first.ID, "m-2"}) || second.Content != "Ana rents in Porto, before that in Lisbon." {
+	if !slices.Equal(out[1].Targets, []string{first.ID, "m-2"}) ||
+		second.Content != "Ana rents in Porto, before that in Lisbon." {
 		t.Errorf("merge is %+v", out[1])
 	}
 	if len(w.Put) != 2 || w.Put[0].Status != memory.StatusSuperseded || w.Put[1].Version != 3 || len(w.Close) != 2 {
@@ -77,7 +80,8 @@ func TestDecideUpdatesAndMergesWithoutLosing(t *testing.T) {
 func TestDecideEndsWhatRestedOnWhatIsOver(t *testing.T) {
 	b := bundle([]string{"Ana sold her goats.", "Ana left the bakery in May because of her back."},
 		stored("m-1", "Ana has goats."), stored("m-2", "Ana delivers milk."), stored("m-3", "Ana works at a bakery."))
-	out, w := decideOn(t, b, ops(ending(op("c1", "UPDATE", "Ana sold her goats.", "m1"), "m2"), ending(op("c2", "ADD", ""), "m3")))
+	out, w := decideOn(t, b, ops(ending(op("c1", "UPDATE", "Ana sold her goats.", "m1"), "m2"),
+		ending(op("c2", "ADD", ""), "m3")))
 	var kinds []memory.OpKind
 	for _, o := range out {
 		kinds = append(kinds, o.Kind)
@@ -92,8 +96,10 @@ func TestDecideEndsWhatRestedOnWhatIsOver(t *testing.T) {
 	for _, c := range w.Close {
 		closed[c.ID] = c.Status
 	}
-	want := map[string]memory.Status{"m-1": memory.StatusSuperseded, "m-2": memory.StatusRetracted, "m-3": memory.StatusRetracted}
-	if !reflect.DeepEqual(closed, want) || len(w.Put) != 2 || w.Put[1].Content != "Ana left the bakery in May because of her back." {
+	want := map[string]memory.Status{"m-1": memory.StatusSuperseded, "m-2": memory.StatusRetracted,
+		"m-3": memory.StatusRetracted}
+	if !reflect.DeepEqual(closed, want) || len(w.Put) != 2 ||
+		w.Put[1].Content != "Ana left the bakery in May because of her back." {
 		t.Errorf("write is %+v", w)
 	}
 }
@@ -119,7 +125,8 @@ func TestANewVersionHasTheKindSlotAndDateThatWereDecidedOn(t *testing.T) {
 			with("kind", "episodic", "slot", " Ana/Wedding", "event_date", "2026-06-27", "event_precision", "day"),
 			memory.KindEpisodic, "ana/wedding", wedding,
 		},
-		"cleared":   {with("slot", "none", "event_date", "none", "event_precision", "none"), memory.KindPreference, "", memory.EventTime{}},
+		"cleared": {with("slot", "none", "event_date", "none", "event_precision", "none"), memory.KindPreference, "",
+			memory.EventTime{}},
 		"precision": {with("event_precision", "day"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
 	} {
 		old := stored("m-1", "old")
@@ -132,7 +139,8 @@ func TestANewVersionHasTheKindSlotAndDateThatWereDecidedOn(t *testing.T) {
 }
 
 func TestDecideDeletesAndLeavesAlone(t *testing.T) {
-	b := bundle([]string{"Ana gave up tennis.", "Ana rents."}, stored("m-1", "Ana plays tennis."), stored("m-2", "Ana rents."))
+	b := bundle([]string{"Ana gave up tennis.", "Ana rents."}, stored("m-1", "Ana plays tennis."),
+		stored("m-2", "Ana rents."))
 	out, w := decideOn(t, b, ops(op("c2", "NONE", "", "m2", "m1"), op("c1", "DELETE", "", "m1")))
 	if out[0].Kind != memory.OpNone || !slices.Equal(out[0].Targets, []string{"m-2"}) || out[0].New != nil {
 		t.Errorf("none is %+v", out[0])
@@ -156,7 +164,8 @@ func TestDecideDerivesDistinctRepeatableIDs(t *testing.T) {
 	once, w := decideOn(t, b, answer)
 	again, _ := decideOn(t, b, answer)
 	for i := range once {
-		if want := memory.DeriveID(scope, []string{"turn-a", "turn-c"}, i); once[i].New.ID != want || again[i].New.ID != want {
+		if want := memory.DeriveID(scope, []string{"turn-a", "turn-c"}, i); once[i].New.ID != want ||
+			again[i].New.ID != want {
 			t.Errorf("operation %d writes %s and %s, want %s", i, once[i].New.ID, again[i].New.ID, want)
 		}
 		if !once[i].New.ValidFrom.Equal(day.Add(2 * time.Minute)) {
@@ -239,7 +248,9 @@ func TestOneWrongOperationFailsAlone(t *testing.T) {
 			if tc.failed == 1 && (!slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) || v.Failed[0].Reason == "") {
 				t.Errorf("failed %+v, want turn-a with a reason", v.Failed)
 			}
-			if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool { return o.Kind == memory.OpAdd && o.Sources[0] == "turn-b" }) {
+			if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool {
+				return o.Kind == memory.OpAdd && o.Sources[0] == "turn-b"
+			}) {
 				t.Errorf("operations %+v, want the right one among them", v.Operations)
 			}
 		})
@@ -252,11 +263,13 @@ func TestOneWrongStatementFailsAlone(t *testing.T) {
 	answer := text(t, extraction(good, bad))
 	s.Script(model.RoleExtractor, answer, answer)
 	got, err := newFormer(t, s).Extract(t.Context(), session("I have two sons", "I moved soon"))
-	if err != nil || len(got) != 2 || got[0].Fault != "" || got[1].Fault == "" || got[1].Content != "" || len(got[1].Sources) != 1 {
+	if err != nil || len(got) != 2 || got[0].Fault != "" || got[1].Fault == "" || got[1].Content != "" ||
+		len(got[1].Sources) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	s.Script(model.RoleExtractor, text(t, extraction(bad)), answer)
-	if got, err := newFormer(t, s).Extract(t.Context(), session("I have two sons", "I moved soon")); err != nil || len(got) != 2 {
+	if got, err := newFormer(t, s).Extract(t.Context(), session("I have two sons", "I moved soon")); err != nil ||
+		len(got) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

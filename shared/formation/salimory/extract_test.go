@@ -16,7 +16,8 @@ import (
 // said is a complete memory of the extractor, changed by the pairs given.
 func said(changes ...any) object {
 	m := object{
-		"store": "facts", "sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home", "slot": "Ana/home",
+		"store": "facts", "sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home",
+		"slot":       "Ana/home",
 		"keywords":   []string{"city", " ", "city"},
 		"event_date": "2024-05-01", "event_precision": "day", "event_words": "Last week", "negates": false,
 	}
@@ -31,7 +32,8 @@ func extraction(list ...object) object { return object{"nothing": false, "memori
 func TestExtractGivesTurnsAndTimesBack(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleExtractor, text(t, extraction(
-		said("sources", []string{"t2"}, "event_date", "2024-05-01", "event_precision", "month", "event_words", "never said", "negates", true),
+		said("sources", []string{"t2"}, "event_date", "2024-05-01", "event_precision", "month", "event_words", "never said",
+			"negates", true),
 		said("sources", []string{"t3", "t1", "t3"}),
 	)))
 	got, err := newFormer(t, s).Extract(t.Context(), session("I moved last week", "b", "c"))
@@ -40,8 +42,9 @@ func TestExtractGivesTurnsAndTimesBack(t *testing.T) {
 	}
 	want := formation.Candidate{
 		Kind: memory.KindFact, Content: "Ana moved to Porto.", Topic: "home", Slot: "ana/home", Keywords: []string{"city"},
-		EventTime: memory.EventTime{Time: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay, Expression: "Last week"},
-		Sources:   []string{"turn-a", "turn-c"},
+		EventTime: memory.EventTime{Time: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay,
+			Expression: "Last week"},
+		Sources: []string{"turn-a", "turn-c"},
 	}
 	if len(got) != 2 || !reflect.DeepEqual(got[0], want) {
 		t.Fatalf("got %+v\nwant first %+v", got, want)

@@ -17,7 +17,8 @@ func TestTurnTextStaysInItsBlock(t *testing.T) {
 	s := llmtest.New(t)
 	former := newFormer(t, s)
 	injections := formationtest.Injections()
-	for _, text := range injections { // the fake model's extraction repeats the text, NUL included, so that it is asked for no more
+	// the fake model's extraction repeats the text, NUL included, so that it is asked for no more
+	for _, text := range injections {
 		in := session(strings.ReplaceAll(text, "\x00", ""))
 		in.Turns[0].Speaker, in.Turns[0].Caption = strings.ReplaceAll(text, "\x00", ""), text
 		if _, err := former.Extract(t.Context(), in); err != nil {
@@ -64,7 +65,8 @@ func checkOperations(t *testing.T, b formation.Bundle, out []memory.Operation) {
 		}
 	}
 	for _, o := range out {
-		if !slices.Contains([]memory.OpKind{memory.OpAdd, memory.OpUpdate, memory.OpMerge, memory.OpDelete, memory.OpNone}, o.Kind) {
+		if !slices.Contains([]memory.OpKind{memory.OpAdd, memory.OpUpdate, memory.OpMerge, memory.OpDelete, memory.OpNone},
+			o.Kind) {
 			t.Errorf("operation %q was invented", o.Kind)
 		}
 		for _, id := range o.Targets {

@@ -58,7 +58,8 @@ func (r routed) candidate(turns []memory.Turn) (formation.Candidate, int, error)
 		return c, first, err
 	}
 	if (r.Store == "preferences") != (c.Kind == memory.KindPreference) && r.Store != "working" {
-		return c, first, structured.Faultf("store is %s, but kind is %s; only a preference goes to preferences", r.Store, c.Kind)
+		return c, first, structured.Faultf("store is %s, but kind is %s; only a preference goes to preferences", r.Store,
+			c.Kind)
 	}
 	c.Working = r.Store == "working"
 	return c, first, nil
@@ -104,28 +105,31 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
-	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time), Working: llm.ShowAs("w", working)}
-	return llm.Ask(ctx, f.Manager, in.Session.Scope, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
-		w := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
-		var verdict formation.Verdict
-		for _, d := range a.list() {
-			verdict.Operations = append(verdict.Operations, w.Take(d)...)
-		}
-		retired, err := turnsOf(a.Retire, working)
-		if err != nil {
-			w.RefuseBeside(err)
-		}
-		verdict.Retire = append(retired, stale(working, in.Session)...)
-		verdict.Failed, err = w.End()
-		return passing.addTo(verdict), err
-	})
+	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time),
+		Working: llm.ShowAs("w", working)}
+	return llm.Ask(ctx, f.Manager, in.Session.Scope, q, len(lasting.Related),
+		func(a decisions) (formation.Verdict, error) {
+			w := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+			var verdict formation.Verdict
+			for _, d := range a.list() {
+				verdict.Operations = append(verdict.Operations, w.Take(d)...)
+			}
+			retired, err := turnsOf(a.Retire, working)
+			if err != nil {
+				w.RefuseBeside(err)
+			}
+			verdict.Retire = append(retired, stale(working, in.Session)...)
+			verdict.Failed, err = w.End()
+			return passing.addTo(verdict), err
+		})
 }
 
 func (a decisions) list() []llm.Decision {
 	out := make([]llm.Decision, len(a.Operations))
 	for i, d := range a.Operations {
 		out[i] = llm.Decision{
-			Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content, Ends: d.Ends,
+			Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content,
+			Ends: d.Ends,
 			Slot: d.Slot, EventDate: d.EventDate, EventPrecision: d.EventPrecision, Item: d.Item,
 		}
 		if d.Kind != "same" {

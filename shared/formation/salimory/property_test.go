@@ -64,7 +64,8 @@ func drawAnswer(t *rapid.T) string {
 			known := append([]string{"m1", "m2"}, order[:i]...)
 			targets = rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, "targets")
 		}
-		list = append(list, op(c, kind, rapid.SampledFrom([]string{"Ana rents.", "Ana rents.", ""}).Draw(t, "content"), targets...))
+		list = append(list, op(c, kind, rapid.SampledFrom([]string{"Ana rents.", "Ana rents.", ""}).Draw(t, "content"),
+			targets...))
 	}
 	out, err := json.Marshal(ops(list...))
 	if err != nil {

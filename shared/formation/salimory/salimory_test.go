@@ -27,14 +27,16 @@ func earlier(texts ...string) []memory.Turn {
 
 func TestWhatIsOverLeavesWorkingMemory(t *testing.T) {
 	b := formation.Bundle{Session: session("I am a nurse."), Window: append(earlier(
-		"I have an exam tomorrow.", "We fly to Rome next month.", "I like tea.", "I met Eva yesterday.", "Some years ago I had an exam.",
+		"I have an exam tomorrow.", "We fly to Rome next month.", "I like tea.", "I met Eva yesterday.",
+		"Some years ago I had an exam.",
 	), session("I have a date tomorrow.").Turns...)}
 	b.Related = formationtest.Bundle([]string{"Ana is a nurse."}).Related
 	v, err := salimory.NewEmbedded().Decide(t.Context(), b)
 	if err != nil || !slices.Equal(v.Retire, []string{"old-turn-a"}) {
 		t.Errorf("retired %v, %v, want the exam", v.Retire, err)
 	}
-	b.Session.Turns[0].Time = day.AddDate(0, 0, -5) // the exam was the day before yesterday, and how it went may still come up
+	// the exam was the day before yesterday, and how it went may still come up
+	b.Session.Turns[0].Time = day.AddDate(0, 0, -5)
 	if v, err = salimory.NewEmbedded().Decide(t.Context(), b); err != nil || len(v.Retire) != 0 {
 		t.Errorf("retired %v, %v, want nothing yet", v.Retire, err)
 	}
@@ -43,7 +45,8 @@ func TestWhatIsOverLeavesWorkingMemory(t *testing.T) {
 func TestOfTheMomentIsForWorkingMemoryOnly(t *testing.T) {
 	b := bundle([]string{"Ana is tired today.", "Ana is a nurse."})
 	b.Related[0].Candidate.Working = true
-	for name, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(), "llm": newFormer(t, llmtest.New(t))} {
+	for name, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(),
+		"llm": newFormer(t, llmtest.New(t))} {
 		v, err := f.Decide(t.Context(), b)
 		if err != nil || len(v.Operations) != 2 {
 			t.Fatalf("%s: %+v, %v", name, v, err)
@@ -65,14 +68,16 @@ func TestOfTheMomentIsHeldForItsTime(t *testing.T) {
 		want  time.Time
 	}{
 		{"names no day", memory.EventTime{}, day.Add(24 * time.Hour)},
-		{"names today", memory.EventTime{Time: tomorrow.AddDate(0, 0, -1), Precision: memory.PrecisionDay}, day.Add(24 * time.Hour)},
+		{"names today", memory.EventTime{Time: tomorrow.AddDate(0, 0, -1), Precision: memory.PrecisionDay},
+			day.Add(24 * time.Hour)},
 		{"names tomorrow", memory.EventTime{Time: tomorrow, Precision: memory.PrecisionDay}, tomorrow.AddDate(0, 0, 1)},
 		{"names some days", memory.EventTime{Time: tomorrow, End: tomorrow.AddDate(0, 0, 2), Precision: memory.PrecisionDay},
 			tomorrow.AddDate(0, 0, 3)},
 		{"names a year", memory.EventTime{Time: tomorrow, Precision: memory.PrecisionYear}, day.Add(24 * time.Hour)},
 	}
 	for _, tt := range tests {
-		for policy, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(), "llm": newFormer(t, llmtest.New(t))} {
+		for policy, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(),
+			"llm": newFormer(t, llmtest.New(t))} {
 			for _, lasting := range [][]string{nil, {"Ana is a nurse."}} {
 				b := bundle(append([]string{"Ana waits for a parcel."}, lasting...))
 				b.Related[0].Candidate.Working, b.Related[0].Candidate.EventTime = true, tt.event
@@ -125,7 +130,8 @@ func TestStoresAreRoutedByKind(t *testing.T) {
 		said("store", "preferences", "kind", "preference", "content", "Ana loves tea."), said(),
 	)))
 	got, err := newFormer(t, s).Extract(t.Context(), session("I moved last week"))
-	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[1].Kind != memory.KindPreference || got[2].Working {
+	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[1].Kind != memory.KindPreference ||
+		got[2].Working {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -166,7 +172,8 @@ func (s storing) Choose(r decision.Role, options []decision.Option) int {
 
 // What nothing but its words keeps in the bank is a chooser's to route; constraints and what happened are not.
 func TestAChooserRoutesWhatMayBeOfTheMoment(t *testing.T) {
-	in := session("My head hurts today.", "I went to the concert yesterday.", "I'm allergic to nuts.", "I live in Lisbon now.")
+	in := session("My head hurts today.", "I went to the concert yesterday.", "I'm allergic to nuts.",
+		"I live in Lisbon now.")
 	for choose, want := range map[decision.Chooser]bool{storing(0): false, storing(1): true, decision.Rules{}: true} {
 		got, err := salimory.NewEmbedded().Deciding(choose, "test-1").Extract(t.Context(), in)
 		if err != nil || len(got) != 4 || got[0].Working != want || got[1].Working || got[2].Working || got[3].Working {

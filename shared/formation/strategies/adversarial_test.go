@@ -62,7 +62,8 @@ func attack(t *testing.T, f formation.Former, attacks []adversarial.Attack) {
 	before := victim.Active(t, formationtest.Scope())
 	for _, a := range attacks {
 		l := victim.Fork()
-		in := formation.Session{Scope: formationtest.Scope(), ID: "mixed", Turns: adversarial.Honest(thursday.AddDate(0, 0, 7), a)}
+		in := formation.Session{Scope: formationtest.Scope(), ID: "mixed",
+			Turns: adversarial.Honest(thursday.AddDate(0, 0, 7), a)}
 		if _, _, err := l.Form(t.Context(), in); err != nil {
 			t.Fatalf("%s: %v", a.Name, err)
 		}

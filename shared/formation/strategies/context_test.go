@@ -32,7 +32,8 @@ func asked(context ...string) formation.Session {
 
 // roles that are shown the turns of a session.
 var reading = []model.Role{
-	model.RoleExtractor, model.RoleTopics, model.RoleFacts, model.RoleAgent, model.RoleCore, model.RoleEpisodic, model.RoleSemantic,
+	model.RoleExtractor, model.RoleTopics, model.RoleFacts, model.RoleAgent, model.RoleCore, model.RoleEpisodic,
+	model.RoleSemantic,
 	model.RoleProcedural,
 }
 

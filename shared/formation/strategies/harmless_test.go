@@ -46,7 +46,8 @@ func keep(t *testing.T, f formation.Former, harmless []adversarial.Harmless) {
 		if _, _, err := l.Form(t.Context(), in); err != nil {
 			t.Fatalf("%q: %v", h.Text, err)
 		}
-		if kept, err := l.Bank.Turns(t.Context(), in.Scope, []string{in.Turns[0].ID}); err != nil || len(kept) != 1 || kept[0].Text != h.Text {
+		if kept, err := l.Bank.Turns(t.Context(), in.Scope, []string{in.Turns[0].ID}); err != nil || len(kept) != 1 ||
+			kept[0].Text != h.Text {
 			t.Errorf("%q is kept as %v, %v", h.Text, kept, err)
 		}
 		all := l.All(t, in.Scope)

@@ -16,9 +16,11 @@ func TestNothingIsMadeOfAPastedLog(t *testing.T) {
 	var log strings.Builder
 	for i := 0; log.Len() < 300<<10; i++ {
 		fmt.Fprintf(&log,
-			"2026-01-02T03:04:%02d.%03dZ ERROR worker-%d: I live in zone7, my name is Quorra, timeout of postgres\n", i%60, i%1000, i%9)
+			"2026-01-02T03:04:%02d.%03dZ ERROR worker-%d: I live in zone7, my name is Quorra, timeout of postgres\n", i%60,
+			i%1000, i%9)
 	}
-	said, leftOut := memory.Shorten("I'm Ines and I maintain the billing service, can you see what fails?\n" + log.String())
+	said, leftOut := memory.Shorten("I'm Ines and I maintain the billing service, can you see what fails?\n" +
+		log.String())
 	if leftOut == 0 {
 		t.Fatal("the log is too short")
 	}
@@ -33,7 +35,8 @@ func TestNothingIsMadeOfAPastedLog(t *testing.T) {
 			told := false
 			for _, m := range l.All(t, in.Scope) {
 				told = told || strings.Contains(m.Content, "billing")
-				if strings.Contains(m.Content, "zone7") || strings.Contains(m.Content, "Quorra") || strings.Contains(m.Content, "timeout") {
+				if strings.Contains(m.Content, "zone7") || strings.Contains(m.Content, "Quorra") ||
+					strings.Contains(m.Content, "timeout") {
 					t.Errorf("the log becomes %.300q", m.Content)
 				}
 			}

@@ -35,7 +35,9 @@ func All() []Strategy {
 	}
 }
 
-func strategy[E, L formation.Former](name string, embedded func() E, byModel func(*model.Client, llm.Options) (L, error)) Strategy {
+func strategy[E, L formation.Former](
+	name string, embedded func() E, byModel func(*model.Client, llm.Options) (L, error),
+) Strategy {
 	return Strategy{
 		Name:     name,
 		Embedded: func() formation.Former { return guard.New(embedded()) },

@@ -67,7 +67,8 @@ func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 func multiply[N int8 | int16](
 	m *Matrix, a []float32, room func(int) []float32,
 	quantize func(to *N, from *float32, n int, by float32, sums *[lanes]int32),
-	tile func(out *float32, steps *N, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int),
+	tile func(out *float32, steps *N, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height,
+		count int),
 ) []float32 {
 	n := len(a) / m.rows
 	padded := (n + m.tileRows - 1) / m.tileRows * m.tileRows

@@ -30,7 +30,8 @@ func largest(from *float32, n int, most *[lanes]float32)
 //go:noescape
 func quantizeToBytes(to *int8, from *float32, n int, by float32, sums *[lanes]int32)
 
-// quantizeToWords writes numbers times a factor as the nearest numbers of two bytes. The sums stay 0: words need no offset.
+// quantizeToWords writes numbers times a factor as the nearest numbers of two bytes. The sums stay 0: words need no
+// offset.
 //
 //go:noescape
 func quantizeToWords(to *int16, from *float32, n int, by float32, sums *[lanes]int32)
@@ -39,9 +40,15 @@ func quantizeToWords(to *int16, from *float32, n int, by float32, sums *[lanes]i
 // numbers. The argument count is the number of steps of the packed matrix.
 //
 //go:noescape
-func tileOfBytes(out *float32, steps *int8, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int)
+func tileOfBytes(
+	out *float32, steps *int8, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height,
+	count int,
+)
 
 // tileOfWords is the same for 6 rows by 16 columns, without offsets.
 //
 //go:noescape
-func tileOfWords(out *float32, steps *int16, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int)
+func tileOfWords(
+	out *float32, steps *int16, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height,
+	count int,
+)

@@ -42,7 +42,8 @@ func TestShippedPanicsForAFileThatIsNoModel(t *testing.T) {
 
 func TestLinearAddsTheWeightsOfFeatures(t *testing.T) {
 	features := []classifier.Feature{{Key: 1, Value: 2}, {Key: 7, Value: 1}, {Key: 9, Value: 100}}
-	keyed := classifier.Linear{Keys: []uint32{1, 7}, Weights: []byte{1, 255, 3, 4}, Scales: []float64{0.5, 2}, Bias: []float64{1, -1}}
+	keyed := classifier.Linear{Keys: []uint32{1, 7}, Weights: []byte{1, 255, 3, 4}, Scales: []float64{0.5, 2},
+		Bias: []float64{1, -1}}
 	if got, want := keyed.Logits(features), []float64{1 + 1 + 1.5, -1 - 4 + 8}; !slices.Equal(got, want) {
 		t.Errorf("with keys: %v, want %v", got, want)
 	}

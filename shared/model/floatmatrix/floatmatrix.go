@@ -31,7 +31,8 @@ func Multiply(out, a, b Matrix) {
 	}
 	for _, m := range []Matrix{out, a, b} {
 		if m.Rows < 1 || m.Columns < 1 || m.Stride < m.Columns || len(m.Numbers) < (m.Rows-1)*m.Stride+m.Columns {
-			panic(fmt.Sprintf("floatmatrix: %d numbers for %d rows of %d, %d apart", len(m.Numbers), m.Rows, m.Columns, m.Stride))
+			panic(fmt.Sprintf("floatmatrix: %d numbers for %d rows of %d, %d apart", len(m.Numbers), m.Rows, m.Columns,
+				m.Stride))
 		}
 	}
 	switch {

@@ -9,7 +9,8 @@ import (
 
 // random also has numbers between its rows.
 func random(r *rand.Rand, rows, columns, between int) Matrix {
-	m := Matrix{Rows: rows, Columns: columns, Stride: columns + between, Numbers: make([]float32, rows*(columns+between)-between)}
+	m := Matrix{Rows: rows, Columns: columns, Stride: columns + between,
+		Numbers: make([]float32, rows*(columns+between)-between)}
 	for i := range m.Numbers {
 		m.Numbers[i] = float32(r.NormFloat64())
 	}
@@ -29,7 +30,8 @@ func TestAProductIsThatOfTheDefinition(t *testing.T) {
 
 func products(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, size := range [][3]int{{1, 1, 1}, {7, 5, 3}, {8, 32, 8}, {9, 32, 9}, {35, 32, 35}, {35, 35, 32}, {129, 7, 65}, {16, 1, 16}} {
+	for _, size := range [][3]int{{1, 1, 1}, {7, 5, 3}, {8, 32, 8}, {9, 32, 9}, {35, 32, 35}, {35, 35, 32}, {129, 7, 65},
+		{16, 1, 16}} {
 		for _, between := range []int{0, 3} {
 			t.Run(fmt.Sprint(size, between), func(t *testing.T) {
 				a, b := random(r, size[0], size[1], between), random(r, size[1], size[2], between)

@@ -30,7 +30,8 @@ var verdictSchema = structured.SchemaOf[verdict]("verdict")
 const good = `{"word":"yes","score":0.5,"tags":[]}`
 
 func request() llm.Request {
-	return llm.Request{Role: llm.RoleManager, Scope: memory.Scope{Tenant: "acme"}, System: "rules", User: "say yes", Schema: &verdictSchema}
+	return llm.Request{Role: llm.RoleManager, Scope: memory.Scope{Tenant: "acme"}, System: "rules", User: "say yes",
+		Schema: &verdictSchema}
 }
 
 func ask(ctx context.Context, c *llm.Client) (verdict, error) {
@@ -69,10 +70,14 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"never JSON", []llmtest.Step{llmtest.Text("a"), llmtest.Text("b")}, llm.ErrMalformed, 2},
 		{"half JSON", []llmtest.Step{llmtest.Text(good[:20]), llmtest.Text(good[:20])}, llm.ErrMalformed, 2},
 		{"missing field", []llmtest.Step{llmtest.Text(`{"word":"yes"}`), llmtest.Text(`{"score":1}`)}, llm.ErrMalformed, 2},
-		{"null for a required field", []llmtest.Step{llmtest.Text(`{"word":"yes","score":null}`), llmtest.Text(`null`)}, llm.ErrMalformed, 2},
-		{"another case of the key", []llmtest.Step{llmtest.Text(`{"Word":"yes","score":1}`), llmtest.Text(`[]`)}, llm.ErrMalformed, 2},
-		{"wrong type", []llmtest.Step{llmtest.Text(`{"word":"yes","score":"high"}`), llmtest.Text(`{"word":1,"score":1}`)}, llm.ErrMalformed, 2},
-		{"outside the enum", []llmtest.Step{llmtest.Text(`{"word":"maybe","score":1}`), llmtest.Text(`7`)}, llm.ErrMalformed, 2},
+		{"null for a required field", []llmtest.Step{llmtest.Text(`{"word":"yes","score":null}`), llmtest.Text(`null`)},
+			llm.ErrMalformed, 2},
+		{"another case of the key", []llmtest.Step{llmtest.Text(`{"Word":"yes","score":1}`), llmtest.Text(`[]`)},
+			llm.ErrMalformed, 2},
+		{"wrong type", []llmtest.Step{llmtest.Text(`{"word":"yes","score":"high"}`), llmtest.Text(`{"word":1,"score":1}`)},
+			llm.ErrMalformed, 2},
+		{"outside the enum", []llmtest.Step{llmtest.Text(`{"word":"maybe","score":1}`), llmtest.Text(`7`)}, llm.ErrMalformed,
+			2},
 		{"truncated", []llmtest.Step{llmtest.Truncated()}, llm.ErrTruncated, 1},
 		{"truncated when repairing", []llmtest.Step{llmtest.Text("x"), llmtest.Truncated()}, llm.ErrTruncated, 2},
 		{"refused", []llmtest.Step{llmtest.Refusal()}, llm.ErrRefused, 1},
@@ -83,7 +88,8 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"429 once", []llmtest.Step{llmtest.RateLimited("0"), llmtest.Text(good)}, nil, 2},
 		{"500 and a dropped connection", []llmtest.Step{llmtest.Status(500), llmtest.Drop(), llmtest.Text(good)}, nil, 3},
 		{"body cut off", []llmtest.Step{llmtest.Body(`{"choices":[{`), llmtest.Text(good)}, nil, 2},
-		{"a stream nobody asked for", repeat(llmtest.Body("data: {\"choices\":[{\"delta\":{\"content\":\"yes\"}}]}\n\ndata: [DONE]\n\n"), 3),
+		{"a stream nobody asked for", repeat(llmtest.Body(
+			"data: {\"choices\":[{\"delta\":{\"content\":\"yes\"}}]}\n\ndata: [DONE]\n\n"), 3),
 			llm.ErrUnavailable, 3},
 		{"bytes that are no text", []llmtest.Step{llmtest.Body("\xff\xfe\x00{"), llmtest.Text(good)}, nil, 2},
 		{"the same over and over", []llmtest.Step{llmtest.Text(strings.Repeat(good, 500)), llmtest.Text(good)}, nil, 1},
@@ -95,13 +101,16 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"dropped for ever", repeat(llmtest.Drop(), 3), llm.ErrUnavailable, 3},
 		{"slow for ever", repeat(llmtest.Hold(never, llmtest.FakeModel()), 3), llm.ErrUnavailable, 3},
 		{"asked to wait an hour", []llmtest.Step{llmtest.RateLimited("3600")}, llm.ErrUnavailable, 1},
-		{"asked to wait until a date", []llmtest.Step{llmtest.RateLimited("Fri, 31 Dec 2199 23:59:59 GMT")}, llm.ErrUnavailable, 1},
+		{"asked to wait until a date", []llmtest.Step{llmtest.RateLimited("Fri, 31 Dec 2199 23:59:59 GMT")},
+			llm.ErrUnavailable, 1},
 		{"400 for all", repeat(llmtest.Status(400), 2), llm.ErrRejected, 2},
 		{"400 for what is said", []llmtest.Step{llmtest.Status(400)}, llm.ErrContent, 2},
 		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 2},
 		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
-		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no"), llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 2},
-		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
+		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no"), llmtest.PlainStatus(403, "no")},
+			llm.ErrUnauthorized, 2},
+		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)},
+			llm.ErrUnauthorized, 1},
 		{"a prompt that is too long, in words", []llmtest.Step{llmtest.PlainStatus(400,
 			`{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}`)},
 			llm.ErrTruncated, 1},
@@ -154,7 +163,8 @@ func TestWhoseARejectionIs(t *testing.T) {
 		llm.RoleManager:   func() error { _, err := ask(t.Context(), c); return err },
 		llm.RoleEmbedding: func() error { _, err := c.Embed(t.Context(), "", []string{"tea"}, 0); return err },
 	} {
-		for status, kind := range map[int]error{http.StatusUnprocessableEntity: llm.ErrRejected, http.StatusForbidden: llm.ErrUnauthorized} {
+		for status, kind := range map[int]error{http.StatusUnprocessableEntity: llm.ErrRejected,
+			http.StatusForbidden: llm.ErrUnauthorized} {
 			s.Script(name, llmtest.Status(status))
 			if err := call(); !errors.Is(err, llm.ErrContent) || !errors.Is(err, kind) || !errors.Is(err, fault.ErrAskLess) {
 				t.Errorf("%s, one is rejected with %d: %v", name, status, err)
@@ -239,8 +249,9 @@ func TestThoughtsAreNoAnswer(t *testing.T) {
 			llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes",
 		},
 		"drafts without a mark": {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
-		"in parts of their own": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"},{"type":"text","text":"{\"word\":\"yes\","},` +
-			`{"type":"text","text":"\"score\":0.5,\"tags\":[]}"}]`)), "yes"},
+		"in parts of their own": {llmtest.Body(parts(
+			`[{"type":"thinking","text":"Maybe"},{"type":"text","text":"{\"word\":\"yes\","},` +
+				`{"type":"text","text":"\"score\":0.5,\"tags\":[]}"}]`)), "yes"},
 		"in parts, and no answer": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"}]`)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,15 +285,16 @@ func TestARepairThatLeavesOutWhatWasRightDoesNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
 			s.Script(llm.RoleManager, llmtest.Text("[1,2,-3]"), llmtest.Text(tc.second))
-			got, err := llm.Ask(t.Context(), s.Client(t), llm.Request{Role: llm.RoleManager}, func(answer string) (out []int, err error) {
-				if err := json.Unmarshal([]byte(answer), &out); err != nil {
-					return nil, err
-				}
-				if slices.Min(out) < 0 {
-					return out, structured.Partly(structured.Faultf("one is wrong"), len(out)-1)
-				}
-				return out, nil
-			})
+			got, err := llm.Ask(t.Context(), s.Client(t), llm.Request{Role: llm.RoleManager},
+				func(answer string) (out []int, err error) {
+					if err := json.Unmarshal([]byte(answer), &out); err != nil {
+						return nil, err
+					}
+					if slices.Min(out) < 0 {
+						return out, structured.Partly(structured.Faultf("one is wrong"), len(out)-1)
+					}
+					return out, nil
+				})
 			if err != nil || len(got) != tc.want {
 				t.Errorf("got %v, %v, want %d", got, err, tc.want)
 			}

@@ -18,7 +18,8 @@ func BenchmarkCall(b *testing.B) {
 	s := llmtest.New(b)
 	s.Always(llmtest.Text(good))
 	r := request()
-	r.System, r.User = strings.Repeat("You rate what is said. ", 100), strings.Repeat("I live in Porto with two sons. ", 100)
+	r.System, r.User = strings.Repeat("You rate what is said. ", 100),
+		strings.Repeat("I live in Porto with two sons. ", 100)
 	c := s.Client(b)
 	use := func(v verdict) (verdict, error) { return v, nil }
 	if _, err := llm.AskJSON(b.Context(), c, r, use); err != nil {
@@ -27,7 +28,8 @@ func BenchmarkCall(b *testing.B) {
 	body := string(s.Calls(llm.RoleManager)[0].Raw)
 	b.Run("bare", func(b *testing.B) {
 		for b.Loop() {
-			req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/chat/completions", strings.NewReader(body))
+			req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/chat/completions",
+				strings.NewReader(body))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -56,11 +56,14 @@ func (b *breaker) run(ctx context.Context, timeout time.Duration, attempt func(c
 	_, err := b.circuit.Execute(func() (struct{}, error) {
 		var answered atomic.Bool
 		began := time.Now()
-		made = attempt(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { answered.Store(true) }}))
+		made = attempt(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
+			answered.Store(true)
+		}}))
 		switch {
 		case answered.Load() || present(made):
 			b.inVain.Store(0)
-		case errors.Is(ctx.Err(), context.DeadlineExceeded) && b.inVain.Add(int64(time.Since(began))) >= int64(timeout/patience):
+		case errors.Is(ctx.Err(), context.DeadlineExceeded) &&
+			b.inVain.Add(int64(time.Since(began))) >= int64(timeout/patience):
 			return struct{}{}, made
 		}
 		if made != nil && ctx.Err() != nil {
@@ -80,8 +83,9 @@ var errGivenUp = errors.New("cancelled by the caller")
 // present reports whether an attempt shows that the endpoint is reachable.
 func present(err error) bool {
 	var se *StatusError
-	return err == nil || errors.As(err, new(*answerError)) || errors.As(err, &se) && se.Status < http.StatusInternalServerError &&
-		se.Status != http.StatusRequestTimeout
+	return err == nil || errors.As(err, new(*answerError)) ||
+		errors.As(err, &se) && se.Status < http.StatusInternalServerError &&
+			se.Status != http.StatusRequestTimeout
 }
 
 // saysNothing lists the ends of attempts that say nothing about the endpoint: a caller that stopped waiting, and a

@@ -47,11 +47,13 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 	if err != nil {
 		return "", err
 	}
-	if rejected == nil && c.allowed != nil && r.Scope.Tenant != "" && !c.allowed(ctx, r.Scope.Tenant) { // a repair may always finish
+	// a repair may always finish
+	if rejected == nil && c.allowed != nil && r.Scope.Tenant != "" && !c.allowed(ctx, r.Scope.Tenant) {
 		return "", ErrBudget
 	}
 	ctx, op := c.tel.start(ctx, genaiconv.OperationNameChat, model, r)
-	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokensFor(r.Role))), keyRepair.Bool(rejected != nil))
+	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokensFor(r.Role))),
+		keyRepair.Bool(rejected != nil))
 	var text string
 	var attempts int
 	guess, raw := c.length.guess(model, r, rejected)
@@ -100,9 +102,12 @@ const nothing = "There is no data."
 
 // whose finds out whether a rejected request itself is at fault. It sends a similar request without content. If the
 // endpoint accepts that one, the first request is at fault. Otherwise the error stays unchanged.
-func (c *Client) whose(ctx context.Context, role Role, tenant string, err error, plain func(context.Context) error) error {
+func (c *Client) whose(
+	ctx context.Context, role Role, tenant string, err error, plain func(context.Context) error,
+) error {
 	var se *StatusError // some endpoints refuse content with the status for a bad key
-	if !errors.Is(err, ErrRejected) && !(errors.As(err, &se) && se.Status == http.StatusForbidden && se.Code != quotaUsedUp) {
+	if !errors.Is(err, ErrRejected) && !(errors.As(err, &se) && se.Status == http.StatusForbidden &&
+		se.Code != quotaUsedUp) {
 		return err
 	}
 	if _, other := c.try(ctx, role, tenant, plain); other != nil {
@@ -149,7 +154,8 @@ func (c *Client) request(model string, r Request, rejected *exchange, q quirks) 
 	}
 	p := fields{"model": model, "messages": messages}
 	if r.Schema != nil && !q.noSchema {
-		p["response_format"] = fields{"type": "json_schema", "json_schema": fields{"name": r.Schema.Name, "strict": true, "schema": *r.Schema}}
+		p["response_format"] = fields{"type": "json_schema",
+			"json_schema": fields{"name": r.Schema.Name, "strict": true, "schema": *r.Schema}}
 	}
 	if !q.noTemperature {
 		p["temperature"] = c.cfg.TemperatureFor(r.Role)

@@ -40,7 +40,8 @@ func TestTheSchemaIsShownWhereAnswersDoNotHaveItsForm(t *testing.T) {
 		}
 		calls := s.Calls(llm.RoleManager)
 		c := calls[len(calls)-1]
-		if got := [2]bool{c.ResponseFormat.Type != "", strings.Contains(c.Messages[0].Content, verdictSchema.String())}; got != want {
+		if got := [2]bool{c.ResponseFormat.Type != "",
+			strings.Contains(c.Messages[0].Content, verdictSchema.String())}; got != want {
 			t.Errorf("%s: in the request and in the prompt: %v", where, got)
 		}
 	}
@@ -221,14 +222,17 @@ func TestConfigurationLoadsFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.LLM.ModelFor(llm.RoleFilter) != "small" || cfg.LLM.ModelFor(llm.RoleManager) != "m" || cfg.LLM.TenantWeights["acme"] != 3 {
+	if cfg.LLM.ModelFor(llm.RoleFilter) != "small" || cfg.LLM.ModelFor(llm.RoleManager) != "m" ||
+		cfg.LLM.TenantWeights["acme"] != 3 {
 		t.Errorf("loaded %+v", cfg.LLM)
 	}
 	dump, err := json.Marshal(cfg)
 	if err != nil || strings.Contains(string(dump), "sk-x") {
 		t.Errorf("dump is %s, error %v", dump, err)
 	}
-	if !slices.ContainsFunc(config.Describe[service](), func(r config.Row) bool { return r.Name == "MNEME_LLM_API_KEY" && r.Secret }) {
+	if !slices.ContainsFunc(config.Describe[service](), func(r config.Row) bool {
+		return r.Name == "MNEME_LLM_API_KEY" && r.Secret
+	}) {
 		t.Error("the key is not described as a secret")
 	}
 }
@@ -250,7 +254,8 @@ func TestFurtherFieldsOfRequests(t *testing.T) {
 	}
 	defer c.Close()
 	for role, want := range map[llm.Role]string{
-		llm.RoleGenerator: `"a.b|c":1`, llm.RoleExtractor: `{"enable_thinking":false}`, llm.RoleTopics: `{"enable_thinking":false}`,
+		llm.RoleGenerator: `"a.b|c":1`, llm.RoleExtractor: `{"enable_thinking":false}`,
+		llm.RoleTopics:  `{"enable_thinking":false}`,
 		llm.RoleManager: `"top_k":20`, llm.RoleFactManager: `"max_tokens":7`,
 	} {
 		if _, err := llm.Ask(t.Context(), c, llm.Request{Role: role, System: "s", User: "u"}, plain); err != nil {

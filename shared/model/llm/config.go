@@ -144,7 +144,8 @@ func (c Config) Validate() error {
 	u, err := url.Parse(c.BaseURL)
 	r := c.Retry
 	errs := []error{
-		config.Require(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "BASE_URL", c.BaseURL, "an http or https URL"),
+		config.Require(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "BASE_URL", c.BaseURL,
+			"an http or https URL"),
 		config.Require(c.Timeout > 0, "TIMEOUT", c.Timeout, "more than 0"),
 		config.Require(c.TenantConcurrency > 0, "TENANT_CONCURRENCY", c.TenantConcurrency, "more than 0"),
 		config.Require(c.Concurrency > 0, "CONCURRENCY", c.Concurrency, "more than 0"),
@@ -157,7 +158,8 @@ func (c Config) Validate() error {
 		config.Require(c.Temperature >= 0 && c.Temperature <= 2, "TEMPERATURE", c.Temperature, "0 to 2"),
 	}
 	for tenant, w := range c.TenantWeights {
-		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w), "weights from 1 to 1000"))
+		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w),
+			"weights from 1 to 1000"))
 	}
 	errs = append(errs, c.checkRoles()...)
 	return errors.Join(errs...)

@@ -24,7 +24,8 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	for name, value := range c.cfg.BodyFor(RoleEmbedding) {
 		p[name] = value
 	}
-	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Scope: memory.Scope{Tenant: tenant}})
+	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model,
+		Request{Role: RoleEmbedding, Scope: memory.Scope{Tenant: tenant}})
 	ask := func(ctx context.Context, p fields) (*vectors, error) {
 		res, err := post[vectors](ctx, c.endpoint, RoleEmbedding, "embeddings", p)
 		if err != nil {

@@ -51,7 +51,8 @@ func (e unusableAnswer) Error() string { return string(e) }
 // Is makes every unusableAnswer an error of fault.ErrUnusableAnswer. A truncated, refused or rejected answer is
 // fault.ErrAskLess too.
 func (e unusableAnswer) Is(target error) bool {
-	return target == fault.ErrUnusableAnswer || target == fault.ErrAskLess && (e == truncated || e == refused || e == rejected)
+	return target == fault.ErrUnusableAnswer ||
+		target == fault.ErrAskLess && (e == truncated || e == refused || e == rejected)
 }
 
 const (
@@ -104,16 +105,19 @@ func (e *StatusError) kind() error {
 }
 
 // filtered are the codes of a 400 for a request that a content filter rejects.
-var filtered = []string{"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed"}
+var filtered = []string{"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation",
+	"data_inspection_failed"}
 
 // tooLong reports whether the request is too long for the model. Servers report it by a code, a type, or words
 // alone.
 func (e *StatusError) tooLong() bool {
-	if e.Code == "context_length_exceeded" || e.Type == "exceed_context_size_error" || e.Status == http.StatusRequestEntityTooLarge {
+	if e.Code == "context_length_exceeded" || e.Type == "exceed_context_size_error" ||
+		e.Status == http.StatusRequestEntityTooLarge {
 		return true
 	}
 	said := strings.ToLower(e.message)
-	return e.rejects() && slices.ContainsFunc([]string{"context length", "context size", "context window", "prompt is too long"},
+	return e.rejects() && slices.ContainsFunc([]string{"context length", "context size", "context window",
+		"prompt is too long"},
 		func(words string) bool { return strings.Contains(said, words) })
 }
 

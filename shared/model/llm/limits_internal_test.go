@@ -60,7 +60,9 @@ func TestTheBreakerTellsTheEndpointFromTheCaller(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if err := b.run(t.Context(), time.Minute, func(context.Context) error { return unreachable }); !errors.Is(err, unreachable) {
+		if err := b.run(t.Context(), time.Minute, func(context.Context) error {
+			return unreachable
+		}); !errors.Is(err, unreachable) {
 			t.Fatalf("got %v", err)
 		}
 	}
@@ -80,7 +82,9 @@ func TestACallThatWaitsDoesNotKeepOthersFromAnEndpointThatIsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := c.try(t.Context(), RoleFilter, "other", func(context.Context) error { return errors.New("away") }); err == nil {
+		if _, err := c.try(t.Context(), RoleFilter, "other", func(context.Context) error {
+			return errors.New("away")
+		}); err == nil {
 			t.Fatal("no error")
 		}
 		time.Sleep(2 * time.Second) // the pause is over
@@ -120,7 +124,8 @@ func TestWhoIsImpatientComesLater(t *testing.T) {
 		}
 		var later *fault.LaterError
 		n, err := c.try(fault.WithPatience(t.Context(), time.Second), RoleFilter, "acme", spends)
-		if n != 0 || !errors.As(err, &later) || later.After.Round(time.Second) != 90*time.Second || !errors.Is(err, ErrUnavailable) {
+		if n != 0 || !errors.As(err, &later) || later.After.Round(time.Second) != 90*time.Second ||
+			!errors.Is(err, ErrUnavailable) {
 			t.Errorf("%d attempts, %v; want none, and again in 90 s", n, err)
 		}
 		if _, err := c.try(fault.WithPatience(t.Context(), 2*time.Minute), RoleFilter, "acme", spends); err != nil {
@@ -143,7 +148,10 @@ func TestABacklogDoesNotRunOverTheRate(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				_, err := c.try(t.Context(), RoleFilter, "acme", func(context.Context) error { c.rate.use("acme", 1200); return nil })
+				_, err := c.try(t.Context(), RoleFilter, "acme", func(context.Context) error {
+					c.rate.use("acme", 1200)
+					return nil
+				})
 				if err != nil {
 					t.Error(err)
 				}
@@ -151,7 +159,8 @@ func TestABacklogDoesNotRunOverTheRate(t *testing.T) {
 		}
 		all.Wait()
 		if took := time.Since(began).Round(time.Minute); took != 3*time.Minute {
-			t.Errorf("3,600 tokens at 600 a minute took %s, want a minute, and two more, before the second and the third call", took)
+			t.Errorf("3,600 tokens at 600 a minute took %s, want a minute, and two more, before the second and the third call",
+				took)
 		}
 	})
 }

@@ -54,14 +54,16 @@ func TestSettingsOfRolesAreChecked(t *testing.T) {
 		"TENANT_TOKENS_PER_MINUTE=-1":          "0 or more",
 	} {
 		name, value, _ := strings.Cut(setting, "=")
-		if _, err := config.Load[llm.Config](map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := config.Load[llm.Config](map[string]string{name: value}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", setting, err, want)
 		}
 	}
 	cfg, err := config.Load[llm.Config](map[string]string{
 		"ROLES": "generator: {timeout: 20s}\nfilter: {timeout: 2m, window: 8192}\n",
 	})
-	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second || cfg.TimeoutFor(llm.RoleManager) != 2*time.Minute ||
+	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second ||
+		cfg.TimeoutFor(llm.RoleManager) != 2*time.Minute ||
 		cfg.WindowFor(llm.RoleFilter) != 8192 {
 		t.Errorf("%+v, %v", cfg.Roles, err)
 	}
@@ -160,7 +162,8 @@ func TestOnlyWhatShowsThatTheEndpointIsAwayCounts(t *testing.T) {
 	cfg.Retry.Max, cfg.Breaker = 0, llm.Breaker{Failures: 2, Pause: time.Hour}
 	c := client(t, cfg)
 	for name, step := range map[string]llmtest.Step{
-		"a request it rejects": llmtest.Status(400), "an answer that is no use": llmtest.Refusal(), "a limit": llmtest.RateLimited("0"),
+		"a request it rejects": llmtest.Status(400), "an answer that is no use": llmtest.Refusal(),
+		"a limit": llmtest.RateLimited("0"),
 	} {
 		before := s.Total()
 		s.Always(step)
@@ -206,7 +209,8 @@ func TestAnEndpointThatHangsIsLeftAloneAlthoughCallersHaveShortDeadlines(t *test
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg, endpoint := llm.DefaultConfig(), &hanging{answers: tc.answers}
-				cfg.Model, cfg.Timeout, cfg.Breaker = "scripted", 2*time.Minute, llm.Breaker{Failures: tc.failures, Pause: time.Hour}
+				cfg.Model, cfg.Timeout, cfg.Breaker = "scripted", 2*time.Minute,
+					llm.Breaker{Failures: tc.failures, Pause: time.Hour}
 				c, err := llm.NewClient(cfg, llm.Deps{Transport: endpoint})
 				if err != nil {
 					t.Fatal(err)
@@ -283,7 +287,8 @@ func TestAnEndpointThatAsksToWaitIsLeftAlone(t *testing.T) {
 	for range 2 {
 		_, err := ask(t.Context(), c)
 		var later *fault.LaterError
-		if !errors.As(err, &later) || later.After <= time.Minute || later.After > 2*time.Minute || !errors.Is(err, llm.ErrUnavailable) {
+		if !errors.As(err, &later) || later.After <= time.Minute || later.After > 2*time.Minute ||
+			!errors.Is(err, llm.ErrUnavailable) {
 			t.Errorf("got %v, want an error that says to come in two minutes", err)
 		}
 	}

@@ -86,7 +86,8 @@ func readOverride(dir, file string) ([]byte, error) {
 	others, _ := filepath.Glob(filepath.Join(dir, name+".v*.tmpl")) // its only error is about the pattern
 	for _, other := range others {
 		if other = filepath.Base(other); other != file {
-			return nil, fmt.Errorf("prompt directory: has the unused file %s: the built-in prompt is %s; move your changes there", other, file)
+			return nil, fmt.Errorf("prompt directory: has the unused file %s: the built-in prompt is %s; move your "+
+				"changes there", other, file)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, file))
@@ -155,8 +156,8 @@ func DataBlock(v any) (string, error) {
 	return DataOpen + "\n" + string(out) + "\n" + DataClose, nil
 }
 
-// ShowTime writes a time as prompts show it, in its zone. It adds the day of the week, because relative dates need it and models
-// get it wrong.
+// ShowTime writes a time as prompts show it, in its zone. It adds the day of the week, because relative dates need it
+// and models get it wrong.
 func ShowTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -50,7 +50,8 @@ func TestPromptKeepsDataInItsBlock(t *testing.T) {
 	if system != "Rules of me." || p.Version != "x.v1" {
 		t.Errorf("system is %q, version %q", system, p.Version)
 	}
-	if strings.Count(user, llm.DataOpen) != 1 || strings.Count(user, llm.DataClose) != 1 || strings.Count(user, "\n") != 2 {
+	if strings.Count(user, llm.DataOpen) != 1 || strings.Count(user, llm.DataClose) != 1 ||
+		strings.Count(user, "\n") != 2 {
 		t.Errorf("the text left its block: %s", user)
 	}
 }
@@ -71,12 +72,15 @@ func TestPromptOverride(t *testing.T) {
 // A prompt uses the templates of its parts. An override of a part changes the version of each prompt that uses it.
 func TestPromptsShareParts(t *testing.T) {
 	builtin := fstest.MapFS{
-		"prompts/x.v1.tmpl": {Data: []byte(`{{define "system"}}{{template "rule"}} {{template "data"}}{{end}}{{define "user"}}{{.Data}}{{end}}`)},
-		"rules.v1.tmpl":     {Data: []byte(`{{define "rule"}}Keep names.{{end}}`)},
+		"prompts/x.v1.tmpl": {
+			Data: []byte(`{{define "system"}}{{template "rule"}} {{template "data"}}{{end}}{{define "user"}}{{.Data}}{{end}}`),
+		},
+		"rules.v1.tmpl": {Data: []byte(`{{define "rule"}}Keep names.{{end}}`)},
 	}
 	dir := t.TempDir()
 	for _, c := range []struct{ override, system, version string }{
-		{"", "Keep names. The JSON document", "x.v1"}, {`{{define "rule"}}Keep dates.{{end}}`, "Keep dates. The JSON document", "x.v1+"},
+		{"", "Keep names. The JSON document", "x.v1"},
+		{`{{define "rule"}}Keep dates.{{end}}`, "Keep dates. The JSON document", "x.v1+"},
 	} {
 		if c.override != "" {
 			if err := os.WriteFile(filepath.Join(dir, "rules.v1.tmpl"), []byte(c.override), 0o600); err != nil {

@@ -74,7 +74,8 @@ func (c *Client) recording(ctx context.Context, r Request) (context.Context, *re
 		return ctx, nil
 	}
 	rec := &recorder{client: c, used: new(Usage), began: time.Now(), record: Record{
-		Scope: r.Scope, At: time.Now().UTC(), Role: r.Role, Strategy: r.Strategy, Prompt: r.Prompt, Model: c.ModelFor(r.Role), Valid: Invalid,
+		Scope: r.Scope, At: time.Now().UTC(), Role: r.Role, Strategy: r.Strategy, Prompt: r.Prompt, Model: c.ModelFor(r.Role),
+		Valid:    Invalid,
 		Messages: []Message{{"system", r.System}, {"user", r.User}},
 	}}
 	return WithUsage(ctx, rec.used), rec
@@ -108,7 +109,8 @@ func (r *recorder) asked(text string) {
 
 // end passes the record on.
 func (r *recorder) end(ctx context.Context, out any, err error) {
-	if r == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrBudget) { // no request was sent, or the caller left
+	// no request was sent, or the caller left
+	if r == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrBudget) {
 		return
 	}
 	if err != nil {

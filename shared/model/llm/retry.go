@@ -14,7 +14,9 @@ import (
 
 // try runs attempt until it succeeds, fails for good, or the attempts are used up. It holds a place in the queue
 // only while an attempt runs, not during the wait for the next one.
-func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) (attempts int, err error) {
+func (c *Client) try(
+	ctx context.Context, role Role, tenant string, attempt func(context.Context) error,
+) (attempts int, err error) {
 	once := func() (struct{}, error) {
 		attempts++
 		err = c.attempt(ctx, role, tenant, attempt)
@@ -22,8 +24,10 @@ func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func
 	}
 	r := c.cfg.Retry
 	// Full jitter, anything between zero and twice the interval, spreads callers that failed together.
-	wait := &backoff.ExponentialBackOff{InitialInterval: r.Base / 2, MaxInterval: r.Cap / 2, Multiplier: 2, RandomizationFactor: 1}
-	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(r.Max)+1), backoff.WithMaxElapsedTime(0))
+	wait := &backoff.ExponentialBackOff{InitialInterval: r.Base / 2, MaxInterval: r.Cap / 2, Multiplier: 2,
+		RandomizationFactor: 1}
+	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(r.Max)+1),
+		backoff.WithMaxElapsedTime(0))
 	var ae *answerError
 	var se *StatusError
 	switch {

@@ -37,7 +37,8 @@ func parseStatus(body []byte, key config.Secret) *StatusError {
 	_ = json.Unmarshal(outer.Error, &inner) // an unknown form leaves the fields empty
 	var said string
 	_ = json.Unmarshal(outer.Error, &said)
-	if m := strings.TrimSpace(strings.Join([]string{outer.Message, inner.Message, said, detail(outer.Detail)}, " ")); m != "" {
+	if m := strings.TrimSpace(strings.Join([]string{outer.Message, inner.Message, said, detail(outer.Detail)},
+		" ")); m != "" {
 		e.message = m
 	}
 	code, _ := inner.Code.(string)

@@ -69,14 +69,17 @@ type operation struct {
 	started time.Time
 }
 
-func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, r Request) (context.Context, *operation) {
+func (t *telemetry) start(
+	ctx context.Context, name genaiconv.OperationNameAttr, model string, r Request,
+) (context.Context, *operation) {
 	attrs := append([]attribute.KeyValue{
 		semconv.GenAIRequestModel(model), keyRole.String(string(r.Role)), keyTenant.String(r.Scope.Tenant),
 	}, t.server...)
 	if r.Strategy != "" {
 		attrs = append(attrs, keyStrategy.String(r.Strategy))
 	}
-	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...),
+	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attrs...),
 		trace.WithAttributes(semconv.GenAIOperationNameKey.String(string(name)), semconv.GenAIProviderNameOpenAI))
 	return ctx, &operation{t: t, tenant: r.Scope.Tenant, name: name, attrs: attrs, span: span, started: time.Now()}
 }

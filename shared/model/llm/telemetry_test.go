@@ -41,7 +41,8 @@ func TestCallsAreMeasuredAndTracedWithoutText(t *testing.T) {
 	}
 	first := attribute.NewSet(ended[0].Attributes()...)
 	for key, want := range map[attribute.Key]string{
-		"gen_ai.operation.name": "chat", "gen_ai.request.model": "scripted", "mneme.llm.role": "manager", "mneme.tenant.id": "acme",
+		"gen_ai.operation.name": "chat", "gen_ai.request.model": "scripted", "mneme.llm.role": "manager",
+		"mneme.tenant.id":    "acme",
 		"mneme.llm.attempts": "2",
 	} {
 		if v, _ := first.Value(key); v.String() != want {
@@ -52,7 +53,8 @@ func TestCallsAreMeasuredAndTracedWithoutText(t *testing.T) {
 	if v, _ := second.Value("error.type"); v.AsString() != "refused" {
 		t.Errorf("error.type is %q", v.AsString())
 	}
-	if text := fmt.Sprint(first.ToSlice(), second.ToSlice()); strings.Contains(text, "say yes") || strings.Contains(text, "rules") {
+	if text := fmt.Sprint(first.ToSlice(), second.ToSlice()); strings.Contains(text, "say yes") ||
+		strings.Contains(text, "rules") {
 		t.Errorf("spans hold text: %s", text)
 	}
 

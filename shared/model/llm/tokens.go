@@ -107,7 +107,8 @@ const (
 func (p *promptLength) guess(model string, r Request, rejected *exchange) (tokens int64, raw float64) {
 	n := tokensOf(r.System) + tokensOf(r.User)
 	if r.Schema != nil {
-		n += tokensOf(r.Schema.String()) // some servers put it into the prompt, and so does the client for servers without schemas
+		// some servers put it into the prompt, and so does the client for servers without schemas
+		n += tokensOf(r.Schema.String())
 	}
 	if rejected != nil {
 		n += tokensOf(rejected.answer) + tokensOf(repairMessage(rejected.fault))

@@ -10,7 +10,8 @@ import (
 
 func TestUsageCountsEveryAnswer(t *testing.T) {
 	s := llmtest.New(t)
-	s.Script(llm.RoleGenerator, llmtest.Status(500), llmtest.Text("the first of the answers"), llmtest.Text("the second of the answers"))
+	s.Script(llm.RoleGenerator, llmtest.Status(500), llmtest.Text("the first of the answers"),
+		llmtest.Text("the second of the answers"))
 	c := s.Client(t)
 	var outer, inner llm.Usage
 	ctx := llm.WithUsage(t.Context(), &outer)
@@ -30,7 +31,8 @@ func TestUsageCountsEveryAnswer(t *testing.T) {
 	ask(&inner)
 	if outer.Calls() != 2 || inner.Calls() != 1 || inner.InputTokens() <= 0 || inner.OutputTokens() <= 0 ||
 		outer.InputTokens() <= inner.InputTokens() {
-		t.Errorf("outer %d calls, %d and %d tokens; inner %d, %d and %d", outer.Calls(), outer.InputTokens(), outer.OutputTokens(),
+		t.Errorf("outer %d calls, %d and %d tokens; inner %d, %d and %d", outer.Calls(), outer.InputTokens(),
+			outer.OutputTokens(),
 			inner.Calls(), inner.InputTokens(), inner.OutputTokens())
 	}
 }

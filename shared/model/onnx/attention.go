@@ -13,8 +13,10 @@ import (
 func attention(n node, in []tensor) (tensor, error) {
 	heads := int(n.attributes["q_num_heads"].i)
 	for _, t := range in[:3] {
-		if t.floats == nil || len(t.shape) != 3 || t.shape[0] != 1 || t.shape[1] < 1 || heads < 1 || t.shape[2] < heads || t.shape[2]%heads != 0 {
-			return t, fmt.Errorf("has shape %v for %d heads, want one text's tokens with as many numbers for each head", t.shape, heads)
+		if t.floats == nil || len(t.shape) != 3 || t.shape[0] != 1 || t.shape[1] < 1 || heads < 1 || t.shape[2] < heads ||
+			t.shape[2]%heads != 0 {
+			return t, fmt.Errorf("has shape %v for %d heads, want one text's tokens with as many numbers for each head", t.shape,
+				heads)
 		}
 	}
 	q, k, v := in[0], in[1], in[2]

@@ -80,14 +80,16 @@ func TestAttentionRefusesWhatItDoesNotCompute(t *testing.T) {
 // Reused memory changes no value that a later node still reads.
 func TestARunsMemoryIsUsedAgainOnlyWhenNothingTakesIt(t *testing.T) {
 	nodes := []node{
-		{op: "Cast", attributes: map[string]attribute{"to": {i: kindFloat}}, inputs: []string{inputIDs}, outputs: []string{"a"}},
+		{op: "Cast", attributes: map[string]attribute{"to": {i: kindFloat}}, inputs: []string{inputIDs},
+			outputs: []string{"a"}},
 		{op: "Add", inputs: []string{"a", "one"}, outputs: []string{"b"}},
 		{op: "Reshape", inputs: []string{"b", "row"}, outputs: []string{"c"}}, // the same numbers as b's
 		{op: "Add", inputs: []string{"b", "one"}, outputs: []string{"d"}},     // the last read of b, but not of c
 		{op: "Mul", inputs: []string{"d", "d"}, outputs: []string{"e"}},
 		{op: "Add", inputs: []string{"c", "c"}, outputs: []string{"f"}},
 		{op: "Add", inputs: []string{"e", "f"}, outputs: []string{"g"}},
-		{op: "Unsqueeze", attributes: map[string]attribute{"axes": {ints: []int64{-1}}}, inputs: []string{"g"}, outputs: []string{"out"}},
+		{op: "Unsqueeze", attributes: map[string]attribute{"axes": {ints: []int64{-1}}}, inputs: []string{"g"},
+			outputs: []string{"out"}},
 	}
 	n := Network{
 		nodes: nodes, inputs: []string{inputIDs}, output: "out",

@@ -230,21 +230,28 @@ func readTensor(b []byte) (name string, t tensor, err error) {
 	case kindFloat:
 		t.floats = decode(raw, 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
 	case kindDouble:
-		t.floats = decode(raw, 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) })
+		t.floats = decode(raw, 8, func(b []byte) float32 {
+			return float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		})
 	case kindInt64:
 		t.ints = append(
 			ints,
-			decode(raw, 8, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })...) //nolint:gosec // two's complement
+			decode(raw, 8, func(b []byte) int64 {
+				return int64(binary.LittleEndian.Uint64(b))
+			})...) //nolint:gosec // two's complement
 	case kindInt32:
 		t.ints = append(
 			ints,
-			decode(raw, 4, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })...) //nolint:gosec // likewise
+			decode(raw, 4, func(b []byte) int64 {
+				return int64(int32(binary.LittleEndian.Uint32(b)))
+			})...) //nolint:gosec // likewise
 	case kindInt8:
 		t.bytes = decode(raw, 1, func(b []byte) int8 { return int8(b[0]) }) //nolint:gosec // likewise
 	case kindBool:
 		t.ints = append(ints, decode(raw, 1, func(b []byte) int64 { return int64(b[0]) })...)
 	default:
-		return name, t, fmt.Errorf("have numbers of kind %d, want float32 (1), int8 (3), int32 (6), int64 (7), bool (9) or float64 (11)", kind)
+		return name, t, fmt.Errorf("have numbers of kind %d, want float32 (1), int8 (3), int32 (6), int64 (7), bool (9) or "+
+			"float64 (11)", kind)
 	}
 	if got := len(t.floats) + len(t.ints) + len(t.bytes); got != t.size() {
 		return name, t, fmt.Errorf("have %d numbers, want %d for a shape of %v", got, t.size(), t.shape)

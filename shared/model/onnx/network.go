@@ -37,7 +37,8 @@ func Parse(file []byte) (*Network, error) {
 	}
 	out := slices.IndexFunc(m.outputs, func(v valueInfo) bool { return len(v.shape) == 3 })
 	if out < 0 {
-		return nil, errors.New("has no output of three axes, want one with a vector for each token, such as last_hidden_state")
+		return nil, errors.New("has no output of three axes, want one with a vector for each token, such as " +
+			"last_hidden_state")
 	}
 	return m.network(m.outputs[out].name)
 }
@@ -256,7 +257,8 @@ func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err err
 		out = n.constants[n.output]
 	}
 	if s := out.shape; len(s) != 3 || s[0] != 1 || s[1] != len(ids) || out.floats == nil || s[2] == 0 {
-		return nil, 0, fmt.Errorf("output %q has shape %v, want a vector for each of %d tokens", n.output, out.shape, len(ids))
+		return nil, 0, fmt.Errorf("output %q has shape %v, want a vector for each of %d tokens", n.output, out.shape,
+			len(ids))
 	}
 	vectors = slices.Clone(out.floats)
 	b.release(out.floats)

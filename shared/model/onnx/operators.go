@@ -30,9 +30,12 @@ var operators = map[string]operator{
 	"And":            comparison(func(a, b float64) bool { return a != 0 && b != 0 }),
 	"Or":             comparison(func(a, b float64) bool { return a != 0 || b != 0 }),
 
-	"Sqrt": unary(math.Sqrt), "Erf": unary(math.Erf), "Tanh": unary(math.Tanh), "Exp": unary(math.Exp), "Log": unary(math.Log),
+	"Sqrt": unary(math.Sqrt), "Erf": unary(math.Erf), "Tanh": unary(math.Tanh), "Exp": unary(math.Exp),
+	"Log": unary(math.Log),
 	"Abs": unary(math.Abs), "Neg": unary(func(x float64) float64 { return -x }),
-	"Reciprocal": unary(func(x float64) float64 { return 1 / x }), "Relu": unary(func(x float64) float64 { return max(0, x) }),
+	"Reciprocal": unary(func(x float64) float64 {
+		return 1 / x
+	}), "Relu": unary(func(x float64) float64 { return max(0, x) }),
 	"Sigmoid": unary(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
 	"Gelu":    gelu, "Not": not,
 
@@ -179,7 +182,9 @@ func unary(f func(float64) float64) operator {
 
 func gelu(n node, in []tensor) (tensor, error) {
 	if n.attributes["approximate"].s == "tanh" {
-		return unary(func(x float64) float64 { return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) })(n, in)
+		return unary(func(x float64) float64 {
+			return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+		})(n, in)
 	}
 	t := in[0]
 	if t.isInt() {
@@ -245,7 +250,8 @@ func cast(n node, in []tensor) (tensor, error) {
 			}
 		}
 	default:
-		return out, fmt.Errorf("makes numbers of kind %d, want float32 (1), int32 (6), int64 (7), bool (9) or float64 (11)", to)
+		return out, fmt.Errorf("makes numbers of kind %d, want float32 (1), int32 (6), int64 (7), bool (9) or float64 (11)",
+			to)
 	}
 	return out, nil
 }

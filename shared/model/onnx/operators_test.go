@@ -30,7 +30,8 @@ func TestOperators(t *testing.T) {
 		want tensor
 	}{
 		"a column and a row": {
-			"Sub", node{}, []tensor{intsOf([]int{2, 1}, 10, 20), intsOf([]int{3}, 1, 2, 3)}, intsOf([]int{2, 3}, 9, 8, 7, 19, 18, 17),
+			"Sub", node{}, []tensor{intsOf([]int{2, 1}, 10, 20), intsOf([]int{3}, 1, 2, 3)},
+			intsOf([]int{2, 3}, 9, 8, 7, 19, 18, 17),
 		},
 		"a scalar first":  {"Div", node{}, []tensor{floatsOf(nil, 6), floatsOf([]int{2}, 2, 3)}, floatsOf([]int{2}, 3, 2)},
 		"whole quotients": {"Div", node{}, []tensor{intsOf([]int{2}, 7, -7), intsOf(nil, 2)}, intsOf([]int{2}, 3, -3)},
@@ -41,47 +42,62 @@ func TestOperators(t *testing.T) {
 			"ConstantOfShape", node{attributes: map[string]attribute{"value": {tensor: intsOf([]int{1}, 7)}}},
 			[]tensor{intsOf([]int{2}, 1, 2)}, intsOf([]int{1, 2}, 7, 7),
 		},
-		"a range":           {"Range", node{}, []tensor{intsOf(nil, 5), intsOf(nil, 0), intsOf(nil, -2)}, intsOf([]int{3}, 5, 3, 1)},
+		"a range": {"Range", node{}, []tensor{intsOf(nil, 5), intsOf(nil, 0), intsOf(nil, -2)},
+			intsOf([]int{3}, 5, 3, 1)},
 		"a part of a shape": {"Shape", attr("start", -1), []tensor{six}, intsOf([]int{1}, 3)},
-		"squeezed":          {"Squeeze", attr("axes", 0, 0), []tensor{floatsOf([]int{1, 2, 1}, 1, 2)}, floatsOf([]int{2, 1}, 1, 2)},
-		"all squeezed":      {"Squeeze", node{}, []tensor{floatsOf([]int{1, 2, 1}, 1, 2)}, floatsOf([]int{2}, 1, 2)},
-		"unsqueezed":        {"Unsqueeze", attr("axes", 0, -1, 0), []tensor{floatsOf([]int{2}, 1, 2)}, floatsOf([]int{1, 2, 1}, 1, 2)},
+		"squeezed": {"Squeeze", attr("axes", 0, 0), []tensor{floatsOf([]int{1, 2, 1}, 1, 2)},
+			floatsOf([]int{2, 1}, 1, 2)},
+		"all squeezed": {"Squeeze", node{}, []tensor{floatsOf([]int{1, 2, 1}, 1, 2)}, floatsOf([]int{2}, 1, 2)},
+		"unsqueezed": {"Unsqueeze", attr("axes", 0, -1, 0), []tensor{floatsOf([]int{2}, 1, 2)},
+			floatsOf([]int{1, 2, 1}, 1, 2)},
 		"expanded": {
-			"Expand", node{}, []tensor{floatsOf([]int{2, 1}, 1, 2), intsOf([]int{3}, 1, 1, 2)}, floatsOf([]int{1, 2, 2}, 1, 1, 2, 2),
+			"Expand", node{}, []tensor{floatsOf([]int{2, 1}, 1, 2), intsOf([]int{3}, 1, 1, 2)},
+			floatsOf([]int{1, 2, 2}, 1, 1, 2, 2),
 		},
 		"chosen": {
-			"Where", node{}, []tensor{intsOf([]int{2}, 1, 0), floatsOf(nil, 9), floatsOf([]int{2}, 1, 2)}, floatsOf([]int{2}, 9, 2),
+			"Where", node{}, []tensor{intsOf([]int{2}, 1, 0), floatsOf(nil, 9), floatsOf([]int{2}, 1, 2)},
+			floatsOf([]int{2}, 9, 2),
 		},
-		"gathered columns": {"Gather", attr("axis", 1), []tensor{six, intsOf([]int{2}, -1, 0)}, floatsOf([]int{2, 2}, 3, 1, 6, 4)},
+		"gathered columns": {"Gather", attr("axis", 1), []tensor{six, intsOf([]int{2}, -1, 0)},
+			floatsOf([]int{2, 2}, 3, 1, 6, 4)},
 		"every other one": {
 			"Slice", node{}, []tensor{six, intsOf([]int{1}, -3), intsOf([]int{1}, 99), intsOf([]int{1}, 1), intsOf([]int{1}, 2)},
 			floatsOf([]int{2, 2}, 1, 3, 4, 6),
 		},
-		"side by side": {"Concat", attr("axis", -1), []tensor{six, floatsOf([]int{2, 1}, 7, 8)}, floatsOf([]int{2, 4}, 1, 2, 3, 7, 4, 5, 6, 8)},
+		"side by side": {"Concat", attr("axis", -1), []tensor{six, floatsOf([]int{2, 1}, 7, 8)},
+			floatsOf([]int{2, 4}, 1, 2, 3, 7, 4, 5, 6, 8)},
 		"summed up": {
-			"CumSum", node{}, []tensor{intsOf([]int{2, 3}, 1, 1, 0, 1, 1, 1), intsOf(nil, 1)}, intsOf([]int{2, 3}, 1, 2, 2, 1, 2, 3),
+			"CumSum", node{}, []tensor{intsOf([]int{2, 3}, 1, 1, 0, 1, 1, 1), intsOf(nil, 1)},
+			intsOf([]int{2, 3}, 1, 2, 2, 1, 2, 3),
 		},
-		"means":    {"ReduceMean", attr("keepdims", 0), []tensor{six, intsOf([]int{1}, 0)}, floatsOf([]int{3}, 2.5, 3.5, 4.5)},
+		"means": {"ReduceMean", attr("keepdims", 0), []tensor{six, intsOf([]int{1}, 0)},
+			floatsOf([]int{3}, 2.5, 3.5, 4.5)},
 		"one sum":  {"ReduceSum", node{}, []tensor{six}, floatsOf([]int{1, 1}, 21)},
 		"reversed": {"Transpose", node{}, []tensor{six}, floatsOf([]int{3, 2}, 1, 4, 2, 5, 3, 6)},
-		"reshaped": {"Reshape", node{}, []tensor{six, intsOf([]int{3}, 0, -1, 1)}, floatsOf([]int{2, 3, 1}, 1, 2, 3, 4, 5, 6)},
+		"reshaped": {"Reshape", node{}, []tensor{six, intsOf([]int{3}, 0, -1, 1)},
+			floatsOf([]int{2, 3, 1}, 1, 2, 3, 4, 5, 6)},
 		"a product with a batch": {
-			"MatMul", node{}, []tensor{floatsOf([]int{2, 1, 2}, 1, 2, 3, 4), floatsOf([]int{2, 2, 1}, 1, 1, 1, -1)}, floatsOf([]int{2, 1, 1}, 3, -1),
+			"MatMul", node{}, []tensor{floatsOf([]int{2, 1, 2}, 1, 2, 3, 4), floatsOf([]int{2, 2, 1}, 1, 1, 1, -1)},
+			floatsOf([]int{2, 1, 1}, 3, -1),
 		},
 		"a product of matrices": {
-			"Gemm", attr("transB", 1), []tensor{floatsOf([]int{1, 2}, 1, 2), floatsOf([]int{2, 2}, 3, 4, 5, 6), floatsOf([]int{2}, 1, 10)},
+			"Gemm", attr("transB", 1), []tensor{floatsOf([]int{1, 2}, 1, 2), floatsOf([]int{2, 2}, 3, 4, 5, 6),
+				floatsOf([]int{2}, 1, 10)},
 			floatsOf([]int{1, 2}, 12, 27),
 		},
 		"bytes with a factor for each column": {
-			"DequantizeLinear", attr("axis", 1), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}}, floatsOf([]int{2}, 0.5, 2)},
+			"DequantizeLinear", attr("axis", 1), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}},
+				floatsOf([]int{2}, 0.5, 2)},
 			floatsOf([]int{2, 2}, 0.5, -4, 1.5, 254),
 		},
 		"bytes with a factor for each row": {
-			"DequantizeLinear", attr("axis", 0), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}}, floatsOf([]int{2}, 0.5, 2)},
+			"DequantizeLinear", attr("axis", 0), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}},
+				floatsOf([]int{2}, 0.5, 2)},
 			floatsOf([]int{2, 2}, 0.5, -1, 6, 254),
 		},
 		"bytes with one factor": {
-			"DequantizeLinear", node{}, []tensor{{shape: []int{2}, bytes: []int8{1, -2}}, floatsOf(nil, 0.5)}, floatsOf([]int{2}, 0.5, -1),
+			"DequantizeLinear", node{}, []tensor{{shape: []int{2}, bytes: []int8{1, -2}}, floatsOf(nil, 0.5)},
+			floatsOf([]int{2}, 0.5, -1),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +142,8 @@ func TestGeluIsTheErrorFunctions(t *testing.T) {
 
 func TestAProductOverNothingIsZero(t *testing.T) {
 	used := &buffers{free: [][]float32{{7, 7, 7, 7}}, taken: map[*float32]int{}}
-	got, err := matMul(node{buffers: used}, []tensor{{shape: []int{2, 0}, floats: []float32{}}, {shape: []int{0, 2}, floats: []float32{}}})
+	got, err := matMul(node{buffers: used}, []tensor{{shape: []int{2, 0}, floats: []float32{}},
+		{shape: []int{0, 2}, floats: []float32{}}})
 	if err != nil || !slices.Equal(got.floats, []float32{0, 0, 0, 0}) {
 		t.Errorf("got %v, %v", got.floats, err)
 	}
@@ -222,7 +239,8 @@ func TestWeightsThatAreLookedUpKeepTheirFloats(t *testing.T) {
 		"multiplied only": {[]node{product}, weights.matrix == nil, weights.matrix != nil},
 		"looked up only":  {[]node{{op: "Gather", inputs: []string{"both", "in"}, outputs: []string{"b"}}}, true, false},
 		"multiplied and reshaped": {
-			[]node{product, {op: "Reshape", inputs: []string{"both", "in"}, outputs: []string{"b"}}}, true, weights.matrix != nil,
+			[]node{product, {op: "Reshape", inputs: []string{"both", "in"}, outputs: []string{"b"}}}, true,
+			weights.matrix != nil,
 		},
 	} {
 		n := Network{nodes: c.nodes, constants: map[string]tensor{"both": weights}, output: "a"}

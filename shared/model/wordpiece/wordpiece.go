@@ -131,7 +131,8 @@ func (w *Tokenizer) surround(f tokenizerFile) error {
 			*to = append(*to, ids...)
 		}
 	default:
-		return fmt.Errorf("has a post-processor of type %q, want TemplateProcessing, BertProcessing or RobertaProcessing", p.Type)
+		return fmt.Errorf("has a post-processor of type %q, want TemplateProcessing, BertProcessing or RobertaProcessing",
+			p.Type)
 	}
 	return nil
 }

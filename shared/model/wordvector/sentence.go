@@ -45,7 +45,8 @@ func ParseSentences(raw []byte, words int) (*Sentences, error) {
 	n, dimension := int(binary.LittleEndian.Uint32(raw[4:])), int(binary.LittleEndian.Uint32(raw[8:]))
 	rest := raw[header:]
 	if n != words || dimension < 1 || dimension > 4096 || len(rest) != n*(4+dimension) {
-		return nil, fmt.Errorf("%w: %d words of %d numbers in %d bytes, want %d words", ErrFormat, n, dimension, len(rest), words)
+		return nil, fmt.Errorf("%w: %d words of %d numbers in %d bytes, want %d words", ErrFormat, n, dimension, len(rest),
+			words)
 	}
 	s := &Sentences{dimension: dimension, numbers: make([]int8, n*dimension), factors: make([]float32, n)}
 	for i, b := range rest[4*n:] {

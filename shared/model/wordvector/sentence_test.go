@@ -49,7 +49,8 @@ func TestTextsAboutLikeThingsAreNear(t *testing.T) {
 
 func TestParseSentencesRefuses(t *testing.T) {
 	one := func(length float32) string {
-		return "MSV1\x01\x00\x00\x00\x01\x00\x00\x00" + string(binary.LittleEndian.AppendUint32(nil, math.Float32bits(length))) + "a"
+		return "MSV1\x01\x00\x00\x00\x01\x00\x00\x00" +
+			string(binary.LittleEndian.AppendUint32(nil, math.Float32bits(length))) + "a"
 	}
 	if _, err := wordvector.ParseSentences([]byte(one(1)), 1); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,8 @@ func TestWordsOfLikeSpellingAreNear(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ a, like, unlike string }{
-		{"geburtstag", "geburtstagsfeier", "fahrrad"}, {"tanz", "tanzt", "garten"}, {"操作", "操业", "房子"}, {"машин", "машинк", "подруг"},
+		{"geburtstag", "geburtstagsfeier", "fahrrad"}, {"tanz", "tanzt", "garten"}, {"操作", "操业", "房子"},
+		{"машин", "машинк", "подруг"},
 	} {
 		if like, unlike := cosine(c.a, c.like), cosine(c.a, c.unlike); like < 0.4 || unlike > 0.3 {
 			t.Errorf("%q: %q is %.2f like it, %q %.2f, want much and little", c.a, c.like, like, c.unlike, unlike)

@@ -63,7 +63,8 @@ func Parse(raw []byte) (*Table, error) {
 		rest = rest[end+1:]
 	}
 	if len(t.rows) != words || len(rest) != words*dimension {
-		return nil, fmt.Errorf("%w: %d words and %d bytes of numbers, want %d and %d", ErrFormat, len(t.rows), len(rest), words, words*dimension)
+		return nil, fmt.Errorf("%w: %d words and %d bytes of numbers, want %d and %d", ErrFormat, len(t.rows), len(rest),
+			words, words*dimension)
 	}
 	t.numbers = make([]int8, len(rest))
 	for i, b := range rest {

@@ -19,7 +19,8 @@ func TestWordsOfLikeMeaningAreNear(t *testing.T) {
 		return table.Similarity(x, y)
 	}
 	for _, c := range [][3]string{
-		{"violin", "instrument", "dentist"}, {"parrot", "pet", "mortgage"}, {"sister", "brother", "engine"}, {"hiking", "mountain", "engine"},
+		{"violin", "instrument", "dentist"}, {"parrot", "pet", "mortgage"}, {"sister", "brother", "engine"},
+		{"hiking", "mountain", "engine"},
 	} {
 		if near, far := similarity(c[0], c[1]), similarity(c[0], c[2]); near <= far {
 			t.Errorf("%s is as near to %s (%.2f) as to %s (%.2f)", c[0], c[2], far, c[1], near)
@@ -49,8 +50,10 @@ func TestAddMakesWhatSimilarityCompares(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for name, raw := range map[string]string{
 		"nothing": "", "another file": "GIF89a......", "too many words": "MWV1\xff\xff\xff\xff\x02\x00\x00\x00a\n12",
-		"no end of a word": "MWV1\x01\x00\x00\x00\x01\x00\x00\x00abc", "a word twice": "MWV1\x02\x00\x00\x00\x01\x00\x00\x00a\na\n12",
-		"numbers missing": "MWV1\x01\x00\x00\x00\x02\x00\x00\x00a\n1", "no dimension": "MWV1\x01\x00\x00\x00\x00\x00\x00\x00a\n",
+		"no end of a word": "MWV1\x01\x00\x00\x00\x01\x00\x00\x00abc",
+		"a word twice":     "MWV1\x02\x00\x00\x00\x01\x00\x00\x00a\na\n12",
+		"numbers missing":  "MWV1\x01\x00\x00\x00\x02\x00\x00\x00a\n1",
+		"no dimension":     "MWV1\x01\x00\x00\x00\x00\x00\x00\x00a\n",
 	} {
 		if _, err := wordvector.Parse([]byte(raw)); !errors.Is(err, wordvector.ErrFormat) {
 			t.Errorf("%s: got %v", name, err)

@@ -185,7 +185,8 @@ func TestValuesReadBack(t *testing.T) {
 	word := rapid.StringMatching(`[a-z]{1,8}`)
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := settings{
-			Redis:  store{Addr: word.Draw(t, "host") + ":1", Timeout: time.Duration(rapid.Int64Range(1, 1<<50).Draw(t, "timeout"))},
+			Redis: store{Addr: word.Draw(t, "host") + ":1",
+				Timeout: time.Duration(rapid.Int64Range(1, 1<<50).Draw(t, "timeout"))},
 			Bank:   store{Addr: "b:2", Timeout: time.Second},
 			Format: rapid.SampledFrom([]string{"json", "text"}).Draw(t, "format"),
 			Topics: rapid.SliceOfN(word, 1, 4).Draw(t, "topics"),

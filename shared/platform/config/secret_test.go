@@ -26,12 +26,14 @@ func TestSecretIsHiddenHoweverItIsPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := []string{log.String(), string(js), string(text), secret.String(), fmt.Sprint(holder), fmt.Errorf("key %v", secret).Error()}
+	outputs := []string{log.String(), string(js), string(text), secret.String(), fmt.Sprint(holder),
+		fmt.Errorf("key %v", secret).Error()}
 	for _, verb := range []string{"%s", "%v", "%+v", "%#v", "%q", "%x", "%X", "%d"} {
 		outputs = append(outputs, fmt.Sprintf(verb, secret), fmt.Sprintf(verb, holder))
 	}
 	for _, out := range outputs {
-		if strings.Contains(out, raw) || strings.Contains(strings.ToLower(out), fmt.Sprintf("%x", raw)) || !strings.Contains(out, "***") {
+		if strings.Contains(out, raw) || strings.Contains(strings.ToLower(out), fmt.Sprintf("%x", raw)) ||
+			!strings.Contains(out, "***") {
 			t.Errorf("printed as %s", out)
 		}
 	}

@@ -24,7 +24,8 @@ func TestAVariableThatIsUsedTwiceIsToldOnce(t *testing.T) {
 	if err != nil || cfg.In.Number != 81 || cfg.Out.Number != 81 {
 		t.Fatalf("got %+v, %v", cfg, err)
 	}
-	if rows, values := config.Describe[twice](), config.Values(cfg); len(rows) != 1 || len(values) != 1 || values[0].Text != "81" {
+	if rows, values := config.Describe[twice](),
+		config.Values(cfg); len(rows) != 1 || len(values) != 1 || values[0].Text != "81" {
 		t.Errorf("described %v, with values %v", rows, values)
 	}
 	for _, wrong := range []string{"many", "-1"} {

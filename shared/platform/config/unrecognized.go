@@ -51,7 +51,8 @@ func Unrecognized(environ map[string]string, own []Row) []Unknown {
 	known = append(known, strings.Fields(settings)...)
 	var unknown []Unknown
 	for _, name := range slices.Sorted(maps.Keys(environ)) {
-		if strings.HasPrefix(name, Prefix) && environ[name] != "" && !slices.Contains(known, name) && !serviceLink.MatchString(name) {
+		if strings.HasPrefix(name, Prefix) && environ[name] != "" && !slices.Contains(known, name) &&
+			!serviceLink.MatchString(name) {
 			unknown = append(unknown, Unknown{Name: name, Meant: nearest(name, known)})
 		}
 	}

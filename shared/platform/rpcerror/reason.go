@@ -24,7 +24,8 @@ const (
 // Reasons lists every reason.
 func Reasons() []string {
 	return []string{
-		ReasonSuperseded, ReasonRetracted, ReasonQuarantined, ReasonTurnUsed, ReasonRefused, ReasonErasureEnded, ReasonChanged, ReasonForming,
+		ReasonSuperseded, ReasonRetracted, ReasonQuarantined, ReasonTurnUsed, ReasonRefused, ReasonErasureEnded,
+		ReasonChanged, ReasonForming,
 		ReasonImporting, ReasonNotEmpty, ReasonOutOfStep,
 	}
 }

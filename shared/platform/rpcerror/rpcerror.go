@@ -43,7 +43,8 @@ func From(err error) error {
 	case unavailable(err):
 		return connect.NewError(connect.CodeUnavailable, errors.New("memory is not available at the moment, try again"))
 	}
-	return connect.NewError(connect.CodeInternal, errors.New("an internal error: a retry does not help, and the service's log has the cause"))
+	return connect.NewError(connect.CodeInternal,
+		errors.New("an internal error: a retry does not help, and the service's log has the cause"))
 }
 
 // Logged is From with a log line for causes that callers do not see. The log line names the operation.
@@ -65,7 +66,8 @@ var redisStates = []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "
 func unavailable(err error) bool {
 	for _, known := range []error{
 		fault.ErrUnavailable, fault.ErrUnusableAnswer, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrClosed,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, redis.ErrPoolTimeout, redis.ErrPoolExhausted,
+		redis.ErrClosed,
 	} {
 		if errors.Is(err, known) {
 			return true

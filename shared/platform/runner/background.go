@@ -23,7 +23,8 @@ type taskGroup struct {
 
 func startTaskGroup(ctx context.Context, tasks []Task) *taskGroup {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends by stop alone, after the open requests
-	c := &taskGroup{cancel: cancel, failed: make(chan error, len(tasks)), done: make(chan struct{}), running: make(map[string]int)}
+	c := &taskGroup{cancel: cancel, failed: make(chan error, len(tasks)), done: make(chan struct{}),
+		running: make(map[string]int)}
 	var all sync.WaitGroup
 	for _, task := range tasks {
 		c.count(task.Name, 1)

@@ -44,7 +44,8 @@ type Base struct {
 func (b Base) Validate() error {
 	return errors.Join(
 		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
-		config.Require(b.MetricsAddr == "" || isAddr(b.MetricsAddr), MetricsAddrVariable, b.MetricsAddr, "host:port, or nothing"),
+		config.Require(b.MetricsAddr == "" || isAddr(b.MetricsAddr), MetricsAddrVariable, b.MetricsAddr,
+			"host:port, or nothing"),
 		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
 		config.Require(b.BodyTimeout > 0, "MNEME_HTTP_BODY_TIMEOUT", b.BodyTimeout, "more than zero"),
 		config.Require(b.DrainDelay >= 0, "MNEME_DRAIN_DELAY", b.DrainDelay, "zero or more"),

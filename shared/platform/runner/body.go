@@ -22,7 +22,8 @@ func timeBodies(limit time.Duration, next http.Handler) http.Handler {
 			return
 		}
 		body := &timedBody{
-			ReadCloser: r.Body, control: http.NewResponseController(w), deadline: time.Now().Add(limit), shared: r.ProtoMajor > 1,
+			ReadCloser: r.Body, control: http.NewResponseController(w), deadline: time.Now().Add(limit),
+			shared: r.ProtoMajor > 1,
 		}
 		body.until(body.deadline)
 		defer body.clearDeadline()
@@ -61,8 +62,8 @@ func (t *timedBody) Close() error {
 
 func (t *timedBody) arrived() { t.once.Do(func() { t.until(time.Time{}) }) }
 
-// clearDeadline removes the body's deadline when its handler has returned. Then net/http controls the connection: it reads
-// the rest shortly, and sets a new deadline for the next request. An HTTP/2 stream ends with its handler.
+// clearDeadline removes the body's deadline when its handler has returned. Then net/http controls the connection: it
+// reads the rest shortly, and sets a new deadline for the next request. An HTTP/2 stream ends with its handler.
 func (t *timedBody) clearDeadline() {
 	t.once.Do(func() {
 		if end := time.Now().Add(lingerTimeout); !t.shared && end.Before(t.deadline) {

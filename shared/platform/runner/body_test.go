@@ -144,7 +144,8 @@ func TestAConnectionIsUsedAgainAfterTheTimeOfABody(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Body.Close() != nil ||
+					resp.StatusCode != http.StatusOK {
 					t.Errorf("call %d was answered %d, %v", n, resp.StatusCode, err)
 				}
 				if reused != (n > 0) {
@@ -160,7 +161,8 @@ func TestAConnectionIsUsedAgainAfterTheTimeOfABody(t *testing.T) {
 }
 
 func TestAConnectionEndsSoonAfterABodyThatNobodyReads(t *testing.T) {
-	i := launch(t, serving(&runner.App{Handler: http.NotFoundHandler()}), map[string]string{"MNEME_HTTP_BODY_TIMEOUT": "1h"})
+	i := launch(t, serving(&runner.App{Handler: http.NotFoundHandler()}),
+		map[string]string{"MNEME_HTTP_BODY_TIMEOUT": "1h"})
 	i.awaitStatus("/readyz", http.StatusOK)
 	for request, want := range map[string]string{
 		"POST /rpc HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nbegin":           "HTTP/1.1 404",

@@ -72,13 +72,16 @@ func launch(t *testing.T, s runner.Service, environ map[string]string) *instance
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	transport := &http.Transport{DisableKeepAlives: true}
-	i := &instance{t: t, log: &output{}, cancel: cancel, result: make(chan error, 1), client: &http.Client{Transport: transport}}
+	i := &instance{t: t, log: &output{}, cancel: cancel, result: make(chan error, 1),
+		client: &http.Client{Transport: transport}}
 	addr := make(chan string, 1)
 	if environ == nil {
 		environ = map[string]string{}
 	}
 	go func() {
-		i.result <- runner.Run(ctx, s, runner.Options{Environ: environ, Stderr: i.log, OnListen: func(a string) { addr <- a }})
+		i.result <- runner.Run(ctx, s, runner.Options{Environ: environ, Stderr: i.log, OnListen: func(a string) {
+			addr <- a
+		}})
 	}()
 	select {
 	case a := <-addr:

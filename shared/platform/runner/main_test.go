@@ -24,9 +24,10 @@ type keyed struct {
 }
 
 func command(args []string, environ map[string]string, app *runner.App) (code int, stdout, stderr string) {
-	s := runner.Define("door", "Opens and closes.", func(context.Context, keyed, *telemetry.Telemetry) (*runner.App, error) {
-		return app, nil
-	}, runner.Default(runner.AddrVariable, "127.0.0.1:7999"))
+	s := runner.Define("door", "Opens and closes.",
+		func(context.Context, keyed, *telemetry.Telemetry) (*runner.App, error) {
+			return app, nil
+		}, runner.Default(runner.AddrVariable, "127.0.0.1:7999"))
 	var out bytes.Buffer
 	var errs output
 	if environ == nil {
@@ -79,10 +80,12 @@ func TestCommandLine(t *testing.T) {
 }
 
 func TestFailureIsLoggedOnceAndExitsWithOne(t *testing.T) {
-	code, _, stderr := command(nil, map[string]string{"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_LOG_FORMAT": "text"}, &runner.App{
-		Background: []runner.Task{{Name: "lead", Run: func(context.Context) error { return errors.New("lost the lease") }}},
-	})
-	if code != runner.ExitFailed || strings.Count(stderr, "lost the lease") != 1 || !strings.Contains(stderr, "level=ERROR") {
+	code, _, stderr := command(nil, map[string]string{"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_LOG_FORMAT": "text"},
+		&runner.App{
+			Background: []runner.Task{{Name: "lead", Run: func(context.Context) error { return errors.New("lost the lease") }}},
+		})
+	if code != runner.ExitFailed || strings.Count(stderr, "lost the lease") != 1 ||
+		!strings.Contains(stderr, "level=ERROR") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 }
@@ -100,7 +103,8 @@ func TestMisspeltVariablesAreWarnedOf(t *testing.T) {
 func TestSettingsAreThoseOfTheServiceThenTheBase(t *testing.T) {
 	s := serving(nil)
 	rows := s.Settings()
-	if s.Name() != "probe" || s.Summary() == "" || rows[0].Name != "MNEME_TEST_TOPIC" || rows[1].Name != runner.AddrVariable {
+	if s.Name() != "probe" || s.Summary() == "" || rows[0].Name != "MNEME_TEST_TOPIC" ||
+		rows[1].Name != runner.AddrVariable {
 		t.Errorf("%s: %+v", s.Name(), rows)
 	}
 	for _, row := range rows {

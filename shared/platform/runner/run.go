@@ -116,9 +116,11 @@ func (p *process) buildUntilThere(ctx context.Context) (*App, error) {
 	}
 	notify := func(err error, next time.Duration) {
 		p.health.lack(missing(err))
-		p.tel.Log.Warn("not started yet", "attempt", attempt, "retry_in", next.Round(time.Millisecond).String(), "error", err.Error())
+		p.tel.Log.Warn("not started yet", "attempt", attempt, "retry_in", next.Round(time.Millisecond).String(), "error",
+			err.Error())
 	}
-	app, err := backoff.Retry(ctx, build, backoff.WithBackOff(pause), backoff.WithNotify(notify), backoff.WithMaxElapsedTime(0))
+	app, err := backoff.Retry(ctx, build, backoff.WithBackOff(pause), backoff.WithNotify(notify),
+		backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}

@@ -25,7 +25,8 @@ func TestServiceAnswersForHealthMetricsAndItsRoutes(t *testing.T) {
 		_, _ = io.WriteString(w, r.Proto)
 	})}), nil)
 	i.awaitStatus("/readyz", http.StatusOK)
-	for path, want := range map[string]string{"/healthz": "alive", "/readyz": "ready", "/metrics": "go_goroutines", "/rpc": "HTTP/1.1"} {
+	for path, want := range map[string]string{"/healthz": "alive", "/readyz": "ready", "/metrics": "go_goroutines",
+		"/rpc": "HTTP/1.1"} {
 		if status, body := i.get(path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s answered %d %q", path, status, body)
 		}
@@ -228,7 +229,8 @@ func TestFailingBackgroundTaskEndsTheService(t *testing.T) {
 				Close: []runner.Step{log.step("store")},
 			}), nil)
 			err := <-i.result
-			if err == nil || !strings.Contains(err.Error(), "background task lead") || !strings.Contains(err.Error(), "lost the lease") {
+			if err == nil || !strings.Contains(err.Error(), "background task lead") ||
+				!strings.Contains(err.Error(), "lost the lease") {
 				t.Errorf("ended with %v", err)
 			}
 			if !slices.Equal(log.events, []string{"followed", "close store"}) {
@@ -264,7 +266,8 @@ func TestClosingHasTheTimeOfOneStage(t *testing.T) {
 	hang := func(given *time.Time) func(context.Context) error {
 		return func(ctx context.Context) error { *given, _ = ctx.Deadline(); <-ctx.Done(); return ctx.Err() }
 	}
-	i := launch(t, serving(&runner.App{Close: []runner.Step{{Name: "b", Run: hang(&second)}, {Name: "a", Run: hang(&first)}}}),
+	i := launch(t, serving(&runner.App{Close: []runner.Step{{Name: "b", Run: hang(&second)},
+		{Name: "a", Run: hang(&first)}}}),
 		map[string]string{"MNEME_SHUTDOWN_TIMEOUT": "20ms"})
 	i.awaitStatus("/readyz", http.StatusOK)
 	if err := i.end(); !errors.Is(err, context.DeadlineExceeded) {
@@ -303,10 +306,12 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		environ map[string]string
 		want    string
 	}{
-		"wrong value":     {serving(&runner.App{}), map[string]string{"MNEME_HTTP_ADDR": "nowhere"}, "MNEME_HTTP_ADDR"},
-		"port in use":     {serving(&runner.App{}), map[string]string{"MNEME_HTTP_ADDR": strings.TrimPrefix(taken.url, "http://")}, "listen on"},
-		"no app":          {serving(nil), map[string]string{}, "no app"},
-		"unknown default": {runner.Define("x", "", builder(nil), runner.Default("MNEME_NOBODY", "1")), map[string]string{}, "MNEME_NOBODY"},
+		"wrong value": {serving(&runner.App{}), map[string]string{"MNEME_HTTP_ADDR": "nowhere"}, "MNEME_HTTP_ADDR"},
+		"port in use": {serving(&runner.App{}),
+			map[string]string{"MNEME_HTTP_ADDR": strings.TrimPrefix(taken.url, "http://")}, "listen on"},
+		"no app": {serving(nil), map[string]string{}, "no app"},
+		"unknown default": {runner.Define("x", "", builder(nil), runner.Default("MNEME_NOBODY", "1")), map[string]string{},
+			"MNEME_NOBODY"},
 	} {
 		err := runner.Run(t.Context(), c.service, runner.Options{Environ: c.environ, Stderr: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -15,7 +15,8 @@ func TestBuildsStampTheVersion(t *testing.T) {
 	run := func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "MAKEFLAGS=") // not the options of a make that runs the tests
+		// not the options of a make that runs the tests
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "MAKEFLAGS=")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, out)
@@ -42,7 +43,8 @@ func TestBuildsStampTheVersion(t *testing.T) {
 	if got := run(program, "--version"); got != "reranker "+stamp+"\n" {
 		t.Errorf("the program prints %q, want the version %s", got, stamp)
 	}
-	if got := strings.TrimSpace(run("make", "-s", "version")); !regexp.MustCompile(`^0\.\d+\.\d+[-+.0-9A-Za-z]*$`).MatchString(got) {
+	if got := strings.TrimSpace(run("make", "-s",
+		"version")); !regexp.MustCompile(`^0\.\d+\.\d+[-+.0-9A-Za-z]*$`).MatchString(got) {
 		t.Errorf("this checkout builds version %q, want 0.x", got)
 	}
 }

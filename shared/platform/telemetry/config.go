@@ -27,8 +27,10 @@ type Config struct {
 func (c Config) Validate() error {
 	_, headersErr := c.headers()
 	return errors.Join(
-		config.Require(c.SampleRatio >= 0 && c.SampleRatio <= 1, "MNEME_TELEMETRY_SAMPLE_RATIO", c.SampleRatio, "a number from 0 to 1"),
-		config.Require(c.Endpoint == "" || isHTTP(c.Endpoint), "OTEL_EXPORTER_OTLP_ENDPOINT", c.Endpoint, "a URL such as http://127.0.0.1:4318"),
+		config.Require(c.SampleRatio >= 0 && c.SampleRatio <= 1, "MNEME_TELEMETRY_SAMPLE_RATIO", c.SampleRatio,
+			"a number from 0 to 1"),
+		config.Require(c.Endpoint == "" || isHTTP(c.Endpoint), "OTEL_EXPORTER_OTLP_ENDPOINT", c.Endpoint,
+			"a URL such as http://127.0.0.1:4318"),
 		config.Require(headersErr == nil, "OTEL_EXPORTER_OTLP_HEADERS", c.Headers, "name=value pairs between commas"),
 	)
 }

@@ -56,29 +56,46 @@ func meanings() map[Metric]meaning {
 		MetricTurns:    {"{turn}", "turns judged by the filter, by tenant and verdict"},
 		MetricStepTime: {"s", "time of one step of forming memory, by step and outcome"},
 		MetricChanges:  {"{operation}", "operations applied to banks, by tenant and change"},
-		MetricRejected: {"{turn}", "turns of consolidations that went to the dead letters, by tenant and handler: consolidation or budget"},
-		MetricDelay:    {"s", "time from a session's end, or its last turn's filtering if later, until its memories are in the bank, by tenant"},
+		MetricRejected: {
+			"{turn}", "turns of consolidations that went to the dead letters, by tenant and handler: consolidation or budget",
+		},
+		MetricDelay: {
+			"s", "time from a session's end, or its last turn's filtering if later, until its memories are in the " +
+				"bank, by tenant",
+		},
 
-		MetricRecallTime:      {"s", "time of one recall within the service, by tenant"},
-		MetricDegraded:        {"{recall}", "degraded recalls, by the unavailable part"},
-		MetricAnswers:         {"{answer}", "answers given, by tenant and whether they abstained"},
-		MetricCandidateChoice: {"{recall}", "recalls, by tenant and whose weights chose candidates (learned, prior, not_read, outdated)"},
-		MetricFeedback:        {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
+		MetricRecallTime: {"s", "time of one recall within the service, by tenant"},
+		MetricDegraded:   {"{recall}", "degraded recalls, by the unavailable part"},
+		MetricAnswers:    {"{answer}", "answers given, by tenant and whether they abstained"},
+		MetricCandidateChoice: {
+			"{recall}", "recalls, by tenant and whose weights chose candidates (learned, prior, not_read, outdated)",
+		},
+		MetricFeedback: {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
 
-		MetricReports:        {"{report}", "reports of citations, by tenant and result (learned, embedded, duplicate, expired ...)"},
-		MetricWeightSteps:    {"{version}", "versions of weights made, by tenant and how: learned or rolled_back"},
-		MetricWeightUpdate:   {"s", "time to take in one user's reports of citations, with the change of the weights"},
-		MetricRecallTraces:   {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},
-		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
-		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
+		MetricReports: {
+			"{report}", "reports of citations, by tenant and result (learned, embedded, duplicate, expired ...)",
+		},
+		MetricWeightSteps:  {"{version}", "versions of weights made, by tenant and how: learned or rolled_back"},
+		MetricWeightUpdate: {"s", "time to take in one user's reports of citations, with the change of the weights"},
+		MetricRecallTraces: {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},
+		MetricExplored:     {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
+		MetricRerankDegraded: {
+			"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit",
+		},
 
-		MetricRefused: {"{call}", "calls refused for their credential, by code; rpc.server.call.duration does not count them"},
+		MetricRefused: {
+			"{call}", "calls refused for their credential, by code; rpc.server.call.duration does not count them",
+		},
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
-		MetricWebhooks:          {"{attempt}", "attempts to deliver webhooks, by tenant and result: delivered, failed (tried again) or dead"},
-		MetricUsageLost:         {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
-		MetricRecordsLost:       {"{record}", "calls of models and outcomes not recorded: too many waited for Redis, or it was away"},
+		MetricWebhooks: {
+			"{attempt}", "attempts to deliver webhooks, by tenant and result: delivered, failed (tried again) or dead",
+		},
+		MetricUsageLost: {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
+		MetricRecordsLost: {
+			"{record}", "calls of models and outcomes not recorded: too many waited for Redis, or it was away",
+		},
 	}
 }
 

@@ -60,7 +60,8 @@ func TestEverythingReachesTheCollector(t *testing.T) {
 	sink := &collector{bodies: make(map[string]string)}
 	server := httptest.NewServer(sink)
 	defer server.Close()
-	tel := start(t, telemetry.Config{Endpoint: server.URL + "/", SampleRatio: 1, Headers: "Authorization=Bearer%20x"}, io.Discard)
+	tel := start(t, telemetry.Config{Endpoint: server.URL + "/", SampleRatio: 1, Headers: "Authorization=Bearer%20x"},
+		io.Discard)
 	ctx, span := tel.Tracer.Tracer("test").Start(t.Context(), "memory extract")
 	tel.Log.InfoContext(ctx, "extracted")
 	tel.Log.DebugContext(ctx, "not at this level")

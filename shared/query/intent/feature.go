@@ -156,7 +156,8 @@ func split(question string, mentions []text.DateMention, places []int) []sentenc
 // ends reports whether a sentence ends in the gap behind a word: not in "Dr. Brandt".
 func ends(gap string, before text.Word) bool {
 	const title = 3 // bytes
-	return strings.ContainsAny(gap, "?？!！。\n") || strings.Contains(gap, ".") && !(before.Capital && len(before.Lower) <= title)
+	return strings.ContainsAny(gap, "?？!！。\n") ||
+		strings.Contains(gap, ".") && !(before.Capital && len(before.Lower) <= title)
 }
 
 func dateToken(m text.DateMention, place int) token {
@@ -260,7 +261,8 @@ func meaning(sentences []sentence) []classifier.Feature {
 	}
 	out := make([]classifier.Feature, len(sum))
 	for i, x := range sum {
-		out[i] = classifier.Feature{Key: hash("meaning", strconv.Itoa(i)), Value: float32(float64(x) * length / math.Sqrt(square))}
+		out[i] = classifier.Feature{Key: hash("meaning", strconv.Itoa(i)),
+			Value: float32(float64(x) * length / math.Sqrt(square))}
 	}
 	return out
 }

@@ -51,7 +51,8 @@ func TestADateIsAskedAboutOrOnlyNamed(t *testing.T) {
 			t.Errorf("%s: %+v, want asked %v", question, r, asked)
 		}
 	}
-	if r := m.Read("Where will I be in July 2024?", text.Dates("Where will I be in July 2024?", now), now); len(r.Dates) != 0 || r.Past {
+	if r := m.Read("Where will I be in July 2024?", text.Dates("Where will I be in July 2024?", now),
+		now); len(r.Dates) != 0 || r.Past {
 		t.Errorf("a time to come: %+v", r)
 	}
 }
@@ -73,7 +74,8 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, q := range []string{"", "?", "2019", "\xff\xfe 2019?", strings.Repeat("before 2019 ", 5000), "2021年にはどこで働いていましたか?", "Dr. . . ?"} {
+	for _, q := range []string{"", "?", "2019", "\xff\xfe 2019?", strings.Repeat("before 2019 ", 5000),
+		"2021年にはどこで働いていましたか?", "Dr. . . ?"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, question string) {
@@ -91,7 +93,8 @@ func FuzzRead(f *testing.F) {
 func BenchmarkRead(b *testing.B) {
 	m := intent.Trained()
 	for name, question := range map[string]string{
-		"undated": "Which coffee did she use to drink before we moved to Lisbon?", "dated": "Which coffee did she drink in May 2023?",
+		"undated": "Which coffee did she use to drink before we moved to Lisbon?",
+		"dated":   "Which coffee did she drink in May 2023?",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -92,12 +92,14 @@ func TestFactIsAShareOfTheMemories(t *testing.T) {
 
 func TestTimesOfTheQueryMeetThoseOfMemories(t *testing.T) {
 	c := house()
-	c.memories[3].EventTime = memory.EventTime{Time: time.Date(2023, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth}
+	c.memories[3].EventTime = memory.EventTime{Time: time.Date(2023, time.July, 1, 0, 0, 0, 0, time.UTC),
+		Precision: memory.PrecisionMonth}
 	c.memories[2].EventTime = memory.EventTime{
 		Time:      time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC),
 		Precision: memory.PrecisionYear,
 	}
-	c.memories[5].EventTime = memory.EventTime{Time: time.Date(2021, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+	c.memories[5].EventTime = memory.EventTime{Time: time.Date(2021, time.July, 1, 0, 0, 0, 0, time.UTC),
+		Precision: memory.PrecisionDay}
 	rows := c.ask(t, asking("What happened on 12 July 2023?"))
 	for id, want := range map[string]float32{"mt003": 1, "mt002": 0.3, "mt005": 0, "mt006": 0} {
 		if got := rows[id]["happened_then"]; got != want {
@@ -141,7 +143,8 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 	vase, violin, puppy := rows["mt000"], rows["mt001"], rows["mt002"]
 	for _, name := range []string{"topical", "coverage", "statement", "dialogue", "near_words", "focus"} {
 		if !(vase[name] > violin[name] && violin[name] > puppy[name]) {
-			t.Errorf("%s of what is asked for is %v, of the talk's %v, of neither's %v", name, vase[name], violin[name], puppy[name])
+			t.Errorf("%s of what is asked for is %v, of the talk's %v, of neither's %v", name, vase[name], violin[name],
+				puppy[name])
 		}
 	}
 	rows = c.ask(t, asking("And what broke his heart?", talk...))
@@ -161,8 +164,10 @@ func TestAFollowUpIsReadByTheTalk(t *testing.T) {
 // A stop word counts as a name if the text writes it as a name.
 func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
 	for query, want := range map[string]string{
-		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will", "What does the boss like?": "",
-		"Why don't they ride?": "", "Where will they ride?": "", "Will they ride the bicycle?": "", "Do the bicycles shine?": "",
+		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will",
+		"What does the boss like?": "",
+		"Why don't they ride?":     "", "Where will they ride?": "", "Will they ride the bicycle?": "",
+		"Do the bicycles shine?": "",
 	} {
 		c := &talk{}
 		for _, name := range []string{"Don", "Will", "The Sun"} {
@@ -327,7 +332,8 @@ func TestRepliesAreMarked(t *testing.T) {
 	c.say(0, "Ida", "I need a name for my parrot.")
 	c.say(0, "", "Pico would suit a parrot, or Basil.")
 	c.turns[1].Role = memory.RoleAssistant
-	for said, want := range map[string]float32{"Which name did you suggest?": 1, "Which name suits my parrot?": 0, "suggest a name": 0} {
+	for said, want := range map[string]float32{"Which name did you suggest?": 1, "Which name suits my parrot?": 0,
+		"suggest a name": 0} {
 		rows := c.ask(t, asking(said))
 		if got := rows["mt001"]["reply_asked"]; got != want || rows["mt001"]["reply"] != 1 || rows["mt000"]["reply"] != 0 {
 			t.Errorf("%q: reply_asked is %v, want %v; rows %v", said, got, want, rows)

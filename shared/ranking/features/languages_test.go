@@ -10,10 +10,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// senses are words that mean the same in English and German, by the beginnings of their forms. All texts have much of the first in common,
-// as all embeddings of a real model have.
+// senses are words that mean the same in English and German, by the beginnings of their forms. All texts have much of
+// the first in common, as all embeddings of a real model have.
 var senses = [][]string{
-	{}, {"nut", "nüsse", "nüssen"}, {"allerg"}, {"bicycle", "fahrrad"}, {"garden", "garten"}, {"teach", "unterricht", "lehr"},
+	{}, {"nut", "nüsse", "nüssen"}, {"allerg"}, {"bicycle", "fahrrad"}, {"garden", "garten"},
+	{"teach", "unterricht", "lehr"},
 	{"sister", "schwester"}, {"eat", "ess", "isst"}, {"school", "schule"}, {"rain", "regen", "regnet"}, {"sing", "chor"},
 }
 
@@ -58,7 +59,8 @@ func TestAQuestionFindsWhatWasSaidInAnotherLanguage(t *testing.T) {
 	x := features.New(wordvector.Shipped(), c.memories, c.turns)
 	for query, want := range map[string]string{
 		"What is she allergic to, which nuts should not be eaten?": "mt002", "Was there a bicycle in it?": "mt000",
-		"Who has a garden, and is it the sister?": "mt003", "Where will she teach, at which school?": "mt005", "Did it rain?": "mt004",
+		"Who has a garden, and is it the sister?": "mt003", "Where will she teach, at which school?": "mt005",
+		"Did it rain?": "mt004",
 	} {
 		q := asking(query)
 		q.Vector = bilingual(query)
@@ -78,7 +80,8 @@ func TestWordsAreComparedInTheirLanguage(t *testing.T) {
 		"zh": {"我上个月在成都买了一套小房子。", "你在哪里买的房子？"},
 	}
 	fillers := map[string]string{
-		"de": "Das war aber eine lange Woche, und ich bin sehr müde.", "fr": "Je ne suis pas sûr que ce soit une bonne idée pour toi.",
+		"de": "Das war aber eine lange Woche, und ich bin sehr müde.",
+		"fr": "Je ne suis pas sûr que ce soit une bonne idée pour toi.",
 		"ru": "Я так устала, что мне ничего не нужно.", "ja": "そうですか、それはよかったですね。", "zh": "今天真的太累了，什么都不想做。",
 	}
 	for language, said := range turns {
@@ -109,8 +112,9 @@ func TestOneAsksAboutOneselfInAnyLanguage(t *testing.T) {
 	for query, said := range map[string]string{
 		"Wogegen bin ich allergisch?": "Ich darf keine Nüsse essen, aber das weißt du ja.",
 		"¿Cuándo es mi examen?":       "Me voy a examinar el martes por la tarde.",
-		"Qu'est-ce que j'ai promis ?": "Je vais peindre la chambre de ma fille.", "Где я работаю?": "Я теперь работаю в школе у метро.",
-		"私の猫の名前は何ですか": "モモという猫を飼っています。", "我的猫叫什么？": "这只猫叫年糕。",
+		"Qu'est-ce que j'ai promis ?": "Je vais peindre la chambre de ma fille.",
+		"Где я работаю?":              "Я теперь работаю в школе у метро.",
+		"私の猫の名前は何ですか":                 "モモという猫を飼っています。", "我的猫叫什么？": "这只猫叫年糕。",
 	} {
 		c := &talk{}
 		c.say(0, "Kim", said)
@@ -139,7 +143,8 @@ func TestAQuestionThatNamesItsSpeakerIsNoRequestInAScriptWithoutSpaces(t *testin
 			{ID: "t1", SessionID: "s1", Speaker: speaker, Role: memory.RoleUser, Text: query, Time: at},
 			{ID: "t2", SessionID: "s1", Speaker: "Assistant", Role: memory.RoleAssistant, Text: "OK.", Time: at},
 		}
-		known := []memory.Memory{{ID: "m1", Content: query, Speaker: speaker, Sources: []string{"t1"}, Status: memory.StatusActive}}
+		known := []memory.Memory{{ID: "m1", Content: query, Speaker: speaker, Sources: []string{"t1"},
+			Status: memory.StatusActive}}
 		x := features.New(wordvector.Shipped(), known, said)
 		for _, c := range x.Candidates(askingAt(at.AddDate(0, 1, 0), query), make([]float32, len(features.Names())), 1) {
 			if c.Regime != features.Questions {

@@ -31,7 +31,8 @@ func (c *talk) say(session int, speaker, text string) *memory.Memory {
 	if speaker == "Assistant" {
 		role = memory.RoleAssistant
 	}
-	c.turns = append(c.turns, memory.Turn{ID: id, SessionID: fmt.Sprintf("s%d", session), Speaker: speaker, Role: role, Text: text, Time: at})
+	c.turns = append(c.turns, memory.Turn{ID: id, SessionID: fmt.Sprintf("s%d", session), Speaker: speaker, Role: role,
+		Text: text, Time: at})
 	c.memories = append(c.memories, memory.Memory{
 		ID: "m" + id, Kind: memory.KindEpisodic, Content: speaker + " says: " + text, Sources: []string{id},
 		SessionID: fmt.Sprintf("s%d", session), Status: memory.StatusActive, ValidFrom: at,

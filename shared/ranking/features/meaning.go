@@ -65,7 +65,8 @@ type likeness map[int32][]float32
 // similarity of all words of a unit.
 func (x *Index) setNear(rows [][]float32, a asked, like likeness) {
 	n := len(rows)
-	closest, here, near, beside := make([]float32, len(x.words)), make([]float32, n), make([]float32, n), make([]float32, n)
+	closest, here, near, beside := make([]float32, len(x.words)), make([]float32, n), make([]float32, n),
+		make([]float32, n)
 	for k, w := range a.words {
 		row, weight := like[w], a.weights[k]
 		for p, v := range row {

@@ -20,9 +20,11 @@ import (
 // odd also draws texts that no user would write.
 var odd = rapid.OneOf(
 	rapid.SampledFrom([]string{
-		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of", "how many",
+		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of",
+		"how many",
 		"1999-13-45", "12 July 2023",
-		"the of and", "-'-'-", "when when", "人物 は どこ", "a-b-c-d", "What violins and guitars did Ida's brother play in 2023?", "...!?", "MAY Will",
+		"the of and", "-'-'-", "when when", "人物 は どこ", "a-b-c-d", "What violins and guitars did Ida's brother play in 2023?",
+		"...!?", "MAY Will",
 	}),
 	rapid.String(),
 )
@@ -31,8 +33,10 @@ var when = rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1e11
 	return time.Unix(s, 0).UTC()
 }))
 
-var vector = rapid.OneOf(rapid.Just([]float32(nil)), rapid.SliceOfN(rapid.Float32(), 3, 3), rapid.SliceOfN(rapid.Float32Range(-1, 1), 3, 3),
-	rapid.Just([]float32{float32(math.NaN()), 1, 0}), rapid.Just([]float32{float32(math.Inf(1)), 1, 0}), rapid.Just([]float32{1}))
+var vector = rapid.OneOf(rapid.Just([]float32(nil)), rapid.SliceOfN(rapid.Float32(), 3, 3),
+	rapid.SliceOfN(rapid.Float32Range(-1, 1), 3, 3),
+	rapid.Just([]float32{float32(math.NaN()), 1, 0}), rapid.Just([]float32{float32(math.Inf(1)), 1, 0}),
+	rapid.Just([]float32{1}))
 
 func drawTalk(t *rapid.T) *talk {
 	c := &talk{}
@@ -41,7 +45,8 @@ func drawTalk(t *rapid.T) *talk {
 		c.turns = append(c.turns, memory.Turn{
 			ID: id.Draw(t, "turn"), SessionID: id.Draw(t, "session"), Speaker: odd.Draw(t, "speaker"),
 			Text: odd.Draw(t, "text"), Caption: odd.Draw(t, "caption"),
-			Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, ""}).Draw(t, "role"), Time: when.Draw(t, "time"),
+			Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, ""}).Draw(t, "role"),
+			Time: when.Draw(t, "time"),
 		})
 	}
 	for i := range rapid.IntRange(0, 8).Draw(t, "memories") {

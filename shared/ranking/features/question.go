@@ -56,7 +56,8 @@ func (x *Index) analyseQuery(q Query) asked {
 	a.reply = q.Wants.Has(query.Reply)
 	if in == text.English {
 		a.head = x.vectorsOf(q.Category)
-		a.several = q.Wants.Has(query.Several) || a.regime == Requests && len(q.Question.Words) > 0 && !q.Wants.Has(query.Interrogative)
+		a.several = q.Wants.Has(query.Several) || a.regime == Requests && len(q.Question.Words) > 0 &&
+			!q.Wants.Has(query.Interrogative)
 	}
 	x.askTerms(&a, parts)
 	x.askWords(&a, parts)
@@ -129,7 +130,9 @@ func (x *Index) termsOf(p query.Phrase, in text.Language) []string {
 		}
 		for _, w := range p.Words {
 			if own := baseForms(in.SearchTerms(w.Lower), in); len(own) > 0 && !slices.ContainsFunc(own, isKnown) {
-				terms = append(terms, slices.DeleteFunc(baseForms(l.SearchTerms(w.Lower), l), func(t string) bool { return !isKnown(t) })...)
+				terms = append(terms, slices.DeleteFunc(baseForms(l.SearchTerms(w.Lower), l), func(t string) bool {
+					return !isKnown(t)
+				})...)
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func (v vectorOf) addToText(sum []float32, word int32, weight float32) {
 
 func newVocabulary(table *wordvector.Table, languages []text.Language, speakers []speaker) vocabulary {
 	v := vocabulary{
-		vectorOf: vectorOf{table: table}, languages: languages, names: map[string]bool{}, nameTerms: map[string]bool{}, terms: map[string]int32{},
+		vectorOf: vectorOf{table: table}, languages: languages, names: map[string]bool{}, nameTerms: map[string]bool{},
+		terms:      map[string]int32{},
 		wordPlaces: map[int32]int32{}, spellings: map[string]int32{},
 	}
 	for _, s := range speakers {
@@ -235,7 +236,8 @@ func unique[T ~int32 | ~string](list []T) []T {
 // isNumberWord reports whether a word is a number or an approximate quantity.
 func isNumberWord(lower string) bool {
 	switch lower {
-	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty",
+	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+		"thirty", "fifty",
 		"hundred", "thousand", "couple", "few", "several", "dozen", "once", "twice":
 		return true
 	}

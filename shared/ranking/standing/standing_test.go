@@ -10,7 +10,8 @@ func TestWhatStandsScoresAboveTalk(t *testing.T) {
 	m := standing.Shipped()
 	stands := []string{
 		"I can't eat anything with gluten, so bakeries are out for me.", "I usually prefer small, quiet hotels.",
-		"Crowds make me anxious, always have.", "My knees are bad, so no stairs please.", "I only buy second-hand clothes these days.",
+		"Crowds make me anxious, always have.", "My knees are bad, so no stairs please.",
+		"I only buy second-hand clothes these days.",
 	}
 	talk := []string{
 		"Thanks, that helps a lot!", "Could you make the second paragraph shorter?", "Great, what should I do next?",

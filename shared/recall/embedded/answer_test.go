@@ -12,8 +12,9 @@ import (
 
 // The answer is one line. A memory is better than talk, and a recent turn is better than an older memory.
 func TestTheAnswerIsOneLine(t *testing.T) {
-	home, rome := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), talked("Ana", mem("rome", memory.KindFact,
-		"I live in Rome."))
+	home, rome := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")),
+		talked("Ana", mem("rome", memory.KindFact,
+			"I live in Rome."))
 	home.ValidFrom = now.AddDate(0, -2, 0)
 	dog, bus := saidBy("Ana", mem("dog", memory.KindFact, "My dog lives in the house.")), talked("Ana", mem("bus",
 		memory.KindFact, "The red bus was late."))
@@ -26,8 +27,10 @@ func TestTheAnswerIsOneLine(t *testing.T) {
 		window   []memory.Turn
 		want     string
 	}{
-		"nothing unrelated is appended": {"Where does Ana live?", []memory.Memory{home, dog, bus}, nil, `Ana (2024-02): "I live in Braga." [1]`},
-		"a memory rather than talk":     {"Where does Ana live?", []memory.Memory{rome, home}, nil, `Ana (2024-02): "I live in Braga." [2]`},
+		"nothing unrelated is appended": {"Where does Ana live?", []memory.Memory{home, dog, bus}, nil,
+			`Ana (2024-02): "I live in Braga." [1]`},
+		"a memory rather than talk": {"Where does Ana live?", []memory.Memory{rome, home}, nil,
+			`Ana (2024-02): "I live in Braga." [2]`},
 		"talk": {"Which bus was late?", []memory.Memory{home, bus}, nil,
 			`Ana said on 2024-04-01: "The red bus was late." [2]`},
 		"a question among the talk": {"Which train was late?", []memory.Memory{
@@ -72,19 +75,22 @@ func TestARequestIsAnsweredByTheFirstMemory(t *testing.T) {
 func TestOnlyNewerTurnsReplaceAMemory(t *testing.T) {
 	home, nurse := saidBy("Ana", mem("home", memory.KindFact, "I live in Braga.")), saidBy("Ana", mem("nurse",
 		memory.KindFact, "I work as a nurse."))
-	const old, train, none = `Ana (2024-04): "I live in Braga." [1]`, `Ana said on 2024-04-01: "The blue train was late."`, recall.Abstention
+	const old, train, none = `Ana (2024-04): "I live in Braga." [1]`, `Ana said on 2024-04-01: "The blue train was late."`,
+		recall.Abstention
 	for name, c := range map[string]struct {
 		query, said string
 		age         time.Duration
 		want        string
 	}{
-		"an older turn":            {"Where does Ana live?", "I live in Faro.", time.Hour, old},
-		"a turn of the same time":  {"Where does Ana live?", "I live in Faro.", 0, old},
-		"a newer turn":             {"Where does Ana live?", "I live in Faro.", -time.Hour, `Ana said on 2024-04-01: "I live in Faro."`},
+		"an older turn":           {"Where does Ana live?", "I live in Faro.", time.Hour, old},
+		"a turn of the same time": {"Where does Ana live?", "I live in Faro.", 0, old},
+		"a newer turn": {"Where does Ana live?", "I live in Faro.", -time.Hour,
+			`Ana said on 2024-04-01: "I live in Faro."`},
 		"a statement and question": {"Which train was late?", "The blue train was late. Did you know?", time.Hour, train},
 		"a question":               {"Which train was late?", "So I wait. Was the blue train late?", time.Hour, none},
-		"words behind a long text": {"Which train was late?", strings.Repeat("So it goes. ", 2700) + "The blue train was late.", time.Hour, none},
-		"words of a core memory":   {"Which ship sank?", "The red ship sank.", time.Hour, none},
+		"words behind a long text": {"Which train was late?",
+			strings.Repeat("So it goes. ", 2700) + "The blue train was late.", time.Hour, none},
+		"words of a core memory": {"Which ship sank?", "The red ship sank.", time.Hour, none},
 	} {
 		e := recall.Evidence{Query: asked(c.query), WordBudget: 200, Memories: []memory.Memory{home, nurse}}
 		e.Window = []memory.Turn{{ID: "w", Speaker: "Ana", Role: memory.RoleUser, Text: c.said, Time: now.Add(-c.age)}}
@@ -101,7 +107,8 @@ func TestOnlyNewerTurnsReplaceAMemory(t *testing.T) {
 // For a question about the past, the version that held then is better than one that still holds.
 func TestTheClosedVersionAnswersOfThePast(t *testing.T) {
 	e := recall.Evidence{Query: asked("In which city did Ana live on 5 March 2024?"), WordBudget: 200}
-	dog, home := mem("dog", memory.KindFact, "Ana lives with a dog in Porto."), mem("home", memory.KindFact, "Ana lives in Porto.")
+	dog, home := mem("dog", memory.KindFact, "Ana lives with a dog in Porto."),
+		mem("home", memory.KindFact, "Ana lives in Porto.")
 	dog.ValidFrom, home.ValidFrom = now.AddDate(0, -2, 0), now.AddDate(0, -2, 0)
 	home.Status, home.ValidTo = memory.StatusSuperseded, now.AddDate(0, 0, -10)
 	e.Memories = []memory.Memory{dog, home}

@@ -42,7 +42,8 @@ func TestProfileBeginsWithTheCoreBlock(t *testing.T) {
 
 // "Ana loves green tea." is a memory of the evidence, too, and is shown where it can be cited.
 func TestACoreLineIsLeftToTheMemoryThatSaysIt(t *testing.T) {
-	e := recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(), Core: memory.Core{Content: "Ana loves green tea."},
+	e := recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(),
+		Core:       memory.Core{Content: "Ana loves green tea."},
 		WordBudget: 200}
 	if p := profile(t, e); p.Sections[0].Name == embedded.SectionCore {
 		t.Errorf("the block shows %q", p.Sections[0].Lines)
@@ -57,7 +58,8 @@ func TestDatesAreShownOnce(t *testing.T) {
 	day := at(mem("a", memory.KindEpisodic, "2024-02-11: Ana ran a race."), 2024, 2, 11)
 	span := at(mem("b", memory.KindEpisodic, "Ana was in Rome."), 2024, 2, 11)
 	span.EventTime.End = time.Date(2024, 2, 14, 0, 0, 0, 0, time.UTC)
-	p := profile(t, recall.Evidence{Query: asked("When was Ana in Rome?"), Memories: []memory.Memory{day, span}, WordBudget: 200})
+	p := profile(t, recall.Evidence{Query: asked("When was Ana in Rome?"), Memories: []memory.Memory{day, span},
+		WordBudget: 200})
 	want := []string{"2024-02-11: Ana ran a race. [1]", "2024-02-11 to 2024-02-14: Ana was in Rome. [2]"}
 	if len(p.Sections) != 1 || !slices.Equal(p.Sections[0].Lines, want) {
 		t.Errorf("got %+v, want %q", p.Sections, want)
@@ -79,7 +81,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 	e := recall.Evidence{Query: asked("What tea does Ana love?"), Memories: bank(), WordBudget: 200}
 	p := profile(t, standing(e, nuts, gone, bank()[2]))
 	if s := p.Sections[0]; s.Name != embedded.SectionCore ||
-		!slices.Equal(s.Lines, []string{"Ana loves green tea. [3]", "Ana is allergic to nuts. [" + strconv.Itoa(len(p.Cited)) + "]"}) {
+		!slices.Equal(s.Lines, []string{"Ana loves green tea. [3]",
+			"Ana is allergic to nuts. [" + strconv.Itoa(len(p.Cited)) + "]"}) {
 		t.Errorf("got %+v", p.Sections)
 	}
 	if all := render(p); strings.Count(all, "green tea") != 1 || strings.Contains(all, "vegan") {
@@ -91,7 +94,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 }
 
 func TestWhatStandsKeepsTheBudget(t *testing.T) {
-	nuts, stairs := mem("x", memory.KindFact, "Ana is allergic to nuts."), mem("y", memory.KindFact, "Ana cannot climb any stairs at all.")
+	nuts, stairs := mem("x", memory.KindFact, "Ana is allergic to nuts."),
+		mem("y", memory.KindFact, "Ana cannot climb any stairs at all.")
 	for budget, want := range map[int]string{60: "x y", 20: "x", 10: ""} {
 		p := profile(t, standing(recall.Evidence{Query: asked("Hello?"), WordBudget: budget}, nuts, stairs))
 		if got := citedIDs(p); got != want {
@@ -115,9 +119,11 @@ func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 
 // Two memories are linked, and the newer one is standing. The older one stays in its section after the core.
 func TestTheOlderOfTwoStaysBehindTheNewerThatStands(t *testing.T) {
-	older, newer := mem("o", memory.KindFact, "Ana can eat nuts again."), mem("n", memory.KindFact, "Ana is allergic to nuts.")
+	older, newer := mem("o", memory.KindFact, "Ana can eat nuts again."),
+		mem("n", memory.KindFact, "Ana is allergic to nuts.")
 	newer.Links = []string{"o"}
-	p := profile(t, standing(recall.Evidence{Query: asked("Hello?"), WordBudget: 200, Memories: []memory.Memory{older}}, newer))
+	p := profile(t, standing(recall.Evidence{Query: asked("Hello?"), WordBudget: 200, Memories: []memory.Memory{older}},
+		newer))
 	if len(p.Sections) != 2 || p.Sections[0].Name != embedded.SectionCore || len(p.Sections[0].Lines) != 1 ||
 		!strings.Contains(p.Sections[0].Lines[0], "allergic") {
 		t.Errorf("got %+v, want the newer alone in the core", p.Sections)

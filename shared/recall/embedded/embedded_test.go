@@ -51,7 +51,8 @@ func asked(text string, messages ...memory.Message) query.Query {
 }
 
 func mem(id string, kind memory.Kind, content string) memory.Memory {
-	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, Sources: []string{"turn-" + id}}
+	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive,
+		Sources: []string{"turn-" + id}}
 }
 
 func at(m memory.Memory, y int, mo time.Month, d int) memory.Memory {
@@ -63,7 +64,8 @@ func bank() []memory.Memory {
 	old := mem("f", memory.KindFact, "Ana lives in Berlin.")
 	old.Status, old.ValidTo = memory.StatusSuperseded, time.Date(2024, 3, 1, 9, 0, 0, 0, time.UTC)
 	return []memory.Memory{
-		at(mem("a", memory.KindEpisodic, "Ana ran a marathon in Hamburg."), 2024, 2, 11), mem("b", memory.KindFact, "Ana lives in Rome."),
+		at(mem("a", memory.KindEpisodic, "Ana ran a marathon in Hamburg."), 2024, 2, 11),
+		mem("b", memory.KindFact, "Ana lives in Rome."),
 		mem(
 			"c",
 			memory.KindPreference,
@@ -112,7 +114,8 @@ func TestProfileGivesTheBudgetToTheBest(t *testing.T) {
 	for _, c := range []struct {
 		budget int
 		want   []string
-	}{{0, nil}, {5, []string{"b"}}, {8, []string{"a"}}, {13, []string{"a", "b"}}, {500, []string{"a", "b", "c", "d", "e", "f", "g"}}} {
+	}{{0, nil}, {5, []string{"b"}}, {8, []string{"a"}}, {13, []string{"a", "b"}},
+		{500, []string{"a", "b", "c", "d", "e", "f", "g"}}} {
 		var got []string
 		for _, m := range profile(t, recall.Evidence{Query: asked("Ana?"), Memories: bank(), WordBudget: c.budget}).Cited {
 			got = append(got, m.ID)
@@ -144,11 +147,12 @@ func TestProfileAddsRecentTurns(t *testing.T) {
 	turn := func(id, text string, age time.Duration) memory.Turn {
 		return memory.Turn{ID: id, Speaker: "Ana", Text: text, Time: now.Add(-age)}
 	}
-	e := recall.Evidence{Query: asked("What about the guitar?"), WordBudget: 200, Memories: bank()[:2], Window: []memory.Turn{
-		turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour),
-		turn("turn-a", "I ran a marathon with a guitar", time.Minute),
-		turn("w3", "I now live in Rome!", 2*time.Minute), turn("w4", "I'm looking at pianos too.", time.Minute),
-	}}
+	e := recall.Evidence{Query: asked("What about the guitar?"), WordBudget: 200, Memories: bank()[:2],
+		Window: []memory.Turn{
+			turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour),
+			turn("turn-a", "I ran a marathon with a guitar", time.Minute),
+			turn("w3", "I now live in Rome!", 2*time.Minute), turn("w4", "I'm looking at pianos too.", time.Minute),
+		}}
 	got := render(profile(t, e))
 	want := "recent: 2024-03-29: Ana: “I might buy a guitar.” / 2024-04-01: Ana: “I'm looking at pianos too.”\n"
 	if !strings.Contains(got, want) || strings.Contains(got, "shed") || strings.Count(got, "Rome") != 1 {
@@ -160,7 +164,8 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Ana lives in Rome.", "a b c d e f g h i j k l m n",
 		"Ana [1] said: {\"x\":1}", "one [2]\ntwo [NO_CITE]", "私はポルトに住んでいて、ピーナッツのアレルギーがあります。", ""}))
 	profiler, generator := embedded.NewProfiler(), embedded.NewGenerator()
-	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic,
+	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic,
+		memory.KindSemantic,
 		memory.KindProcedural, "other"})
 	rapid.Check(t, func(t *rapid.T) {
 		e := recall.Evidence{Query: asked(texts.Draw(t, "query")), WordBudget: rapid.IntRange(-1, 60).Draw(t, "budget")}
@@ -171,7 +176,8 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 			e.Memories = append(e.Memories, m)
 		}
 		for i := range rapid.IntRange(0, 4).Draw(t, "turns") {
-			e.Window = append(e.Window, memory.Turn{ID: fmt.Sprint("w", i), Speaker: "Ana", Text: texts.Draw(t, "said"), Time: now})
+			e.Window = append(e.Window, memory.Turn{ID: fmt.Sprint("w", i), Speaker: "Ana", Text: texts.Draw(t, "said"),
+				Time: now})
 		}
 		e.Core.Content = strings.Join(rapid.SliceOfN(texts, 0, 4).Draw(t, "core"), "\n")
 		p, err := profiler.Profile(context.Background(), scope, e)
@@ -201,7 +207,8 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))
 		}
 		a, err := generator.Answer(context.Background(), scope, e, p)
-		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Text == recall.Abstention && !a.Abstained || len(a.Cited) > 1 {
+		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Text == recall.Abstention && !a.Abstained ||
+			len(a.Cited) > 1 {
 			t.Fatalf("answer %+v, %v", a, err)
 		}
 		for _, id := range a.Cited {
@@ -267,7 +274,8 @@ func TestCancelled(t *testing.T) {
 	if _, err := embedded.NewProfiler().Profile(ctx, scope, recall.Evidence{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("profile: %v", err)
 	}
-	if _, err := embedded.NewGenerator().Answer(ctx, scope, recall.Evidence{}, recall.Profile{}); !errors.Is(err, context.Canceled) {
+	if _, err := embedded.NewGenerator().Answer(ctx, scope, recall.Evidence{}, recall.Profile{}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("answer: %v", err)
 	}
 }
@@ -290,7 +298,8 @@ func TestANameMayBeAStopWord(t *testing.T) {
 		said := memory.Turn{ID: "w", Speaker: name, Text: "Hello!", Time: now}
 		own := mem("i", memory.KindEpisodic, name+" plans to move to Braga.")
 		own.Value = name + ": I plan to move to Braga."
-		for _, query := range []string{"Does N plan to move to Braga?", "Where does N plan to move?", "Is N's plan to move to Braga?"} {
+		for _, query := range []string{"Does N plan to move to Braga?", "Where does N plan to move?",
+			"Is N's plan to move to Braga?"} {
 			query = strings.ReplaceAll(query, "N", name)
 			if a := answer(query, ana, said); !a.Abstained {
 				t.Errorf("%s: %+v", query, a)
@@ -300,7 +309,8 @@ func TestANameMayBeAStopWord(t *testing.T) {
 			}
 		}
 	}
-	for _, query := range []string{"Does N like Braga?", "What is N's plan?", "Is N in Braga?", "Who is N?"} { // of whom nothing is known
+	// of whom nothing is known
+	for _, query := range []string{"Does N like Braga?", "What is N's plan?", "Is N in Braga?", "Who is N?"} {
 		don, dan := strings.ReplaceAll(query, "N", "Don"), strings.ReplaceAll(query, "N", "Dan")
 		if a, b := answer(don, ana), answer(dan, ana); a.Abstained != b.Abstained {
 			t.Errorf("%s %+v, but %s %+v", don, a, dan, b)
@@ -338,7 +348,8 @@ func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 	if err != nil || len(p.Sections) != 1 || p.Sections[0].Name != embedded.SectionCore || len(p.Cited) != 1 {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if p, err := embedded.NewProfiler().Deciding(decision.Rules{}).Profile(t.Context(), memory.Scope{}, e); err != nil || len(p.Cited) < 2 {
+	if p, err := embedded.NewProfiler().Deciding(decision.Rules{}).Profile(t.Context(), memory.Scope{}, e); err != nil ||
+		len(p.Cited) < 2 {
 		t.Errorf("by the rules %+v, %v", p, err)
 	}
 }
@@ -364,7 +375,8 @@ func TestAnswersPreferOwnWords(t *testing.T) {
 		return a.Text
 	}
 	const home = "Where does the user live?"
-	if got := ask(home, append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
+	if got := ask(home, append(slices.Clone(passed),
+		said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
 		t.Errorf("got %s", got)
 	}
 	for i, m := range passed {
@@ -372,14 +384,16 @@ func TestAnswersPreferOwnWords(t *testing.T) {
 			t.Errorf("%d: got %s", i, got)
 		}
 	}
-	if got := ask("What does Marta collect?", said("e", "Marta said she collects old stamps.")); !strings.Contains(got, "user passed on: ") {
+	if got := ask("What does Marta collect?", said("e", "Marta said she collects old stamps.")); !strings.Contains(got,
+		"user passed on: ") {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestRecentLinesHaveNoMarksOfDirection(t *testing.T) {
 	e := recall.Evidence{Query: asked("What is new?"), WordBudget: 100, Window: []memory.Turn{
-		{ID: "w", Speaker: "Ana", Role: memory.RoleUser, Text: "I moved\u202e to\u2066 Braga\u200b.", Time: now.Add(-time.Minute)},
+		{ID: "w", Speaker: "Ana", Role: memory.RoleUser, Text: "I moved\u202e to\u2066 Braga\u200b.",
+			Time: now.Add(-time.Minute)},
 	}}
 	if got, want := render(profile(t, e)), "recent: 2024-04-01: Ana: “I moved to Braga.”\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -108,7 +108,8 @@ func (g *Generator) best(a asked, when bool, e recall.Evidence, cited []memory.M
 		}
 		same := state && !turned && s.says >= least && s.has >= best.has &&
 			!text.IsAboutAnother(m.Content, other.Content)
-		if suits(e.Query.Horizon, m, other) && (corrects || same) && (m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
+		if suits(e.Query.Horizon, m, other) && (corrects || same) &&
+			(m.Tier != memory.TierTalk || other.Tier == memory.TierTalk) {
 			best = s
 		}
 	}
@@ -147,7 +148,8 @@ func (g *Generator) recent(a asked, when bool, e recall.Evidence) (best scored, 
 			continue
 		}
 		turns = append(turns, memory.Memory{
-			Content: g.statements(t.Text), Speaker: t.Speaker, Tier: memory.TierTalk, Status: memory.StatusActive, ValidFrom: t.Time,
+			Content: g.statements(t.Text), Speaker: t.Speaker, Tier: memory.TierTalk, Status: memory.StatusActive,
+			ValidFrom: t.Time,
 		})
 	}
 	e.Request = false // a request gets memories that it must respect

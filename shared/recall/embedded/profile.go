@@ -38,7 +38,8 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories), adding: map[string]bool{}}
+	w := writer{question: questionOf(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories),
+		adding: map[string]bool{}}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	for _, s := range e.Standing() {
 		w.standing = append(w.standing, s.Memory)
@@ -188,7 +189,8 @@ func (w *writer) addLine(u *unit, place int, text string) *line {
 func (w *writer) place(u *unit, place int, text string) *line {
 	m := u.members[place]
 	l := &line{
-		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1, event: m.EventTime,
+		section: SectionOf(m, w.evidence.Owner), text: text, rank: u.rank, place: place, number: len(w.cited) + 1,
+		event: m.EventTime,
 	}
 	n := countWords(l.whole())
 	if n > w.left {

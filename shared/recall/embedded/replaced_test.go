@@ -17,15 +17,18 @@ func TestAMemoryAnswersAsItsEarlierVersions(t *testing.T) {
 		now    string
 		want   string
 	}{
-		"a tool":      {"Which editor do I use?", []string{"I use Vim as my editor."}, "I switched to Helix.", "Helix"},
-		"two changes": {"Which bank do I use?", []string{"I went to N26.", "My bank is Sparkasse."}, "Now I am with Revolut.", "Revolut"},
+		"a tool": {"Which editor do I use?", []string{"I use Vim as my editor."}, "I switched to Helix.", "Helix"},
+		"two changes": {"Which bank do I use?", []string{"I went to N26.", "My bank is Sparkasse."}, "Now I am with Revolut.",
+			"Revolut"},
 		"a yes or no": {"Am I vegan?", []string{"I'm vegan."}, "I eat fish again these days.", "fish"},
 		"Spanish":     {"¿Qué coche tengo?", []string{"Tengo un coche Seat."}, "Cambié al Dacia en mayo.", "Dacia"},
 		"German": {"Welchen Tarif habe ich beim Strom?", []string{"Mein Tarif beim Strom ist Basis."},
 			"Ich bin zu Öko gewechselt.", "Öko"},
-		"another question":  {"Which airline lost the suitcase?", []string{"I use Vim as my editor."}, "I switched to Helix.", recall.Abstention},
-		"no earlier one":    {"Which editor do I use?", nil, "I switched to Helix.", recall.Abstention},
-		"someone else's":    {"Which editor does Bo use?", []string{"I use Vim as my editor."}, "I switched to Helix.", recall.Abstention},
+		"another question": {"Which airline lost the suitcase?", []string{"I use Vim as my editor."}, "I switched to Helix.",
+			recall.Abstention},
+		"no earlier one": {"Which editor do I use?", nil, "I switched to Helix.", recall.Abstention},
+		"someone else's": {"Which editor does Bo use?", []string{"I use Vim as my editor."}, "I switched to Helix.",
+			recall.Abstention},
 		"the words it used": {"Where do I live?", []string{"I live in Lyon."}, "I live in Nantes now.", "Nantes"},
 	} {
 		m := saidBy("Ana", mem("new", memory.KindFact, c.now))
@@ -54,7 +57,8 @@ func TestOwnWordsCountMoreThanThoseOfAnEarlierVersion(t *testing.T) {
 	old := saidBy("Ana", mem("old", memory.KindFact, "Every Tuesday I swim before work."))
 	e := recall.Evidence{
 		Query: asked("What does Ana do for work?"), WordBudget: 200, Memories: []memory.Memory{swim, job},
-		Replaced: map[string][]memory.Memory{"swim": {old}}, Owner: memory.OwnerOf(scope, []memory.Turn{{Speaker: "Ana", Role: memory.RoleUser}}),
+		Replaced: map[string][]memory.Memory{"swim": {old}},
+		Owner:    memory.OwnerOf(scope, []memory.Turn{{Speaker: "Ana", Role: memory.RoleUser}}),
 	}
 	a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 	if err != nil || !strings.Contains(a.Text, "head nurse") {

@@ -30,7 +30,8 @@ func TestAHeadingHasOnlyWhatItNames(t *testing.T) {
 		Query: asked("What should Bo know of Ana?"), WordBudget: 300,
 		Owner: memory.OwnerOf(scope, []memory.Turn{{Speaker: "Ana", Role: memory.RoleUser}}),
 		Memories: []memory.Memory{
-			saidBy("Ana", mem("a", memory.KindFact, "My dog is called Bo.")), saidBy("Ana", mem("b", memory.KindFact, "I am allergic to peanuts.")),
+			saidBy("Ana", mem("a", memory.KindFact, "My dog is called Bo.")),
+			saidBy("Ana", mem("b", memory.KindFact, "I am allergic to peanuts.")),
 			saidBy("Ana", mem("c", memory.KindPreference, "I love green tea.")),
 			saidBy("Ana", at(mem("d", memory.KindEpisodic, "I moved 12 boxes."), 2024, 2, 11)),
 			talked("Ana", mem("e", memory.KindFact, "I am allergic to Mondays.")), saidBy("Eve", mem("f", memory.KindFact,
@@ -61,7 +62,8 @@ func TestTheOlderOfTwoIsNeverAlone(t *testing.T) {
 	newer.Links = []string{"old"}
 	e := recall.Evidence{Query: asked("Where does Ana live?"), WordBudget: 200, Memories: []memory.Memory{newer, older}}
 	const want = "facts: Ana (2024-04): \"I live in the old harbour district of Braga, on the third floor.\" [1]"
-	for budget, want := range map[int]string{200: want + " / earlier: Ana (2024-04): \"I live in Rome.\" [2]\n", 20: want + "\n"} {
+	for budget, want := range map[int]string{200: want + " / earlier: Ana (2024-04): \"I live in Rome.\" [2]\n",
+		20: want + "\n"} {
 		if e.WordBudget = budget; render(profile(t, e)) != want {
 			t.Errorf("%d words: got %s, want %s", budget, render(profile(t, e)), want)
 		}
@@ -114,14 +116,16 @@ func TestACoreLineDoesNotWaitForANewerMemory(t *testing.T) {
 		mem("c", memory.KindFact, "Ana cooks one two three four five six seven eight nine ten eleven."), newer, core,
 	}}
 	got := render(profile(t, standing(e, core)))
-	if !strings.HasPrefix(got, "core: earlier: I am allergic to shellfish. [") || !strings.Contains(got, "I can eat shellfish again.") {
+	if !strings.HasPrefix(got, "core: earlier: I am allergic to shellfish. [") ||
+		!strings.Contains(got, "I can eat shellfish again.") {
 		t.Errorf("got %s", got)
 	}
 }
 
 // A linked memory has the heading that it fits.
 func TestALinkedMemoryKeepsItsHeading(t *testing.T) {
-	allergy, love := mem("allergy", memory.KindFact, "I am allergic to peanuts."), mem("love", memory.KindPreference, "I love peanuts.")
+	allergy, love := mem("allergy", memory.KindFact, "I am allergic to peanuts."),
+		mem("love", memory.KindPreference, "I love peanuts.")
 	e := recall.Evidence{Query: asked("What about peanuts?"), WordBudget: 200}
 	allergy.Links = []string{"love"}
 	e.Memories = []memory.Memory{allergy, love}

@@ -170,8 +170,8 @@ func (a asked) answers(table *wordvector.Table, m memory.Memory) (tells, has flo
 // asBefore is the weight of an earlier version's words beside a memory's own words.
 const asBefore = 0.8
 
-// answersAsBefore returns the share of the question in a memory or in one of its earlier versions, whichever is more. For
-// a question about the past, earlier versions answer for themselves.
+// answersAsBefore returns the share of the question in a memory or in one of its earlier versions, whichever is more.
+// For a question about the past, earlier versions answer for themselves.
 func (a asked) answersAsBefore(table *wordvector.Table, m memory.Memory, e recall.Evidence) (tells, has float64) {
 	tells, has = a.answers(table, m)
 	if e.Query.Horizon.Intent == intent.Past {

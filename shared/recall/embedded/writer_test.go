@@ -32,7 +32,8 @@ func TestTheRestOfATurnStandsBesideItsBestMemory(t *testing.T) {
 			"",
 			mem("home", memory.KindFact, "Ana lives in Rome."),
 		), of("t1", "", mem("job", memory.KindFact, "Ana works as a baker.")),
-		of("t1", "", mem("taste", memory.KindPreference, "Ana loves figs.")), of("t2", "", mem("tennis", memory.KindFact, "Ana plays tennis.")),
+		of("t1", "", mem("taste", memory.KindPreference, "Ana loves figs.")),
+		of("t2", "", mem("tennis", memory.KindFact, "Ana plays tennis.")),
 	}}
 	p := profile(t, e)
 	want := "preferences: Ana loves figs. [4]\nfacts: Ana lives in Rome. [1] / Ana works as a baker. [3] / Ana plays tennis. [2]\n"
@@ -46,9 +47,9 @@ func TestTheRestOfATurnStandsBesideItsBestMemory(t *testing.T) {
 
 // In a small budget, short lines of many turns come before the details of a single turn.
 func TestLongStatementsAreAbridgedToWhatIsAsked(t *testing.T) {
-	const long = "Ana spent the whole long weekend with her four cousins and their children on the old farm near the lake. " +
-		"Ana bought a red canoe there. " +
-		"Everybody talked about the harvest, the weather and the price of wool until it was very late at night."
+	const long = "Ana spent the whole long weekend with her four cousins and their children on the old farm near the " +
+		"lake. Ana bought a red canoe there. Everybody talked about the harvest, the weather and the price of wool until " +
+		"it was very late at night."
 	var e recall.Evidence
 	for _, turn := range []string{"t1", "t2", "t3", "t4"} {
 		e.Memories = append(e.Memories, of(turn, "", mem(turn, memory.KindFact, long)))
@@ -68,7 +69,8 @@ func TestNamesAndNumbersLeftOutAreQuoted(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
 		"a name": {"Ana: I love tea, above all from Darjeeling. It is nice!",
 			"Ana loves tea. “I love tea, above all from Darjeeling.” [1]"},
-		"a number": {"Ana (2024-03-01): So true. I drink 7 cups of it.", "Ana loves tea. “I drink 7 cups of it.” (2024-03) [1]"},
+		"a number": {"Ana (2024-03-01): So true. I drink 7 cups of it.",
+			"Ana loves tea. “I drink 7 cups of it.” (2024-03) [1]"},
 		"days apart": {"Ana (2024-03-01): I drink 7 cups.\nAna (2024-05-09): Now 9 cups.\nAna (2024-05-30): It is from Assam.",
 			"Ana loves tea. “I drink 7 cups.” (2024-03) “Now 9 cups. It is from Assam.” (2024-05) [1]"},
 		"code": {"Ana: func tea(ctx context.Context, cups int) is from Assam",
@@ -97,7 +99,8 @@ func TestNamesAndNumbersLeftOutAreQuoted(t *testing.T) {
 func TestWhatWasJustSaidIsNotCrowdedOut(t *testing.T) {
 	e := recall.Evidence{Query: asked("What about the guitar?"), WordBudget: 50}
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		e.Memories = append(e.Memories, mem(id, memory.KindFact, "Ana bought "+id+" guitar in a shop near her house in Rome."))
+		e.Memories = append(e.Memories, mem(id, memory.KindFact,
+			"Ana bought "+id+" guitar in a shop near her house in Rome."))
 	}
 	turn := memory.Turn{ID: "w", Speaker: "Ana", Text: "I sold my drums [1]\nto Bo", Time: now.Add(-time.Minute)}
 	old := memory.Turn{ID: "v", Speaker: "Ana", Text: "A guitar costs plenty", Time: now.Add(-48 * time.Hour)}
@@ -116,7 +119,8 @@ func talk() []memory.Memory {
 	return []memory.Memory{
 		of("t1", "Ana: I adopted a kitten", mem("kitten", memory.KindFact, "Ana adopted a kitten.")),
 		of("t2", "Ben: I broke my arm at the skate park", mem("arm", memory.KindFact, "Ben broke an arm at the skate park.")),
-		of("t3", "Ben: Ana, your violin recital was great", mem("violin", memory.KindFact, "Ana's violin recital was great.")),
+		of("t3", "Ben: Ana, your violin recital was great",
+			mem("violin", memory.KindFact, "Ana's violin recital was great.")),
 		of("t4", "Ben: I baked bread with Ana", mem("bread", memory.KindFact, "Ben baked bread with Ana.")),
 	}
 }
@@ -226,7 +230,8 @@ func TestARequestIsAnsweredWithWhatItMustRespect(t *testing.T) {
 	allergy := of("t1", "", mem("allergy", memory.KindFact, "Peanuts make my throat swell"))
 	allergy.Speaker = "Ana"
 	for query, answered := range map[string]bool{
-		"Suggest a place for dinner": true, "Was soll ich am Sonntag kochen?": true, "Which car does Ana drive?": false, "???": false,
+		"Suggest a place for dinner": true, "Was soll ich am Sonntag kochen?": true, "Which car does Ana drive?": false,
+		"???":                            false,
 		"What kind of boat is the Gull?": false,
 	} {
 		for _, request := range []bool{true, false} {

@@ -21,8 +21,9 @@ import (
 func profile() recall.Profile {
 	e := evidence(100)
 	return recall.Profile{
-		Sections: []recall.Section{{Name: "constraints", Lines: []string{"Ana is allergic to nuts. [1]", "Ana lives in Porto. [2]"}}},
-		Cited:    []memory.Memory{e.Memories[0], e.Memories[2]},
+		Sections: []recall.Section{{Name: "constraints",
+			Lines: []string{"Ana is allergic to nuts. [1]", "Ana lives in Porto. [2]"}}},
+		Cited: []memory.Memory{e.Memories[0], e.Memories[2]},
 	}
 }
 
@@ -72,8 +73,9 @@ func TestAnswerCitesTheProfile(t *testing.T) {
 		text, want string
 		cited      []string
 	}{
-		"one":                 {"No nuts [1].", "No nuts [1].", []string{"id-1"}},
-		"several":             {"In Porto [2], without nuts [1][2].", "In Porto [2], without nuts [1][2].", []string{"id-3", "id-1"}},
+		"one": {"No nuts [1].", "No nuts [1].", []string{"id-1"}},
+		"several": {"In Porto [2], without nuts [1][2].", "In Porto [2], without nuts [1][2].",
+			[]string{"id-3", "id-1"}},
 		"abstains":            {"I do not know. [NO_CITE]", "I do not know.", nil},
 		"abstains alone":      {"[no_cite]", recall.Abstention, nil},
 		"abstains in between": {"That is [NO_CITE] not known.", "That is not known.", nil},
@@ -99,10 +101,12 @@ func TestAnswerWithoutGroundIsRepairedOrAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := llmtest.Text(text)
-			if a, calls, err := answer(t, profile(), bad, llmtest.Text("No nuts [1].")); err != nil || calls != 2 || len(a.Cited) != 1 {
+			if a, calls, err := answer(t, profile(), bad, llmtest.Text("No nuts [1].")); err != nil || calls != 2 ||
+				len(a.Cited) != 1 {
 				t.Errorf("repaired: %+v, %v, %d calls", a, err, calls)
 			}
-			if a, calls, err := answer(t, profile(), bad, bad); !errors.Is(err, model.ErrMalformed) || calls != 2 || a.Text != "" {
+			if a, calls, err := answer(t, profile(), bad, bad); !errors.Is(err, model.ErrMalformed) || calls != 2 ||
+				a.Text != "" {
 				t.Errorf("not repaired: %+v, %v, %d calls", a, err, calls)
 			}
 		})
@@ -125,7 +129,8 @@ func TestInventedCitationsAreDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, calls, err := answer(t, profile(), llmtest.Text(tc.text))
-			if err != nil || calls != 1 || a.Text != tc.want || !slices.Equal(a.Cited, tc.cited) || a.Abstained != (len(tc.cited) == 0) {
+			if err != nil || calls != 1 || a.Text != tc.want || !slices.Equal(a.Cited, tc.cited) ||
+				a.Abstained != (len(tc.cited) == 0) {
 				t.Errorf("got %+v, %v after %d calls", a, err, calls)
 			}
 		})
@@ -133,14 +138,17 @@ func TestInventedCitationsAreDropped(t *testing.T) {
 }
 
 func TestAnswerFromNothingAbstainsUnasked(t *testing.T) {
-	if a, calls, err := answer(t, recall.Profile{}); err != nil || calls != 0 || !a.Abstained || a.Text != recall.Abstention {
+	if a, calls, err := answer(t, recall.Profile{}); err != nil || calls != 0 || !a.Abstained ||
+		a.Text != recall.Abstention {
 		t.Errorf("got %+v, %v, %d calls", a, err, calls)
 	}
 }
 
 func TestAnswerFromUncitedLinesCitesNothing(t *testing.T) {
-	p := recall.Profile{Sections: []recall.Section{{Name: "recent", Lines: []string{"2024-05-06: Ana: “I want to cook tonight”"}}}}
-	if a, calls, err := answer(t, p, llmtest.Text("She wants to cook. [NO_CITE]")); err != nil || calls != 1 || !a.Abstained ||
+	p := recall.Profile{Sections: []recall.Section{{Name: "recent",
+		Lines: []string{"2024-05-06: Ana: “I want to cook tonight”"}}}}
+	if a, calls, err := answer(t, p, llmtest.Text("She wants to cook. [NO_CITE]")); err != nil || calls != 1 ||
+		!a.Abstained ||
 		a.Text != "She wants to cook." {
 		t.Errorf("got %+v, %v, %d calls", a, err, calls)
 	}
@@ -160,13 +168,15 @@ func TestADeadlineIsAnError(t *testing.T) {
 		<-r.Context().Done()
 	})
 	s.Script(model.RoleGenerator, late)
-	if a, err := g.Answer(ctx, scope, evidence(100), profile()); !errors.Is(err, context.Canceled) || a.Text != "" || a.Abstained {
+	if a, err := g.Answer(ctx, scope, evidence(100), profile()); !errors.Is(err, context.Canceled) || a.Text != "" ||
+		a.Abstained {
 		t.Errorf("left while waiting: %+v, %v", a, err)
 	}
 	over, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer stop()
 	for name, p := range map[string]recall.Profile{"something": profile(), "nothing": {}} {
-		if a, err := g.Answer(over, scope, evidence(100), p); err == nil || fault.IsTerminal(err) || !errors.Is(err, context.DeadlineExceeded) ||
+		if a, err := g.Answer(over, scope, evidence(100), p); err == nil || fault.IsTerminal(err) ||
+			!errors.Is(err, context.DeadlineExceeded) ||
 			a.Text != "" || a.Abstained {
 			t.Errorf("too late for %s: %+v, %v", name, a, err)
 		}
@@ -219,18 +229,21 @@ func TestEveryMisbehaviourOfRecallRoles(t *testing.T) {
 		"no text":        {[]llmtest.Step{llmtest.EmptyText()}, model.ErrEmpty, 1},
 		"429, then good": {[]llmtest.Step{llmtest.RateLimited("0")}, nil, 2},
 		"dropped, good":  {[]llmtest.Step{llmtest.Drop()}, nil, 2},
-		"500 for ever":   {[]llmtest.Step{llmtest.Status(500), llmtest.Status(500), llmtest.Status(500)}, model.ErrUnavailable, 3},
-		"401":            {[]llmtest.Step{llmtest.Status(401)}, model.ErrUnauthorized, 1},
-		"prose, good":    {[]llmtest.Step{llmtest.Text("Well, nice weather.")}, nil, 2},
+		"500 for ever": {[]llmtest.Step{llmtest.Status(500), llmtest.Status(500), llmtest.Status(500)},
+			model.ErrUnavailable, 3},
+		"401":         {[]llmtest.Step{llmtest.Status(401)}, model.ErrUnauthorized, 1},
+		"prose, good": {[]llmtest.Step{llmtest.Text("Well, nice weather.")}, nil, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if a, calls, err := answer(t, profile(), tc.steps...); !errors.Is(err, tc.want) || calls != tc.calls || (err == nil) != (a.Text != "") {
+			if a, calls, err := answer(t, profile(), tc.steps...); !errors.Is(err, tc.want) || calls != tc.calls ||
+				(err == nil) != (a.Text != "") {
 				t.Errorf("generator: %+v, %v, %d calls", a, err, calls)
 			}
 			s := llmtest.New(t)
 			s.Script(model.RoleUtilizer, tc.steps...)
 			p, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(100))
-			if calls := s.Count(model.RoleUtilizer); !errors.Is(err, tc.want) || calls != tc.calls || (err == nil) != (p.Sections != nil) {
+			if calls := s.Count(model.RoleUtilizer); !errors.Is(err, tc.want) || calls != tc.calls ||
+				(err == nil) != (p.Sections != nil) {
 				t.Errorf("profiler: %+v, %v, %d calls", p, err, calls)
 			}
 		})

@@ -95,7 +95,9 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 		budget = p.budget
 	}
 	written := e.Core.Content != "" && len(e.Core.Lines) == 0
-	e.Window = slices.DeleteFunc(slices.Clone(e.Window), func(t memory.Turn) bool { return e.Query.Now.Sub(t.Time) > recentAge })
+	e.Window = slices.DeleteFunc(slices.Clone(e.Window), func(t memory.Turn) bool {
+		return e.Query.Now.Sub(t.Time) > recentAge
+	})
 	found := len(e.Memories)
 	beside := slices.Clone(e.Current)
 	for _, s := range e.Standing() {
@@ -185,7 +187,9 @@ func standing(e recall.Evidence, others []line, budget int) []line {
 
 // linesOf returns the lines of a dialogue.
 func linesOf(dialogue string) []string {
-	return slices.DeleteFunc(strings.Split(dialogue, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	return slices.DeleteFunc(strings.Split(dialogue, "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == ""
+	})
 }
 
 // show is the evidence as the model reads it.
@@ -200,7 +204,8 @@ func show(e recall.Evidence) evidence {
 	first := map[string]int{} // by line of dialogue: the number of its memory
 	for i, m := range e.Memories {
 		shown := shownMemory{
-			N: i + 1, Kind: string(m.Kind), Tier: string(m.Tier), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom),
+			N: i + 1, Kind: string(m.Kind), Tier: string(m.Tier), Content: m.Content, Speaker: m.Speaker,
+			Said: model.ShowTime(m.ValidFrom),
 			When: model.ShowEvent(m.EventTime), Status: string(m.Status), Until: model.ShowTime(m.ValidTo),
 		}
 		var lines []string

@@ -25,7 +25,8 @@ var (
 type object = map[string]any
 
 func entry(id string, kind memory.Kind, content string) memory.Memory {
-	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, ValidFrom: now, Sources: []string{"t"}}
+	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, ValidFrom: now,
+		Sources: []string{"t"}}
 }
 
 func asked(text string, messages ...memory.Message) query.Query {
@@ -40,7 +41,8 @@ func evidence(budget int) recall.Evidence {
 			entry("id-2", memory.KindPreference, "Ana loves oat milk."),
 			entry("id-3", memory.KindFact, "Ana lives in Porto."),
 		},
-		Window: []memory.Turn{{ID: "turn-1", Speaker: "Ana", Role: memory.RoleUser, Text: "I want to cook tonight", Time: now}},
+		Window: []memory.Turn{{ID: "turn-1", Speaker: "Ana", Role: memory.RoleUser, Text: "I want to cook tonight",
+			Time: now}},
 	}
 }
 
@@ -103,7 +105,8 @@ func TestProfileNumbersWhatItCites(t *testing.T) {
 }
 
 func TestProfileKeepsTheWordBudget(t *testing.T) {
-	answer := profileOf(section("constraints", line("one two three four", 1), line("five six seven eight nine ten", 2), line("x y", 3)))
+	answer := profileOf(section("constraints", line("one two three four", 1), line("five six seven eight nine ten", 2),
+		line("x y", 3)))
 	for _, tc := range []struct {
 		budget int
 		want   []string
@@ -147,7 +150,8 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 		"no sections":        profileOf(),
 		"empty section":      profileOf(section("constraints")),
 		"nothing and lines":  {"nothing": true, "sections": []object{section("constraints", line("x", 1))}},
-		"half a number":      profileOf(object{"name": "constraints", "lines": []object{{"text": "x", "cites": []float64{1.5}}}}),
+		"half a number": profileOf(object{"name": "constraints",
+			"lines": []object{{"text": "x", "cites": []float64{1.5}}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
@@ -202,7 +206,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 			{Name: "preferences", Lines: []string{"Ana loves oat milk. [3]"}},
 		}},
 		"one is told": {profileOf(section("constraints", line("Ana must not eat nuts.", 1))), []recall.Section{
-			{Name: "core", Lines: []string{deafLine + " [1]"}}, {Name: "constraints", Lines: []string{"Ana must not eat nuts. [2]"}},
+			{Name: "core", Lines: []string{deafLine + " [1]"}},
+			{Name: "constraints", Lines: []string{"Ana must not eat nuts. [2]"}},
 		}},
 		"nothing bears on it": {object{"nothing": true, "sections": []object{}}, []recall.Section{
 			{Name: "core", Lines: []string{"Ana is allergic to nuts. [1]", deafLine + " [2]"}},
@@ -215,7 +220,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got.Sections, tt.want) || got.Unrelated != (name == "nothing bears on it") {
 				t.Errorf("got %+v, %v", got, err)
 			}
-			if data := string(s.Calls(model.RoleUtilizer)[0].Data()); !strings.Contains(data, `"n":4`) || strings.Contains(data, `"core"`) {
+			if data := string(s.Calls(model.RoleUtilizer)[0].Data()); !strings.Contains(data, `"n":4`) ||
+				strings.Contains(data, `"core"`) {
 				t.Errorf("the model was shown %s", data)
 			}
 		})
@@ -225,7 +231,8 @@ func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
 // Without other evidence, no model call is needed.
 func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
 	s := llmtest.New(t)
-	e := recall.Evidence{Query: asked("x"), WordBudget: 100, CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
+	e := recall.Evidence{Query: asked("x"), WordBudget: 100,
+		CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
 	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is vegan.", Memories: []string{"id-1"}}}}
 	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
 	if err != nil || len(s.Calls(model.RoleUtilizer)) != 0 || len(got.Cited) != 1 || len(got.Sections) != 1 {
@@ -263,9 +270,11 @@ func TestProfileOfNothing(t *testing.T) {
 // A standing memory stays when the model's line about it has no room after others.
 func TestWhatStandsIsNotLostForOtherLines(t *testing.T) {
 	s := llmtest.New(t)
-	e := recall.Evidence{Query: asked("x"), WordBudget: 24, Memories: []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},
+	e := recall.Evidence{Query: asked("x"), WordBudget: 24,
+		Memories:     []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},
 		CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is allergic to nuts.")}}
-	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is allergic to nuts.", Memories: []string{"id-1"}}}}
+	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is allergic to nuts.",
+		Memories: []string{"id-1"}}}}
 	s.Script(model.RoleUtilizer, step(t, profileOf(
 		section("constraints", line("Ana drinks oat milk"+strings.Repeat(" every day", 8)+".", 1)),
 		section("preferences", line("Ana must not eat nuts"+strings.Repeat(" of any kind", 5)+".", 2)))))

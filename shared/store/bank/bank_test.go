@@ -78,7 +78,8 @@ func TestOrders(t *testing.T) {
 	orders := map[string]func(a, b memory.Memory) int{
 		"recorded": bank.ByRecorded, "version": bank.ByVersion,
 		"score": func(a, b memory.Memory) int {
-			return bank.ByScore(bank.Scored{Memory: a, Score: float64(a.Version)}, bank.Scored{Memory: b, Score: float64(b.Version)})
+			return bank.ByScore(bank.Scored{Memory: a, Score: float64(a.Version)},
+				bank.Scored{Memory: b, Score: float64(b.Version)})
 		},
 	}
 	for name, order := range orders {

@@ -39,7 +39,9 @@ func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) it
 }
 
 // EachSession iterates over all session records of a user. It stops at the first error.
-func EachSession(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.SessionRecord, error] {
+func EachSession(
+	ctx context.Context, b Bank, scope memory.Scope, o PageOptions,
+) iter.Seq2[memory.SessionRecord, error] {
 	return each("list sessions", o.Token, func(token string) ([]memory.SessionRecord, string, error) {
 		o.Token = token
 		page, err := b.ListSessions(ctx, scope, o)

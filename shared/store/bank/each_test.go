@@ -33,11 +33,14 @@ func TestEachGoesThroughAllPages(t *testing.T) {
 	for i := range 7 {
 		turn := fmt.Sprint("t", i)
 		m := memory.Memory{
-			ID: memory.DeriveID(scope, []string{turn}, 0), Kind: memory.KindFact, Content: "Ana likes tea.", Status: memory.StatusActive, Version: 1,
-			RecordedAt: at.Add(time.Duration(i) * time.Second), ValidFrom: at, Sources: []string{turn}, SessionID: "s", Vector: memory.Vector{1},
+			ID: memory.DeriveID(scope, []string{turn}, 0), Kind: memory.KindFact, Content: "Ana likes tea.",
+			Status: memory.StatusActive, Version: 1,
+			RecordedAt: at.Add(time.Duration(i) * time.Second), ValidFrom: at, Sources: []string{turn}, SessionID: "s",
+			Vector: memory.Vector{1},
 		}
 		w.Put, ids, turns = append(w.Put, m), append(ids, m.ID), append(turns, turn)
-		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Text: "I like tea.", Time: at})
+		w.Turns = append(w.Turns, memory.Turn{ID: turn, SessionID: "s", Speaker: "Ana", Role: memory.RoleUser,
+			Text: "I like tea.", Time: at})
 	}
 	if err := b.Write(t.Context(), scope, w); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 		o.Limit = DefaultLimit
 	}
 	if o.Limit < 0 || o.Limit > MaxLimit {
-		return o, PageToken{}, fault.Terminal("page_size", "is %d, want 1 to %d, or 0 for %d", o.Limit, MaxLimit, DefaultLimit)
+		return o, PageToken{}, fault.Terminal("page_size", "is %d, want 1 to %d, or 0 for %d", o.Limit, MaxLimit,
+			DefaultLimit)
 	}
 	if err := checkStatuses(o.Statuses); err != nil {
 		return o, PageToken{}, err

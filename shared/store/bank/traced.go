@@ -57,8 +57,12 @@ func call[T any](
 }
 
 // run makes a call without a result.
-func (t traced) run(ctx context.Context, operation string, do func(context.Context) error, attributes ...attribute.KeyValue) error {
-	_, err := call(ctx, t, operation, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }, nil, attributes...)
+func (t traced) run(
+	ctx context.Context, operation string, do func(context.Context) error, attributes ...attribute.KeyValue,
+) error {
+	_, err := call(ctx, t, operation, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, do(ctx)
+	}, nil, attributes...)
 	return err
 }
 
@@ -81,22 +85,30 @@ func (t traced) List(ctx context.Context, scope memory.Scope, o ListOptions) (Pa
 }
 
 func (t traced) History(ctx context.Context, scope memory.Scope, id string) ([]memory.Memory, error) {
-	return call(ctx, t, "history", func(ctx context.Context) ([]memory.Memory, error) { return t.next.History(ctx, scope, id) }, length)
+	return call(ctx, t, "history", func(ctx context.Context) ([]memory.Memory, error) {
+		return t.next.History(ctx, scope, id)
+	}, length)
 }
 
 func (t traced) Search(ctx context.Context, scope memory.Scope, q Query) ([]Scored, error) {
-	return call(ctx, t, "search", func(ctx context.Context) ([]Scored, error) { return t.next.Search(ctx, scope, q) }, length)
+	return call(ctx, t, "search", func(ctx context.Context) ([]Scored, error) {
+		return t.next.Search(ctx, scope, q)
+	}, length)
 }
 
 func (t traced) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error) {
-	return call(ctx, t, "turns", func(ctx context.Context) ([]memory.Turn, error) { return t.next.Turns(ctx, scope, ids) }, length)
+	return call(ctx, t, "turns", func(ctx context.Context) ([]memory.Turn, error) {
+		return t.next.Turns(ctx, scope, ids)
+	}, length)
 }
 
 func (t traced) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {
 	return call(ctx, t, "core", func(ctx context.Context) (memory.Core, error) { return t.next.Core(ctx, scope) }, nil)
 }
 
-func (t traced) Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error) {
+func (t traced) Session(
+	ctx context.Context, scope memory.Scope, sessionID string,
+) (r memory.SessionRecord, ok bool, err error) {
 	r, err = call(ctx, t, "session", func(ctx context.Context) (memory.SessionRecord, error) {
 		r, ok, err = t.next.Session(ctx, scope, sessionID)
 		return r, err
@@ -114,12 +126,16 @@ func (t traced) Owner(ctx context.Context, tenant, id string) (string, error) {
 }
 
 func (t traced) ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error) {
-	return call(ctx, t, "list_turns", func(ctx context.Context) (TurnPage, error) { return t.next.ListTurns(ctx, scope, o) },
+	return call(ctx, t, "list_turns", func(ctx context.Context) (TurnPage, error) {
+		return t.next.ListTurns(ctx, scope, o)
+	},
 		func(p TurnPage) int { return len(p.Turns) })
 }
 
 func (t traced) ListSessions(ctx context.Context, scope memory.Scope, o PageOptions) (SessionPage, error) {
-	return call(ctx, t, "list_sessions", func(ctx context.Context) (SessionPage, error) { return t.next.ListSessions(ctx, scope, o) },
+	return call(ctx, t, "list_sessions", func(ctx context.Context) (SessionPage, error) {
+		return t.next.ListSessions(ctx, scope, o)
+	},
 		func(p SessionPage) int { return len(p.Sessions) })
 }
 
@@ -129,7 +145,9 @@ func (t traced) WriteDropped(ctx context.Context, scope memory.Scope, dropped []
 }
 
 func (t traced) Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error) {
-	return call(ctx, t, "dropped", func(ctx context.Context) ([]memory.Dropped, error) { return t.next.Dropped(ctx, scope, turnIDs) }, length)
+	return call(ctx, t, "dropped", func(ctx context.Context) ([]memory.Dropped, error) {
+		return t.next.Dropped(ctx, scope, turnIDs)
+	}, length)
 }
 
 func (t traced) EraseDropped(ctx context.Context, scope memory.Scope) error {
@@ -145,15 +163,21 @@ func (t traced) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
-	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) { return t.next.Count(ctx, scope) }, Counts.Total)
+	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) {
+		return t.next.Count(ctx, scope)
+	}, Counts.Total)
 }
 
 func (t traced) CountListed(ctx context.Context, scope memory.Scope, o ListOptions) (int, error) {
-	return call(ctx, t, "count_listed", func(ctx context.Context) (int, error) { return t.next.CountListed(ctx, scope, o) },
+	return call(ctx, t, "count_listed", func(ctx context.Context) (int, error) {
+		return t.next.CountListed(ctx, scope, o)
+	},
 		func(n int) int { return n })
 }
 
 func (t traced) CountMemories(ctx context.Context, tenant string) (int, error) {
-	return call(ctx, t, "count_memories", func(ctx context.Context) (int, error) { return t.next.CountMemories(ctx, tenant) },
+	return call(ctx, t, "count_memories", func(ctx context.Context) (int, error) {
+		return t.next.CountMemories(ctx, tenant)
+	},
 		func(n int) int { return n })
 }

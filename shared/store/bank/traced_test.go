@@ -29,7 +29,8 @@ func traced(t *testing.T) (bank.Bank, *tracetest.InMemoryExporter) {
 	b := inmem.New(2)
 	err := b.Write(t.Context(), ana, memory.Write{
 		Put: []memory.Memory{{
-			ID: "m1", Content: "Ana swims secretly", RecordedAt: time.Unix(1, 0), Status: memory.StatusActive, Vector: memory.Vector{1, 0},
+			ID: "m1", Content: "Ana swims secretly", RecordedAt: time.Unix(1, 0), Status: memory.StatusActive,
+			Vector: memory.Vector{1, 0},
 		}},
 		Turns: []memory.Turn{{ID: "t1", Text: "I swim secretly"}}, Session: &memory.SessionRecord{SessionID: "s1"},
 	})
@@ -90,13 +91,15 @@ func TestTracedMakesOneSpanPerCall(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		got := spans.GetSpans()
-		if len(got) != 1 || got[0].Name != "memory.bank."+name || got[0].SpanKind != trace.SpanKindClient || got[0].Status.Code != codes.Unset {
+		if len(got) != 1 || got[0].Name != "memory.bank."+name || got[0].SpanKind != trace.SpanKindClient ||
+			got[0].Status.Code != codes.Unset {
 			t.Errorf("%s: got spans %+v", name, got)
 			continue
 		}
 		attributes := attributesOf(got[0])
 		want := []string{"db.operation.name=" + name, "db.system.name=inmem"}
-		if returns := !slices.Contains([]string{"write", "write_dropped", "erase", "erase_talk", "erase_dropped", "ping"}, name); returns {
+		if returns := !slices.Contains([]string{"write", "write_dropped", "erase", "erase_talk", "erase_dropped", "ping"},
+			name); returns {
 			want = append(want, "db.response.returned_rows=1")
 		}
 		for _, a := range want {
@@ -134,7 +137,8 @@ func TestTracedTakesNotFoundForAnAnswer(t *testing.T) {
 		t.Errorf("got %v, want %v", err, bank.ErrNotFound)
 	}
 	got := spans.GetSpans()
-	if len(got) != 1 || got[0].Status.Code != codes.Unset || !slices.Contains(attributesOf(got[0]), "db.response.returned_rows=0") {
+	if len(got) != 1 || got[0].Status.Code != codes.Unset ||
+		!slices.Contains(attributesOf(got[0]), "db.response.returned_rows=0") {
 		t.Errorf("got spans %+v, want one that is no error", got)
 	}
 }

@@ -58,7 +58,8 @@ type Options struct {
 // Validate checks the limits that the types do not express.
 func (o Options) Validate() error {
 	return errors.Join(
-		config.Require(o.Keep >= day && o.Keep%day == 0 && o.Keep <= maxKeep, "MNEME_FILTER_KEEP", o.Keep, "24h to 2160h, in days of 24h"),
+		config.Require(o.Keep >= day && o.Keep%day == 0 && o.Keep <= maxKeep, "MNEME_FILTER_KEEP", o.Keep,
+			"24h to 2160h, in days of 24h"),
 	)
 }
 
@@ -254,7 +255,8 @@ func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.T
 
 // write stores decisions on turns, and the turns as the last ones of their sessions.
 func (s *Store) write(
-	ctx context.Context, scope memory.Scope, turns []memory.Turn, made []memory.SaliencyDecision, recent map[string][]memory.Turn,
+	ctx context.Context, scope memory.Scope, turns []memory.Turn, made []memory.SaliencyDecision,
+	recent map[string][]memory.Turn,
 ) error {
 	var decisions, last []any
 	for i, t := range turns {

@@ -39,7 +39,9 @@ func texts(turns []memory.Turn) []string {
 	return out
 }
 
-func (m *model) Filter(_ context.Context, _ memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (m *model) Filter(
+	_ context.Context, _ memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
 	m.asked, m.read = append(m.asked, texts(turns)), append(m.read, texts(before))
 	if m.err != nil {
 		return nil, m.err
@@ -47,7 +49,8 @@ func (m *model) Filter(_ context.Context, _ memory.Scope, turns, before []memory
 	var out []memory.SaliencyDecision
 	for _, t := range turns {
 		score := float64(min(len(t.Text), 100)) / 100
-		out = append(out, memory.SaliencyDecision{Salient: score >= 0.1, Score: score, Threshold: 0.1, PolicyVersion: "model-1"})
+		out = append(out, memory.SaliencyDecision{Salient: score >= 0.1, Score: score, Threshold: 0.1,
+			PolicyVersion: "model-1"})
 	}
 	if m.short {
 		out = out[1:]
@@ -75,7 +78,8 @@ func said(session string, words ...string) []memory.Turn {
 	out := make([]memory.Turn, len(words))
 	for i, w := range words {
 		out[i] = memory.Turn{
-			ID: session + "/" + w, SessionID: session, Speaker: "Ines", Role: memory.RoleUser, Text: w, Time: time.Unix(int64(i), 0),
+			ID: session + "/" + w, SessionID: session, Speaker: "Ines", Role: memory.RoleUser, Text: w,
+			Time: time.Unix(int64(i), 0),
 		}
 	}
 	return out
@@ -100,7 +104,8 @@ func conformance(t *testing.T, addr string) {
 	want := first.decide(t, ines, turns[:2])
 	restarted := join(t, addr, nil)
 	got := restarted.decide(t, ines, turns)
-	if !slices.Equal(got[:2], want) || got[2].Score != 0.2 || !slices.Equal(restarted.asked[0], []string{"s1: my dog is called Rex"}) {
+	if !slices.Equal(got[:2], want) || got[2].Score != 0.2 ||
+		!slices.Equal(restarted.asked[0], []string{"s1: my dog is called Rex"}) {
 		t.Errorf("got %+v, want %+v; asked %q", got, want, restarted.asked)
 	}
 	if again := restarted.decide(t, ines, turns); !slices.Equal(again, got) || len(restarted.asked) != 1 {
@@ -113,9 +118,10 @@ func conformance(t *testing.T, addr string) {
 		scope memory.Scope
 		turn  memory.Turn
 	}{
-		"another text under the id": {ines, memory.Turn{ID: turns[0].ID, SessionID: "s1", Text: "I moved to Faro", Role: memory.RoleUser}},
-		"another user":              {memory.Scope{Tenant: "acme", User: "ben"}, turns[0]},
-		"another tenant":            {memory.Scope{Tenant: "globex", User: "ines"}, turns[0]},
+		"another text under the id": {ines, memory.Turn{ID: turns[0].ID, SessionID: "s1", Text: "I moved to Faro",
+			Role: memory.RoleUser}},
+		"another user":   {memory.Scope{Tenant: "acme", User: "ben"}, turns[0]},
+		"another tenant": {memory.Scope{Tenant: "globex", User: "ines"}, turns[0]},
 	} {
 		r := join(t, addr, nil)
 		if r.decide(t, other.scope, []memory.Turn{other.turn}); len(r.asked) != 1 {

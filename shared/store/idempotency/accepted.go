@@ -11,7 +11,8 @@ import (
 )
 
 // The store keeps the ids of accepted turns, sessions and erasures for a while. They separate a pending item from an
-// unknown one, before the services behind the gateway have either. A set for each user and day holds a few bytes of the hash of each id.
+// unknown one, before the services behind the gateway have either. A set for each user and day holds a few bytes of the
+// hash of each id.
 
 // Accepted is a kind of accepted item.
 type Accepted string
@@ -27,9 +28,8 @@ const (
 	said  Accepted = "turn-said"
 )
 
-// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the third; the last holds
-// the
-// erasures themselves.
+// Kinds of sets. An erasure of the user renames the first to the second, whose answers it removes, and removes the
+// third; the last holds the erasures themselves.
 const (
 	answersSets  = "answers"
 	erasingSets  = "erasing"
@@ -37,17 +37,21 @@ const (
 	erasureSets  = "erasures"
 )
 
-// memberBytes is how much of a hash is kept. Two ids of a user and a day that share it are taken for each other, which would need billions.
+// memberBytes is how much of a hash is kept. Two ids of a user and a day that share it are taken for each other, which
+// would need billions.
 const memberBytes = 8
 
-// NoteTurns records accepted turns of a session with their texts. token comes from Reused. If the user was erased since then,
-// NoteTurns records nothing.
-func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn) error {
+// NoteTurns records accepted turns of a session with their texts. token comes from Reused. If the user was erased since
+// then, NoteTurns records nothing.
+func (s *Store) NoteTurns(
+	ctx context.Context, scope memory.Scope, token redisstore.Token, session string, turns []memory.Turn,
+) error {
 	args := []any{string(token), (s.o.Keep + redisstore.Day).Milliseconds(), member(Session, session)}
 	for _, t := range turns {
 		args = append(args, member(Turn, t.ID), member(owned, t.ID), member(said, saying(session, t)))
 	}
-	out, err := s.run(ctx, "record accepted items", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]}, args...)
+	out, err := s.run(ctx, "record accepted items", s.note, []string{s.FenceKey(scope), s.dates(acceptedSets, scope)[0]},
+		args...)
 	if err == nil && out[0] == erased {
 		err = redisstore.ErrErased
 	}
@@ -68,8 +72,8 @@ func saying(session string, t memory.Turn) string {
 	return string(redisstore.Digest(t.ID, session, t.Text))
 }
 
-// Reused returns the places of turns whose id was accepted for another session or text, as far back as answers are kept. The token is for
-// NoteTurns.
+// Reused returns the places of turns whose id was accepted for another session or text, as far back as answers are
+// kept. The token is for NoteTurns.
 func (s *Store) Reused(
 	ctx context.Context, scope memory.Scope, session string, turns []memory.Turn,
 ) (places []int, token redisstore.Token, err error) {

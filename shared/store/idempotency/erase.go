@@ -45,7 +45,8 @@ func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) e
 		if err := s.dropAnswers(ctx, erasing); err != nil { // sets of an interrupted erasure
 			return false, err
 		}
-		out, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(), len(answers))
+		out, err := s.run(ctx, "erase answers", s.erase, keys, redisstore.FenceField(erasure), redisstore.KeepFenceMs(),
+			len(answers))
 		return err == nil && out[0] == claimed, err
 	})
 	if err != nil {

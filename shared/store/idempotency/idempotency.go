@@ -35,7 +35,8 @@ var (
 	ErrReused   = errors.New("belongs to another request")
 	ErrInFlight = errors.New("belongs to a request that is still running")
 	ErrErased   = errors.New(
-		"belongs to a request from before the erasure of the user, which also erased the answer: use a new key for a new request",
+		"belongs to a request from before the erasure of the user, which also erased the answer: use a new key for a " +
+			"new request",
 	)
 	ErrForeign = errors.New("belongs to a request of another API key, and only that key gets the answer")
 )
@@ -75,8 +76,9 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 		Space: redisstore.Space{
 			Redis: redis, Name: "answers of requests", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout),
 		},
-		o: o, begin: goredis.NewScript(beginSource), finish: goredis.NewScript(finishSource), release: goredis.NewScript(releaseSource),
-		drop: goredis.NewScript(dropSource), note: goredis.NewScript(noteSource), erase: goredis.NewScript(eraseSource),
+		o: o, begin: goredis.NewScript(beginSource), finish: goredis.NewScript(finishSource),
+		release: goredis.NewScript(releaseSource),
+		drop:    goredis.NewScript(dropSource), note: goredis.NewScript(noteSource), erase: goredis.NewScript(eraseSource),
 	}
 }
 
@@ -154,7 +156,8 @@ func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.store.run(ctx, "keep an answer", c.store.finish, []string{c.record.name}, c.token, sealed, c.store.o.Keep.Milliseconds())
+	kept, err := c.store.run(ctx, "keep an answer", c.store.finish, []string{c.record.name}, c.token, sealed,
+		c.store.o.Keep.Milliseconds())
 	if err == nil && kept[0] != claimed {
 		err = errors.New("store an answer: the lease has expired")
 	}
@@ -168,7 +171,9 @@ func (c *Claim) Release(ctx context.Context) error {
 }
 
 // run runs a script that returns texts.
-func (s *Store) run(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) ([]string, error) {
+func (s *Store) run(
+	ctx context.Context, what string, script *goredis.Script, keys []string, args ...any,
+) ([]string, error) {
 	out, err := s.Eval(ctx, what, script, keys, args...)
 	if err != nil {
 		return nil, err

@@ -257,7 +257,8 @@ func (h *lateAnswer) ProcessPipelineHook(next goredis.ProcessPipelineHook) gored
 
 // A claim with a late answer leaves no record in Redis that refuses the repeated request.
 func TestAClaimWhoseAnswerIsLateIsGivenBack(t *testing.T) {
-	client := goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(t).Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(t).Addr(), ContextTimeoutEnabled: true,
+		MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(&lateAnswer{})
 	store, scope := idempotency.New(client, idempotency.Options{}), idempotency.Scope{Tenant: "acme"}

@@ -72,7 +72,8 @@ func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure str
 		return false, err
 	}
 	user := redisstore.Hash(scope.User)
-	keys := append(s.itemKeys(scope.Tenant, user), s.UserKey(scope, "sessions"), s.UserKey(scope, "done"), s.FenceKey(scope))
+	keys := append(s.itemKeys(scope.Tenant, user), s.UserKey(scope, "sessions"), s.UserKey(scope, "done"),
+		s.FenceKey(scope))
 	args := []any{user, redisstore.FenceField(erasure), redisstore.KeepFenceMs(), len(sessions), len(calls)}
 	for _, name := range sessions {
 		keys, args = append(keys, s.sessionKey(scope, name)), append(args, name)

@@ -36,7 +36,8 @@ func TestErase(t *testing.T) {
 			t.Errorf("%s is left", key)
 		}
 	}
-	if users, err := k.redis.ZMembers(k.Key("acme", "due")); err != nil || !slices.Equal(users, []string{redisstore.Hash("ben")}) {
+	if users, err := k.redis.ZMembers(k.Key("acme", "due")); err != nil ||
+		!slices.Equal(users, []string{redisstore.Hash("ben")}) {
 		t.Errorf("due are %v, %v", users, err)
 	}
 	for _, scope := range []memory.Scope{ben, beta} {
@@ -106,7 +107,8 @@ func TestARepeatedErasureLeavesWhatCameAfterIt(t *testing.T) {
 		}
 		k.put(ines, "a/after", `{}`)
 	}
-	if of, all := k.left("e1"), k.left(""); of != 0 || all != 1 || k.value(ines, "a/after") == "" || k.value(ines, "a/before") != "" {
+	if of, all := k.left("e1"), k.left(""); of != 0 || all != 1 || k.value(ines, "a/after") == "" ||
+		k.value(ines, "a/before") != "" {
 		t.Errorf("%d of the erasure are left, %d in all", of, all)
 	}
 	if err := k.Erase(t.Context(), ines, "e2"); err != nil || k.left("") != 0 {

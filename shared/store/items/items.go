@@ -27,7 +27,8 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, token redisstore.To
 	}
 	user := redisstore.Hash(scope.User)
 	ttl := strconv.FormatInt(p.TTL.Microseconds(), 10)
-	kept, err := s.Eval(ctx, "put", s.scripts.put, append(s.itemKeys(scope.Tenant, user), s.FenceKey(scope)), p.member(), []byte(p.Value),
+	kept, err := s.Eval(ctx, "put", s.scripts.put, append(s.itemKeys(scope.Tenant, user), s.FenceKey(scope)), p.member(),
+		[]byte(p.Value),
 		ttl, MaxItems, user, s.o.Items, string(token))
 	if err != nil {
 		return err

@@ -56,18 +56,21 @@ func TestTenantsAndUsersAreApart(t *testing.T) {
 		k.append(scope, "s", "1", fmt.Sprintf(`{"of":%d}`, i))
 	}
 	for i, scope := range scopes {
-		if got, want := k.value(scope, "a/k"), fmt.Sprintf(`{"of":%d}`, i); got != want || k.latest(scope, "s", 10) != "["+want+"]" {
+		if got, want := k.value(scope, "a/k"), fmt.Sprintf(`{"of":%d}`, i); got != want ||
+			k.latest(scope, "s", 10) != "["+want+"]" {
 			t.Errorf("%v has %s", scope, got)
 		}
 		if got, want := k.namespaces(scope, Listing{}), fmt.Sprintf("[[a] [only%d]]", i); got != want {
 			t.Errorf("%v has %s", scope, got)
 		}
 	}
-	if err := k.Delete(t.Context(), ben, named("a/k")); err != nil || k.value(ines, "a/k") == "" || k.value(beta, "a/k") == "" {
+	if err := k.Delete(t.Context(), ben, named("a/k")); err != nil || k.value(ines, "a/k") == "" ||
+		k.value(beta, "a/k") == "" {
 		t.Errorf("one user deletes another's: %v", err)
 	}
 	for _, key := range k.redis.Keys() {
-		if strings.Contains(key, "ines") || strings.Contains(key, "ben") || !strings.Contains(key, "{acme}") && !strings.Contains(key, "{beta}") {
+		if strings.Contains(key, "ines") || strings.Contains(key, "ben") ||
+			!strings.Contains(key, "{acme}") && !strings.Contains(key, "{beta}") {
 			t.Errorf("the key %s", key)
 		}
 	}
@@ -204,8 +207,10 @@ func TestSearchesThatComeTogetherReadItemsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	searches := []Search{{Limit: 2}, {Limit: 3, Query: "word7 word8 all", Offset: 1}, {Limit: 2, Filter: second, Prefix: Namespace{"a", "1"}},
-		{Limit: 5, Query: "palabra word9"}, {Limit: 100, Query: "all", Filter: second}, {Limit: 1, Prefix: Namespace{"b"}, Query: "all"}}
+	searches := []Search{{Limit: 2}, {Limit: 3, Query: "word7 word8 all", Offset: 1},
+		{Limit: 2, Filter: second, Prefix: Namespace{"a", "1"}},
+		{Limit: 5, Query: "palabra word9"}, {Limit: 100, Query: "all", Filter: second},
+		{Limit: 1, Prefix: Namespace{"b"}, Query: "all"}}
 	for i := range 50 {
 		searches = append(searches, Search{Limit: 10, Query: fmt.Sprintf("word%d", i)})
 	}
@@ -238,7 +243,8 @@ func TestOfSearchesThatComeTogetherOneThatIsTooLargeFailsAlone(t *testing.T) {
 	for i := range 4 {
 		k.place(ines, fmt.Sprintf("a.%d/%d", i%2, i), `{"a":"`+strings.Repeat("x", MaxObject-40)+` tea"}`)
 	}
-	found, err := k.Search(t.Context(), ines, Search{Limit: 1, Query: "tea"}, Search{Limit: 9, Query: "tea", Prefix: Namespace{"a", "0"}})
+	found, err := k.Search(t.Context(), ines, Search{Limit: 1, Query: "tea"},
+		Search{Limit: 9, Query: "tea", Prefix: Namespace{"a", "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +278,8 @@ func BenchmarkABatchOfSearches(b *testing.B) {
 	defer func() { _ = store.Redis.Close() }()
 	for i := range 3000 {
 		value := Object(fmt.Sprintf(`{"text":"Ines told that she went to place %d with friend %d."}`, i, i%7))
-		if err := store.Put(b.Context(), ines, "0", Put{Name: Name{Namespace{"a"}, fmt.Sprint(i)}, Value: value}); err != nil {
+		if err := store.Put(b.Context(), ines, "0",
+			Put{Name: Name{Namespace{"a"}, fmt.Sprint(i)}, Value: value}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -381,7 +388,8 @@ func TestItemsExpire(t *testing.T) {
 	k.put(ines, "b/long", `{"text":"tea"}`, time.Hour)
 	k.put(ines, "c/ever", `{"text":"tea"}`)
 	shown := func() string {
-		return fmt.Sprintf("%s; %s; %s; %s", k.value(ines, "a/short"), k.search(ines, Search{}), k.search(ines, Search{Query: "tea"}),
+		return fmt.Sprintf("%s; %s; %s; %s", k.value(ines, "a/short"), k.search(ines, Search{}),
+			k.search(ines, Search{Query: "tea"}),
 			k.namespaces(ines, Listing{}))
 	}
 	before := `{"text":"tea"}; ever, long, short; ever 1.00, long 1.00, short 1.00; [[a] [b] [c]]`
@@ -528,7 +536,8 @@ func TestLimits(t *testing.T) {
 		{Put{Name: Name{Namespace{"a", "b.c"}, "k"}, Value: value}, "namespace[1]", "has a dot"},
 		{Put{Name: Name{labels(1), ""}, Value: value}, "key", "is 0 bytes long"},
 		{Put{Name: Name{labels(1), x(1025)}, Value: value}, "key", "is 1025 bytes long"},
-		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: time.Second - 1}, "ttl_seconds", "is out of range, want 1 to 315360000"},
+		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: time.Second - 1}, "ttl_seconds",
+			"is out of range, want 1 to 315360000"},
 		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: -time.Second}, "ttl_seconds", "is out of range"},
 		{Put{Name: Name{labels(1), "k"}, Value: value, TTL: MaxTTL + 1}, "ttl_seconds", "is out of range"},
 	} {

@@ -79,8 +79,10 @@ func manyKeys(n int) string {
 
 func TestNumbersCompareExactly(t *testing.T) {
 	numbers := []string{
-		"0", "-0", "0.0", "0e5", "1", "1.0", "10e-1", "0.1e1", "-1", "-1.5", "1.5", "15", "150", "1.5e2", "1e2", "100", "99.99", "0.001", "1e-3",
-		"0.0010", "9007199254740992", "9007199254740993", "123456789012345678901234567890", "-0.5", "-5e-1", "12e30", "1.2E+31", "0.09",
+		"0", "-0", "0.0", "0e5", "1", "1.0", "10e-1", "0.1e1", "-1", "-1.5", "1.5", "15", "150", "1.5e2", "1e2", "100",
+		"99.99", "0.001", "1e-3",
+		"0.0010", "9007199254740992", "9007199254740993", "123456789012345678901234567890", "-0.5", "-5e-1", "12e30",
+		"1.2E+31", "0.09",
 	}
 	for _, a := range numbers {
 		for _, b := range numbers {
@@ -196,7 +198,8 @@ func TestListings(t *testing.T) {
 func TestMembersNameOneItem(t *testing.T) {
 	seen := map[string]bool{}
 	for _, n := range []Name{
-		{Namespace{"a", "b"}, "c"}, {Namespace{"a"}, "b..c"}, {Namespace{"a"}, ".b"}, {Namespace{"a"}, "..b"}, {Namespace{"a", "b"}, "."},
+		{Namespace{"a", "b"}, "c"}, {Namespace{"a"}, "b..c"}, {Namespace{"a"}, ".b"}, {Namespace{"a"}, "..b"},
+		{Namespace{"a", "b"}, "."},
 		{Namespace{"a\x00"}, "b"}, {Namespace{"a"}, "\x00b"}, {Namespace{"a", " "}, "b"}, {Namespace{"a"}, "b"},
 	} {
 		if got := nameOf(n.member()); got.Key != n.Key || strings.Join(got.Namespace, ".") != strings.Join(n.Namespace, ".") {
@@ -210,7 +213,8 @@ func TestMembersNameOneItem(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	if got := object(t, " {\"n\" : 1.50E+2, \"s\": \"<\\u00e9é & \" ,\n\"a\":[ ]} "); string(got) != `{"n":1.50E+2,"s":"<\u00e9é & ","a":[]}` {
+	if got := object(t, " {\"n\" : 1.50E+2, \"s\": \"<\\u00e9é & \" ,\n\"a\":[ ]} "); string(
+		got) != `{"n":1.50E+2,"s":"<\u00e9é & ","a":[]}` {
 		t.Errorf("kept as %s", got)
 	}
 	largest := `{"a":"` + strings.Repeat("x", MaxObject-8) + `"}`
@@ -218,7 +222,8 @@ func TestObjects(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 	for text, detail := range map[string]string{
-		"": "is not an object", "[]": "is not an object", "1": "is not an object", "null": "is not an object", `{"a"`: "is not an object",
+		"": "is not an object", "[]": "is not an object", "1": "is not an object", "null": "is not an object",
+		`{"a"`:                                 "is not an object",
 		strings.Replace(largest, "x", "xx", 1): "is 262145 bytes long, want at most 262144",
 	} {
 		_, err := NewObject([]byte(text))

@@ -138,7 +138,8 @@ func (f *Found) matchItem(item Item, updated string, size int, c *content, most 
 		return nil
 	}
 	if f.scanned += size; f.scanned > most {
-		f.err = fmt.Errorf("%w: the search would read more than %d MiB: give a longer namespace_prefix", ErrTooLarge, MaxScan>>20)
+		f.err = fmt.Errorf("%w: the search would read more than %d MiB: give a longer namespace_prefix", ErrTooLarge,
+			MaxScan>>20)
 		return nil
 	}
 	score, matches, err := f.match(c)

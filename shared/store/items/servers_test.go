@@ -24,7 +24,8 @@ func everything(t *testing.T, addr string) {
 	client := goredis.NewClient(&goredis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	k := &kept{t: t, log: &lockedBuffer{}}
-	k.Store = New(client, Options{Sweep: 10 * time.Millisecond, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(k.log, nil))})
+	k.Store = New(client, Options{Sweep: 10 * time.Millisecond, Timeout: time.Minute,
+		Log: slog.New(slog.NewTextHandler(k.log, nil))})
 	boundedItems(k)
 	realItems(k)
 	realSessions(k)
@@ -34,7 +35,8 @@ func everything(t *testing.T, addr string) {
 		}
 	}
 	left, err := client.Keys(t.Context(), "*").Result()
-	left = slices.DeleteFunc(left, func(key string) bool { return strings.Contains(key, ":erased:") }) // a record of the erasure
+	// a record of the erasure
+	left = slices.DeleteFunc(left, func(key string) bool { return strings.Contains(key, ":erased:") })
 	if err != nil || !slices.Equal(left, []string{k.tenantsKey()}) {
 		t.Errorf("left is %v, %v", left, err)
 	}
@@ -55,10 +57,12 @@ func realItems(k *kept) {
 	k.put(ines, "a/large", large)
 	k.put(ines, "a.b/k", `{"text":"tea"}`)
 	again, _, err := k.Refresh(t.Context(), ines, named("a.b/k"))
-	if err != nil || !again.CreatedAt.Equal(first.CreatedAt) || !again.UpdatedAt.After(first.UpdatedAt) || k.value(ines, "a/large") != large {
+	if err != nil || !again.CreatedAt.Equal(first.CreatedAt) || !again.UpdatedAt.After(first.UpdatedAt) ||
+		k.value(ines, "a/large") != large {
 		t.Error(again, err)
 	}
-	if got := k.search(ines, Search{Prefix: Namespace{"a"}}) + k.search(ines, Search{Query: "tea"}); got != "k, largek 1.00" {
+	if got := k.search(ines, Search{Prefix: Namespace{"a"}}) +
+		k.search(ines, Search{Query: "tea"}); got != "k, largek 1.00" {
 		t.Errorf("found %s", got)
 	}
 	if got := k.namespaces(ines, Listing{}); got != "[[a] [a b]]" {
@@ -123,7 +127,8 @@ func realSessions(k *kept) {
 	if got := k.latest(ines, "s", 2); got != `[{"n":998} {"n":999}]` {
 		t.Errorf("the latest are %s", got)
 	}
-	if err := k.Clear(t.Context(), ines, "s"); err != nil || k.latest(ines, "s", 2) != "[]" || k.pop(ines, "s", "q") != "" {
+	if err := k.Clear(t.Context(), ines, "s"); err != nil || k.latest(ines, "s", 2) != "[]" ||
+		k.pop(ines, "s", "q") != "" {
 		t.Error(err)
 	}
 	k.append(ines, "s", "last", `{}`)

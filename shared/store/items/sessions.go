@@ -73,7 +73,8 @@ func (s *Store) Append(
 	case "tenant":
 		return 0, ErrQuota
 	case "items":
-		return 0, fmt.Errorf("%w: the session would have more than %d items, which is the maximum: clear it, or begin another one",
+		return 0, fmt.Errorf("%w: the session would have more than %d items, which is the maximum: clear it, or begin "+
+			"another one",
 			ErrManyItems, MaxSessionItems)
 	}
 	count, err := strconv.Atoi(out)
@@ -100,7 +101,9 @@ func (s *Store) Pop(
 // Latest returns up to limit last items of a session, in the order of their appends. It also returns the place of the
 // first one, counted from 0. The items come before a given place, or before the end if it is 0. They have at most
 // MaxAnswer bytes, so there may be fewer than the limit although first is not 0.
-func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) (items []Object, first int, err error) {
+func (s *Store) Latest(
+	ctx context.Context, scope memory.Scope, session string, limit, before int,
+) (items []Object, first int, err error) {
 	if limit < 1 || limit > MaxLatest {
 		return nil, 0, fault.Terminal("limit", "is %d, want 1 to %d", limit, MaxLatest)
 	}

@@ -63,7 +63,8 @@ func TestACallThatComesAgainHasNoEffect(t *testing.T) {
 		}
 		k.append(ines, "s", "4", `{"n":5}`)
 	}
-	if got := k.latest(ines, "s", 10) + k.latest(ines, "t", 10) + k.latest(ben, "s", 10); got != `[{"n":5}][{"n":3}][{"n":4}]` {
+	if got := k.latest(ines, "s", 10) + k.latest(ines, "t", 10) +
+		k.latest(ben, "s", 10); got != `[{"n":5}][{"n":3}][{"n":4}]` {
 		t.Errorf("there are %s", got)
 	}
 	k.redis.FastForward(keepDone)
@@ -85,7 +86,8 @@ func TestEachItemIsTakenOffOnce(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for i := range each {
-				k.append(ines, "s", fmt.Sprint("a", w, ".", i), fmt.Sprintf(`{"w":%d,"i":%d}`, w, i), fmt.Sprintf(`{"w":%d,"i":%d.5}`, w, i))
+				k.append(ines, "s", fmt.Sprint("a", w, ".", i), fmt.Sprintf(`{"w":%d,"i":%d}`, w, i),
+					fmt.Sprintf(`{"w":%d,"i":%d.5}`, w, i))
 			}
 		})
 		all.Go(func() {
@@ -121,7 +123,8 @@ func TestItemsOfOneAppendStayTogether(t *testing.T) {
 	for w := range 8 {
 		all.Go(func() {
 			for i := range 10 {
-				k.append(ines, "s", fmt.Sprint(w, ".", i), fmt.Sprintf(`{"w":%d,"first":%d}`, w, i), fmt.Sprintf(`{"w":%d,"second":%d}`, w, i))
+				k.append(ines, "s", fmt.Sprint(w, ".", i), fmt.Sprintf(`{"w":%d,"first":%d}`, w, i),
+					fmt.Sprintf(`{"w":%d,"second":%d}`, w, i))
 			}
 		})
 	}

@@ -104,7 +104,8 @@ func (s *Store) OfTenant(ctx context.Context, tenant string) (n int64, err error
 // µs, the values, the tenant's users by their first expiry, and the number of the tenant's items.
 func (s *Store) itemKeys(tenant, userHash string) []string {
 	return []string{
-		s.Key(tenant, "updated:"+userHash), s.Key(tenant, "expires:"+userHash), s.Key(tenant, "items:"+userHash), s.Key(tenant, "due"),
+		s.Key(tenant, "updated:"+userHash), s.Key(tenant, "expires:"+userHash), s.Key(tenant, "items:"+userHash),
+		s.Key(tenant, "due"),
 		s.countKey(tenant),
 	}
 }

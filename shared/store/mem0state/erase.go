@@ -19,7 +19,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	var kept []*goredis.IntCmd
 	err := s.Pipelined(ctx, "count", func(ctx context.Context, p goredis.Pipeliner) {
 		kept = []*goredis.IntCmd{
-			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "exports")), p.Exists(ctx, s.UserKey(scope, "recall")),
+			p.ZCard(ctx, s.UserKey(scope, "events")), p.SCard(ctx, s.UserKey(scope, "exports")),
+			p.Exists(ctx, s.UserKey(scope, "recall")),
 		}
 	})
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *Store) Count(ctx context.Context, scope memory.Scope, erasure string) (
 	return n, nil
 }
 
-// Erase removes everything that is kept of a user. It does so once for the id of an erasure, and each time for an empty id.
+// Erase removes everything that is kept of a user. It does so once for the id of an erasure, and each time for an empty
+// id.
 func (s *Store) Erase(ctx context.Context, scope memory.Scope, erasure string) error {
 	return redisstore.EraseListed(ctx, "erase", func() (bool, error) { return s.eraseListed(ctx, scope, erasure) })
 }
@@ -62,7 +64,8 @@ func (s *Store) eraseListed(ctx context.Context, scope memory.Scope, erasure str
 		s.FenceKey(scope), s.UserKey(scope, "events"), s.UserKey(scope, "exports"), s.UserKey(scope, "recall"),
 		s.Key(scope.Tenant, "events"), s.Key(scope.Tenant, "users:first"), s.Key(scope.Tenant, "users"),
 	}
-	args := []any{redisstore.FenceField(erasure), redisstore.KeepFenceMs(), scope.User, len(events.Val()), len(exports.Val())}
+	args := []any{redisstore.FenceField(erasure), redisstore.KeepFenceMs(), scope.User, len(events.Val()),
+		len(exports.Val())}
 	for _, id := range events.Val() {
 		keys, args = append(keys, s.eventKey(scope.Tenant, id)), append(args, id)
 	}

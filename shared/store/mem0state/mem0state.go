@@ -35,8 +35,8 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Store keeps the state of mem0's API. It is safe for concurrent use. Its errors are redisstore.ErrErased where the user was erased after
-// the request began, and else wrap fault.ErrUnavailable.
+// Store keeps the state of mem0's API. It is safe for concurrent use. Its errors are redisstore.ErrErased where the
+// user was erased after the request began, and else wrap fault.ErrUnavailable.
 type Store struct {
 	redisstore.Space
 	begin, keepExport, keepRecall, whileKept, erase *goredis.Script
@@ -115,7 +115,8 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, id string) error {
 
 // Done marks an event as done if the store still has it.
 func (s *Store) Done(ctx context.Context, scope memory.Scope, id string) error {
-	_, err := s.Eval(ctx, "note that an event is done", s.whileKept, []string{s.eventKey(scope.Tenant, id)}, doneField, "1")
+	_, err := s.Eval(ctx, "note that an event is done", s.whileKept, []string{s.eventKey(scope.Tenant, id)}, doneField,
+		"1")
 	return err
 }
 
@@ -196,8 +197,8 @@ type User struct {
 	First, Last time.Time
 }
 
-// Users returns a page of the users of a tenant, the latest first, and how many there are. Where the scope names a user, it returns that
-// one alone.
+// Users returns a page of the users of a tenant, the latest first, and how many there are. Where the scope names a
+// user, it returns that one alone.
 func (s *Store) Users(ctx context.Context, scope memory.Scope, first, size int) ([]User, int, error) {
 	if scope.User != "" {
 		return s.user(ctx, scope, first)
@@ -262,7 +263,8 @@ func (s *Store) KeepRecall(ctx context.Context, scope memory.Scope, token rediss
 	if err != nil {
 		return fmt.Errorf("encode a recall: %w", err)
 	}
-	return s.fenced(ctx, "keep a recall", s.keepRecall, []string{s.FenceKey(scope), s.UserKey(scope, "recall")}, string(token), body,
+	return s.fenced(ctx, "keep a recall", s.keepRecall, []string{s.FenceKey(scope), s.UserKey(scope, "recall")},
+		string(token), body,
 		keepRecalls.Milliseconds())
 }
 
@@ -284,7 +286,9 @@ func (s *Store) LastRecall(ctx context.Context, scope memory.Scope) (out Recall,
 
 // DropRecall removes the last recall of a user.
 func (s *Store) DropRecall(ctx context.Context, scope memory.Scope) error {
-	return s.Do(ctx, "remove a recall", func(ctx context.Context) error { return s.Redis.Del(ctx, s.UserKey(scope, "recall")).Err() })
+	return s.Do(ctx, "remove a recall", func(ctx context.Context) error {
+		return s.Redis.Del(ctx, s.UserKey(scope, "recall")).Err()
+	})
 }
 
 // KeepExport keeps the request of an export of users of a tenant, with the token of each.

@@ -58,7 +58,8 @@ func TestOnEveryRedis(t *testing.T) {
 		if r, err := k.LastRecall(t.Context(), ines); err != nil || r.ID != "2" {
 			t.Errorf("the recall is %v, %v", r, err)
 		}
-		if request, ok, err := k.Export(t.Context(), "acme", "x1"); !ok || err != nil || string(request) != `{"user_id":"ines"}` {
+		if request, ok, err := k.Export(t.Context(), "acme", "x1"); !ok || err != nil ||
+			string(request) != `{"user_id":"ines"}` {
 			t.Errorf("the export is %s, %v", request, err)
 		}
 		k.counts(ines, "e1", 7)
@@ -85,8 +86,10 @@ func (k *kept) token(scope memory.Scope) redisstore.Token {
 func (k *kept) fill(scope memory.Scope, id string, token redisstore.Token) error {
 	ctx := k.t.Context()
 	e := mem0state.Event{ID: id, User: scope.User, Session: "s", Turns: 1, At: start}
-	return errors.Join(k.Begin(ctx, scope, token, e), k.KeepRecall(ctx, scope, token, mem0state.Recall{ID: id, IDs: []string{"m1"}}),
-		k.KeepExport(ctx, scope.Tenant, "x"+id, []string{scope.User}, []redisstore.Token{token}, []byte(`{"user_id":"`+scope.User+`"}`)))
+	return errors.Join(k.Begin(ctx, scope, token, e),
+		k.KeepRecall(ctx, scope, token, mem0state.Recall{ID: id, IDs: []string{"m1"}}),
+		k.KeepExport(ctx, scope.Tenant, "x"+id, []string{scope.User}, []redisstore.Token{token},
+			[]byte(`{"user_id":"`+scope.User+`"}`)))
 }
 
 func (k *kept) counts(scope memory.Scope, erasure string, want int) {
@@ -112,7 +115,8 @@ func TestErase(t *testing.T) {
 	if dump := k.redis.Dump(); strings.Contains(dump, "ines") {
 		t.Errorf("something is left: %s", dump)
 	}
-	if list, n, err := k.Users(t.Context(), memory.Scope{Tenant: "acme"}, 0, 10); err != nil || n != 1 || list[0].ID != "ben" {
+	if list, n, err := k.Users(t.Context(), memory.Scope{Tenant: "acme"}, 0, 10); err != nil || n != 1 ||
+		list[0].ID != "ben" {
 		t.Errorf("users are %v, %v", list, err)
 	}
 	if list, n, err := k.Events(t.Context(), memory.Scope{Tenant: "acme"}, 0, 10); err != nil || n != 2 || len(list) != 2 {
@@ -146,9 +150,10 @@ func TestARequestThatBeganBeforeTheErasureKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"an event":  k.Begin(ctx, ines, began, mem0state.Event{ID: "1", User: "ines", At: start}),
-		"a recall":  k.KeepRecall(ctx, ines, began, mem0state.Recall{ID: "1"}),
-		"an export": k.KeepExport(ctx, "acme", "1", []string{"ben", "ines"}, []redisstore.Token{of, began}, []byte(`{"of":"ines"}`)),
+		"an event": k.Begin(ctx, ines, began, mem0state.Event{ID: "1", User: "ines", At: start}),
+		"a recall": k.KeepRecall(ctx, ines, began, mem0state.Recall{ID: "1"}),
+		"an export": k.KeepExport(ctx, "acme", "1", []string{"ben", "ines"}, []redisstore.Token{of, began},
+			[]byte(`{"of":"ines"}`)),
 	} {
 		if !errors.Is(err, redisstore.ErrErased) {
 			t.Errorf("%s: %v", what, err)

@@ -19,8 +19,8 @@ if not redis.call('ZSCORE', KEYS[5], ARGV[8]) then redis.call('ZADD', KEYS[5], A
 redis.call('ZADD', KEYS[6], ARGV[4], ARGV[8])
 return 1`
 
-// keepExportSource keeps an export. KEYS: export, then fence and exports of each user. ARGV: id, request, ms that it is kept, then the
-// token of each user.
+// keepExportSource keeps an export. KEYS: export, then fence and exports of each user. ARGV: id, request, ms that it is
+// kept, then the token of each user.
 const keepExportSource = redisstore.Fence + `
 for i = 2, #KEYS, 2 do
   if overtaken(KEYS[i], ARGV[3 + i / 2]) then return 0 end

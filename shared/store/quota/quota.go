@@ -74,7 +74,8 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Store{
-		space: redisstore.Space{Redis: redis, Name: "quotas", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
+		space: redisstore.Space{Redis: redis, Name: "quotas", Prefix: o.Prefix,
+			Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
 		pause: redisstore.Or(o.Pause, DefaultPause), now: o.Now, log: o.Log,
 		admit: goredis.NewScript(admitSource), lease: goredis.NewScript(leaseSource),
 	}
@@ -93,7 +94,9 @@ func (r Rate) Interval() int64 { return max(1, r.Period.Microseconds()/int64(r.L
 
 // Admit counts a cost against all rates of a tenant. If the cost exceeds one of them, it counts against none. free
 // has the rest of each rate, in µs.
-func (s *Store) Admit(ctx context.Context, tenant string, cost int, rates []Rate) (within bool, free []int64, err error) {
+func (s *Store) Admit(
+	ctx context.Context, tenant string, cost int, rates []Rate,
+) (within bool, free []int64, err error) {
 	keys, args := make([]string, len(rates)), []any{cost}
 	for i, r := range rates {
 		keys[i], args = s.space.Key(tenant, r.Name), append(args, r.Interval(), r.Limit)
@@ -107,7 +110,9 @@ func (s *Store) Admit(ctx context.Context, tenant string, cost int, rates []Rate
 
 // Lease takes or renews a lease in the sets of a tenant, for ttl. full is the number of the first full set, counted
 // from 1, or 0 if the lease was taken. Without limits, as for a renewal, it always takes the lease.
-func (s *Store) Lease(ctx context.Context, tenant, id string, ttl time.Duration, sets []string, limits ...int) (full int, err error) {
+func (s *Store) Lease(
+	ctx context.Context, tenant, id string, ttl time.Duration, sets []string, limits ...int,
+) (full int, err error) {
 	args := []any{id, ttl.Milliseconds()}
 	for _, l := range limits {
 		args = append(args, l)

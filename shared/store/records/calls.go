@@ -14,7 +14,8 @@ type Call struct {
 	Outcomes map[string]Outcome `json:"outcomes,omitempty"`
 }
 
-// Calls iterates over the recorded calls of a tenant, user by user. An empty user or role means all. It ends after an error.
+// Calls iterates over the recorded calls of a tenant, user by user. An empty user or role means all. It ends after an
+// error.
 func (s *Store) Calls(ctx context.Context, tenant, user, role string) iter.Seq2[Call, error] {
 	return func(yield func(Call, error) bool) {
 		users, err := s.Users(ctx, tenant)

@@ -72,8 +72,8 @@ type Store struct {
 	lost         metric.Int64Counter
 }
 
-// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be
-// made.
+// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a
+// metric cannot be made.
 func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -90,9 +90,11 @@ func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		Space: redisstore.Space{Redis: redis, Name: "records of models", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
-		o:     o, append: goredis.NewScript(appendSource), fare: goredis.NewScript(fareSource), waiting: make(chan write, maxWaiting),
-		lost: lost,
+		Space: redisstore.Space{Redis: redis, Name: "records of models", Prefix: o.Prefix,
+			Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
+		o: o, append: goredis.NewScript(appendSource), fare: goredis.NewScript(fareSource),
+		waiting: make(chan write, maxWaiting),
+		lost:    lost,
 	}, nil
 }
 
@@ -135,7 +137,9 @@ func (s *Store) Keep(ctx context.Context, r llm.Record) {
 // Fared queues the outcome of a query: the shown memories, and the memories that the answer cited. byCaller means
 // that the caller reported it. Each outcome counts once per recall, even if it is reported again within a day.
 // Fared returns at once, as Keep does. It stores nothing about users without records.
-func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, shown, citedIDs []string, byCaller bool) {
+func (s *Store) Fared(
+	ctx context.Context, scope memory.Scope, recallID string, shown, citedIDs []string, byCaller bool,
+) {
 	at := time.Now()
 	fields := make([]any, 0, len(shown)+2*len(citedIDs))
 	for _, id := range shown {
@@ -147,7 +151,8 @@ func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, 
 		}
 	}
 	s.enqueue(ctx, write{"how memories fared", scope, func(ctx context.Context) error {
-		args := append([]any{at.UnixMilli(), s.o.Keep.Milliseconds(), min(s.o.Keep, onceWithin).Milliseconds(), hashed(recallID)}, fields...)
+		args := append([]any{at.UnixMilli(), s.o.Keep.Milliseconds(), min(s.o.Keep, onceWithin).Milliseconds(),
+			hashed(recallID)}, fields...)
 		_, err := s.Eval(ctx, "count how memories fared", s.fare, []string{
 			s.key(scope, "erased"), s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"),
 		}, args...)
@@ -221,7 +226,8 @@ func (s *Store) writeRecord(ctx context.Context, r llm.Record) error {
 	}
 	_, err = s.Eval(ctx, "keep a record", s.append, []string{
 		s.key(r.Scope, "erased"), s.key(r.Scope, "calls"), s.Key(r.Scope.Tenant, "users"), s.Key(r.Scope.Tenant, "systems"),
-	}, r.At.UnixMilli(), s.o.Keep.Milliseconds(), s.o.Calls, body, hashed(r.Scope.User), r.Scope.User, hashed(system), system)
+	}, r.At.UnixMilli(), s.o.Keep.Milliseconds(), s.o.Calls, body, hashed(r.Scope.User), r.Scope.User, hashed(system),
+		system)
 	return err
 }
 

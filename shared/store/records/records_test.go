@@ -98,7 +98,8 @@ func kept(t *testing.T, addr string) {
 	}
 	r := kept[0]
 	if r.Role != model.RoleManager || r.Strategy != "salimory" || !strings.HasPrefix(r.Prompt, "salimory-manager.v") ||
-		r.Model != "scripted" || r.Valid != model.ValidRepaired || len(r.Faults) != 1 || r.Scope != ines || r.InputTokens == 0 ||
+		r.Model != "scripted" || r.Valid != model.ValidRepaired || len(r.Faults) != 1 || r.Scope != ines ||
+		r.InputTokens == 0 ||
 		r.Milliseconds <= 0 {
 		t.Errorf("record %+v", r)
 	}
@@ -109,11 +110,13 @@ func kept(t *testing.T, addr string) {
 	if want := []string{"system", "user", "assistant", "user", "assistant"}; !slices.Equal(roles, want) {
 		t.Fatalf("messages of %q, want %q", roles, want)
 	}
-	if !strings.Contains(r.Messages[0].Content, "memory bank") || !strings.Contains(r.Messages[1].Content, "Ana moved to Braga.") ||
+	if !strings.Contains(r.Messages[0].Content, "memory bank") ||
+		!strings.Contains(r.Messages[1].Content, "Ana moved to Braga.") ||
 		r.Messages[2].Content != "no JSON" {
 		t.Errorf("messages %+v", r.Messages)
 	}
-	if len(r.Operations) != 1 || !slices.Equal(r.Memories, []string{"m-1", fresh}) || !slices.Equal(r.Closed, []string{"m-1"}) {
+	if len(r.Operations) != 1 || !slices.Equal(r.Memories, []string{"m-1", fresh}) ||
+		!slices.Equal(r.Closed, []string{"m-1"}) {
 		t.Errorf("touched %+v", r.Touch)
 	}
 	want := map[string]records.Outcome{

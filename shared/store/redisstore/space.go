@@ -62,7 +62,9 @@ func (s Space) Pipelined(ctx context.Context, what string, commands func(context
 }
 
 // Eval runs a script. Its timeout and errors are as in Do.
-func (s Space) Eval(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*goredis.Cmd, error) {
+func (s Space) Eval(
+	ctx context.Context, what string, script *goredis.Script, keys []string, args ...any,
+) (*goredis.Cmd, error) {
 	var out *goredis.Cmd
 	err := s.Do(ctx, what, func(ctx context.Context) error {
 		out = script.Run(ctx, s.Redis, keys, args...)

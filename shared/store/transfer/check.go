@@ -173,11 +173,13 @@ func checkSession(s memory.SessionRecord, now time.Time) error {
 
 func checkCore(c memory.Core, now time.Time) error {
 	if !c.Valid() {
-		return fault.Terminal("core", "has version %d and %d characters, want at least 1 and at most %d, and lines with their evidence",
+		return fault.Terminal("core", "has version %d and %d characters, want at least 1 and at most %d, and lines with "+
+			"their evidence",
 			c.Version, c.Length(), memory.CoreCapacity)
 	}
 	if err := checkTexts(
-		field{"core.content", c.Content, 4 * memory.CoreCapacity, true}, field{"core.session_id", c.SessionID, memory.MaxIDBytes, true},
+		field{"core.content", c.Content, 4 * memory.CoreCapacity, true},
+		field{"core.session_id", c.SessionID, memory.MaxIDBytes, true},
 		field{"core.operation_id", c.OperationID, memory.MaxIDBytes, true},
 		field{"core.policy_version", c.PolicyVersion, memory.MaxIDBytes, true},
 	); err != nil {

@@ -43,7 +43,8 @@ func export(
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	put := func(l line) error { return enc.Encode(l) }
-	header := Header{Format: Format, Version: Version, User: scope.User, Model: model, Dimension: dimension, Counts: counts}
+	header := Header{Format: Format, Version: Version, User: scope.User, Model: model, Dimension: dimension,
+		Counts: counts}
 	if err := put(line{Header: &header}); err != nil {
 		return written, counts, err
 	}
@@ -57,7 +58,9 @@ func export(
 		return written, counts, err
 	}
 	sessions := bank.EachSession(ctx, b, scope, page)
-	if written.Sessions, err = putAll(sessions, func(s memory.SessionRecord) error { return put(line{Session: &s}) }); err != nil {
+	if written.Sessions, err = putAll(sessions, func(s memory.SessionRecord) error {
+		return put(line{Session: &s})
+	}); err != nil {
 		return written, counts, err
 	}
 	core, err := b.Core(ctx, scope)

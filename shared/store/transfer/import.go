@@ -104,7 +104,8 @@ func guard(records []Record) error {
 			}
 		case r.Core != nil:
 			if why := quarantine.Entry(memory.Memory{Content: r.Core.Content}); why != "" {
-				return lineError(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it", why)
+				return lineError(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it",
+					why)
 			}
 		}
 	}

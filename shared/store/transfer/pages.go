@@ -79,7 +79,8 @@ func (p *Pages) Next() (Page, error) {
 // Finish checks that all objects in the header have been imported, because a file may be truncated.
 func (p *Pages) Finish(imported bank.Counts) error {
 	if imported != p.Header.Counts {
-		return lineError(p.number, "", "is the end, but the header says %s, and only %s came", describeCounts(p.Header.Counts),
+		return lineError(p.number, "", "is the end, but the header says %s, and only %s came",
+			describeCounts(p.Header.Counts),
 			describeCounts(imported))
 	}
 	return nil

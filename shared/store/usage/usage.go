@@ -120,8 +120,9 @@ func New(redis goredis.UniversalClient, o Options) (*Counter, error) {
 		return nil, err
 	}
 	return &Counter{
-		Space: redisstore.Space{Redis: redis, Name: "usage", Prefix: o.Prefix, Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
-		o:     o, lost: lost, script: addScript(), replica: own + uuid.NewString(), waiting: map[account]counts{},
+		Space: redisstore.Space{Redis: redis, Name: "usage", Prefix: o.Prefix,
+			Timeout: redisstore.Or(o.Timeout, DefaultTimeout)},
+		o: o, lost: lost, script: addScript(), replica: own + uuid.NewString(), waiting: map[account]counts{},
 	}, nil
 }
 

@@ -65,7 +65,8 @@ func (s *Store) seenKey(tenant, name string) string { return s.Key(tenant, "seen
 
 // Enqueue stores a delivery of an event to an endpoint. A repetition within a day is stored once.
 func (s *Store) Enqueue(ctx context.Context, endpoint string, e changeevent.Event) error {
-	body, err := Delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: redisstore.Hash(e.Scope.User)}.encode()
+	body, err := Delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data,
+		User: redisstore.Hash(e.Scope.User)}.encode()
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,9 @@ const (
 
 // Settle stores the outcome of a delivery. A delivery that was removed in between stays removed. after is the time
 // until the next attempt.
-func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome, d Delivery, after time.Duration) error {
+func (s *Store) Settle(
+	ctx context.Context, tenant, name string, becomes Outcome, d Delivery, after time.Duration,
+) error {
 	body, err := d.encode()
 	if err != nil {
 		return err
@@ -132,7 +135,8 @@ func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome
 	}
 	id := endpointOf(name)
 	keys := []string{
-		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id), s.endpointsKey(tenant),
+		s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id),
+		s.endpointsKey(tenant),
 	}
 	_, err = s.Eval(
 		ctx,
@@ -151,7 +155,9 @@ func (s *Store) Settle(ctx context.Context, tenant, name string, becomes Outcome
 
 // DeadLetters returns up to limit dead letters of an endpoint from a place on, newest first. more reports whether
 // there are others.
-func (s *Store) DeadLetters(ctx context.Context, tenant, id string, from, limit int) (out []Delivery, more bool, err error) {
+func (s *Store) DeadLetters(
+	ctx context.Context, tenant, id string, from, limit int,
+) (out []Delivery, more bool, err error) {
 	var names []string
 	var bodies []any
 	err = s.Do(ctx, "list dead letters", func(ctx context.Context) (err error) {
@@ -193,7 +199,8 @@ func (s *Store) Replay(ctx context.Context, tenant, id, eventID string) error {
 	if err != nil {
 		return err
 	}
-	keys := []string{s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id), s.healthKey(tenant, id)}
+	keys := []string{s.waitingKey(tenant), s.dueKey(tenant), s.deadKey(tenant, id), s.diedKey(tenant, id),
+		s.healthKey(tenant, id)}
 	out, err := s.Eval(ctx, "replay a dead letter", s.scripts.replay, keys, name, was, body)
 	if err != nil {
 		return err

@@ -51,7 +51,9 @@ func (s *Store) Drop(ctx context.Context, scope memory.Scope, erasure string) er
 // about calls do with the names of the deliveries and dead letters about a user, except announcements of an erasure.
 // It calls do for each page of a list. A delivery that moves between the lists meanwhile is found in one of them. An
 // attempt moves it from the waiting to the dead, and a replay moves it back.
-func (s *Store) about(ctx context.Context, scope memory.Scope, do func(ctx context.Context, names []string) error) error {
+func (s *Store) about(
+	ctx context.Context, scope memory.Scope, do func(ctx context.Context, names []string) error,
+) error {
 	endpoints, err := s.Endpoints(ctx, scope.Tenant)
 	if err != nil {
 		return err

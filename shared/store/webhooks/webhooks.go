@@ -122,11 +122,14 @@ func (s *Store) Create(ctx context.Context, tenant string, e Endpoint) error {
 	if err != nil {
 		return err
 	}
-	err = s.Do(ctx, "note a tenant", func(ctx context.Context) error { return s.Redis.SAdd(ctx, s.tenantsKey(), tenant).Err() })
+	err = s.Do(ctx, "note a tenant", func(ctx context.Context) error {
+		return s.Redis.SAdd(ctx, s.tenantsKey(), tenant).Err()
+	})
 	if err != nil {
 		return err
 	}
-	out, err := s.Eval(ctx, "make an endpoint", s.scripts.create, []string{s.endpointsKey(tenant)}, e.ID, body, MaxEndpoints)
+	out, err := s.Eval(ctx, "make an endpoint", s.scripts.create, []string{s.endpointsKey(tenant)}, e.ID, body,
+		MaxEndpoints)
 	if err != nil {
 		return err
 	}

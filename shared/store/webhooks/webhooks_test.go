@@ -35,7 +35,8 @@ func deliveries(t *testing.T, addr string) {
 	}
 	enqueue := func(scope memory.Scope, id string, kind changeevent.Type) {
 		t.Helper()
-		if err := s.Enqueue(ctx, "w1", changeevent.Event{Type: kind, Scope: scope, ID: id, Data: json.RawMessage(`{}`)}); err != nil {
+		if err := s.Enqueue(ctx, "w1", changeevent.Event{Type: kind, Scope: scope, ID: id,
+			Data: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,8 @@ func deliveries(t *testing.T, addr string) {
 			err = errors.Join(err, s.Settle(ctx, "acme", d.Name, webhooks.Dead, d.Delivery, 0))
 		}
 	}
-	if letters, more, readErr := s.DeadLetters(ctx, "acme", "w1", 0, 10); len(letters) != 2 || more || errors.Join(err, readErr) != nil {
+	if letters, more, readErr := s.DeadLetters(ctx, "acme", "w1", 0, 10); len(letters) != 2 || more ||
+		errors.Join(err, readErr) != nil {
 		t.Fatal(letters, err, readErr)
 	}
 	counts(ines, "e1", 2)

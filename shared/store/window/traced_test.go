@@ -56,7 +56,8 @@ func exercise(ctx context.Context, w window.Window) []error {
 	_, count := w.Count(ctx, scope)
 	return []error{
 		w.Append(ctx, scope, []memory.Turn{{ID: "a", Text: "SECRETTEXT", Time: time.Unix(1, 0)}}),
-		w.Keep(ctx, scope, []window.Kept{{Turn: memory.Turn{ID: "b", Text: "SECRETTEXT", Time: time.Unix(1, 0)}, Until: time.Unix(2, 0)}}),
+		w.Keep(ctx, scope, []window.Kept{{Turn: memory.Turn{ID: "b", Text: "SECRETTEXT", Time: time.Unix(1, 0)},
+			Until: time.Unix(2, 0)}}),
 		recent, w.Retire(ctx, scope, []string{"a"}), count, w.Reinstate(ctx, scope), w.Erase(ctx, scope),
 	}
 }

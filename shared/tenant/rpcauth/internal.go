@@ -16,7 +16,8 @@ import (
 
 var (
 	errNoTenant  = errors.New("the call has the services' secret, but no " + tenant.Header + " header")
-	errKeyInside = errors.New("this service accepts calls of other services only: send calls with an API key to the gateway")
+	errKeyInside = errors.New("this service accepts calls of other services only: send calls with an API key to " +
+		"the gateway")
 )
 
 // Directory finds tenants by their id; *tenant.Registry is one.

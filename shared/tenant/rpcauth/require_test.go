@@ -193,7 +193,8 @@ func TestNoByteOfABodyIsReadBeforeTheKeyIsKnown(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	h := rpcauth.Require(registry(t), rpcauth.Inside{}, read, nil)
-	for _, contentType := range []string{"application/proto", "application/connect+json", "application/grpc", "application/grpc-web", "a/b"} {
+	for _, contentType := range []string{"application/proto", "application/connect+json", "application/grpc",
+		"application/grpc-web", "a/b"} {
 		r := httptest.NewRequest(http.MethodPost, unary, unread{t})
 		r.Header.Set("Content-Type", contentType)
 		h.ServeHTTP(httptest.NewRecorder(), r)

@@ -22,7 +22,8 @@ const (
 
 // The reasons for refusal. They never repeat the sent key, because it may be a key with a typing error.
 var (
-	errMissing = errors.New("the Authorization header is missing, want `Authorization: Bearer KEY` with the API key of your tenant")
+	errMissing = errors.New("the Authorization header is missing, want `Authorization: Bearer KEY` with the API key of " +
+		"your tenant")
 	errSeveral = errors.New("the request has several Authorization headers, want one `Authorization: Bearer KEY`")
 	errScheme  = errors.New("the Authorization header is not of the form `Bearer KEY`")
 	errUnknown = errors.New("the API key is not known: check that it is complete and has not been revoked")
@@ -40,7 +41,9 @@ type Authenticator interface {
 // tenant (tenant.FromContext). A call needs a known key, or the secret of a service inside and a tenant. Other
 // calls are refused as unauthenticated, in the protocol of the caller, before a byte of the body is read. The
 // function refused, if not nil, gets the code of every refused call.
-func Require(auth Authenticator, inside Inside, next http.Handler, refused func(context.Context, connect.Code)) http.Handler {
+func Require(
+	auth Authenticator, inside Inside, next http.Handler, refused func(context.Context, connect.Code),
+) http.Handler {
 	errs := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := authenticate(r.Context(), auth, inside, r.Header)

@@ -36,7 +36,9 @@ type reranker struct {
 	nextStream *connect.Client[mnemev1.RerankRequest, mnemev1.RerankResponse]
 }
 
-func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse],
+func (r reranker) Rerank(
+	ctx context.Context, req *connect.Request[mnemev1.RerankRequest],
+) (*connect.Response[mnemev1.RerankResponse],
 	error) {
 	if strings.Contains(fmt.Sprintf("%v %+v", ctx, ctx), "KEY-of") {
 		return nil, connect.NewError(connect.CodeInternal, errors.New("a printed context shows the key"))
@@ -225,7 +227,8 @@ func TestForwardedToTheNextService(t *testing.T) {
 func TestForwardOutsideOfACall(t *testing.T) {
 	url := serve(t, reranker{}, registry(t))
 	client := mnemev1connect.NewRerankerServiceClient(httpClient(t), url, connect.WithInterceptors(rpcauth.Forward()))
-	if _, err := client.Rerank(t.Context(), connect.NewRequest(&mnemev1.RerankRequest{})); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if _, err := client.Rerank(t.Context(), connect.NewRequest(&mnemev1.RerankRequest{})); connect.CodeOf(
+		err) != connect.CodeUnauthenticated {
 		t.Errorf("without a caller: got error %v, want unauthenticated", err)
 	}
 	req := connect.NewRequest(&mnemev1.RerankRequest{})
@@ -243,7 +246,8 @@ func callInside(t *testing.T, url string, secret config.Secret, tenantID string)
 	if tenantID != "" {
 		ctx = tenant.NewContext(ctx, tenant.Tenant{ID: tenantID})
 	}
-	client := mnemev1connect.NewRerankerServiceClient(httpClient(t), url, connect.WithInterceptors(rpcauth.Internal(secret)))
+	client := mnemev1connect.NewRerankerServiceClient(httpClient(t), url,
+		connect.WithInterceptors(rpcauth.Internal(secret)))
 	resp, err := client.Rerank(ctx, connect.NewRequest(&mnemev1.RerankRequest{}))
 	if err != nil {
 		return "", err

@@ -16,7 +16,8 @@ import (
 )
 
 func TestASuspendedTenantIsRefused(t *testing.T) {
-	auth, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Suspended: true}, APIKeys: []string{tenant.HashKey(acmeKey)}})
+	auth, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Suspended: true},
+		APIKeys: []string{tenant.HashKey(acmeKey)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,8 @@ var harmlessText string
 // Harmless is a turn that looks like machinery, or like an order, and is neither.
 type Harmless struct{ Category, Text string }
 
-// HarmlessTurns returns turns of code, markup, data, logs, mails, chats and play in several languages: all are to be kept.
+// HarmlessTurns returns turns of code, markup, data, logs, mails, chats and play in several languages: all are to be
+// kept.
 func HarmlessTurns() []Harmless {
 	var out []Harmless
 	category, lines := "", []string(nil)
@@ -112,8 +113,8 @@ func HarmlessTurns() []Harmless {
 	return out
 }
 
-// parse reads blocks of "category role" lines followed by one attack a line. Escapes \u, \n and \t make invisible characters
-// visible in the file.
+// parse reads blocks of "category role" lines followed by one attack a line. Escapes \u, \n and \t make invisible
+// characters visible in the file.
 func parse(text string) []Attack {
 	var out []Attack
 	var current Attack
@@ -153,14 +154,16 @@ func Known(at time.Time) []memory.Turn {
 // Honest is a session of the victim with attacks between the honest statements. Turn ids of attacks begin with
 // "attack".
 func Honest(at time.Time, attacks ...Attack) []memory.Turn {
-	out := turns("honest", at, memory.RoleUser, "I planted a quince tree in my garden.", "I booked a sailing course in Kiel.")
+	out := turns("honest", at, memory.RoleUser, "I planted a quince tree in my garden.",
+		"I booked a sailing course in Kiel.")
 	for _, a := range attacks {
 		for _, said := range a.Turns() {
 			i := len(out)
 			out = append(out, turn(fmt.Sprintf("attack-%d", i), at.Add(time.Duration(10+i)*time.Minute), a.Role, said))
 		}
 	}
-	return append(out, turn("honest-last", at.Add(time.Duration(10+len(out))*time.Minute), memory.RoleUser, "I bought a red kayak."))
+	return append(out, turn("honest-last", at.Add(time.Duration(10+len(out))*time.Minute), memory.RoleUser,
+		"I bought a red kayak."))
 }
 
 // HonestWords are words of each honest statement of Honest: an entry must have all of one line.

@@ -59,7 +59,8 @@ func Parse(network []byte, t *wordpiece.Tokenizer) (*Model, error) {
 	}
 	m := &Model{pair: n[0], alone: n[1], tokenizer: t}
 	if before, after := t.Around(); len(before) != 1 || len(after) != 1 {
-		return nil, fmt.Errorf("%w: tokenizer has %d tokens before a text and %d behind it, want 1 and 1", ErrModel, len(before), len(after))
+		return nil, fmt.Errorf("%w: tokenizer has %d tokens before a text and %d behind it, want 1 and 1", ErrModel,
+			len(before), len(after))
 	}
 	long := strings.Repeat("later ", longestStored+longestLater) // the longest that is read
 	if _, err := m.read([]string{long}, long); err != nil {
@@ -81,8 +82,8 @@ var Shipped = sync.OnceValue(func() *Model {
 	return m
 })
 
-// Read reads a stored statement, which may be given in parts, together with a later one. Of long statements the beginning is read; parts
-// that are not read have probability 0.
+// Read reads a stored statement, which may be given in parts, together with a later one. Of long statements the
+// beginning is read; parts that are not read have probability 0.
 func (m *Model) Read(stored []string, later string) Read {
 	r, err := m.read(stored, later)
 	if err != nil {
@@ -124,8 +125,8 @@ func (m *Model) read(stored []string, later string) (Read, error) {
 	return r, nil
 }
 
-// Change is the probability that a message changes something which its speaker told before, whatever that is. Of a long message the
-// beginning is read.
+// Change is the probability that a message changes something which its speaker told before, whatever that is. Of a long
+// message the beginning is read.
 func (m *Model) Change(message string) float64 {
 	z, err := m.change(message)
 	if err != nil {

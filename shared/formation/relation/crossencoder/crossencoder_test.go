@@ -29,8 +29,10 @@ func TestTheShippedModelTellsWhatChangesAndWhichPart(t *testing.T) {
 		does         relation.Label
 		gone, stands int
 	}{
-		{[]string{"I live in Porto", "I am allergic to peanuts"}, "I moved to Lisbon at the beginning of August", relation.Replaces, 0, 1},
-		{[]string{"I'm a nurse", "I play tennis every Friday"}, "no more tennis for me, my knee is done", relation.Ends, 1, 0},
+		{[]string{"I live in Porto", "I am allergic to peanuts"}, "I moved to Lisbon at the beginning of August",
+			relation.Replaces, 0, 1},
+		{[]string{"I'm a nurse", "I play tennis every Friday"}, "no more tennis for me, my knee is done", relation.Ends, 1,
+			0},
 	} {
 		r := crossencoder.Shipped().Read(c.stored, c.later)
 		told := relation.Softmax([]relation.Logits{r.Logits}, 1)[0]
@@ -156,7 +158,8 @@ func TestAJudgeRefusesAChoiceThatCannotBe(t *testing.T) {
 	} {
 		c := crossencoder.ShippedChoice()
 		change(&c)
-		if _, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c); !errors.Is(err, crossencoder.ErrModel) {
+		if _, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c); !errors.Is(err,
+			crossencoder.ErrModel) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -37,7 +37,8 @@ func (c Choice) check() error {
 	switch {
 	case !(c.Temperature > 0):
 		return fmt.Errorf("%w: temperature is %v, want more than 0", ErrModel, c.Temperature)
-	case !(0 < c.Thresholds.Possible && c.Thresholds.Possible <= 1 && 0 < c.Thresholds.Certain && c.Thresholds.Certain <= 1):
+	case !(0 < c.Thresholds.Possible && c.Thresholds.Possible <= 1 && 0 < c.Thresholds.Certain &&
+		c.Thresholds.Certain <= 1):
 		return fmt.Errorf("%w: thresholds are %+v, want more than 0, up to 1", ErrModel, c.Thresholds)
 	case !(c.Share >= 0 && c.Share <= 1):
 		return fmt.Errorf("%w: share is %v, want 0 to 1", ErrModel, c.Share)
@@ -214,7 +215,9 @@ func (s *Session) Between(later, stored relation.Statement) relation.Relation {
 
 // order compares a message with some of the stored statements by the linear model. It returns them in order, likeliest
 // change first.
-func (s *Session) order(later relation.Statement, stored []relation.Statement, which []int) (likeliest []int, logits []relation.Logits) {
+func (s *Session) order(
+	later relation.Statement, stored []relation.Statement, which []int,
+) (likeliest []int, logits []relation.Logits) {
 	if len(which) == 0 {
 		return nil, nil
 	}

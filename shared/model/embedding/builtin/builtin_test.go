@@ -49,7 +49,8 @@ func TestGoldenVectors(t *testing.T) {
 		}
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != golden {
-		t.Errorf("vectors of %s hash to %s, want %s: stored vectors no longer compare, raise the model's version", builtin.Model, got, golden)
+		t.Errorf("vectors of %s hash to %s, want %s: stored vectors no longer compare, raise the model's version",
+			builtin.Model, got, golden)
 	}
 }
 
@@ -130,7 +131,8 @@ func TestDeterministic(t *testing.T) {
 }
 
 func FuzzEmbed(f *testing.F) {
-	for _, text := range append(goldenTexts, "", "\x00", "a\xffb", strings.Repeat("x", 5000), "don't'", "1.2.3..4", "'''s") {
+	for _, text := range append(goldenTexts, "", "\x00", "a\xffb", strings.Repeat("x", 5000), "don't'", "1.2.3..4",
+		"'''s") {
 		f.Add(text)
 	}
 	e := builtin.New()

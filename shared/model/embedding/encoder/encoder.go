@@ -47,7 +47,8 @@ var _ embedding.Embedder = (*Encoder)(nil)
 // part it returns a terminal error that names the file.
 func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if folder == "" {
-		return nil, fault.Terminal("folder", "is not set, want the folder of a model: model.onnx, tokenizer.json, config.json")
+		return nil, fault.Terminal("folder", "is not set, want the folder of a model: model.onnx, tokenizer.json, "+
+			"config.json")
 	}
 	e := &Encoder{log: log}
 	sum := sha256.New()
@@ -130,7 +131,8 @@ func longest(folder string) (int, error) {
 	var sentences struct {
 		Length int `json:"max_seq_length"`
 	}
-	if err := errors.Join(setting(folder, "config.json", &model), setting(folder, "sentence_bert_config.json", &sentences)); err != nil {
+	if err := errors.Join(setting(folder, "config.json", &model),
+		setting(folder, "sentence_bert_config.json", &sentences)); err != nil {
 		return 0, err
 	}
 	switch {
@@ -209,7 +211,8 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 	ids, cut := e.tokenizer.Tokens(text, e.most)
 	if cut {
 		e.cut.Do(func() {
-			e.log.Warn("a text is longer than the embedding model takes, and its beginning is embedded; said once, others may follow",
+			e.log.Warn("a text is longer than the embedding model takes, and its beginning is embedded; said once, "+
+				"others may follow",
 				"bytes", len(text), "tokens", e.most)
 		})
 	}

@@ -302,13 +302,15 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 		breaks func(*testing.T, string)
 		says   string
 	}{
-		"no model":           {remove("model.onnx"), "model.onnx"},
-		"no tokenizer":       {remove("tokenizer.json"), "tokenizer.json"},
-		"no ONNX":            {write("model.onnx", []byte("weights")), "not an ONNX file"},
-		"half a model":       {write("model.onnx", file[:len(file)/2]), "not an ONNX file"},
-		"an empty model":     {write("model.onnx", nil), "not an ONNX file"},
-		"another operator":   {write("model.onnx", []byte(strings.ReplaceAll(string(file), "Softmax", "Hardmax"))), "Hardmax"},
-		"another input":      {write("model.onnx", []byte(strings.ReplaceAll(string(file), "attention_mask", "attention_bias"))), "_bias"},
+		"no model":       {remove("model.onnx"), "model.onnx"},
+		"no tokenizer":   {remove("tokenizer.json"), "tokenizer.json"},
+		"no ONNX":        {write("model.onnx", []byte("weights")), "not an ONNX file"},
+		"half a model":   {write("model.onnx", file[:len(file)/2]), "not an ONNX file"},
+		"an empty model": {write("model.onnx", nil), "not an ONNX file"},
+		"another operator": {write("model.onnx", []byte(strings.ReplaceAll(string(file), "Softmax", "Hardmax"))),
+			"Hardmax"},
+		"another input": {write("model.onnx",
+			[]byte(strings.ReplaceAll(string(file), "attention_mask", "attention_bias"))), "_bias"},
 		"another tokenizer":  {tokenizer("model", "type", "Unigram"), "Unigram"},
 		"another normalizer": {tokenizer("normalizer", "type", "Precompiled"), "Precompiled"},
 		"another ending":     {tokenizer("post_processor", "type", "Roberta"), "Roberta"},

@@ -33,7 +33,8 @@ type Options struct {
 func (o Options) Validate() error {
 	return errors.Join(
 		config.Require(o.Dimension >= 0 && o.Dimension <= 1<<16, "DIMENSION", o.Dimension, "0 to 65536"),
-		config.Require(!o.RequestDimension || o.Dimension > 0, "REQUEST_DIMENSION", o.RequestDimension, "a DIMENSION to ask for"),
+		config.Require(!o.RequestDimension || o.Dimension > 0, "REQUEST_DIMENSION", o.RequestDimension,
+			"a DIMENSION to ask for"),
 		config.Require(o.Batch >= 1 && o.Batch <= 2048, "BATCH", o.Batch, "1 to 2048"),
 	)
 }

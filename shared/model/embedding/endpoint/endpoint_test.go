@@ -112,19 +112,24 @@ func TestUnusableVectorsAreErrors(t *testing.T) {
 		step llmtest.Step
 		want error
 	}{
-		"other dimension": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0,0]},{"index":1,"embedding":[1,0]}]}`), endpoint.ErrDimension},
-		"too few":         {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]}]}`), llm.ErrMalformed},
+		"other dimension": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0,0]},{"index":1,"embedding":[1,0]}]}`),
+			endpoint.ErrDimension},
+		"too few": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]}]}`), llm.ErrMalformed},
 		"too many": {
-			llmtest.Body(`{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]}]}`), llm.ErrMalformed,
+			llmtest.Body(`{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]}]}`),
+			llm.ErrMalformed,
 		},
-		"same index":    {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]},{"index":0,"embedding":[1,0]}]}`), llm.ErrMalformed},
-		"index outside": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]},{"index":2,"embedding":[1,0]}]}`), llm.ErrMalformed},
-		"no numbers":    {llmtest.Body(`{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[1,0]}]}`), llm.ErrEmpty},
-		"not base64":    {llmtest.Body(`{"data":[{"index":0,"embedding":"!"},{"index":1,"embedding":"?"}]}`), llm.ErrEmpty},
-		"no direction":  {llmtest.Body(`{"data":[{"index":0,"embedding":[0,0]},{"index":1,"embedding":[1,0]}]}`), llm.ErrMalformed},
-		"nothing":       {llmtest.NoChoices(), llm.ErrMalformed},
-		"null":          {llmtest.Body(`null`), llm.ErrEmpty},
-		"401":           {llmtest.Status(401), llm.ErrUnauthorized},
+		"same index": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]},{"index":0,"embedding":[1,0]}]}`),
+			llm.ErrMalformed},
+		"index outside": {llmtest.Body(`{"data":[{"index":0,"embedding":[1,0]},{"index":2,"embedding":[1,0]}]}`),
+			llm.ErrMalformed},
+		"no numbers": {llmtest.Body(`{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[1,0]}]}`), llm.ErrEmpty},
+		"not base64": {llmtest.Body(`{"data":[{"index":0,"embedding":"!"},{"index":1,"embedding":"?"}]}`), llm.ErrEmpty},
+		"no direction": {llmtest.Body(`{"data":[{"index":0,"embedding":[0,0]},{"index":1,"embedding":[1,0]}]}`),
+			llm.ErrMalformed},
+		"nothing": {llmtest.NoChoices(), llm.ErrMalformed},
+		"null":    {llmtest.Body(`null`), llm.ErrEmpty},
+		"401":     {llmtest.Status(401), llm.ErrUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
@@ -155,7 +160,8 @@ func TestNewChecksItsInput(t *testing.T) {
 	s := llmtest.New(t)
 	c := s.Client(t)
 	for name, opts := range map[string]endpoint.Options{
-		"no batch": {}, "negative dimension": {Dimension: -1, Batch: 1}, "request of no dimension": {RequestDimension: true, Batch: 1},
+		"no batch": {}, "negative dimension": {Dimension: -1, Batch: 1},
+		"request of no dimension": {RequestDimension: true, Batch: 1},
 	} {
 		if _, err := endpoint.New(t.Context(), c, opts); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -117,7 +117,8 @@ func extract(in conversation) any {
 
 func kindOf(text string) string {
 	for _, w := range words(text) {
-		if slices.Contains([]string{"like", "likes", "love", "loves", "prefer", "prefers", "favourite", "favorite", "hate"}, w) {
+		if slices.Contains([]string{"like", "likes", "love", "loves", "prefer", "prefers", "favourite", "favorite", "hate"},
+			w) {
 			return "preference"
 		}
 	}

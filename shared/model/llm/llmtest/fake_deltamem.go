@@ -51,7 +51,9 @@ func act(data []byte) string {
 func (in agentView) queries() []string {
 	var said []string
 	for _, t := range in.Turns {
-		cued := slices.ContainsFunc(words(t.Text), func(w string) bool { return slices.Contains(strings.Fields(searchWords), w) })
+		cued := slices.ContainsFunc(words(t.Text), func(w string) bool {
+			return slices.Contains(strings.Fields(searchWords), w)
+		})
 		if line := oneLine(t.Text); cued && !slices.Contains(said, line) {
 			said = append(said, line)
 		}
@@ -81,7 +83,8 @@ func (in agentView) operations() []any {
 		}
 		said := oneLine(t.Speaker + " said: " + t.Text)
 		op := map[string]any{
-			"op": "ADD", "target": "", "sources": []string{t.ID}, "kind": kindOf(t.Text), "content": said, "topic": "", "keywords": []string{},
+			"op": "ADD", "target": "", "sources": []string{t.ID}, "kind": kindOf(t.Text), "content": said, "topic": "",
+			"keywords":   []string{},
 			"event_date": "", "event_precision": "none", "event_words": "",
 		}
 		if id := known[said]; id != "" || added[said] {

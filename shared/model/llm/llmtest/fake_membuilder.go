@@ -65,7 +65,8 @@ func (in builder) block() any {
 	var lines, sources []string
 	for _, t := range in.Turns {
 		line := oneLine(t.Speaker + " said: " + t.Text)
-		if t.Role != "assistant" && cued(llm.RoleCore, t.Text) && !strings.Contains(in.Core.Text, line) && !slices.Contains(lines, line) {
+		if t.Role != "assistant" && cued(llm.RoleCore, t.Text) && !strings.Contains(in.Core.Text, line) &&
+			!slices.Contains(lines, line) {
 			lines, sources = append(lines, line), append(sources, t.ID)
 		}
 	}
@@ -100,7 +101,8 @@ func (in builder) entries(role llm.Role) any {
 	}
 	for _, t := range in.Turns {
 		said := oneLine(t.Speaker + " said: " + t.Text)
-		op := map[string]any{"action": "ADD", "sources": []string{t.ID}, "targets": []string{}, "topic": "", "keywords": []string{}}
+		op := map[string]any{"action": "ADD", "sources": []string{t.ID}, "targets": []string{}, "topic": "",
+			"keywords": []string{}}
 		stored := said
 		switch role {
 		case llm.RoleEpisodic:

@@ -13,7 +13,8 @@ func facts(in conversation) any {
 			continue
 		}
 		list = append(list, map[string]any{
-			"sources": []string{t.ID}, "kind": kindOf(t.Text), "content": t.Speaker + " said: " + t.Text, "topic": "", "slot": "",
+			"sources": []string{t.ID}, "kind": kindOf(t.Text), "content": t.Speaker + " said: " + t.Text, "topic": "",
+			"slot":     "",
 			"keywords": []string{}, "negates": false, "event_date": "", "event_precision": "none", "event_words": "",
 		})
 	}

@@ -131,7 +131,9 @@ func (o obedient) decide(role llm.Role, op map[string]any, candidates map[string
 }
 
 // write makes an operation on turns obey. The operation replaces a memory from the prompt.
-func (o obedient) write(role llm.Role, op map[string]any, turns map[string]string, memories []map[string]any, used map[any]bool) {
+func (o obedient) write(
+	role llm.Role, op map[string]any, turns map[string]string, memories []map[string]any, used map[any]bool,
+) {
 	sources, _ := op["sources"].([]any)
 	for _, s := range sources {
 		id, _ := s.(string)

@@ -104,7 +104,8 @@ func TestTheFakeModelCarriesAConversationThrough(t *testing.T) {
 	s := llmtest.New(t)
 	p := newPolicy(t, s.Client(t))
 	bank := p.form(t, nil)
-	if len(bank) != 2 || bank[0].Content != "Ana said: I moved to Porto with my dog Bruno" || bank[1].Kind != memory.KindPreference {
+	if len(bank) != 2 || bank[0].Content != "Ana said: I moved to Porto with my dog Bruno" ||
+		bank[1].Kind != memory.KindPreference {
 		t.Fatalf("the bank holds %+v", bank)
 	}
 	if n := s.Total(); n != 3 {
@@ -114,7 +115,8 @@ func TestTheFakeModelCarriesAConversationThrough(t *testing.T) {
 		t.Errorf("the same session again made %d memories, want 2", len(again))
 	}
 
-	e := recall.Evidence{Query: asked("What is the name of my dog?"), Memories: bank, Window: conversation()[3:4], WordBudget: 80}
+	e := recall.Evidence{Query: asked("What is the name of my dog?"), Memories: bank, Window: conversation()[3:4],
+		WordBudget: 80}
 	profile, err := p.profiler.Profile(t.Context(), scope, e)
 	if err != nil || len(profile.Sections) != 3 || len(profile.Cited) != 2 {
 		t.Fatalf("profile is %+v, error %v", profile, err)

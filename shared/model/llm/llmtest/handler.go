@@ -42,7 +42,8 @@ func WithRefusedFields(fields ...string) Option {
 
 // NewHandler makes a handler whose default is the fake model.
 func NewHandler(opts ...Option) *Handler {
-	h := &Handler{dimension: 64, scripts: map[llm.Role][]Step{}, calls: map[llm.Role][]Call{}, refuses: map[string]bool{}, always: FakeModel()}
+	h := &Handler{dimension: 64, scripts: map[llm.Role][]Step{}, calls: map[llm.Role][]Call{}, refuses: map[string]bool{},
+		always: FakeModel()}
 	for _, o := range opts {
 		o(h)
 	}

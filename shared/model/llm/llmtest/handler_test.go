@@ -76,7 +76,8 @@ func read(t *testing.T, w *httptest.ResponseRecorder, out any) {
 
 func TestRefusedFieldsAreNamed(t *testing.T) {
 	h := llmtest.NewHandler(llmtest.WithRefusedFields("seed"))
-	if w := post(h, "/v1/chat/completions", `{"seed":1}`); w.Code != 400 || !strings.Contains(w.Body.String(), `"param":"seed"`) {
+	if w := post(h, "/v1/chat/completions", `{"seed":1}`); w.Code != 400 ||
+		!strings.Contains(w.Body.String(), `"param":"seed"`) {
 		t.Errorf("status %d, body %s", w.Code, w.Body)
 	}
 	if w := post(h, "/v1/chat/completions", `{"messages":[]}`); w.Code != 200 {

@@ -60,7 +60,8 @@ func TestDecodeIsBounded(t *testing.T) {
 // An accepted answer fits the schema. The error of a rejected answer quotes nothing of it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
-		good, "x " + good + " y", `{"word":"yes"}`, `{"word":{"a":1},"score":1}`, `{{{}`, `{"a":"\"}"}`, "```json\n" + good, `null`,
+		good, "x " + good + " y", `{"word":"yes"}`, `{"word":{"a":1},"score":1}`, `{{{}`, `{"a":"\"}"}`, "```json\n" + good,
+		`null`,
 		`{"score":1e999,"word":"no"}`, "{\"word\":\"no\",\"score\":0,\"tags\":[\"\\ud800\"]}",
 	} {
 		f.Add(s)
@@ -81,7 +82,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		var w verdict
-		if err := structured.Decode(verdictSchema, "so: "+string(again)+".", &w); err != nil || w.Word != v.Word || w.Score != v.Score {
+		if err := structured.Decode(verdictSchema, "so: "+string(again)+".", &w); err != nil || w.Word != v.Word ||
+			w.Score != v.Score {
 			t.Errorf("%s is read back as %+v, error %v", again, w, err)
 		}
 	})

@@ -176,7 +176,8 @@ func (n *node) fit(path string, v any, strict bool) (any, error) {
 				v, f, ok = read, read, true
 			}
 		}
-		if !ok || math.IsNaN(f) || math.IsInf(f, 0) || n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32) {
+		if !ok || math.IsNaN(f) || math.IsInf(f, 0) ||
+			n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32) {
 			return nil, Faultf("%s: want a JSON %s", path, n.kind)
 		}
 	}

@@ -50,8 +50,10 @@ func TestFaultsNameThePlaceAndQuoteNothing(t *testing.T) {
 }
 
 func TestAliasShowsOnlyWhatLooksLikeOne(t *testing.T) {
-	for in, shown := range map[string]bool{"t1": true, "m120": true, "": false, "t": false, "1": false, "delete all": false, "t1\n": false} {
-		if got := structured.Alias(in); (got == in) != shown || (in != "" && !shown && strings.Contains(got, in) && len(in) > 1) {
+	for in, shown := range map[string]bool{"t1": true, "m120": true, "": false, "t": false, "1": false,
+		"delete all": false, "t1\n": false} {
+		if got := structured.Alias(in); (got == in) != shown ||
+			(in != "" && !shown && strings.Contains(got, in) && len(in) > 1) {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}

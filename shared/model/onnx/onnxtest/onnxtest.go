@@ -31,7 +31,8 @@ var (
 
 // Words are the tokens of the vocabulary, in order. Further tokens of a larger vocabulary are in no text.
 var Words = []string{
-	"[PAD]", "[UNK]", "[CLS]", "[SEP]", "tea", "green", "drink", "##s", "ana", "the", "cafe", "like", "##ing", ",", ".", "茶", "a", "b", "c",
+	"[PAD]", "[UNK]", "[CLS]", "[SEP]", "tea", "green", "drink", "##s", "ana", "the", "cafe", "like", "##ing", ",", ".",
+	"茶", "a", "b", "c",
 }
 
 // Model is an ONNX file with the weights in it, in the order in which they are used.
@@ -68,12 +69,14 @@ func Write(folder string, s Shape, seed uint64) (Model, error) {
 			},
 			"pre_tokenizer": map[string]any{"type": "BertPreTokenizer"},
 			"post_processor": map[string]any{
-				"type":           "TemplateProcessing",
-				"single":         []any{special("[CLS]"), map[string]any{"Sequence": map[string]any{"id": "A"}}, special("[SEP]")},
-				"special_tokens": map[string]any{"[CLS]": map[string]any{"ids": []int{2}}, "[SEP]": map[string]any{"ids": []int{3}}},
+				"type":   "TemplateProcessing",
+				"single": []any{special("[CLS]"), map[string]any{"Sequence": map[string]any{"id": "A"}}, special("[SEP]")},
+				"special_tokens": map[string]any{"[CLS]": map[string]any{"ids": []int{2}},
+					"[SEP]": map[string]any{"ids": []int{3}}},
 			},
 			"model": map[string]any{
-				"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocabulary,
+				"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+				"vocab": vocabulary,
 			},
 		},
 	}
@@ -114,7 +117,8 @@ func message(b []byte, field protowire.Number, m []byte) []byte {
 }
 
 func number(b []byte, field protowire.Number, n int64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(n)) //nolint:gosec // as protobuf does
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType),
+		uint64(n)) //nolint:gosec // as protobuf does
 }
 
 func (b *builder) name() string {
@@ -278,7 +282,8 @@ func (b *builder) layer(x, mask string) string {
 		x = b.node("Reshape", nil, x, b.ints(0, -1, int64(heads), int64(d/heads)))
 		return b.node("Transpose", attributes{"perm": order}, x)
 	}
-	q, k, v := split(b.linear(x, d, d), 0, 2, 1, 3), split(b.linear(x, d, d), 0, 2, 3, 1), split(b.linear(x, d, d), 0, 2, 1, 3)
+	q, k, v := split(b.linear(x, d, d), 0, 2, 1, 3), split(b.linear(x, d, d), 0, 2, 3, 1),
+		split(b.linear(x, d, d), 0, 2, 1, 3)
 	weights := b.node("Div", nil, b.node("MatMul", nil, q, k), b.float(float32(math.Sqrt(float64(d/heads)))))
 	weights = b.node("Softmax", attributes{"axis": {-1}}, b.node("Add", nil, weights, mask))
 	seen := b.node("Transpose", attributes{"perm": {0, 2, 1, 3}}, b.node("MatMul", nil, weights, v))

@@ -24,8 +24,10 @@ func coreCases() []testCase {
 
 func block(version int, text string) *memory.Core {
 	return &memory.Core{
-		Content: text, Version: version, UpdatedAt: epoch.Add(time.Duration(version) * time.Hour).UTC(), Sources: []string{"t1", "t2"},
-		SessionID: "session", OperationID: "op", PolicyVersion: "test/1", Lines: []memory.CoreLine{{Text: text, Memories: []string{"m1", "m2"}}},
+		Content: text, Version: version, UpdatedAt: epoch.Add(time.Duration(version) * time.Hour).UTC(),
+		Sources:   []string{"t1", "t2"},
+		SessionID: "session", OperationID: "op", PolicyVersion: "test/1",
+		Lines: []memory.CoreLine{{Text: text, Memories: []string{"m1", "m2"}}},
 	}
 }
 
@@ -93,7 +95,8 @@ func largeCore(t *testing.T, b bank.Bank) {
 	bare, other := block(1, "x"), block(1, "x")
 	bare.Lines[0].Memories, other.Content = nil, "y"
 	for _, c := range []*memory.Core{block(1, strings.Repeat("é", memory.CoreCapacity+1)), block(0, "x"), bare, other} {
-		if err := b.Write(t.Context(), scope, memory.Write{Core: c}); !fault.IsTerminal(err) || fault.Field(err) != "write.core" {
+		if err := b.Write(t.Context(), scope, memory.Write{Core: c}); !fault.IsTerminal(err) ||
+			fault.Field(err) != "write.core" {
 			t.Errorf("got %v, want a terminal error about write.core", err)
 		}
 	}

@@ -24,8 +24,9 @@ func droppedCases() []testCase {
 }
 
 func droppedTurn(id string, score float64) memory.Dropped {
-	return memory.Dropped{TurnID: id, SessionID: "session", Time: epoch, Score: score, Threshold: 0.35, PolicyVersion: "test/1",
-		DecidedAt: epoch.Add(time.Millisecond)}
+	return memory.Dropped{TurnID: id, SessionID: "session", Time: epoch, Score: score, Threshold: 0.35,
+		PolicyVersion: "test/1",
+		DecidedAt:     epoch.Add(time.Millisecond)}
 }
 
 func writeDropped(t *testing.T, b bank.Bank, scope memory.Scope, dropped ...memory.Dropped) {
@@ -123,7 +124,8 @@ func droppedRefused(t *testing.T, b bank.Bank) {
 	nan, infinite := droppedTurn("d", math.NaN()), droppedTurn("d", 0.5)
 	infinite.Threshold = math.Inf(1)
 	for _, bad := range []memory.Dropped{{}, nan, infinite} {
-		if err := b.WriteDropped(t.Context(), scope, []memory.Dropped{droppedTurn("good", 0.5), bad}); !fault.IsTerminal(err) {
+		if err := b.WriteDropped(t.Context(), scope,
+			[]memory.Dropped{droppedTurn("good", 0.5), bad}); !fault.IsTerminal(err) {
 			t.Errorf("%+v: got %v, want a terminal error", bad, err)
 		}
 	}

@@ -36,7 +36,8 @@ func life(t *testing.T, b bank.Bank, scope memory.Scope) (old, now memory.Memory
 		Session: &memory.SessionRecord{SessionID: "session", FormedAt: epoch, Turns: 2, Operations: 1},
 		Core:    &memory.Core{Content: "Ana owns bicycles.", Version: 1, UpdatedAt: epoch},
 	})
-	write(t, b, scope, memory.Write{Put: []memory.Memory{now}, Close: []memory.Closing{closing(old, memory.StatusSuperseded, epoch)}})
+	write(t, b, scope, memory.Write{Put: []memory.Memory{now},
+		Close: []memory.Closing{closing(old, memory.StatusSuperseded, epoch)}})
 	writeDropped(t, b, scope, droppedTurn("dropped", 0.25))
 	return old, now
 }
@@ -74,7 +75,8 @@ func eraseOldTalk(t *testing.T, b bank.Bank) {
 }
 
 func turnOf(id string) memory.Turn {
-	return memory.Turn{ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I own bicycle " + id, Time: epoch}
+	return memory.Turn{ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I own bicycle " + id,
+		Time: epoch}
 }
 
 func erase(t *testing.T, b bank.Bank, scope memory.Scope) {
@@ -220,7 +222,8 @@ func listedInPages(t *testing.T, b bank.Bank) {
 		id := fmt.Sprint("turn ", n)
 		want = append(want, id)
 		write(t, b, scope, memory.Write{
-			Turns: []memory.Turn{turnOf(id)}, Session: &memory.SessionRecord{SessionID: id, FormedAt: epoch, Turns: n, Closed: n%2 == 0},
+			Turns: []memory.Turn{turnOf(id)}, Session: &memory.SessionRecord{SessionID: id, FormedAt: epoch, Turns: n,
+				Closed: n%2 == 0},
 		})
 	}
 	for _, limit := range []int{0, 1, 3, 7} {
@@ -247,7 +250,8 @@ func listedInPages(t *testing.T, b bank.Bank) {
 			}
 			for _, r := range page.Sessions {
 				want := memory.SessionRecord{
-					SessionID: r.SessionID, FormedAt: epoch, Turns: int(r.SessionID[5] - '0'), Closed: strings.ContainsAny(r.SessionID, "0246"),
+					SessionID: r.SessionID, FormedAt: epoch, Turns: int(r.SessionID[5] - '0'),
+					Closed: strings.ContainsAny(r.SessionID, "0246"),
 				}
 				if r != want {
 					t.Errorf("got %+v, want %+v", r, want)

@@ -48,7 +48,8 @@ func testAttributes(t *testing.T, b bank.Bank) {
 	next.Attributes = memory.Attributes{Metadata: map[string]any{"text": "changed"}}
 	write(t, b, scope, put(first))
 	write(t, b, scope, memory.Write{
-		Put: []memory.Memory{next}, Close: []memory.Closing{closing(first, memory.StatusSuperseded, epoch)}, Turns: []memory.Turn{turn("t1")},
+		Put: []memory.Memory{next}, Close: []memory.Closing{closing(first, memory.StatusSuperseded, epoch)},
+		Turns: []memory.Turn{turn("t1")},
 	})
 	history, err := b.History(t.Context(), scope, next.ID)
 	if err != nil || len(history) != 2 {
@@ -80,8 +81,9 @@ func shelf(t *testing.T, b bank.Bank, scope memory.Scope) []memory.Memory {
 		m.Kind, m.Topic, m.SessionID = memory.Kinds()[n%5], fmt.Sprintf("Topic %d", n%3), fmt.Sprintf("s%d", n%4)
 		m.Keywords, m.ValidFrom = []string{"bicycle", fmt.Sprint("k", n)}, epoch.AddDate(0, n, 0)
 		m.Metadata = map[string]any{
-			"n": float64(n-6) / 4, "colour": []string{"red", "green", " red"}[n%3], "tags": []any{fmt.Sprint("t", n%4), float64(n)},
-			"in": map[string]any{"deep": n%2 == 0}, "day": epoch.AddDate(0, 0, n).Format(time.RFC3339Nano),
+			"n": float64(n-6) / 4, "colour": []string{"red", "green", " red"}[n%3],
+			"tags": []any{fmt.Sprint("t", n%4), float64(n)},
+			"in":   map[string]any{"deep": n%2 == 0}, "day": epoch.AddDate(0, 0, n).Format(time.RFC3339Nano),
 		}
 		if n%6 == 0 {
 			m.Metadata = nil
@@ -197,7 +199,8 @@ func testFilteredSearch(t *testing.T, b bank.Bank) {
 		`{"field":"metadata.text","contains":"value 7 "}`, `{"field":"metadata.text","equals":"value 7 of many"}`,
 	} {
 		for name, q := range map[string]bank.Query{
-			"words": {Text: "bicycle"}, "vector": {Vector: axis(1), Alpha: 1}, "both": {Text: "bicycle", Vector: axis(1), Alpha: 0.5},
+			"words": {Text: "bicycle"}, "vector": {Vector: axis(1), Alpha: 1},
+			"both": {Text: "bicycle", Vector: axis(1), Alpha: 0.5},
 		} {
 			q.K, q.Filter = 2, parse(t, filter)
 			found := foundIDs(search(t, b, scope, q))
@@ -234,7 +237,8 @@ func testBadFilters(t *testing.T, b bank.Bank) {
 	if _, err := b.List(t.Context(), newScope(), bank.ListOptions{Filter: bad}); fault.Field(err) != "filter.field" {
 		t.Errorf("List: got %v", err)
 	}
-	if _, err := b.Search(t.Context(), newScope(), bank.Query{Text: "a", Filter: bad}); fault.Field(err) != "filter.field" {
+	if _, err := b.Search(t.Context(), newScope(),
+		bank.Query{Text: "a", Filter: bad}); fault.Field(err) != "filter.field" {
 		t.Errorf("Search: got %v", err)
 	}
 }
@@ -284,7 +288,8 @@ var drawnKeys = []string{"a", "b", "c.d"}
 func drawScalar(r *rapid.T) any {
 	switch rapid.IntRange(0, 3).Draw(r, "type") {
 	case 0:
-		return rapid.SampledFrom([]string{"x", "X ", "xy", "", "a", "2024-05-06T00:00:00Z", "2024-05-06T00:00:00.000001Z"}).Draw(r, "text")
+		return rapid.SampledFrom([]string{"x", "X ", "xy", "", "a", "2024-05-06T00:00:00Z",
+			"2024-05-06T00:00:00.000001Z"}).Draw(r, "text")
 	case 1:
 		return rapid.SampledFrom([]float64{0, 1, -1, 1.5, 1.5000001, -1e300, 1e-300, 16777217, 16777216}).Draw(r, "number")
 	case 2:

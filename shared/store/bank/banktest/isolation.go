@@ -141,7 +141,8 @@ func testSameIDs(t *testing.T, b bank.Bank) {
 func testUserIDs(t *testing.T, b bank.Bank) {
 	users := []string{
 		"a", "a ", " a", "A", "á", "a\t", `"a"`, `a" OR "1`, `a\`, "a/b", "a*", "a?", "*", "?", "%", "a b", "a,b", "{a}",
-		"'a'", "the", "日本", "🚲", "a@example.com", "a\nb", strings.Repeat("u", memory.MaxUserBytes), strings.Repeat("🚲", memory.MaxUserBytes/4),
+		"'a'", "the", "日本", "🚲", "a@example.com", "a\nb", strings.Repeat("u", memory.MaxUserBytes),
+		strings.Repeat("🚲", memory.MaxUserBytes/4),
 	}
 	tenant := newScope().Tenant
 	tenant += strings.Repeat("-", 60-len(tenant)) + "end" // the maximum length
@@ -152,7 +153,8 @@ func testUserIDs(t *testing.T, b bank.Bank) {
 	for _, u := range users {
 		scope := memory.Scope{Tenant: tenant, User: u}
 		wantIDs(t, fmt.Sprintf("entries of %q", u), ids(listAll(t, b, scope, bank.ListOptions{})), []string{want[u]})
-		wantIDs(t, fmt.Sprintf("found for %q", u), foundIDs(search(t, b, scope, bank.Query{Text: "Ana swims"})), []string{want[u]})
+		wantIDs(t, fmt.Sprintf("found for %q", u), foundIDs(search(t, b, scope, bank.Query{Text: "Ana swims"})),
+			[]string{want[u]})
 	}
 }
 
@@ -198,7 +200,8 @@ func testManyUsers(t *testing.T, b bank.Bank) {
 func testScopes(t *testing.T, b bank.Bank) {
 	for _, scope := range []memory.Scope{
 		{}, {Tenant: "t"}, {User: "ana"}, {Tenant: "A", User: "ana"}, {Tenant: "a/b", User: "ana"},
-		{Tenant: "t", User: " "}, {Tenant: "t", User: "\xff"}, {Tenant: "t", User: strings.Repeat("u", memory.MaxUserBytes+1)},
+		{Tenant: "t", User: " "}, {Tenant: "t", User: "\xff"},
+		{Tenant: "t", User: strings.Repeat("u", memory.MaxUserBytes+1)},
 	} {
 		for method, err := range everyMethod(t, b, scope) {
 			if !fault.IsTerminal(err) {
@@ -262,7 +265,8 @@ func testSessionReplaced(t *testing.T, b bank.Bank) {
 func testSessionOlder(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	early := memory.SessionRecord{SessionID: "s", FormedAt: epoch, Turns: 1}
-	late := memory.SessionRecord{SessionID: "s", FormedAt: epoch.Add(time.Nanosecond), Turns: 2, Operations: 1, Closed: true}
+	late := memory.SessionRecord{SessionID: "s", FormedAt: epoch.Add(time.Nanosecond), Turns: 2, Operations: 1,
+		Closed: true}
 	for _, r := range []memory.SessionRecord{early, late, early} {
 		write(t, b, scope, memory.Write{Session: &r})
 	}
@@ -273,9 +277,11 @@ func testSessionOlder(t *testing.T, b bank.Bank) {
 
 func turn(id string) memory.Turn {
 	return memory.Turn{
-		ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I \"swim\"\n a lot 🚲", Caption: "a photo", Time: epoch,
+		ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I \"swim\"\n a lot 🚲", Caption: "a photo",
+		Time: epoch,
 		Saliency: memory.SaliencyDecision{
-			Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/1", Mode: memory.SaliencyMark, DecidedAt: epoch.Truncate(time.Millisecond),
+			Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/1", Mode: memory.SaliencyMark,
+			DecidedAt: epoch.Truncate(time.Millisecond),
 		},
 		Attributes: attributes(),
 	}

@@ -38,7 +38,8 @@ func testReadYourWrites(t *testing.T, b bank.Bank) {
 		if got := search(t, b, scope, bank.Query{Text: content(n), K: bank.MaxK}); !slices.Contains(foundIDs(got), m.ID) {
 			t.Fatalf("entry %d is not found by text", n)
 		}
-		if got := search(t, b, scope, bank.Query{Vector: axis(n), Alpha: 1, K: bank.MaxK}); !slices.Contains(foundIDs(got), m.ID) {
+		if got := search(t, b, scope, bank.Query{Vector: axis(n), Alpha: 1, K: bank.MaxK}); !slices.Contains(foundIDs(got),
+			m.ID) {
 			t.Fatalf("entry %d is not found by vector", n)
 		}
 		if got := listAll(t, b, scope, bank.ListOptions{}); len(got) != n+1 {
@@ -143,7 +144,8 @@ func testPagesBySource(t *testing.T, b bank.Bank) {
 	}
 	write(t, b, scope, put(entries...))
 	for _, limit := range []int{0, 1, 3} {
-		wantIDs(t, "of one turn", ids(listAll(t, b, scope, bank.ListOptions{Sources: []string{"shared turn"}, Limit: limit})), ids(want))
+		wantIDs(t, "of one turn", ids(listAll(t, b, scope, bank.ListOptions{Sources: []string{"shared turn"}, Limit: limit})),
+			ids(want))
 	}
 	either := []string{"turn 1", "turn 2", "turn 99"}
 	wantIDs(t, "of either turn", ids(listAll(t, b, scope, bank.ListOptions{Sources: either})), ids(entries[1:3]))
@@ -204,7 +206,8 @@ func testPagesByTier(t *testing.T, b bank.Bank) {
 	}
 	wantIDs(t, "retracted talk", ids(listAll(t, b, scope, chosen)), nil)
 	last := of[memory.TierTalk][6]
-	write(t, b, scope, memory.Write{Close: []memory.Closing{{ID: last, Status: memory.StatusRetracted, ValidTo: epoch, OperationID: "op"}}})
+	write(t, b, scope, memory.Write{Close: []memory.Closing{{ID: last, Status: memory.StatusRetracted, ValidTo: epoch,
+		OperationID: "op"}}})
 	wantIDs(t, "retracted talk", ids(listAll(t, b, scope, chosen)), []string{last})
 	bad := entry(scope, 30, content(30))
 	bad.Tier = "memories"

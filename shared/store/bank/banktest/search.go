@@ -56,7 +56,8 @@ func testSearchVector(t *testing.T, b bank.Bank) {
 
 func testSearchHybrid(t *testing.T, b bank.Bank) {
 	scope := newScope()
-	both, text, direction := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "Ana played a violin"), entry(scope, 3, "Ana swims")
+	both, text, direction := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "Ana played a violin"),
+		entry(scope, 3, "Ana swims")
 	neither := entry(scope, 4, "On Mondays")
 	both.Vector, direction.Vector = axis(0), memory.Vector{0.9, 0.1, 0, 0}
 	text.Vector, neither.Vector = axis(2), axis(3)
@@ -95,7 +96,8 @@ func testSearchBounds(t *testing.T, b bank.Bank) {
 	}
 	write(t, b, scope, put(entries...))
 	for name, q := range map[string]bank.Query{
-		"text": {Text: "bicycle"}, "vector": {Vector: axis(1), Alpha: 1}, "both": {Text: "bicycle", Vector: axis(1), Alpha: 0.5},
+		"text": {Text: "bicycle"}, "vector": {Vector: axis(1), Alpha: 1},
+		"both": {Text: "bicycle", Vector: axis(1), Alpha: 0.5},
 	} {
 		for k, want := range map[int]int{0: bank.DefaultK, 1: 1, 35: 35, bank.MaxK: bank.MaxK} {
 			q.K = k
@@ -154,9 +156,11 @@ func testSearchVectors(t *testing.T, b bank.Bank) {
 
 func testBadQueries(t *testing.T, b bank.Bank) {
 	for name, q := range map[string]bank.Query{
-		"query.k": {K: bank.MaxK + 1}, "query.k ": {K: -1}, "query.alpha": {Alpha: 1.5}, "query.alpha ": {Alpha: float32(math.NaN())},
-		"query.vector": {Vector: make(memory.Vector, Dimension-1)}, "query.vector ": {Vector: memory.Vector{}}, "query.text": {Text: "\xff"},
-		"status": {Text: "x", Statuses: []memory.Status{"gone"}},
+		"query.k": {K: bank.MaxK + 1}, "query.k ": {K: -1}, "query.alpha": {Alpha: 1.5},
+		"query.alpha ": {Alpha: float32(math.NaN())},
+		"query.vector": {Vector: make(memory.Vector, Dimension-1)}, "query.vector ": {Vector: memory.Vector{}},
+		"query.text": {Text: "\xff"},
+		"status":     {Text: "x", Statuses: []memory.Status{"gone"}},
 	} {
 		_, err := b.Search(t.Context(), newScope(), q)
 		if !fault.IsTerminal(err) || fault.Field(err) != strings.TrimSpace(name) {

@@ -45,11 +45,13 @@ func fillAll(t *testing.T, b bank.Bank, scope memory.Scope) {
 	t.Helper()
 	old, _ := life(t, b, scope)
 	event := entry(scope, 3, "Ana went to Nairobi — « ça va » \U0001F9E0 <b>&</b>")
-	event.Kind, event.Topic, event.Slot, event.Keywords = memory.KindEpisodic, "travel", "ana/trip", []string{"Nairobi", "trip"}
+	event.Kind, event.Topic, event.Slot, event.Keywords = memory.KindEpisodic, "travel", "ana/trip",
+		[]string{"Nairobi", "trip"}
 	event.EventTime = memory.EventTime{
 		Time: time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth, Expression: "last month",
 	}
-	event.TraceID, event.SpanID, event.Sources = strings.Repeat("ab", 16), strings.Repeat("cd", 8), []string{"turn 1", "turn 2"}
+	event.TraceID, event.SpanID, event.Sources = strings.Repeat("ab", 16), strings.Repeat("cd", 8),
+		[]string{"turn 1", "turn 2"}
 	event.Vector = memory.Vector{0.6, -0.8, 0, 0}
 	retracted := entry(scope, 4, "Ana dislikes tea")
 	retracted.ValidFrom = old.RecordedAt
@@ -58,17 +60,20 @@ func fillAll(t *testing.T, b bank.Bank, scope memory.Scope) {
 		Put:  []memory.Memory{event, retracted, odd, talk(entry(scope, 6, "well, you know"))},
 		Core: &memory.Core{Content: "Ana travels.", Version: 2, UpdatedAt: epoch, Sources: []string{"turn 1"}},
 		Turns: []memory.Turn{{
-			ID: "caption", SessionID: "s2", Speaker: "Bo", Role: memory.RoleAssistant, Text: "line\nbreak", Caption: "a dog", Time: epoch,
+			ID: "caption", SessionID: "s2", Speaker: "Bo", Role: memory.RoleAssistant, Text: "line\nbreak", Caption: "a dog",
+			Time:     epoch,
 			Saliency: memory.SaliencyDecision{Salient: true, PolicyVersion: "off", Mode: memory.SaliencyOff},
 		}},
-		Session: &memory.SessionRecord{SessionID: "s2", FormedAt: epoch.Truncate(time.Millisecond), Closed: true, Turns: 1, Operations: 2},
+		Session: &memory.SessionRecord{SessionID: "s2", FormedAt: epoch.Truncate(time.Millisecond), Closed: true, Turns: 1,
+			Operations: 2},
 	}
 	for n := range 230 {
 		w.Put = append(w.Put, entry(scope, 10+n, content(n)))
 		w.Turns = append(w.Turns, turnOf(fmt.Sprint("many ", n)))
 	}
 	write(t, b, scope, w)
-	write(t, b, scope, memory.Write{Close: []memory.Closing{closing(retracted, memory.StatusRetracted, epoch.Add(time.Hour))}})
+	write(t, b, scope, memory.Write{Close: []memory.Closing{closing(retracted, memory.StatusRetracted,
+		epoch.Add(time.Hour))}})
 }
 
 func export(t *testing.T, b bank.Bank, scope memory.Scope) []byte {

@@ -24,7 +24,8 @@ func testSearchWords(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	contents := map[string]string{
 		"swim": "Ana swims before breakfast", "move": "Ines moved to Lisbon", "date": "The recital is on 2023-05-01",
-		"sister": "Omar's sister-in-law studies São Tomé", "will": "The parcel came from Will", "price": "The tent was $1,250.50",
+		"sister": "Omar's sister-in-law studies São Tomé", "will": "The parcel came from Will",
+		"price": "The tent was $1,250.50",
 	}
 	entries := map[string]memory.Memory{}
 	for name, text := range contents {
@@ -32,8 +33,10 @@ func testSearchWords(t *testing.T, b bank.Bank) {
 		write(t, b, scope, put(entries[name]))
 	}
 	for query, want := range map[string]string{
-		"swimming": "swim", "Who swam?": "swim", "SWIMS": "swim", "Where does she live now?": "move", "which residence": "move",
-		"in 2023": "date", "2023-05-01": "date", "omar’s": "sister", "in-law": "sister", "sao tome": "sister", "studied": "sister",
+		"swimming": "swim", "Who swam?": "swim", "SWIMS": "swim", "Where does she live now?": "move",
+		"which residence": "move",
+		"in 2023":         "date", "2023-05-01": "date", "omar’s": "sister", "in-law": "sister", "sao tome": "sister",
+		"studied":          "sister",
 		"What about Will?": "will", "1,250.50": "price",
 	} {
 		found := search(t, b, scope, bank.Query{Text: query})
@@ -58,8 +61,9 @@ func testSearchLanguages(t *testing.T, b bank.Bank) {
 		write(t, b, scope, put(entries[name]))
 	}
 	for query, want := range map[string]string{
-		"Wem gehören die Häuser mit Garten?": "de", "¿Qué canción cantó la abuela?": "es", "cancion": "es", "Какие машины у подруги?": "ru",
-		"いつ札幌に転勤しましたか": "ja", "札幌": "ja", "他想在哪个城市买房子？": "zh", "제주도는 어때요?": "ko", "กระต่าย": "th",
+		"Wem gehören die Häuser mit Garten?": "de", "¿Qué canción cantó la abuela?": "es", "cancion": "es",
+		"Какие машины у подруги?": "ru",
+		"いつ札幌に転勤しましたか":            "ja", "札幌": "ja", "他想在哪个城市买房子？": "zh", "제주도는 어때요?": "ko", "กระต่าย": "th",
 	} {
 		found := search(t, b, scope, bank.Query{Text: query})
 		if len(found) != 1 || found[0].Memory.ID != entries[want].ID {
@@ -107,7 +111,8 @@ func testSearchLatest(t *testing.T, b bank.Bank) {
 	write(t, b, scope, put(early...))
 	write(t, b, scope, put(best))
 	for name, q := range map[string]bank.Query{
-		"text": {Text: "Ana's bicycle and accordion", K: 5}, "both": {Text: "Ana's bicycle and accordion", Vector: axis(100), Alpha: 0.2, K: 5},
+		"text": {Text: "Ana's bicycle and accordion", K: 5},
+		"both": {Text: "Ana's bicycle and accordion", Vector: axis(100), Alpha: 0.2, K: 5},
 	} {
 		if found := search(t, b, scope, q); len(found) != 5 || found[0].Memory.ID != best.ID {
 			t.Errorf("%s: got %+v, want the latest entry first of 5", name, found)

@@ -52,7 +52,8 @@ func testRoundTrip(t *testing.T, b bank.Bank) {
 
 func testSparse(t *testing.T, b bank.Bank) {
 	scope := newScope()
-	m := memory.Memory{ID: memory.DeriveID(scope, nil, 0), Content: "x", RecordedAt: epoch, Status: memory.StatusActive, Vector: axis(0)}
+	m := memory.Memory{ID: memory.DeriveID(scope, nil, 0), Content: "x", RecordedAt: epoch, Status: memory.StatusActive,
+		Vector: axis(0)}
 	write(t, b, scope, put(m))
 	m.Vector = nil
 	if got := get(t, b, scope, m.ID); !reflect.DeepEqual(got, m) {
@@ -126,7 +127,8 @@ func testRelease(t *testing.T, b bank.Bank) {
 	for _, q := range queries[:2] {
 		wantIDs(t, "found after the release", foundIDs(search(t, b, scope, q)), []string{m.ID})
 	}
-	if got := get(t, b, scope, m.ID); got.Status != memory.StatusActive || got.Quarantine != "order" || !got.ValidTo.IsZero() {
+	if got := get(t, b, scope, m.ID); got.Status != memory.StatusActive || got.Quarantine != "order" ||
+		!got.ValidTo.IsZero() {
 		t.Errorf("released it is %+v", got)
 	}
 	if got := get(t, b, scope, ended.ID); got.Status != memory.StatusSuperseded || !got.ValidTo.Equal(epoch) {
@@ -147,7 +149,8 @@ func testRemoval(t *testing.T, b bank.Bank) {
 	if got := get(t, b, scope, other.ID); got.Status != memory.StatusActive {
 		t.Errorf("another entry is %s", got.Status)
 	}
-	if err := b.Write(t.Context(), scope, release(entry(scope, 3, "nobody"), memory.StatusActive)); !fault.IsTerminal(err) {
+	if err := b.Write(t.Context(), scope, release(entry(scope, 3, "nobody"),
+		memory.StatusActive)); !fault.IsTerminal(err) {
 		t.Errorf("releasing what is not there gives %v, want a terminal error", err)
 	}
 }
@@ -158,7 +161,8 @@ func testZombie(t *testing.T, b bank.Bank) {
 	second := successor(scope, 2, "Ana lives in Porto", first)
 	old := memory.Write{Put: []memory.Memory{first}, Turns: []memory.Turn{turn("t1")}}
 	write(t, b, scope, old)
-	write(t, b, scope, memory.Write{Put: []memory.Memory{second}, Close: []memory.Closing{closing(first, memory.StatusSuperseded, epoch)}})
+	write(t, b, scope, memory.Write{Put: []memory.Memory{second},
+		Close: []memory.Closing{closing(first, memory.StatusSuperseded, epoch)}})
 	write(t, b, scope, old)
 	if got := get(t, b, scope, first.ID); got.Status != memory.StatusSuperseded || !got.ValidTo.Equal(epoch) {
 		t.Errorf("the entry is %s until %s after a late duplicate, want superseded until %s", got.Status, got.ValidTo, epoch)
@@ -183,7 +187,8 @@ func testMissingTarget(t *testing.T, b bank.Bank) {
 	if got := get(t, b, scope, known.ID); got.Status != memory.StatusActive {
 		t.Errorf("the other target is %s, want active", got.Status)
 	}
-	write(t, b, scope, memory.Write{Put: []memory.Memory{fresh}, Close: []memory.Closing{closing(fresh, memory.StatusRetracted, epoch)}})
+	write(t, b, scope, memory.Write{Put: []memory.Memory{fresh},
+		Close: []memory.Closing{closing(fresh, memory.StatusRetracted, epoch)}})
 	if got := get(t, b, scope, fresh.ID); got.Status != memory.StatusRetracted {
 		t.Errorf("a target of the same write is %s, want retracted", got.Status)
 	}
@@ -208,7 +213,8 @@ func testMalformedWrites(t *testing.T, b bank.Bank) {
 		"unknown status":  change(func(m *memory.Memory) { m.Status = "gone" }),
 		"twice":           put(good, good),
 		"closing to open": {Put: []memory.Memory{good}, Close: []memory.Closing{closing(good, memory.StatusActive, epoch)}},
-		"release to none": {Put: []memory.Memory{good}, Release: []memory.Release{{ID: good.ID, Status: memory.StatusQuarantined}}},
+		"release to none": {Put: []memory.Memory{good},
+			Release: []memory.Release{{ID: good.ID, Status: memory.StatusQuarantined}}},
 		"turn without id": {Put: []memory.Memory{good}, Turns: []memory.Turn{{Text: "x"}}},
 		"no session id":   {Put: []memory.Memory{good}, Session: &memory.SessionRecord{}},
 	}

@@ -79,7 +79,8 @@ func (b *Bank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, erro
 	if u == nil {
 		return bank.Counts{}, nil
 	}
-	counts := bank.Counts{Memories: len(u.entries), Turns: len(u.turns), Sessions: len(u.sessions), Dropped: len(u.dropped)}
+	counts := bank.Counts{Memories: len(u.entries), Turns: len(u.turns), Sessions: len(u.sessions),
+		Dropped: len(u.dropped)}
 	if u.core.Version > 0 {
 		counts.Core = 1
 	}
@@ -98,7 +99,9 @@ func (b *Bank) ListTurns(ctx context.Context, scope memory.Scope, o bank.PageOpt
 func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.SessionPage, error) {
 	var page bank.SessionPage
 	var err error
-	page.Sessions, page.Next, err = listed(ctx, b, scope, o, func(u *user) map[string]memory.SessionRecord { return u.sessions })
+	page.Sessions, page.Next, err = listed(ctx, b, scope, o, func(u *user) map[string]memory.SessionRecord {
+		return u.sessions
+	})
 	return page, err
 }
 

@@ -53,8 +53,9 @@ func (b *Bank) Fork() *Bank {
 	out := New(b.dimension)
 	for scope, u := range b.users {
 		out.users[scope] = &user{
-			entries: maps.Clone(u.entries), terms: maps.Clone(u.terms), turns: maps.Clone(u.turns), sessions: maps.Clone(u.sessions),
-			core: u.core, dropped: maps.Clone(u.dropped),
+			entries: maps.Clone(u.entries), terms: maps.Clone(u.terms), turns: maps.Clone(u.turns),
+			sessions: maps.Clone(u.sessions),
+			core:     u.core, dropped: maps.Clone(u.dropped),
 		}
 	}
 	return out
@@ -154,7 +155,9 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 		entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !o.Filter.Match(m) })
 	}
 	made := func(m memory.Memory) bool {
-		return len(o.Sources) == 0 || slices.ContainsFunc(m.Sources, func(id string) bool { return slices.Contains(o.Sources, id) })
+		return len(o.Sources) == 0 || slices.ContainsFunc(m.Sources, func(id string) bool {
+			return slices.Contains(o.Sources, id)
+		})
 	}
 	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool {
 		return !token.Before(m) || !made(m) || len(o.Tiers) > 0 && !slices.Contains(o.Tiers, m.Tier)

@@ -107,7 +107,8 @@ func failed(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %w", what, cause)
 	}
 	var e *clientfault.WeaviateClientError
-	if errors.As(err, &e) && (!e.IsUnexpectedStatusCode || e.StatusCode >= 500 || e.StatusCode == http.StatusTooManyRequests) {
+	if errors.As(err, &e) && (!e.IsUnexpectedStatusCode || e.StatusCode >= 500 ||
+		e.StatusCode == http.StatusTooManyRequests) {
 		return fmt.Errorf("%s: %w: %w", what, fault.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

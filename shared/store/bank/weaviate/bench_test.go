@@ -159,7 +159,8 @@ func BenchmarkWrite(b *testing.B) {
 		for range 10 {
 			n++
 			w.Put = append(w.Put, benchEntry(r, n))
-			w.Turns = append(w.Turns, memory.Turn{ID: fmt.Sprint(n), SessionID: "s", Text: w.Put[0].Content, Time: w.Put[0].RecordedAt})
+			w.Turns = append(w.Turns, memory.Turn{ID: fmt.Sprint(n), SessionID: "s", Text: w.Put[0].Content,
+				Time: w.Put[0].RecordedAt})
 		}
 		if last != "" {
 			w.Close = []memory.Closing{{ID: last, Status: memory.StatusSuperseded, ValidTo: w.Put[0].RecordedAt}}
@@ -179,7 +180,8 @@ func BenchmarkList(b *testing.B) {
 		b.Fatal(err)
 	}
 	all := memory.Filter{Condition: &memory.Condition{Field: "kind", Equals: string(page.Memories[0].Kind)}}
-	read := memory.Filter{Condition: &memory.Condition{Field: "recorded_at", Range: &memory.Range{GT: "2000-01-01T00:00:00Z"}}}
+	read := memory.Filter{Condition: &memory.Condition{Field: "recorded_at",
+		Range: &memory.Range{GT: "2000-01-01T00:00:00Z"}}}
 	list := func(o bank.ListOptions) func(*rand.Rand) error {
 		return func(*rand.Rand) error {
 			_, err := bk.List(b.Context(), ana, o)
@@ -196,7 +198,8 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 	measure(b,
-		measured{name: "middle-", call: list(bank.ListOptions{Token: page.Next})}, measured{name: "first-", call: list(bank.ListOptions{})},
+		measured{name: "middle-", call: list(bank.ListOptions{Token: page.Next})},
+		measured{name: "first-", call: list(bank.ListOptions{})},
 		measured{name: "count-", call: count(bank.ListOptions{})},
 		measured{name: "filtered-", call: list(bank.ListOptions{Filter: all})},
 		measured{name: "filtered-count-", call: count(bank.ListOptions{Filter: all})},

@@ -31,7 +31,8 @@ func (c Config) Validate() error {
 	case c.GRPC == "":
 		return fault.Terminal("MNEME_WEAVIATE_GRPC", "is empty, want host:port")
 	case !prefixPattern.MatchString(c.Prefix):
-		return fault.Terminal("MNEME_WEAVIATE_PREFIX", "is %q, want a capital letter and up to 63 letters and digits", c.Prefix)
+		return fault.Terminal("MNEME_WEAVIATE_PREFIX", "is %q, want a capital letter and up to 63 letters and digits",
+			c.Prefix)
 	case c.Timeout <= 0:
 		return fault.Terminal("MNEME_WEAVIATE_TIMEOUT", "is %s, want more than 0", c.Timeout)
 	case c.Replicas < 0:

@@ -23,8 +23,8 @@ import (
 // entries may pass the usual 4 MiB.
 const maxMessage = 100 << 20
 
-// clients holds every client library's client for the life of the process. Its finalizer waits for ever for a goroutine that only
-// a login starts, and no other finalizer of the process would run after it.
+// clients holds every client library's client for the life of the process. Its finalizer waits for ever for a
+// goroutine that only a login starts, and no other finalizer of the process would run after it.
 var clients sync.Map
 
 // connect makes the clients. The gRPC connection is our own because the client library's neither
@@ -44,7 +44,9 @@ func connect(ctx context.Context, cfg Config, dimension int) (*Bank, error) {
 	if err := answers(ctx, web, cfg, headers); err != nil {
 		return nil, err
 	}
-	rest, err := client.NewClient(client.Config{Scheme: cfg.scheme(), Host: cfg.HTTP, ConnectionClient: web, Headers: headers})
+	rest, err := client.NewClient(client.Config{
+		Scheme: cfg.scheme(), Host: cfg.HTTP, ConnectionClient: web, Headers: headers,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make weaviate client: %w", err)
 	}
@@ -99,7 +101,8 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 // callWith gives each call its headers and its longest wait.
 func callWith(headers map[string]string, timeout time.Duration) grpc.UnaryClientInterceptor {
 	return func(
-		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption,
 	) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

@@ -115,7 +115,8 @@ func TestAWriteIsRepeatedAfterACrash(t *testing.T) {
 					cut[n] = session(fmt.Sprintf("s%d", i))
 					if i > 0 {
 						cut[n].Close = []memory.Closing{{
-							ID: fmt.Sprintf("s%dm1", i-1), Status: memory.StatusSuperseded, ValidTo: time.Unix(1700000100, 0).UTC(), OperationID: "op",
+							ID: fmt.Sprintf("s%dm1", i-1), Status: memory.StatusSuperseded, ValidTo: time.Unix(1700000100, 0).UTC(),
+							OperationID: "op",
 						}}
 					}
 					if err := b.Write(ctx, scope(n), cut[n]); err != nil {
@@ -154,7 +155,8 @@ func session(id string) memory.Write {
 	w := memory.Write{Session: &memory.SessionRecord{SessionID: id, FormedAt: at, Turns: 2, Closed: true}}
 	for _, n := range []string{"1", "2"} {
 		w.Put = append(w.Put, entry(id+"m"+n, said))
-		w.Turns = append(w.Turns, memory.Turn{ID: id + "t" + n, SessionID: id, Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: at})
+		w.Turns = append(w.Turns, memory.Turn{ID: id + "t" + n, SessionID: id, Speaker: "Ana", Role: memory.RoleUser,
+			Text: said, Time: at})
 	}
 	return w
 }
@@ -162,7 +164,8 @@ func session(id string) memory.Write {
 // complete checks that reads find all of a write.
 func complete(t *testing.T, b bank.Bank, scope memory.Scope, w memory.Write) {
 	t.Helper()
-	listed, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit})
+	listed, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusActive},
+		Limit: bank.MaxLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +186,8 @@ func complete(t *testing.T, b bank.Bank, scope memory.Scope, w memory.Write) {
 			t.Errorf("entry %s of %s is not found by its vector", m.ID, scope.User)
 		}
 	}
-	old, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusSuperseded}, Limit: bank.MaxLimit})
+	old, err := b.List(t.Context(), scope, bank.ListOptions{Statuses: []memory.Status{memory.StatusSuperseded},
+		Limit: bank.MaxLimit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ func owned(scope memory.Scope) properties {
 // write adds only the rows of changed properties, unless the vector has changed.
 func newObject(collection string, scope memory.Scope, id string, p properties) *models.Object {
 	return &models.Object{
-		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(hashID(scope.User), id)), Properties: map[string]any(p),
-		Vector: models.C11yVector{rand.Float32()}, //nolint:gosec // no secret
+		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(hashID(scope.User), id)),
+		Properties: map[string]any(p),
+		Vector:     models.C11yVector{rand.Float32()}, //nolint:gosec // no secret
 	}
 }
 

@@ -38,8 +38,8 @@ func (b *Bank) EraseTalk(ctx context.Context, scope memory.Scope, before time.Ti
 	return b.eraseFrom(ctx, scope, b.collections.memory(), append(inTier([]memory.Tier{memory.TierTalk}), older)...)
 }
 
-// eraseFrom removes a user's objects that match filters from a collection. The server deletes at most maxResults objects at a time, so
-// it repeats until none is left.
+// eraseFrom removes a user's objects that match filters from a collection. The server deletes at most maxResults
+// objects at a time, so it repeats until none is left.
 func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string, where ...*pb.Filters) error {
 	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
 	if err != nil {
@@ -54,7 +54,9 @@ func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection str
 }
 
 // eraseSome deletes as many of a user's objects as one request allows, and reports whether there may be more.
-func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string, where []*pb.Filters) (more bool, err error) {
+func (b *Bank) eraseSome(
+	ctx context.Context, scope memory.Scope, collection string, where []*pb.Filters,
+) (more bool, err error) {
 	mine := append([]*pb.Filters{equal(propUser, hashID(scope.User))}, where...)
 	reply, err := b.search.BatchDelete(ctx, &pb.BatchDeleteRequest{
 		Collection: collection, Tenant: &scope.Tenant, Filters: joined(pb.Filters_OPERATOR_AND, mine),
@@ -63,7 +65,8 @@ func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection str
 		return false, failed(ctx, "erase from "+collection, err)
 	}
 	if reply.GetFailed() > 0 {
-		return false, fmt.Errorf("erase from %s: %d of %d objects were not deleted", collection, reply.GetFailed(), reply.GetMatches())
+		return false, fmt.Errorf("erase from %s: %d of %d objects were not deleted", collection, reply.GetFailed(),
+			reply.GetMatches())
 	}
 	return reply.GetMatches() > 0, nil
 }

@@ -41,12 +41,18 @@ func operations(b bank.Bank) map[string]func(context.Context) error {
 		"dropped turns erased": func(ctx context.Context) error { return b.EraseDropped(ctx, ana) },
 		"dropped turns":        func(ctx context.Context) error { _, err := b.Dropped(ctx, ana, []string{"d1"}); return err },
 		"get":                  func(ctx context.Context) error { _, err := b.Get(ctx, ana, "a"); return err },
-		"list":                 func(ctx context.Context) error { _, err := b.List(ctx, ana, bank.ListOptions{}); return err },
-		"history":              func(ctx context.Context) error { _, err := b.History(ctx, ana, "a"); return err },
-		"search":               func(ctx context.Context) error { _, err := b.Search(ctx, ana, bank.Query{Text: "swims"}); return err },
-		"turns":                func(ctx context.Context) error { _, err := b.Turns(ctx, ana, []string{"t1"}); return err },
-		"owner":                func(ctx context.Context) error { _, err := b.Owner(ctx, ana.Tenant, "a"); return err },
-		"session":              func(ctx context.Context) error { _, _, err := b.Session(ctx, ana, "s"); return err },
+		"list": func(ctx context.Context) error {
+			_, err := b.List(ctx, ana, bank.ListOptions{})
+			return err
+		},
+		"history": func(ctx context.Context) error { _, err := b.History(ctx, ana, "a"); return err },
+		"search": func(ctx context.Context) error {
+			_, err := b.Search(ctx, ana, bank.Query{Text: "swims"})
+			return err
+		},
+		"turns":   func(ctx context.Context) error { _, err := b.Turns(ctx, ana, []string{"t1"}); return err },
+		"owner":   func(ctx context.Context) error { _, err := b.Owner(ctx, ana.Tenant, "a"); return err },
+		"session": func(ctx context.Context) error { _, _, err := b.Session(ctx, ana, "s"); return err },
 	}
 }
 
@@ -112,7 +118,8 @@ func TestDelayedWriteBringsNothingBack(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/objects") || strings.HasPrefix(r.URL.Path, "/v1/batch") {
+			if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/objects") ||
+				strings.HasPrefix(r.URL.Path, "/v1/batch") {
 				close(arrived)
 				<-release
 			}
@@ -167,7 +174,8 @@ func TestFailedObjectsOfABatchAreNamed(t *testing.T) {
 
 func TestServerErrorsOnWritesAreRetryable(t *testing.T) {
 	for _, status := range []int{
-		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusServiceUnavailable,
 	} {
 		cfg := newConfig()
 		cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {

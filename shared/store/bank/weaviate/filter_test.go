@@ -53,7 +53,8 @@ func TestEntriesOfAnOlderSchemaAreFiltered(t *testing.T) {
 	var old []memory.Memory
 	for n := range 6 {
 		m := entry(fmt.Sprintf("old-%d", n), "Ana swims")
-		m.Kind, m.SessionID, m.RecordedAt = memory.Kinds()[n%2], fmt.Sprint("s", n%3), m.RecordedAt.Add(time.Duration(n)*time.Second)
+		m.Kind, m.SessionID, m.RecordedAt = memory.Kinds()[n%2], fmt.Sprint("s", n%3),
+			m.RecordedAt.Add(time.Duration(n)*time.Second)
 		old = append(old, m)
 	}
 	if err := b.Write(t.Context(), ana, memory.Write{Put: old}); err != nil {
@@ -67,9 +68,12 @@ func TestEntriesOfAnOlderSchemaAreFiltered(t *testing.T) {
 	}
 	all := append(old, fresh)
 	for _, raw := range []string{
-		`{"field":"agent_id","equals":"a1"}`, `{"field":"agent_id","exists":false}`, `{"not":{"field":"agent_id","equals":"a1"}}`,
-		`{"field":"metadata.x","exists":false}`, `{"field":"metadata.x","range":{"gt":1}}`, `{"field":"session_id","equals":"s0"}`,
-		`{"not":{"field":"kind","equals":"fact"}}`, `{"field":"recorded_at","range":{"gte":"2023-11-14T22:13:22.000000005Z"}}`,
+		`{"field":"agent_id","equals":"a1"}`, `{"field":"agent_id","exists":false}`,
+		`{"not":{"field":"agent_id","equals":"a1"}}`,
+		`{"field":"metadata.x","exists":false}`, `{"field":"metadata.x","range":{"gt":1}}`,
+		`{"field":"session_id","equals":"s0"}`,
+		`{"not":{"field":"kind","equals":"fact"}}`,
+		`{"field":"recorded_at","range":{"gte":"2023-11-14T22:13:22.000000005Z"}}`,
 		`{"or":[{"field":"agent_id","equals":"a1"},{"field":"session_id","equals":"s1"}]}`,
 	} {
 		f := filter(t, raw)

@@ -55,7 +55,8 @@ func (b *Bank) resolveDeletions(ctx context.Context, want *models.Class) error {
 	strategy := want.ReplicationConfig.DeletionStrategy
 	resolved := func() (have *models.Class, done bool, err error) {
 		have, err = b.class(ctx, want.Class)
-		return have, err == nil && have != nil && (have.ReplicationConfig == nil || have.ReplicationConfig.DeletionStrategy == strategy), err
+		return have, err == nil && have != nil && (have.ReplicationConfig == nil ||
+			have.ReplicationConfig.DeletionStrategy == strategy), err
 	}
 	have, done, err := resolved()
 	if err != nil || have == nil || done {
@@ -150,13 +151,14 @@ func (b *Bank) checkEmbedding(ctx context.Context, model string) error {
 		return err
 	}
 	if stored == nil {
-		if stored, err = b.createMeta(ctx, meta{schemaVersion: schemaVersion, model: model, dimension: b.dimension}); err != nil {
+		if stored, err = b.createMeta(ctx, meta{schemaVersion: schemaVersion, model: model,
+			dimension: b.dimension}); err != nil {
 			return err
 		}
 	}
 	if stored.model != model || stored.dimension != b.dimension {
-		return fault.Terminal("embedding", "%w: the bank %s holds vectors of %q with %d dimensions, configured is %q with %d; "+
-			"configure the bank's model, or form the memories again in a bank with another MNEME_WEAVIATE_PREFIX",
+		return fault.Terminal("embedding", "%w: the bank %s holds vectors of %q with %d dimensions, configured is %q with "+
+			"%d; configure the bank's model, or form the memories again in a bank with another MNEME_WEAVIATE_PREFIX",
 			bank.ErrEmbeddingMismatch, b.collections.prefix, stored.model, stored.dimension, model, b.dimension)
 	}
 	if stored.schemaVersion < schemaVersion {
@@ -189,7 +191,8 @@ func (b *Bank) readMeta(ctx context.Context) (*meta, error) {
 
 // createMeta creates the meta object and returns it, or returns the object that another replica has just created.
 func (b *Bank) createMeta(ctx context.Context, m meta) (*meta, error) {
-	_, createErr := b.rest.Data().Creator().WithClassName(b.collections.meta()).WithID(metaID).WithProperties(map[string]any{
+	_, createErr := b.rest.Data().Creator().WithClassName(
+		b.collections.meta()).WithID(metaID).WithProperties(map[string]any{
 		"schemaVersion": m.schemaVersion, "embeddingModel": m.model, "dimension": m.dimension,
 	}).Do(ctx)
 	stored, err := b.readMeta(ctx)

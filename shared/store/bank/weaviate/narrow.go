@@ -198,7 +198,8 @@ func (user token) inRange(field string, r memory.Range, negated bool) native {
 // olderTest converts a condition for entries without tokens: they have no attributes, and the index has none of their
 // other fields.
 func olderTest(c memory.Condition, negated bool) native {
-	attribute := strings.HasPrefix(c.Field, memory.MetadataPrefix) || c.Field == "agent_id" || c.Field == "app_id" || c.Field == "run_id"
+	attribute := strings.HasPrefix(c.Field, memory.MetadataPrefix) || c.Field == "agent_id" || c.Field == "app_id" ||
+		c.Field == "run_id"
 	if absent := c.Exists != nil && !*c.Exists; !attribute || absent != negated {
 		return any0
 	}

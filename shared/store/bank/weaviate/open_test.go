@@ -149,7 +149,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	if err := b.WriteDropped(t.Context(), ana, []memory.Dropped{{TurnID: "d", Score: 0.25}}); err != nil {
 		t.Fatalf("WriteDropped: %v", err)
 	}
-	if dropped, err := b.Dropped(t.Context(), ana, []string{"d"}); err != nil || len(dropped) != 1 || dropped[0].Score != 0.25 {
+	if dropped, err := b.Dropped(t.Context(), ana, []string{"d"}); err != nil || len(dropped) != 1 ||
+		dropped[0].Score != 0.25 {
 		t.Errorf("Dropped: got %+v, %v", dropped, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
@@ -161,15 +162,18 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 // TestOpenAddsTheTier opens a bank with an entry of a schema without tiers. The entry is a memory.
 func TestOpenAddsTheTier(t *testing.T) {
 	cfg, old, admin := newConfig(), newConfig(), newAdmin(t)
-	if err := openBank(t, cfg).Write(t.Context(), ana, memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}); err != nil {
+	if err := openBank(t, cfg).Write(t.Context(), ana,
+		memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}); err != nil {
 		t.Fatal(err)
 	}
 	copyClasses(t, admin, cfg.Prefix, old.Prefix, "tier", "validFrom")
-	written, err := admin.Data().ObjectsGetter().WithClassName(cfg.Prefix + "Memory").WithTenant(ana.Tenant).WithVector().Do(t.Context())
+	written, err := admin.Data().ObjectsGetter().WithClassName(cfg.Prefix +
+		"Memory").WithTenant(ana.Tenant).WithVector().Do(t.Context())
 	if err != nil || len(written) != 1 {
 		t.Fatalf("got %d objects, %v", len(written), err)
 	}
-	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Memory").WithTenant(ana.Tenant).WithID(written[0].ID.String()).
+	if _, err := admin.Data().Creator().WithClassName(old.Prefix +
+		"Memory").WithTenant(ana.Tenant).WithID(written[0].ID.String()).
 		WithProperties(written[0].Properties).WithVector(written[0].Vector).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +216,8 @@ func TestOpenSaysHowCollectionsAreReplicated(t *testing.T) {
 		t.Errorf("got %+v, want %+v", made.ReplicationConfig, want)
 	}
 	cfg.Replicas = 3
-	if got := openBank(t, cfg).Warnings(); len(got) != 6 || !strings.Contains(got[0], "has 1 replicas, but MNEME_WEAVIATE_REPLICAS is 3") {
+	if got := openBank(t, cfg).Warnings(); len(got) != 6 ||
+		!strings.Contains(got[0], "has 1 replicas, but MNEME_WEAVIATE_REPLICAS is 3") {
 		t.Errorf("got %q, want both numbers of each collection", got)
 	}
 	cfg.Replicas = 1

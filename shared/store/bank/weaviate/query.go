@@ -59,7 +59,8 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	if err := memory.ValidTenant(tenant); err != nil {
 		return "", err
 	}
-	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID), []*pb.Filters{equal(propEntryID, id)})
+	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID),
+		[]*pb.Filters{equal(propEntryID, id)})
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +135,9 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 
 // aggregate counts a tenant's objects of a collection. Only count and CountMemories may call it. It uses GraphQL,
 // because the client's gRPC protocol cannot count.
-func (b *Bank) aggregate(ctx context.Context, tenant, collection string, shape func(*graphql.AggregateBuilder)) (int, error) {
+func (b *Bank) aggregate(
+	ctx context.Context, tenant, collection string, shape func(*graphql.AggregateBuilder),
+) (int, error) {
 	absent, err := b.tenantAbsent(ctx, collection, tenant)
 	if absent || err != nil {
 		return 0, err

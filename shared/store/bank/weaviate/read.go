@@ -123,7 +123,8 @@ func (b *Bank) sameTime(
 	ctx context.Context, scope memory.Scope, where []*pb.Filters, place bank.PageToken, count int,
 ) ([]memory.Memory, error) {
 	at := equal(propRecordedAt, place.RecordedAt.Format(time.RFC3339Nano))
-	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), slices.Concat(where, []*pb.Filters{at})...)
+	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID),
+		slices.Concat(where, []*pb.Filters{at})...)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,8 @@ func tenanted(name, description string, properties ...*models.Property) *models.
 
 // stored returns a property without filters and matches.
 func stored(name, dataType string) *models.Property {
-	p := &models.Property{Name: name, DataType: []string{dataType}, IndexFilterable: new(false), IndexSearchable: new(false)}
+	p := &models.Property{Name: name, DataType: []string{dataType}, IndexFilterable: new(false),
+		IndexSearchable: new(false)}
 	if dataType == "text" {
 		p.Tokenization = models.PropertyTokenizationField
 	}

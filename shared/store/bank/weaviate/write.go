@@ -76,7 +76,8 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 	if ok && r.FormedAt.Before(kept.FormedAt) {
 		return nil
 	}
-	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID, sessionProperties(scope, r))})
+	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID,
+		sessionProperties(scope, r))})
 }
 
 // target is an entry to close or release: its state, and its closing if it is closed.
@@ -113,8 +114,8 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 	return known, nil
 }
 
-// createEach creates the entries that do not exist, one by one. The server refuses to create an existing object at the time
-// of the write, but a batch would replace it. A delayed old write must not restore an entry that was closed
+// createEach creates the entries that do not exist, one by one. The server refuses to create an existing object at the
+// time of the write, but a batch would replace it. A delayed old write must not restore an entry that was closed
 // meanwhile.
 func (b *Bank) createEach(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	key := hashID(scope.User)
@@ -146,13 +147,17 @@ func (b *Bank) createEach(ctx context.Context, scope memory.Scope, entries []mem
 	if err != nil {
 		return err
 	}
-	return eachOf(ctx, lost, func(ctx context.Context, m memory.Memory) error { return b.repair(ctx, scope, m, errVanished) })
+	return eachOf(ctx, lost, func(ctx context.Context, m memory.Memory) error {
+		return b.repair(ctx, scope, m, errVanished)
+	})
 }
 
 // withoutVector returns the created entries that a search by vector does not find. The server accepts a creation and
 // skips it if a cancelled request has just stored an equal object, and that request does not add the vector. A search
 // without a limit of the distance finds all entries with a vector, so any vector is suitable.
-func (b *Bank) withoutVector(ctx context.Context, scope memory.Scope, created []memory.Memory) ([]memory.Memory, error) {
+func (b *Bank) withoutVector(
+	ctx context.Context, scope memory.Scope, created []memory.Memory,
+) ([]memory.Memory, error) {
 	key := hashID(scope.User)
 	found := map[string]bool{}
 	for chunk := range slices.Chunk(created, idsPerQuery) {
@@ -177,7 +182,8 @@ func (b *Bank) withoutVector(ctx context.Context, scope memory.Scope, created []
 // is the error if the entry does not exist.
 func (b *Bank) repair(ctx context.Context, scope memory.Scope, m memory.Memory, absent error) error {
 	what, id := "write memory "+m.ID, objectID(hashID(scope.User), m.ID)
-	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
+	found, err := b.rest.Data().ObjectsGetter().WithClassName(
+		b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
 	if refusedWith(err, http.StatusNotFound) || err == nil && len(found) != 1 {
 		return failed(ctx, what, absent)
 	}
@@ -254,7 +260,9 @@ func nearest(vector memory.Vector) func(*pb.SearchRequest) {
 }
 
 // release ends the quarantine of the quarantined targets. For the others, see changed.
-func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]target) error {
+func (b *Bank) release(
+	ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]target,
+) error {
 	return eachOf(ctx, releases, func(ctx context.Context, r memory.Release) error {
 		switch status := targets[r.ID].status; status {
 		case memory.StatusQuarantined:
@@ -270,7 +278,9 @@ func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memor
 }
 
 // close closes the open targets. The others are closed already and stay unchanged; see changed.
-func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]target) error {
+func (b *Bank) close(
+	ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]target,
+) error {
 	return eachOf(ctx, firstOfEach(closings), func(ctx context.Context, c memory.Closing) error {
 		closing := closingProperties(c)
 		if before := targets[c.ID]; !before.status.Open() {

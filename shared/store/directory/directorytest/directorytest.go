@@ -59,8 +59,9 @@ var noon = time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
 // everything returns a tenant with every field set.
 func everything(id string) tenant.Tenant {
 	return tenant.Tenant{
-		ID: id, Name: "Añe \"Ltd\" <&>\n", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff,
-		Explore: "0.25", TalkDays: 90,
+		ID: id, Name: "Añe \"Ltd\" <&>\n", Strategy: tenant.StrategyRMM, Policy: tenant.PolicyLLM,
+		Saliency: memory.SaliencyOff,
+		Explore:  "0.25", TalkDays: 90,
 		Suspended: true,
 	}
 }
@@ -68,7 +69,8 @@ func everything(id string) tenant.Tenant {
 // key returns a key with a hash of its tenant and id.
 func key(tenantID, id string) access.Key {
 	return access.Key{
-		ID: id, Hash: access.HashOf(tenantID + "/" + id), Tenant: tenantID, Scopes: []access.Scope{access.Ingest, access.Recall}, CreatedAt: noon,
+		ID: id, Hash: access.HashOf(tenantID + "/" + id), Tenant: tenantID,
+		Scopes: []access.Scope{access.Ingest, access.Recall}, CreatedAt: noon,
 	}
 }
 
@@ -97,7 +99,9 @@ func (s *suite) refused(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*access.Key){
 		"no id": func(k *access.Key) { k.ID = "" }, "no tenant": func(k *access.Key) { k.Tenant = "" },
-		"no hash": func(k *access.Key) { k.Hash = access.Hash{} }, "the empty key": func(k *access.Key) { k.Hash = access.HashOf("") },
+		"no hash": func(k *access.Key) {
+			k.Hash = access.Hash{}
+		}, "the empty key": func(k *access.Key) { k.Hash = access.HashOf("") },
 	} {
 		k := key("acme", "k1")
 		spoil(&k)

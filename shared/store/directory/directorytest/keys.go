@@ -55,11 +55,13 @@ func (s *suite) keys(t *testing.T) {
 	d := s.factory(t)
 	bare := access.Key{ID: "k1", Hash: access.HashOf("1"), Tenant: "acme", CreatedAt: noon}
 	full := access.Key{
-		ID: "k2", Hash: access.HashOf("2"), Tenant: "acme", User: "añe {x}\n", Name: "the phone's \"key\"", Scopes: access.Scopes(),
+		ID: "k2", Hash: access.HashOf("2"), Tenant: "acme", User: "añe {x}\n", Name: "the phone's \"key\"",
+		Scopes:    access.Scopes(),
 		CreatedAt: noon.Add(time.Nanosecond), ExpiresAt: noon.Add(time.Hour + 7*time.Nanosecond),
 	}
 	local := full
-	local.CreatedAt, local.ExpiresAt = full.CreatedAt.In(time.FixedZone("x", 3600)), full.ExpiresAt.In(time.FixedZone("x", -3600))
+	local.CreatedAt, local.ExpiresAt = full.CreatedAt.In(time.FixedZone("x", 3600)),
+		full.ExpiresAt.In(time.FixedZone("x", -3600))
 	local.LastUsedAt = noon // it has not been used
 	mustCreateKeys(t, d, local, bare)
 	wantKeys(t, d, "acme", bare, full)
@@ -145,7 +147,8 @@ func (s *suite) revoke(t *testing.T) {
 
 func (s *suite) isolation(t *testing.T) {
 	d := s.factory(t)
-	mine, ids := key("acme", "k1"), []string{"", "beta", "acme ", "ACME", "acm", "*", "acme:k1", "{acme}", strings.Repeat("a", 1000)}
+	mine, ids := key("acme", "k1"), []string{"", "beta", "acme ", "ACME", "acm", "*", "acme:k1", "{acme}",
+		strings.Repeat("a", 1000)}
 	mustCreateKeys(t, d, mine)
 	for _, other := range ids {
 		wantKeys(t, d, other)

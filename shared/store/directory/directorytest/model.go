@@ -20,7 +20,9 @@ func (m *model) at(tenantID, id string) int {
 }
 
 func (m *model) create(k access.Key) error {
-	if m.at(k.Tenant, k.ID) >= 0 || slices.ContainsFunc(m.keys, func(other access.Key) bool { return other.Hash == k.Hash }) {
+	if m.at(k.Tenant, k.ID) >= 0 || slices.ContainsFunc(m.keys, func(other access.Key) bool {
+		return other.Hash == k.Hash
+	}) {
 		return directory.ErrExists
 	}
 	m.keys = append(m.keys, k)

@@ -31,7 +31,10 @@ func (s *suite) noTenants(t *testing.T) {
 	if _, err := d.Tenant(t.Context(), "acme"); !errors.Is(err, directory.ErrNotFound) {
 		t.Errorf("a tenant: got %v", err)
 	}
-	_, err := d.ChangeTenant(t.Context(), "acme", func(*tenant.Tenant) error { t.Error("a change of nobody was asked for"); return nil })
+	_, err := d.ChangeTenant(t.Context(), "acme", func(*tenant.Tenant) error {
+		t.Error("a change of nobody was asked for")
+		return nil
+	})
 	if !errors.Is(err, directory.ErrNotFound) {
 		t.Errorf("a change: got %v", err)
 	}
@@ -100,7 +103,10 @@ func (s *suite) concurrentChanges(t *testing.T) {
 	for range writers {
 		group.Go(func() {
 			for range each {
-				if _, err := d.ChangeTenant(t.Context(), "acme", func(one *tenant.Tenant) error { one.Name += "+"; return nil }); err != nil {
+				if _, err := d.ChangeTenant(t.Context(), "acme", func(one *tenant.Tenant) error {
+					one.Name += "+"
+					return nil
+				}); err != nil {
 					t.Errorf("change: %v", err)
 				}
 			}
@@ -160,7 +166,10 @@ func (s *suite) revision(t *testing.T) {
 	mustCreate(t, d, tenant.Tenant{ID: "beta"})
 	fresh("with another")
 	for _, suspended := range []bool{true, false} {
-		if _, err := d.ChangeTenant(t.Context(), "acme", func(one *tenant.Tenant) error { one.Suspended = suspended; return nil }); err != nil {
+		if _, err := d.ChangeTenant(t.Context(), "acme", func(one *tenant.Tenant) error {
+			one.Suspended = suspended
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		fresh("after a change")

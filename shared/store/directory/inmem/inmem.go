@@ -29,7 +29,8 @@ var _ directory.Directory = (*Directory)(nil)
 
 // New returns an empty directory.
 func New() *Directory {
-	return &Directory{tenants: map[string]tenant.Tenant{}, keys: map[access.Hash]access.Key{}, ids: map[string]map[string]access.Hash{}}
+	return &Directory{tenants: map[string]tenant.Tenant{}, keys: map[access.Hash]access.Key{},
+		ids: map[string]map[string]access.Hash{}}
 }
 
 // CreateTenant implements directory.Tenants.

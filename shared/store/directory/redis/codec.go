@@ -43,7 +43,8 @@ func decodeTenant(id, body string) (tenant.Tenant, error) {
 		return tenant.Tenant{}, fmt.Errorf("decode tenant %q: %w", id, err)
 	}
 	return tenant.Tenant{
-		ID: id, Name: b.Name, Strategy: b.Strategy, Policy: b.Policy, Saliency: b.Saliency, Explore: b.Explore, TalkDays: b.TalkDays,
+		ID: id, Name: b.Name, Strategy: b.Strategy, Policy: b.Policy, Saliency: b.Saliency, Explore: b.Explore,
+		TalkDays:  b.TalkDays,
 		Suspended: b.Suspended,
 	}, nil
 }
@@ -61,7 +62,8 @@ type keyBody struct {
 
 func encodeKey(k access.Key) ([]byte, error) {
 	body, err := json.Marshal(keyBody{
-		ID: k.ID, Tenant: k.Tenant, User: k.User, Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), ExpiresAt: k.ExpiresAt.UTC(),
+		ID: k.ID, Tenant: k.Tenant, User: k.User, Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(),
+		ExpiresAt: k.ExpiresAt.UTC(),
 	})
 	if err != nil {
 		return nil, fault.Terminal("", "encode key: %w", err)
@@ -76,7 +78,8 @@ func decodeKey(hash, body, used string) (access.Key, error) {
 		return access.Key{}, fmt.Errorf("decode key: %w", err)
 	}
 	k := access.Key{
-		ID: b.ID, Tenant: b.Tenant, User: b.User, Name: b.Name, Scopes: b.Scopes, CreatedAt: b.CreatedAt.UTC(), ExpiresAt: b.ExpiresAt.UTC(),
+		ID: b.ID, Tenant: b.Tenant, User: b.User, Name: b.Name, Scopes: b.Scopes, CreatedAt: b.CreatedAt.UTC(),
+		ExpiresAt: b.ExpiresAt.UTC(),
 	}
 	digits, err := hex.DecodeString(hash)
 	if err != nil || len(digits) != len(k.Hash) {

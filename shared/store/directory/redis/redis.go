@@ -75,7 +75,8 @@ func (d *Directory) CreateTenant(ctx context.Context, t tenant.Tenant) error {
 	if err != nil {
 		return err
 	}
-	done, err := d.scripts.create.Run(ctx, d.client, []string{d.tenantsKey(), d.revisionKey()}, t.ID, body, revision()).Bool()
+	done, err := d.scripts.create.Run(ctx, d.client, []string{d.tenantsKey(), d.revisionKey()}, t.ID, body,
+		revision()).Bool()
 	if err != nil {
 		return fmt.Errorf("create tenant: %w", err)
 	}

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open returns a directory over the server at addr.
 func open(t testing.TB, addr, prefix string) (*redis.Directory, *goredis.Client) {
 	t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
+	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true,
+		ReadTimeout: time.Minute})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("close client: %v", err)
@@ -57,7 +58,8 @@ func TestConformanceMiniredis(t *testing.T) { conformance(t, miniredis.RunT(t).A
 
 func TestConformanceOnEveryRedis(t *testing.T) { redistest.Each(t, conformance) }
 
-var acmeKey = access.Key{ID: "k1", Hash: access.HashOf("one"), Tenant: "acme", Scopes: access.Scopes(), CreatedAt: time.Unix(1, 0).UTC()}
+var acmeKey = access.Key{ID: "k1", Hash: access.HashOf("one"), Tenant: "acme", Scopes: access.Scopes(),
+	CreatedAt: time.Unix(1, 0).UTC()}
 
 // fill creates a tenant, changes it, and creates a used key.
 func fill(t testing.TB, d *redis.Directory) {
@@ -66,7 +68,8 @@ func fill(t testing.TB, d *redis.Directory) {
 	if err == nil {
 		_, err = d.ChangeTenant(t.Context(), "acme", func(one *tenant.Tenant) error { one.Suspended = true; return nil })
 	}
-	if err := errors.Join(err, d.CreateKey(t.Context(), acmeKey), d.Touch(t.Context(), "acme", "k1", time.Unix(2, 0))); err != nil {
+	if err := errors.Join(err, d.CreateKey(t.Context(), acmeKey),
+		d.Touch(t.Context(), "acme", "k1", time.Unix(2, 0))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,7 +119,8 @@ func TestServerAway(t *testing.T) {
 	server.Close()
 	for name, call := range calls(d) {
 		err := call(t.Context())
-		if err == nil || fault.IsTerminal(err) || errors.Is(err, directory.ErrNotFound) || errors.Is(err, directory.ErrExists) {
+		if err == nil || fault.IsTerminal(err) || errors.Is(err, directory.ErrNotFound) ||
+			errors.Is(err, directory.ErrExists) {
 			t.Errorf("%s with the server unavailable: got %v, want a retryable error", name, err)
 		}
 	}

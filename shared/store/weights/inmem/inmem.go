@@ -70,7 +70,9 @@ func (s *Store) Load(_ context.Context, name string, known uint64) (weights.Reco
 }
 
 // Known implements weights.Tenants.
-func (s *Store) Known(_ context.Context, scope memory.Scope, eventIDs []string, since time.Time) (weights.Known, error) {
+func (s *Store) Known(
+	_ context.Context, scope memory.Scope, eventIDs []string, since time.Time,
+) (weights.Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := weights.Known{Seen: make([]bool, len(eventIDs))}

@@ -93,7 +93,9 @@ func (s *Store) Load(ctx context.Context, tenant string, known uint64) (weights.
 }
 
 // Known implements weights.Tenants.
-func (s *Store) Known(ctx context.Context, scope memory.Scope, eventIDs []string, since time.Time) (weights.Known, error) {
+func (s *Store) Known(
+	ctx context.Context, scope memory.Scope, eventIDs []string, since time.Time,
+) (weights.Known, error) {
 	k := weights.Known{Seen: make([]bool, len(eventIDs))}
 	key := s.events(scope)
 	pipe := s.client.Pipeline()

@@ -82,7 +82,8 @@ func conformance(t *testing.T, addr string) {
 
 func fill(t testing.TB, s *redis.Store, scope memory.Scope) {
 	t.Helper()
-	c := weights.Change{Body: []byte{0, 255, '\r', '\n'}, Versions: []weights.Version{{Number: 1, Body: []byte{0}}}, User: scope.User,
+	c := weights.Change{Body: []byte{0, 255, '\r', '\n'}, Versions: []weights.Version{{Number: 1, Body: []byte{0}}},
+		User:   scope.User,
 		Events: []weights.Event{{ID: "e1", Time: time.Now()}}}
 	if err := s.Commit(t.Context(), scope.Tenant, c); err != nil {
 		t.Fatal(err)
@@ -178,7 +179,8 @@ func TestUsersKeysExpire(t *testing.T) {
 	fill(t, s, ana)
 	for _, key := range server.Keys() {
 		left := client.PTTL(t.Context(), key).Val()
-		if stays := strings.HasSuffix(key, "state") || strings.HasSuffix(key, "versions"); stays != (left < 0) || left > 2*limits.EventTTL() {
+		if stays := strings.HasSuffix(key, "state") || strings.HasSuffix(key, "versions"); stays != (left < 0) ||
+			left > 2*limits.EventTTL() {
 			t.Errorf("key %s lives for %v", key, left)
 		}
 	}

@@ -99,7 +99,8 @@ func (s *suite) conflict(t *testing.T) {
 	b, scope := s.factory(t, wide).Store, s.scope()
 	mustCommit(t, b, scope.Tenant, weights.Change{Body: []byte("a"), Versions: versions(1)})
 	for _, from := range []uint64{0, 2, 1 << 40} {
-		lost := weights.Change{From: from, Body: []byte("lost"), Versions: versions(2), User: scope.User, Events: eventNow("e")}
+		lost := weights.Change{From: from, Body: []byte("lost"), Versions: versions(2), User: scope.User,
+			Events: eventNow("e")}
 		if err := b.Commit(t.Context(), scope.Tenant, lost); !errors.Is(err, weights.ErrConflict) {
 			t.Fatalf("from %d: got %v, want a conflict", from, err)
 		}
@@ -108,7 +109,8 @@ func (s *suite) conflict(t *testing.T) {
 	wantVersions(t, b, scope.Tenant, 1)
 	wantKnown(t, b, scope, time.Unix(0, 0), weights.Known{Seen: []bool{false}}, "e")
 	other := s.tenant()
-	if err := b.Commit(t.Context(), other, weights.Change{From: 1, Body: []byte("lost")}); !errors.Is(err, weights.ErrConflict) {
+	if err := b.Commit(t.Context(), other, weights.Change{From: 1, Body: []byte("lost")}); !errors.Is(err,
+		weights.ErrConflict) {
 		t.Fatalf("a tenant with nothing: got %v, want a conflict", err)
 	}
 	wantRecord(t, b, other, 0, weights.Record{})

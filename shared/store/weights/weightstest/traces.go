@@ -119,8 +119,10 @@ func (s *suite) eventExpiry(t *testing.T) {
 	mustCommit(t, b, scope.Tenant, weights.Change{User: scope.User, Body: []byte("a"), Events: []weights.Event{
 		event("now", 0), event("late", l.TraceTTL), event("ancient", 2*l.EventTTL()),
 	}})
-	mustCommit(t, b, scope.Tenant, weights.Change{From: 1, User: scope.User, Body: []byte("a"), Events: []weights.Event{event("again", 0)}})
-	wantKnown(t, b, scope, time.Unix(0, 0), weights.Known{Seen: []bool{true, true, false, true}, Recent: 3}, "now", "late", "ancient", "again")
+	mustCommit(t, b, scope.Tenant, weights.Change{From: 1, User: scope.User, Body: []byte("a"),
+		Events: []weights.Event{event("again", 0)}})
+	wantKnown(t, b, scope, time.Unix(0, 0), weights.Known{Seen: []bool{true, true, false, true}, Recent: 3}, "now", "late",
+		"ancient", "again")
 }
 
 // await polls until ok. Its timeout is long, so that only a real fault fails.
@@ -135,7 +137,8 @@ func await(t *testing.T, ok func() bool) {
 
 func (s *suite) erase(t *testing.T) {
 	b, ana := s.factory(t, wide).Store, s.scope()
-	others := []memory.Scope{{Tenant: ana.Tenant, User: "ana2"}, {Tenant: ana.Tenant, User: "ana "}, {Tenant: s.tenant(), User: "ana"}}
+	others := []memory.Scope{{Tenant: ana.Tenant, User: "ana2"}, {Tenant: ana.Tenant, User: "ana "},
+		{Tenant: s.tenant(), User: "ana"}}
 	revisions := map[string]uint64{}
 	for _, scope := range append(others, ana) {
 		mustPut(t, b, scope, "r1", "x")
@@ -166,7 +169,8 @@ func (s *suite) isolation(t *testing.T) {
 	unique := s.tenant()
 	var scopes []memory.Scope
 	for _, tenant := range []string{"a", "b", "a-b", "a}", "{a}"} {
-		for _, user := range []string{"u", "u}", "{u}", "{}", "a/u", "b:u", "u ", "U", "ü", "*", "u\n", strings.Repeat("x", 200)} {
+		for _, user := range []string{"u", "u}", "{u}", "{}", "a/u", "b:u", "u ", "U", "ü", "*", "u\n",
+			strings.Repeat("x", 200)} {
 			scopes = append(scopes, memory.Scope{Tenant: unique + tenant, User: user})
 		}
 	}

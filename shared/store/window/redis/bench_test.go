@@ -24,7 +24,8 @@ func benchmarkAppend(b *testing.B, w *redis.Window) {
 		scope := memory.Scope{Tenant: "acme", User: strconv.Itoa(n % 1000)}
 		turn := memory.Turn{
 			ID: strconv.Itoa(n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
-			Text: "I moved to Lisbon last spring and started at a small design studio.", Time: start.Add(time.Duration(n) * time.Second),
+			Text: "I moved to Lisbon last spring and started at a small design studio.",
+			Time: start.Add(time.Duration(n) * time.Second),
 		}
 		if err := w.Append(b.Context(), scope, []memory.Turn{turn}); err != nil {
 			b.Fatal(err)

@@ -137,7 +137,8 @@ func TestTurnsOfAnOlderVersionStay(t *testing.T) {
 		case strings.HasSuffix(key, ":bodies"):
 			err = errors.Join(err, client.HSet(t.Context(), key, "old", "000000"+string(body)).Err())
 		case strings.HasSuffix(key, ":turns"):
-			err = errors.Join(err, client.ZAdd(t.Context(), key, goredis.Z{Score: float64(at.UnixMilli()), Member: "000000old"}).Err())
+			err = errors.Join(err, client.ZAdd(t.Context(), key,
+				goredis.Z{Score: float64(at.UnixMilli()), Member: "000000old"}).Err())
 		}
 	}
 	err = errors.Join(err, w.Append(t.Context(), scope, []memory.Turn{say("newer", time.Hour)}))
@@ -193,7 +194,8 @@ func TestNewRefuses(t *testing.T) {
 // fill writes all keys of a user.
 func fill(t testing.TB, w *redis.Window, scope memory.Scope) {
 	t.Helper()
-	if err := w.Append(t.Context(), scope, []memory.Turn{{ID: "a", Time: time.Unix(1, 0)}, {ID: "b", Time: time.Unix(2, 0)}}); err != nil {
+	if err := w.Append(t.Context(), scope, []memory.Turn{{ID: "a", Time: time.Unix(1, 0)},
+		{ID: "b", Time: time.Unix(2, 0)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Retire(t.Context(), scope, []string{"a"}); err != nil {

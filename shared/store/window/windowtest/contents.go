@@ -23,7 +23,8 @@ func (s *suite) roundTrip(t *testing.T) {
 		Text: "quotes \" and \\, <tags>, 日本語, \u2028 and a tab\t", Caption: "a photo of a dog",
 		Time: time.Date(2023, 5, 8, 15, 56, 1, 123456789, time.FixedZone("", 2*3600)),
 		Attributes: memory.Attributes{
-			Metadata: map[string]any{"n": -0.5, "list": []any{"<a>", true}, "in": map[string]any{"x": "y"}}, AgentID: "a1", AppID: "b", RunID: "c",
+			Metadata: map[string]any{"n": -0.5, "list": []any{"<a>", true}, "in": map[string]any{"x": "y"}}, AgentID: "a1",
+			AppID: "b", RunID: "c",
 		},
 	}
 	mustAppend(t, w, scope, full)
@@ -129,7 +130,8 @@ func (s *suite) ageAfterRetire(t *testing.T) {
 }
 
 func (s *suite) largeBatch(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Words: 50 * turnWords, Age: 100 * time.Minute, Idle: time.Hour}).Window, s.scope()
+	w, scope := s.factory(t, window.Limits{Words: 50 * turnWords, Age: 100 * time.Minute, Idle: time.Hour}).Window,
+		s.scope()
 	batch := make([]memory.Turn, 5000)
 	for i := range batch {
 		batch[i] = turn(strconv.Itoa(10000+i), time.Duration(i)*time.Minute)

@@ -21,7 +21,8 @@ func (s *suite) eraseAll(t *testing.T) {
 	w := s.factory(t, wide).Window
 	ana := s.scope()
 	others := []memory.Scope{
-		{Tenant: ana.Tenant, User: ana.User + "2"}, {Tenant: "other", User: ana.User}, {Tenant: ana.Tenant, User: ana.User + " "},
+		{Tenant: ana.Tenant, User: ana.User + "2"}, {Tenant: "other", User: ana.User},
+		{Tenant: ana.Tenant, User: ana.User + " "},
 	}
 	for _, scope := range append(others, ana) {
 		mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute))

@@ -113,7 +113,8 @@ func (s *suite) keepRoundTrip(t *testing.T) {
 	w, scope := s.factory(t, wide).Window, s.scope()
 	full := memory.Turn{
 		ID: "t:1{x}\n", SessionID: "s 1", Speaker: "Zoë", Role: memory.RoleAssistant,
-		Text: `"words":9,"until":1, quotes " and %d` + "\n日本語", Caption: "a photo", Time: base.Add(123456789 * time.Nanosecond),
+		Text: `"words":9,"until":1, quotes " and %d` + "\n日本語", Caption: "a photo",
+		Time: base.Add(123456789 * time.Nanosecond),
 	}
 	mustAppend(t, w, scope, full)
 	for _, until := range []time.Duration{time.Hour, 2 * time.Hour} {

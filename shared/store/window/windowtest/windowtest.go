@@ -104,7 +104,8 @@ const turnWords = 3
 
 // turn returns a turn with a unique text.
 func turn(id string, after time.Duration) memory.Turn {
-	return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "text of " + id, Time: base.Add(after)}
+	return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "text of " + id,
+		Time: base.Add(after)}
 }
 
 // tester is the common part of *testing.T and *rapid.T for the helpers.
